@@ -1,5 +1,5 @@
--- A shop's products, of which the mean price of those made in a month is asked for. --form says how
--- the question is put, --index which index there is, and --write whether rows are added instead.
+-- A shop's products, and the mean price of those made in a given month. --form selects the form of
+-- the query, --index the index, and --write adds rows instead.
 sysbench.cmdline.options = {
    rows = {"How many products there are", 99015},
    index = {"none, column, expression or generated", "none"},
@@ -8,7 +8,7 @@ sysbench.cmdline.options = {
 }
 
 local INSERT = "INSERT INTO products (id, description, price, create_time) VALUES "
--- One year, so that October is the same rows however it is asked for.
+-- One year, so that every form of the query selects the same rows for October.
 local BEGIN, DAYS = "2019-01-01", 365
 local con, postgres
 
@@ -52,7 +52,7 @@ function prepare()
    for _, statement in ipairs(INDEXES[sysbench.opt.index]) do
       con:query((statement:gsub("%%s", month("create_time"))))
    end
-   -- Estimates are of nothing before.
+   -- Without this the planner has no statistics.
    con:query(postgres and "ANALYZE products" or "ANALYZE TABLE products")
 end
 

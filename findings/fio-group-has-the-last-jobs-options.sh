@@ -11,7 +11,7 @@
 #   jobname small, bs 64k, 200 I/Os of 34816 bytes each, group_reporting null,
 #   jobs in the document: 1
 #
-# Exit status 0: still so.
+# Exit status 0: reproduced.
 set -euo pipefail
 
 work=$(mktemp -d)
@@ -19,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 apt-get download -qq -o APT::Sandbox::User=root fio=3.33-3 >/dev/null
 dpkg-deb -x fio_3.33-3_*.deb root
-# Its libraries that are not installed.
+# Libraries of fio that are not installed.
 needed=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
   --no-replaces --no-enhances fio | grep -E '^lib' |
   grep -vE '^(libc6|libgcc-s1|libcrypt1)$' | sort -u)

@@ -1,18 +1,18 @@
 #!/bin/sh
 # MariaDB with `binlog_format = MIXED`, its default, commits to the binary log for an UPDATE or
-# DELETE that found no row. `Binlog_commits` counts it, and the log has the statement in a separate
-# transaction. An UPDATE that sets a row to its current values is logged as well. With ROW, MariaDB
-# writes nothing in any of these cases.
+# DELETE that matches no row. `Binlog_commits` counts it, and the log has the statement in a
+# separate transaction. An UPDATE that sets a row to its current values is logged as well. With ROW,
+# MariaDB writes nothing in any of these cases.
 #
-# So on MariaDB the commits of the binary log, and with sync_binlog = 1 its syncs, say how many
-# statements asked for a change, not how many changed something. Nor does a statement in the log
+# So on MariaDB the commits of the binary log, and with sync_binlog = 1 its syncs, count statements
+# that requested a change, not statements that changed something. Nor does a statement in the log
 # prove that it changed a row.
 #
 # Seen with MariaDB 10.11.19 of Debian 12, amd64, after 10 statements each:
 #   MIXED: 10 commits for UPDATE of no row, 10 for DELETE of no row, 10 for UPDATE to the same value
 #   ROW: 0 commits for UPDATE of no row, 0 for DELETE of no row, 0 for UPDATE to the same value
 #
-# Exit status 0: still so. It needs Debian 12 on amd64.
+# Exit status 0: reproduced. It needs Debian 12 on amd64.
 set -eu
 VERSION=1:10.11.19-0+deb12u1
 FOLDER=$(mktemp -d /var/tmp/finding.XXXXXX)

@@ -11,7 +11,7 @@
 #   InnoDB:  1500 acknowledged, 0 lost
 #   RocksDB: 1500 acknowledged, 1158 lost (1500 in another run)
 #
-# Exit status 0: still so. It needs Debian 12 on amd64.
+# Exit status 0: reproduced. It needs Debian 12 on amd64.
 set -eu
 VERSION=1:10.11.19-0+deb12u1
 ROWS=1500

@@ -1,16 +1,16 @@
 #!/bin/bash
 # vmstat of procps 4.0.2 (Debian 12) prints the memory of its first row in all rows.
 #
-# `vmstat 1 5` has a row each second, and the columns of CPU, disks and interrupts are those of that
-# second. The columns free, buff and cache are not: they are read once, and every row repeats them.
-# A plot of a long vmstat log therefore shows a perfectly flat line, as if the server's memory did
-# not change, while /proc/meminfo shows that it does.
+# `vmstat 1 5` prints a row each second, and the columns of CPU, disks and interrupts are those of
+# that second. The columns free, buff and cache are not: vmstat reads them once and repeats them in
+# every row. A plot of a long vmstat log therefore shows a perfectly flat line, as if the server's
+# memory did not change, while /proc/meminfo shows that it does.
 #
 # Seen with procps 2:4.0.2-3 while a file of 256 MiB was written into memory:
 #   MemFree of /proc/meminfo, KiB: 1368432 before, 679424 after
 #   free in vmstat's rows: 1368432 1368432 1368432 1368432 1368432
 #
-# Exit status 0: still so. 1: free moves. 2: the memory did not change, so the script cannot tell.
+# Exit status 0: reproduced. 1: free changes. 2: the memory did not change, so the test is void.
 set -euo pipefail
 
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env sysbench
--- Inserts of many rows in one statement. Each session has a table of its own; an event adds a row
--- to a statement, which is sent when it is full. So events per second are rows, and queries per
--- second are statements.
+-- Inserts many rows per statement, each session into a separate table. An event adds a row to a
+-- statement, which is sent when it is full. So events per second are rows, and queries per second
+-- are statements.
 
 function prepare()
    local con = sysbench.sql.driver():connect()

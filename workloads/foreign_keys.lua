@@ -1,14 +1,14 @@
--- Foreign keys on tables that are loaded.
+-- Foreign keys on loaded tables.
 
 local keys = {}
 
--- Fails if a row refers to one that is not there.
+-- Fails if a row refers to a missing parent.
 local function must_have_parents(con, child, columns, parent, to)
    local on, given = {}, {}
    local names = to:gmatch("[%w_]+")
    for column in columns:gmatch("[%w_]+") do
       on[#on + 1] = ("c.%s = p.%s"):format(column, names())
-      -- A key of which a part is null refers to nothing.
+      -- A partly null key refers to nothing.
       given[#given + 1] = ("c.%s IS NOT NULL"):format(column)
    end
    local orphans = ("FROM %s c LEFT JOIN %s p ON %s WHERE p.%s IS NULL AND %s"):format(child,
@@ -24,9 +24,9 @@ local function must_have_parents(con, child, columns, parent, to)
    end
 end
 
--- Adds them, each {child, columns, parent, columns} and, if it is to have one, a name. MySQL and
--- MariaDB would copy the child's table to check each row one by one, which takes minutes where a
--- join takes seconds: there keys are added unchecked, and then no row may be without its parent.
+-- Adds keys, each {child, columns, parent, columns} and an optional name. MySQL and MariaDB would
+-- copy the child's table to check the rows one by one, which takes minutes where a join takes
+-- seconds: there, keys are added unchecked after a query for rows without a parent.
 function keys.add(con, references)
    local unchecked = dyno.family(con) == "mysql"
    if unchecked then

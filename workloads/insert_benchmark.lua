@@ -8,21 +8,21 @@ local plans = require("insert_benchmark_plans")
 local inserting = dyno.operation("insert")
 local deleting = dyno.operation("delete")
 local querying = dyno.operation("query", {read_only = true})
--- How long it takes to find the first row: long where deleted rows were not purged.
+-- The time to find the first row: long if deleted rows were not purged.
 local probing_first = dyno.operation("min_key_first", {read_only = true})
 local probing = dyno.operation("min_key", {read_only = true})
 local indexing = dyno.operation("create_indexes")
--- What a transaction that is kept open sees when it begins, and again before it ends.
+-- The first and last reads of a transaction that is kept open.
 local holding = dyno.operation("htap", {read_only = true})
 local rows_changed = dyno.sum("rows")
--- Deletes must find as many rows as they want.
+-- Deletes must find as many rows as requested.
 local rows_lacking = dyno.sum("lacking")
 
--- How far an insert may be ahead of its delete, in statements.
+-- The most statements that inserts may be ahead of deletes.
 local AHEAD_MAX = 8
--- How long a session waits before it looks again, seconds.
+-- How long a session waits before it checks again, in seconds.
 local PATIENCE = 0.002
--- After so many queries the highest key is read anew.
+-- The highest key is read again after this number of queries.
 local HIGH_EVERY = 100
 local LETTERS = ("a"):rep(4000)
 
@@ -34,7 +34,7 @@ templates = {
       any = "DELETE FROM pi{n} WHERE transactionid IN (SELECT transactionid FROM pi{n} " ..
          "WHERE transactionid >= :first ORDER BY transactionid LIMIT :rows)"}},
    delete_range = {"DELETE FROM pi{n} WHERE transactionid >= :first AND transactionid < :through"},
-   -- With as many keys as a query wants.
+   -- With the number of keys per query.
    points = {"SELECT transactionid, productid, data FROM pi{n} WHERE transactionid IN ({keys})"},
 }
 template_words = {n = 1, limit = 10, keys = bench.marks(10)}
@@ -58,7 +58,7 @@ range("pdc_2023", "pdc", "price, dateandtime, customerid", "price >= :from")
 local con, opt, step, client, own, shared, statements, random
 local inserted, deleted, low, through
 local made, probes, high, queries
--- The range queries that there are indexes for, by name; and what asks by keys.
+-- The range queries that the indexes support, by name; and the function that queries by keys.
 local ranges, ask
 
 local function statement(name)
@@ -128,7 +128,7 @@ local function insert_event()
    while deletes() and lead() > AHEAD_MAX * step.batch do
       dyno.think(PATIENCE)
    end
-   -- A calibration goes on until it is ended.
+   -- A calibration runs until it is stopped.
    local left = step.rows and not dyno.canned and step.rows - made or step.batch
    if left <= 0 then
       while deletes() and lead() > 0 do
@@ -141,7 +141,7 @@ end
 
 -- Deletes ----------------------------------------------------------------------------------------
 
--- The lowest key, from which deletes go on.
+-- The lowest key, from which deletes continue.
 local function find_low()
    local found = tonumber((statement("min_key"):row()))
    if not found then
@@ -152,7 +152,7 @@ local function find_low()
    low:set(found, own)
 end
 
--- The same where others delete at this moment: where they are is for them to say.
+-- The same during another session's delete, which reports its position.
 local function look_for_low()
    local found = tonumber((statement("min_key"):row()))
    if found and low:get(own) == 0 then
@@ -162,7 +162,7 @@ end
 
 local gone
 
--- Canned answers tell nothing of rows.
+-- The server of a calibration has no rows.
 local function acknowledged(changed, wanted)
    return dyno.canned and wanted or changed
 end
@@ -173,8 +173,8 @@ local function delete_lowest(rows)
    rows_lacking:add(rows - gone)
 end
 
--- Of a shared table each takes keys of its own, so that no two want the same rows. There may be
--- fewer rows than keys.
+-- In a shared table each session takes its own keys, so that no two delete the same rows. Some keys
+-- may have no row.
 local function delete_claimed(rows, from)
    gone = acknowledged(statement("delete_range"):change(from, from + rows), rows)
    rows_changed:add(-gone)
@@ -190,7 +190,7 @@ local function delete(rows)
    end
    deleted:add(gone, client)
    if shared then
-      -- A gap: others' inserts took other keys, or nobody used them.
+      -- A gap: keys taken by other sessions' inserts, or never used.
       if gone == 0 then
          probing:run(con, find_low)
       end
@@ -240,7 +240,7 @@ local function query_points()
    end)
 end
 
--- An event of one of a client's sessions that query.
+-- An event of one of a client's querying sessions.
 local function query_event()
    if step.points and queries % HIGH_EVERY == 0 then
       high = tonumber((statement("max_key"):row())) or 1
@@ -257,7 +257,7 @@ local function look()
    seen = statement("min_key"):row()
 end
 
--- What deletes leave behind cannot be purged while somebody may still want to see it.
+-- Deleted rows cannot be purged while a transaction may still read them.
 local function hold_event()
    con:query(plans.snapshot(con))
    holding:run(con, look)
@@ -296,7 +296,7 @@ end
 function dyno.callbacks.roles()
    opt = sysbench.opt
    bench.check_options()
-   -- The steps are phases, each of which asks for its own roles.
+   -- The steps are phases, which ask for their roles.
    if opt.step == "" then
       return nil
    end
@@ -343,7 +343,7 @@ function dyno.callbacks.phases()
       local phase = {name = "l." .. name, options = {step = name}, unit = "rows",
                      per_event = its.batch}
       if its.kind ~= "query" then
-         -- Steps that write do so as fast as they are answered: --rate is for queries.
+         -- Writing steps run without a rate: --rate is for queries.
          phase.warmup, phase.rate = 0, 0
          if its.kind == "index" then
             phase.per_event = bench.table_rows() + bench.index_rows()
@@ -355,7 +355,7 @@ function dyno.callbacks.phases()
          queried = queried + 1
          phase.name = ("%s.L%d"):format(name, queried)
          phase.unit, phase.per_event = "queries", 1
-         -- No warm-up unless the user wants one: the first look for the lowest key is a result.
+         -- No warm-up by default: the first search for the lowest key is a result.
          phase.time = opt.time
          if queried == 1 then
             phase.before, phase.undo = {"statistics", "settle"}, "unsettle"
@@ -373,7 +373,7 @@ function init()
    rest.recover()
 end
 
--- Before there is any load.
+-- Checks before the load starts.
 local function look_around()
    local role = dyno.role()
    if dyno.canned then
@@ -409,7 +409,7 @@ function thread_init()
    look_around()
 end
 
--- Its client's last insert may be under way still.
+-- Waits for the client's last insert, which may still be running.
 local function await_inserter()
    local patience = dyno.now() + 1
    while through:get(client) == 0 and dyno.now() < patience do
@@ -417,7 +417,7 @@ local function await_inserter()
    end
 end
 
--- Deletes what its client inserted last, so that tables keep their size from step to step.
+-- Deletes the client's last inserts, so that tables keep their size from step to step.
 local function drain()
    local vain = 0
    while lead() > 0 and vain < 2 do
@@ -458,7 +458,7 @@ local function prepare()
    con:disconnect()
 end
 
--- The last table that there may be, however many clients there were.
+-- The last table that may exist, for any number of clients.
 local function last_table(con)
    for number = sysbench.opt.threads, math.huge do
       if not pcall(con.query, con, ("SELECT 1 FROM pi%d WHERE 1 = 0"):format(number + 1)) then

@@ -64,7 +64,7 @@ local function whole_or_auto(name)
    end
 end
 
--- What not every server can do.
+-- Checks features that not every server has.
 local function check_server()
    local opt = sysbench.opt
    local server = sysbench.sql.driver():name()
@@ -76,7 +76,7 @@ local function check_server()
    end
 end
 
--- The options, checked.
+-- Checks the options.
 function bench.check_options()
    local opt, whole, one_of = sysbench.opt, dyno.option.whole, dyno.option.one_of
    check_server()
@@ -105,22 +105,21 @@ function bench.check_options()
    end
 end
 
--- How many tables there are.
+-- The number of tables.
 function bench.tables()
    return sysbench.opt.tables == "shared" and 1 or sysbench.opt.threads
 end
 
--- A client's table.
 function bench.table_of(client)
    return sysbench.opt.tables == "shared" and 1 or client
 end
 
--- How many rows a table is loaded with.
+-- The number of rows loaded per table.
 function bench.table_rows()
    return sysbench.opt.rows * sysbench.opt.threads / bench.tables()
 end
 
--- How many rows a table gets right before its indexes.
+-- The number of rows a table gets right before its indexes.
 function bench.index_rows()
    local rows = sysbench.opt.index_rows
    if rows == "auto" then
@@ -129,14 +128,14 @@ function bench.index_rows()
    return math.ceil(tonumber(rows) / bench.tables())
 end
 
--- After how many deletes the lowest key is looked for; 0 for never again.
+-- The number of deletes between searches for the lowest key; 0 for a single search.
 function bench.min_key_every()
    local every = sysbench.opt.min_key_every
    return every == "auto" and (sysbench.opt.variant == "2023" and 0 or 1000) or tonumber(every)
 end
 
--- A step's parts: what it is made of (`load`, `index`, `write`, `query`), its rows per commit, its
--- rows per client, the rate in the background.
+-- A step's properties: its kind (`load`, `index`, `write`, `query`), its rows per commit, its rows
+-- per client, the background rate.
 function bench.step(name)
    local opt = sysbench.opt
    local all = opt.variant == "2023"
@@ -164,7 +163,7 @@ function bench.step(name)
    if opt.rows_per_commit > 0 then
       step.batch = opt.rows_per_commit
    end
-   -- Otherwise there would be less than one statement a second.
+   -- At least one statement per second.
    if step.rate and step.batch > step.rate then
       step.batch = step.rate
    end
@@ -223,7 +222,7 @@ end
 local COLUMNS = "transactionid {id}, dateandtime {date}, cashregisterid {int} NOT NULL, " ..
    "customerid {int} NOT NULL, productid {int} NOT NULL, price {price} NOT NULL, data {text}(4000)"
 
--- The clients' tables with their columns: for a cleanup up to the last one that there may be.
+-- The clients' tables with their columns: for a cleanup, up to the last one that may exist.
 function bench.tables_made(last_table)
    local con, count, made = sysbench.sql.driver():connect(), bench.tables(), {}
    if sysbench.cmdline.command == "cleanup" then
@@ -236,7 +235,6 @@ function bench.tables_made(last_table)
    return made
 end
 
--- Makes a table.
 function bench.create(con, number)
    local family, opt = dyno.family(con), sysbench.opt
    local price = opt.variant == "2023" and {mysql = "FLOAT", postgres = "REAL", sqlite = "REAL"}
@@ -260,22 +258,21 @@ function bench.create(con, number)
       if opt.num_partitions > 0 then
          make_partitions_of_postgres(con, number)
       end
-      -- Else each row of each client would touch the sequence.
+      -- Otherwise each row of each client would access the sequence.
       con:query(("ALTER SEQUENCE pi%d_transactionid_seq CACHE 1000"):format(number))
    end
 end
 
--- The name of an index on this server.
 function bench.index_name(con, number, suffix)
    return dyno.family(con) == "mysql" and suffix or ("pi%d_%s"):format(number, suffix)
 end
 
--- All secondary indexes that there may be.
+-- All possible secondary indexes.
 function bench.all_indexes()
    return INDEXES[sysbench.opt.variant]
 end
 
--- Those that there are to be.
+-- The secondary indexes to create.
 function bench.indexes()
    local list = {}
    for number = 1, sysbench.opt.num_secondary_indexes do
@@ -298,7 +295,7 @@ function bench.has_index(con, number, index)
    return bench.number(con, "SELECT COUNT(*) FROM sqlite_schema WHERE name = '%s'", name) > 0
 end
 
--- So many parameters, each with a name of its own.
+-- Placeholders for this number of uniquely named parameters.
 function bench.marks(count)
    local marks = {}
    for i = 1, count do
@@ -307,21 +304,21 @@ function bench.marks(count)
    return table.concat(marks, ", ")
 end
 
--- A function that asks a statement with so many keys: without a list of them, which would keep it
--- from being compiled.
+-- A function that runs a statement with this number of keys. It uses no list, which would prevent
+-- JIT compilation.
 function bench.by_keys(count)
    local text = ("return function(statement, key) return statement:rows(%skey()) end"):format(
       ("key(), "):rep(count - 1))
    return assert(loadstring(text, "=insert_benchmark_common.lua"))()
 end
 
--- What templates say of a table.
+-- The words for a table in templates.
 function bench.words(number)
    local rows = sysbench.opt.rows_per_query
    return {n = number, limit = rows, keys = bench.marks(rows)}
 end
 
--- Makes the secondary indexes of a client's table: in one statement where the server can.
+-- Creates the secondary indexes of a client's table: in one statement if the server can.
 function bench.index(con, number)
    local engine = sysbench.opt.mysql_storage_engine:lower()
    local together = {}
@@ -338,7 +335,7 @@ function bench.index(con, number)
    end
 end
 
--- One column of one row, as a number; nil where there is none.
+-- One column of one row, as a number; nil without rows.
 function bench.number(con, query, ...)
    return tonumber((con:query_row(query:format(...))))
 end

@@ -1,18 +1,18 @@
--- The Insert Benchmark: how its queries are answered, and what a transaction that is kept open
--- sees. See insert_benchmark.lua.
+-- The Insert Benchmark: checks of its queries' plans, and the snapshot of a transaction that is
+-- kept open. See insert_benchmark.lua.
 
 local bench = require("insert_benchmark_common")
 
 local plans = {}
 
--- Begins a transaction that goes on seeing what there was when it first looked.
+-- Begins a transaction whose snapshot is taken at its first read.
 function plans.snapshot(con)
    local begin = {mysql = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
                   postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", sqlite = "BEGIN"}
    return begin[dyno.family(con)]
 end
 
--- Has the session's transactions be such; refuses where readers would keep writers out.
+-- Makes the session's transactions keep snapshots; fails if readers would block writers.
 function plans.must_keep_snapshots(con)
    local family = dyno.family(con)
    if family == "mysql" then
@@ -52,7 +52,7 @@ local function has(fields, wanted)
    return false
 end
 
--- Whether a plan reads its rows from the secondary index alone, in its order.
+-- Whether a plan reads its rows from the secondary index only, in its order.
 local index_only = {
    mysql = function(fields)
       return has(fields, "Using index") and not has(fields, "Using filesort")
@@ -89,7 +89,7 @@ local function refuse(name, wanted, text)
    error(("the plan of the query %s is not %s:\n%s\n%s"):format(name, wanted, text, ADVICE), 0)
 end
 
--- Raises if a table has indexes that it is not to have, or lacks one that a step's queries need.
+-- Fails if a table has unexpected indexes, or lacks one that a step's queries need.
 local function check_indexes(con, step, number)
    local wanted = sysbench.opt.num_secondary_indexes
    for place, index in ipairs(bench.all_indexes()) do
@@ -105,11 +105,11 @@ local function check_indexes(con, step, number)
    end
 end
 
--- Raises unless the queries of a step are answered by the indexes that they are made for.
+-- Fails unless the queries of a step use their intended indexes.
 function plans.check(con, step, templates, number)
    check_indexes(con, step, number)
    local family = dyno.family(con)
-   -- MySQL's own form of answer differs from version to version.
+   -- MySQL's default format differs between versions.
    local explain = ({mysql = "EXPLAIN FORMAT=TRADITIONAL ", postgres = "EXPLAIN ",
                      sqlite = "EXPLAIN QUERY PLAN "})[family]
    local function plan(name, value)

@@ -1,38 +1,38 @@
--- The Insert Benchmark: what is done between its steps and afterwards. See insert_benchmark.lua.
+-- The Insert Benchmark: the work between its steps and after them. See insert_benchmark.lua.
 
 local bench = require("insert_benchmark_common")
 
 local rest = {}
 
--- In this order, and back in the other one: the low mark cannot be above the high one.
+-- In this order, and in reverse to restore: the low mark cannot be above the high one.
 local FLUSH = {
    {"innodb_max_dirty_pages_pct_lwm", 1},
    {"innodb_max_dirty_pages_pct", 1},
    {"innodb_idle_flush_pct", 100},
 }
 
--- Where it is kept what was set before, in case that nobody lives to set it back.
+-- The table with the previous values, in case the run is killed before it restores them.
 local KEPT = "insert_benchmark_rest"
 
--- The session that keeps this rest, while what it set is still set.
+-- The session that owns this rest, while its settings are in effect.
 local owner
 
 local function reason(err)
    return tostring(type(err) == "table" and err.sql_errmsg or err)
 end
 
--- Sets what makes InnoDB flush, after what was set before is kept. Answers the settings' names.
+-- Makes InnoDB flush, after storing the previous settings. Returns the settings' names.
 local function set_and_keep(con)
    local names = {}
    owner = bench.number(con, "SELECT CONNECTION_ID()")
-   -- Tells others that somebody is at it.
+   -- Shows others that a rest is running.
    con:query(("INSERT INTO %s (session, name, old_value) VALUES (%d, '', '')"):format(KEPT, owner))
    con:query("COMMIT")
    for _, setting in ipairs(FLUSH) do
       local name, value = setting[1], setting[2]
       -- MariaDB has no innodb_idle_flush_pct.
       local known, old = pcall(bench.number, con, "SELECT @@GLOBAL.%s", name)
-      -- Another run may have set it already, and will set it back.
+      -- Another run may have changed it already, and will restore it.
       if known and old and old ~= value then
          con:query(("INSERT INTO %s (session, name, old_value) VALUES (%d, '%s', '%s')"):format(
             KEPT, owner, name, old))
@@ -44,8 +44,8 @@ local function set_and_keep(con)
    return names
 end
 
--- Sets back what is kept, or what one session keeps, if it still is as a rest sets it. Answers what
--- it was set to.
+-- Restores the stored settings, of all sessions or of one, if they still have the values set by a
+-- rest. Returns the restored settings.
 local function put_back(con, session)
    local whose = session and (" WHERE session = %d"):format(session) or ""
    local result = con:query("SELECT name, old_value FROM " .. KEPT .. whose)
@@ -70,7 +70,7 @@ local function put_back(con, session)
    return table.concat(told, ", ")
 end
 
--- Sets what makes InnoDB flush. Answers how that is told, or nil and why it cannot be.
+-- Makes InnoDB flush. Returns a description, or nil and the reason of a failure.
 local function flush(con)
    local made, why = pcall(con.query, con, ("CREATE TABLE IF NOT EXISTS %s (session BIGINT " ..
       "NOT NULL, name VARCHAR(64) NOT NULL, old_value VARCHAR(64) NOT NULL, " ..
@@ -91,7 +91,7 @@ local function flush(con)
    return ("InnoDB flushed dirty pages (%s)"):format(table.concat(names, ", "))
 end
 
--- Sets back what the rest set: at its end, and when it was interrupted or failed.
+-- Restores the settings at the end of the rest, and after an interruption or a failure.
 function rest.unsettle()
    if not owner then
       return
@@ -102,7 +102,7 @@ function rest.unsettle()
    owner = nil
 end
 
--- The first column of an answer as numbers, each of them true.
+-- The first column of an answer as numbers, each mapped to true.
 local function set_of(con, sql)
    local result, set = con:query(sql), {}
    for _ = 1, result.nrows do
@@ -111,8 +111,8 @@ local function set_of(con, sql)
    return set
 end
 
--- Whether a session that keeps a rest is still there. That of a process that was killed goes within
--- a moment; one that has just begun says within a moment that it is there.
+-- Whether a session that owns a rest still exists. The session of a killed process disappears
+-- shortly; a new one registers shortly.
 local function is_kept(con)
    local keepers
    for _ = 1, 10 do
@@ -129,7 +129,7 @@ local function is_kept(con)
    return next(keepers) ~= nil
 end
 
--- Sets back what a rest left behind that was killed.
+-- Restores the settings left behind by a killed rest.
 function rest.recover()
    if dyno.canned or sysbench.sql.driver():name() ~= "mysql" then
       return
@@ -157,19 +157,19 @@ local CLEAN = {
    sqlite = "ANALYZE pi{n}",
 }
 
--- Deletes all binary logs, as the user asked for.
+-- Deletes all binary logs, if the user asked for it.
 local function reset_binlog(con)
-   -- Only MySQL from 8.2 on knows the new words, and from 8.4 on it knows no others.
+   -- Only MySQL since 8.2 accepts the new statement, and since 8.4 it accepts no other.
    if not pcall(con.query, con, "RESET BINARY LOGS AND GTIDS") then
       con:query("RESET MASTER")
    end
 end
 
--- What the server's family needs besides statistics; answers how that is told.
+-- Maintenance other than statistics for the server's family; returns a description.
 local function clean_up(con, did)
    local opt, family = sysbench.opt, dyno.family(con)
    if family == "postgres" then
-      -- Only some may.
+      -- Requires a privilege.
       local done = pcall(con.query, con, "CHECKPOINT")
       did[#did + 1] = done and "checkpoint" or "no checkpoint, for want of the privilege"
    elseif family == "sqlite" then
@@ -195,7 +195,7 @@ local function clean_up(con, did)
    end
 end
 
--- Cleans a table, and each one that is so many further.
+-- Cleans a table, and every `step`th after it.
 local function clean_tables(from, step)
    local con = sysbench.sql.driver():connect()
    for number = from, bench.tables(), step do
@@ -204,13 +204,13 @@ local function clean_tables(from, step)
    con:disconnect()
 end
 
--- When the tables began to be cleaned, in ms; 0 where they were not.
+-- When cleaning the tables began, in ms; 0 if it did not.
 local function began()
    return dyno.shared("rest_began")
 end
 
--- Statistics, on PostgreSQL garbage too: in as many sessions as there are tables. In SQLite they
--- would only wait for each other.
+-- Statistics, and on PostgreSQL vacuuming: in as many sessions as tables. In SQLite sessions would
+-- only wait for each other.
 function rest.statistics(session)
    local writers = sysbench.sql.driver():name() == "sqlite" and 1 or bench.tables()
    if session == 0 then
@@ -221,8 +221,8 @@ function rest.statistics(session)
    end
 end
 
--- Statistics, unless they were made before, garbage, dirty pages: so that queries do not pay for
--- the writes before them. Answers what was done.
+-- Statistics (unless done before), garbage, dirty pages: so that queries do not pay for earlier
+-- writes. Returns a description of the work.
 function rest.settle()
    rest.recover()
    local started, tables = began():get() / 1000, bench.tables()
@@ -240,12 +240,12 @@ function rest.settle()
    clean_up(con, did)
    dyno.sleep(math.max(0, bench.settle_seconds() - (dyno.now() - started)))
    rest.unsettle()
-   -- It tells others that the rest goes on.
+   -- It shows others that the rest is still running.
    con:disconnect()
    return table.concat(did, "; ")
 end
 
--- How many rows a table holds, whatever its secondary indexes say.
+-- The number of rows in a table, independent of its secondary indexes.
 local function count_rows(con, number)
    local family = dyno.family(con)
    if family ~= "postgres" then
@@ -258,7 +258,7 @@ local function count_rows(con, number)
    return rows
 end
 
--- How many rows an index holds.
+-- The number of rows in an index.
 local function count_by(con, client, index)
    local name = bench.index_name(con, client, index[1])
    local column, others = index[2]:match("^(%w+)(.*)$")
@@ -272,7 +272,7 @@ local function count_by(con, client, index)
    end
    con:query("SET enable_seqscan = off")
    con:query("SET enable_bitmapscan = off")
-   -- All columns of the index, lest another that begins with the same one be read.
+   -- All columns of the index, to exclude another with the same first column.
    local rows = bench.number(con, "SELECT COUNT(*) FROM pi%d WHERE %s >= 0%s", client, column,
       (others:gsub(",%s*(%w+)", " AND %1 IS NOT NULL")))
    con:query("SET enable_seqscan = on")
@@ -280,15 +280,15 @@ local function count_by(con, client, index)
    return rows
 end
 
--- Rows of each table within a hundredth of what was loaded; indexes that hold as many rows as
--- their table. Raises if anything is wrong.
+-- Each table must have its loaded rows within one percent; indexes must have as many rows as their
+-- table. Fails otherwise.
 function rest.check()
    bench.check_options()
    rest.recover()
    local opt, conditions = sysbench.opt, dyno.conditions()
    local con = sysbench.sql.driver():connect()
    local loaded, added = bench.table_rows(), bench.index_rows()
-   -- Statements under way when a run was broken off.
+   -- Statements that were running when a run was interrupted.
    local slack = math.max(loaded * 0.01, 450 * opt.threads / bench.tables())
    for client = 1, bench.tables() do
       local rows = count_rows(con, client)
@@ -307,7 +307,7 @@ function rest.check()
             found = found + 1
          end
       end
-      -- Before the step x there is none.
+      -- There are no indexes before the step x.
       if found > 0 then
          conditions:equal(("pi%d: secondary indexes"):format(client), found,
             opt.num_secondary_indexes)

@@ -1,12 +1,12 @@
--- LinkBench-like social graph: nodes, links and their counts, ten operations, at the pace of the
--- sessions or at a rate. docs/workloads/linkbench.md tells what it models and what not.
+-- LinkBench-like social graph: nodes, links and their counts, ten operations, in a closed loop or
+-- at a rate. docs/workloads/linkbench.md says what it models and what not.
 
 local graph = require("linkbench_common")
 local load = require("linkbench_load")
 local operations = require("linkbench_operations")
 local checks = require("linkbench_check")
 
--- Name, published share in percent; how it is done.
+-- Name, published share in percent, implementation.
 local KINDS = {
    {"get_links_list", 50.7119145, read_only = true},
    {"get_node", 12.9326683, read_only = true},
@@ -72,7 +72,7 @@ end
 
 dyno.callbacks.tables_made = graph.tables_made
 
--- Up to so many nodes the ledger reads the tables in any case; above, they are left alone.
+-- Up to this number of nodes the ledger always reads the tables; above, it does not.
 local READ_WHOLE_MAX = 200000
 
 function dyno.callbacks.full_ledger()
@@ -110,7 +110,7 @@ function init()
    con:disconnect()
 end
 
--- By the name of the operation: where it goes.
+-- The connection of each operation, by name.
 local connections = {}
 local writer, reader, statements, next_kind
 

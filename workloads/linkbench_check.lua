@@ -1,4 +1,4 @@
--- LinkBench-like social graph: what must hold of the tables at any time, and the ledger's sums.
+-- LinkBench-like social graph: consistency conditions of the tables, and the ledger's sums.
 
 local graph = require("linkbench_common")
 
@@ -7,7 +7,7 @@ local check = {}
 local VISIBLE = "(SELECT id1, link_type, COUNT(*) links FROM linktable WHERE visibility = 1 " ..
    "GROUP BY id1, link_type) v"
 
--- What must hold, and a query that counts what is wrong.
+-- Each condition with a query that counts violations.
 local CONDITIONS = {
    {"counts are the numbers of visible links",
     "SELECT COUNT(*) FROM counttable c LEFT JOIN " .. VISIBLE .. " ON v.id1 = c.id AND " ..
@@ -25,7 +25,7 @@ local function query_number(con, query)
    return tonumber((con:query_row(query))) or 0
 end
 
--- Checks the tables in one snapshot, and fails at the end if something is wrong.
+-- Checks the tables in one snapshot, and fails at the end if a condition is violated.
 function check.all(con, sizes)
    con:query(dyno.render(con, "{snapshot}"))
    local conditions = dyno.conditions()
@@ -45,7 +45,7 @@ function check.all(con, sizes)
    conditions:finish()
 end
 
--- The sums by name, each from where it can be read.
+-- The sums by name, and where each can be read.
 function check.sums(con)
    local rows, visible = con:query_row("SELECT COUNT(*), SUM(visibility) FROM linktable")
    return {

@@ -1,5 +1,4 @@
--- LinkBench-like social graph: the options, who links to how many, the shuffles, the tables. See
--- linkbench.lua.
+-- LinkBench-like social graph: options, numbers of links, shuffles, tables. See linkbench.lua.
 
 local graph = {}
 
@@ -26,15 +25,15 @@ sysbench.cmdline.options = {
 }
 
 graph.NODE_TYPE = 2048
--- Types of links count from here.
+-- The first type of links.
 graph.FIRST_TYPE = 123456789
--- The shares of a text's bytes that repeats.
+-- The shares of repeated bytes in texts.
 graph.NODE_REPEATS, graph.LINK_REPEATS = 0.37, 0.775
 graph.LINK_BYTES_MAX, graph.NODE_BYTES_MAX = 255, 65535
 
 -- Options ---------------------------------------------------------------------------------------
 
--- What the options come to, checked.
+-- The values of the options, checked.
 function graph.sizes()
    local opt, whole, number = sysbench.opt, dyno.option.whole, dyno.option.number
    local first = whole("startid", 1, 2 ^ 52)
@@ -67,8 +66,8 @@ end
 
 local Shuffle = {}
 
--- A permutation of 0 to size - 1 that can be turned back, the same in every run: indices that
--- differ by a multiple of the number of groups are a group, and are moved on within it.
+-- An invertible permutation of 0 to size - 1, the same in every run: indices that differ by a
+-- multiple of the number of groups form a group, within which they are rotated.
 local function shuffle(size, key)
    local groups = math.min(1024, math.floor(math.sqrt(size)))
    local moved, members, state = {}, {}, key
@@ -85,14 +84,14 @@ function Shuffle:at(index)
    return ((index - g) / self.groups + self.moved[g]) % self.members[g] * self.groups + g
 end
 
--- The index that at() takes there.
+-- The inverse of at().
 function Shuffle:from(place)
    local g = place % self.groups
    return ((place - g) / self.groups - self.moved[g]) % self.members[g] * self.groups + g
 end
 
--- One for the numbers of links and the accesses that go with them, one for the accesses that do
--- not, and one for nodes.
+-- For the numbers of links and the accesses that correlate with them, for the other accesses, and
+-- for nodes.
 function graph.shuffles(sizes)
    return {links = shuffle(sizes.nodes, 20343988), uncorrelated = shuffle(sizes.nodes, 53238253),
            nodes = shuffle(sizes.nodes, 47665653)}
@@ -100,12 +99,12 @@ end
 
 -- Links -----------------------------------------------------------------------------------------
 
--- How many nodes have how many links: 45.3 % none, and of the others d or more in proportion to
--- (1 + (d - 1) / SCALE) ^ -SHAPE, cut off at the most. The two are fitted to the published mean of
--- 4.097, and to what LinkBench's fault adds to it.
+-- The distribution of links per node: 45.3 % have none, and of the others the share with d or more
+-- is proportional to (1 + (d - 1) / SCALE) ^ -SHAPE, up to the maximum. Both are fitted to the
+-- published mean of 4.097, and to the effect of LinkBench's fault on it.
 local LINKED, SCALE, SHAPE, MOST = 0.547, 0.7285, 1.0611, 961963
 
--- The links of the node with so many nodes above it.
+-- The number of links of the node with this rank.
 function graph.degree(rank, nodes)
    local above = (rank + 0.5) / nodes
    if above >= LINKED then
@@ -114,7 +113,7 @@ function graph.degree(rank, nodes)
    return math.min(math.ceil(SCALE * ((LINKED / above) ^ (1 / SHAPE) - 1)), MOST)
 end
 
--- How many of a node's links are of the type with this number, from 0 on.
+-- The number of a node's links with this type, from 0 on.
 function graph.links_of_type(degree, type_number, sizes)
    local each = math.floor(degree / sizes.types)
    local left = degree - each * sizes.types
@@ -125,7 +124,7 @@ function graph.links_of_type(degree, type_number, sizes)
    return type_number < left and each + 1 or each
 end
 
--- How many links, and rows of counttable, the load makes.
+-- The number of links, and of rows of counttable, that the load creates.
 function graph.loaded(sizes)
    local links, counts = 0, 0
    for rank = 0, sizes.nodes - 1 do
@@ -141,7 +140,7 @@ function graph.loaded(sizes)
    return links, counts
 end
 
--- Milliseconds since 1970, by a clock that does not go back within a session.
+-- Milliseconds since 1970, monotonic within a session.
 local offset
 function graph.milliseconds()
    offset = offset or os.time() - dyno.now()
@@ -205,7 +204,7 @@ local function suffix(family, name, parts)
    return text
 end
 
--- Makes the tables. PostgreSQL gets its keys when the rows are there.
+-- Creates the tables. PostgreSQL gets its keys after the rows.
 function graph.create(con)
    local family = dyno.family(con)
    local parts = partitions(family)
@@ -225,7 +224,7 @@ function graph.create(con)
    end
 end
 
--- The tables that prepare makes, with their columns.
+-- The tables that prepare creates, with their columns.
 function graph.tables_made()
    local made = {dyno.dataset.made("linkbench")}
    for _, definition in ipairs(DEFINITIONS) do
@@ -264,10 +263,10 @@ function graph.finish(con, sizes)
    dyno.commit(con)
 end
 
--- Of how the rows are made: another where the same options make other rows.
+-- The version of the row generator: changes when the same options produce other rows.
 local GENERATOR = 1
 
--- Keeps what was loaded beside it.
+-- Stores a description of the loaded data.
 function graph.keep(con, sizes)
    local opt, family = sysbench.opt, dyno.family(con)
    local links, counts = graph.loaded(sizes)
@@ -284,8 +283,8 @@ function graph.keep(con, sizes)
    }, beside)
 end
 
--- Fails unless the tables were prepared with the options that are given now. False on the server of
--- a calibration, which holds nothing and answers everything alike.
+-- Fails unless the tables were prepared with the current options. False on the server of a
+-- calibration, which has no data and answers every query alike.
 function graph.must_fit(con, sizes)
    local first, max, types, profile = con:query_row(
       "SELECT startid, maxid, link_types, profile FROM linkbench_settings")

@@ -1,16 +1,16 @@
--- LinkBench-like social graph: the rows that the tables begin with. Nodes come in parts with
--- streams of their own, so that the rows are the same whoever loads them.
+-- LinkBench-like social graph: the initial rows. Nodes are divided into parts with separate
+-- streams, so that the rows do not depend on who loads them.
 
 local graph = require("linkbench_common")
 
 local load = {}
 
--- Nodes of a part.
+-- Nodes per part.
 local PART = 2048
 
--- Calls act(id, stream) for the nodes of those parts that fall to a session.
+-- Calls act(id, stream) for the nodes in a session's parts.
 local function each_node(what, sizes, tid, sessions, act)
-   -- The last part first, as LinkBench does.
+   -- The last part first, as in LinkBench.
    local last = math.floor((sizes.nodes - 1) / PART)
    for part = last, 0, -1 do
       if part % sessions == tid then
@@ -37,7 +37,7 @@ local function links(con, sizes, tid, sessions)
    local rows = dyno.loader(con, "linktable",
       {"id1", "id2", "link_type", "visibility", "data", "time", "version"})
    local shuffle, median = graph.shuffles(sizes).links, sysbench.opt.link_bytes
-   -- Over the fifty days before.
+   -- Over the previous fifty days.
    local newest = graph.milliseconds()
    each_node("links", sizes, tid, sessions, function(id, stream, place)
       local degree = graph.degree(shuffle:from(place), sizes.nodes)
@@ -68,14 +68,14 @@ local function counts(con, sizes, tid, sessions)
    rows:finish()
 end
 
--- Loads what falls to session `tid`.
+-- Loads the rows of session `tid`.
 function load.rows(con, sizes, tid, sessions)
    nodes(con, sizes, tid, sessions)
    links(con, sizes, tid, sessions)
    counts(con, sizes, tid, sessions)
 end
 
--- How many rows there are in all.
+-- The total number of rows.
 function load.row_count(sizes)
    local link_rows, count_rows = graph.loaded(sizes)
    return sizes.nodes + link_rows + count_rows

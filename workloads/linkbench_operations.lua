@@ -1,12 +1,12 @@
--- LinkBench-like social graph: the ten operations. What is random is drawn before an operation
--- begins, so that another try does the same.
+-- LinkBench-like social graph: the ten operations. Random values are drawn before an operation
+-- begins, so that a retry repeats it.
 
 local graph = require("linkbench_common")
 
 local operations = {}
 
 local COLUMNS = "id1, id2, link_type, visibility, data, time, version"
--- Of a new link, in the order of the columns.
+-- The values of a new link, in the order of the columns.
 local LINK = ":id1, :id2, :link_type, 1, :data, :time, 0"
 local function list(after)
    local text = "SELECT " .. COLUMNS .. " FROM linktable%s WHERE id1 = :id1 AND " ..
@@ -14,17 +14,17 @@ local function list(after)
       "ORDER BY time DESC LIMIT {list_limit}" .. after
    return {mysql = text:format(" FORCE INDEX (id1_type)"), any = text:format("")}
 end
--- By family.
+-- Selects by family.
 local function either(mysql, others)
    return {mysql = mysql, any = others}
 end
 
--- Statements as data: the text, and what is no whole number of its parameters.
+-- Statements as data: the text, and the parameters that are not whole numbers.
 templates = {
    get_links_list = {list("")},
    get_more_links = {list(" OFFSET 1")},
    count_link = {"SELECT count FROM counttable WHERE id = :id AND link_type = :link_type"},
-   -- As many ids as `{ids}` has.
+   -- With as many ids as in `{ids}`.
    multiget_link = {"SELECT " .. COLUMNS .. " FROM linktable WHERE id1 = :id1 AND " ..
       "link_type = :link_type AND id2 IN ({ids})"},
    get_node = {"SELECT id, type, version, time, data FROM nodetable WHERE id = :id"},
@@ -69,13 +69,13 @@ local random, sizes, shuffles, sums, family, history, history_pct
 local bodies, inputs = {}, {}
 operations.bodies, operations.inputs = bodies, inputs
 
--- Those that go to the connection for reading.
+-- The statements for the reading connection.
 local READS = {get_links_list = true, get_more_links = true, count_link = true, get_node = true}
 
--- The statements of a session's connections, made when they are first used.
+-- The statements of a session's connections, created at first use.
 function operations.statements(writer, reader)
    local words, statements, multigets = {list_limit = sizes.list_limit}, {}, {}
-   -- The statement for so many ids.
+   -- The statement for this number of ids.
    function statements.multiget(count)
       local found = multigets[count]
       if not found then
@@ -100,7 +100,7 @@ end
 
 -- Who is chosen ---------------------------------------------------------------------------------
 
--- Zipf's exponents, and the percentage of accesses that go where the links are.
+-- Zipf's exponents, and the percentage of accesses that follow the number of links.
 local laws
 
 local function set_laws()
@@ -130,8 +130,8 @@ local function any_type()
    return random:uniform(0, sizes.types - 1)
 end
 
--- How far behind id1 the other end may be, so that the share `known` of the draws meets a link that
--- was loaded.
+-- The largest distance of the other end after id1 for which the share `known` of the draws hits a
+-- loaded link.
 local function reach(id1, type_number, known)
    local degree = graph.degree(shuffles.links:from(id1 - sizes.first), sizes.nodes)
    return math.max(1, math.ceil(graph.links_of_type(degree, type_number, sizes) / known))
@@ -150,7 +150,7 @@ end
 
 -- Reading links ---------------------------------------------------------------------------------
 
--- Lists that were cut off; one takes the place of another when there are so many.
+-- Truncated lists, in a ring buffer of this size.
 local HISTORY = 2048
 
 function inputs.get_links_list()
@@ -162,7 +162,7 @@ function inputs.get_links_list()
            place = random:uniform(1, HISTORY)}
 end
 
--- After the newest time that numbers of Lua tell apart.
+-- After the newest time that Lua numbers represent exactly.
 local ALWAYS = 9007199254740991
 
 function bodies.get_links_list(s, list)
@@ -241,14 +241,14 @@ function inputs.delete_link()
    return link
 end
 
--- Inserts a link, or locks the one that is there. Answers whether it is new, and whether it was
--- visible before.
+-- Inserts a link, or locks the existing one. Returns whether it is new, and whether it was visible
+-- before.
 local function insert_or_lock(s, link)
    local changed = s.insert_link:change(link.id1, link.id2, link.link_type, link.data, link.time)
    if changed == 1 then
       return true, false
    elseif family == "mysql" then
-      -- Two where the link became visible, none where it was.
+      -- Two if the link became visible, zero if it was visible.
       return false, changed == 0
    end
    local visibility = s.lock_link:row(link.id1, link.id2, link.link_type)

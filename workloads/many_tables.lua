@@ -1,5 +1,5 @@
--- A schema for each customer, up to millions of tables: what they cost to make, to touch and to
--- drop. docs/workloads/many-tables.md tells what it models and what not.
+-- A schema for each customer, up to millions of tables: the cost of creating, touching and dropping
+-- them. docs/workloads/many-tables.md says what it models and what not.
 
 local many = require("many_tables_common")
 local state = require("many_tables_state")
@@ -24,7 +24,7 @@ local WORK = {create_schema, create_tablespace, create_table, first_touch, touch
 local tables_made, rows_inserted = dyno.sum("tables"), dyno.sum("rows")
 
 local con, family, sizes
--- What the tables took on the disk before they were made or dropped.
+-- The tables' disk space before they were created or dropped.
 local space_before
 
 -- Making ----------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ local function make_table(schema, number)
    tables_made:add(1)
 end
 
--- A table with its index is one piece of work, also where it takes two statements.
+-- Creating a table with its index is one operation, even if it takes two statements.
 local function run_make_table(schema, number)
    local run = family == "mysql" and create_table.run or create_table.transaction
    run(create_table, con, make_table, schema, number)
@@ -57,7 +57,7 @@ local function tell_made(made, began)
       sizes.schemas * sizes.tables, took, made / math.max(took, 0.001)))
 end
 
--- What is known when all were made: the state, the disk.
+-- Reports after creating all tables: the state, the disk space.
 local function end_making(connection, before)
    local made = steps.made(sizes)
    if made < sizes.schemas then
@@ -124,7 +124,7 @@ dyno.callbacks.tables_made = state.made
 
 -- Touching --------------------------------------------------------------------------------------
 
--- The weights of the work, as a list for dyno.choice().
+-- The weights of the operations, as a list for dyno.choice().
 local function work_cards()
    local cards = dyno.option.weights("mix", {"insert", "select", "count", "alter", "churn"})
    for _, card in ipairs(cards) do
@@ -174,14 +174,14 @@ local function select_first(statement)
    con:query(statement):free()
 end
 
--- Draws a table and tells whether this is the first touch of it in the run.
+-- Draws a table and returns whether this is its first touch in the run.
 local function touch()
    local schema, number = draw()
    local count = counters:add(1, (schema - 1) * sizes.tables + number)
    return many.table_name(family, sizes, schema, number), count == 1 and first_touch or touch_again
 end
 
--- The statements with places for what differs from event to event.
+-- The statements, with placeholders for the parts that vary between events.
 local texts
 
 local function prepare_texts()
@@ -238,8 +238,7 @@ function works.churn()
    drop_table:run(con, drop_own)
 end
 
--- The first of the schemas that are touched, and how many they are: those that stay, while others
--- are dropped.
+-- The first touched schema, and their number: those that stay while others are dropped.
 local function touched_schemas()
    if sizes.phase == "drop" then
       return sizes.schemas - sizes.keep + 1, sizes.keep
@@ -247,7 +246,7 @@ local function touched_schemas()
    return 1, sizes.active_schemas
 end
 
--- The schema and the number of a session's table, which nobody else touches.
+-- The schema and number of a session's private table.
 local function own_place(tid)
    local lowest, schemas = touched_schemas()
    return lowest + tid % schemas, sizes.tables + 1 + tid
@@ -278,7 +277,7 @@ local function drop(schema)
    tables_made:add(-sizes.tables)
 end
 
--- What stays, where it was ended before the end.
+-- The remaining schemas, if the phase was ended early.
 local function end_dropping(connection)
    local all, dropped = sizes.schemas - sizes.keep, steps.dropped(sizes)
    if dropped < all then
@@ -290,10 +289,10 @@ end
 
 -- The run ---------------------------------------------------------------------------------------
 
--- What the rows were before the run, nil where nobody knows; and whether they were read before.
+-- The number of rows before the run, nil if unknown; and whether it was read before.
 local rows_before, rows_read
 
--- Readies what was prepared for a run.
+-- Prepares a run on the existing tables.
 local function begin_with(connection, made)
    if sizes.phase == "touch" and made.present < made.schemas then
       error(("only %d of %d schemas are left by --phase drop: prepare anew"):format(made.present,
@@ -338,7 +337,8 @@ function init()
    connection:disconnect()
 end
 
--- The rows are not read before the run, which would open every table, but kept from the last run.
+-- The number of rows is not read before the run, which would open every table, but kept from the
+-- last run.
 function dyno.callbacks.ledger()
    local connection = sysbench.sql.driver():connect()
    local now = many.sizes()
@@ -417,7 +417,8 @@ function event()
    end
 end
 
--- While some drop, others may touch what stays; while some touch, another may make and drop.
+-- While some sessions drop, others may touch the rest; while some touch, another may create and
+-- drop.
 function dyno.callbacks.roles()
    local asked, rate = many.sizes(), sysbench.opt.touch_rate
    if asked.phase == "touch" and asked.churn_every > 0 then
@@ -440,7 +441,7 @@ function dyno.callbacks.phases()
    return ladder.phases(many.sizes())
 end
 
--- The ladder ends at what was made.
+-- The ladder ends at the number of created tables.
 function dyno.callbacks.phases_there()
    local found = many.sizes()
    if found.phase == "ladder" then
@@ -451,7 +452,7 @@ function dyno.callbacks.phases_there()
    return ladder.phases(found)
 end
 
--- How often tables were touched, warm-up included.
+-- The number of touches of tables, including the warm-up.
 function dyno.callbacks.figures()
    if not sizes or sizes.phase ~= "touch" then
       return
@@ -466,7 +467,7 @@ function dyno.callbacks.figures()
    end
 end
 
--- What making and dropping did to the disk.
+-- The effect of creating and dropping on disk space.
 function done()
    if sizes.phase == "touch" then
       return

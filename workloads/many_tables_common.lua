@@ -1,5 +1,5 @@
--- A schema for each customer, up to millions of tables: the options, the statements of each server,
--- what is made and dropped. See many_tables.lua.
+-- A schema for each customer, up to millions of tables: the options, each server's statements,
+-- creating and dropping. See many_tables.lua.
 
 local many = {}
 
@@ -47,7 +47,7 @@ local function prefix()
    return text
 end
 
--- How many schemas share a tablespace; 0 where there are none.
+-- The number of schemas per tablespace; 0 without tablespaces.
 local function tablespaces()
    local text = sysbench.opt.tablespaces
    if text == "none" or text == "schema" then
@@ -63,8 +63,8 @@ end
 -- Each has a counter of touches.
 local TABLES_MAX = 10000000
 
--- So many active tables as schemas times tables of each, over as many schemas as can be; nil where
--- they do not come out even.
+-- Divides this number of active tables into schemas times tables per schema, over as many schemas
+-- as possible; nil if they do not divide evenly.
 function many.spread(sizes, active)
    for tables = 1, math.min(sizes.tables, active) do
       if active % tables == 0 and active / tables <= sizes.schemas then
@@ -83,7 +83,7 @@ function many.must_spread(sizes, active, option)
    return schemas, tables
 end
 
--- Has so many tables active as --active says.
+-- Selects the number of active tables in --active.
 local function choose_active(sizes)
    local opt = sysbench.opt
    local active = dyno.option.whole("active", 0, TABLES_MAX)
@@ -96,7 +96,7 @@ local function choose_active(sizes)
    end
 end
 
--- What the options come to, checked.
+-- The values of the options, checked.
 function many.sizes()
    local whole, one_of = dyno.option.whole, dyno.option.one_of
    local sizes = {
@@ -141,7 +141,7 @@ function many.sizes()
    return sizes
 end
 
--- Takes from the sizes what was not made, because --stop_after ended it.
+-- Reduces the sizes to the schemas created before --stop_after.
 function many.reduce(sizes, schemas)
    for _, name in ipairs {"active_schemas", "keep"} do
       if sysbench.opt[name] > schemas then
@@ -161,7 +161,7 @@ end
 
 -- Names -----------------------------------------------------------------------------------------
 
--- The name of a table, with its schema's. SQLite has no schemas: there they are part of the name.
+-- The name of a table, with its schema. SQLite has no schemas: there they are part of the name.
 function many.table_name(family, sizes, schema, number)
    return ("%s%d%st%d"):format(sizes.prefix, schema, family == "sqlite" and "_" or ".", number)
 end
@@ -173,13 +173,13 @@ function many.is_mariadb(con)
    return version and version:lower():find("mariadb", 1, true) ~= nil
 end
 
--- Whether InnoDB makes files for the tables.
+-- Whether InnoDB creates files for the tables.
 function many.has_files(con)
    return sysbench.opt.mysql_storage_engine:lower() == "innodb"
       and con:query_row("SELECT @@innodb_file_per_table") == "1"
 end
 
--- Fails where the server has none: MariaDB would take the clause and ignore it.
+-- Fails without tablespaces: MariaDB would accept the clause and ignore it.
 function many.must_have_tablespaces(con, sizes)
    if sizes.share > 0 and (dyno.family(con) ~= "mysql" or many.is_mariadb(con)) then
       error("--tablespaces: only MySQL has general tablespaces, not this server", 0)
@@ -205,7 +205,7 @@ templates = {
    },
    create_index = "CREATE INDEX {index} ON {name} (k)",
    insert = "INSERT INTO {name} (k, c, pad) VALUES ({k}, '{c}', '{pad}')",
-   -- Where the server does not number the rows.
+   -- For servers that do not number the rows.
    insert_with_id = "INSERT INTO {name} (id, k, c, pad) VALUES ({id}, {k}, '{c}', '{pad}')",
    select = "SELECT id, k, c, pad FROM {name} WHERE id = 1",
    count_tables = {
@@ -215,7 +215,7 @@ templates = {
    },
    alter_table = "ALTER TABLE {name} ALTER COLUMN k SET DEFAULT {k}",
    drop_table = "DROP TABLE {name}",
-   -- Tables of churn that a killed run has left.
+   -- Tables of churn left by a killed run.
    leftovers = {
       mysql = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables " ..
          "WHERE table_schema REGEXP '^{prefix}[0-9]+$' AND table_name REGEXP '^t[0-9]+$' AND " ..
@@ -227,7 +227,7 @@ templates = {
          "'{prefix}[0-9]*_t[0-9]*' AND " ..
          "CAST(SUBSTR(name, LENGTH(RTRIM(name, '0123456789')) + 1) AS INTEGER) > {tables}",
    },
-   -- What others have put into the workload's schemas.
+   -- Foreign objects in the workload's schemas.
    others = {
       mysql = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables " ..
          "WHERE table_schema REGEXP '^{prefix}[0-9]+$' AND table_name NOT REGEXP '^t[0-9]+$' " ..
@@ -238,12 +238,12 @@ templates = {
       -- There are no schemas, and only tables of the pattern are dropped.
       sqlite = "SELECT name FROM sqlite_master WHERE 1 = 0",
    },
-   -- Of the workload's schemas, which fit the pattern.
+   -- The workload's schemas, which match the pattern.
    all_schemas = {
       mysql = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name REGEXP " ..
          "'^{prefix}[0-9]+$'",
       postgres = "SELECT COUNT(*) FROM pg_namespace WHERE nspname ~ '^{prefix}[0-9]+$'",
-      -- It has none.
+      -- It has no schemas.
       sqlite = "SELECT 0",
    },
    all_tables = {
@@ -254,7 +254,7 @@ templates = {
       sqlite = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name GLOB " ..
          "'{prefix}[0-9]*'",
    },
-   -- Those on k.
+   -- The indexes on k.
    all_indexes = {
       mysql = "SELECT COUNT(*) FROM information_schema.statistics WHERE index_name = 'k_1' AND " ..
          "table_schema REGEXP '^{prefix}[0-9]+$'",
@@ -270,7 +270,7 @@ template_words = {name = "many_1.t1", index = "k_1", engine = "innodb", id = "1"
                   options = "", c = "c", pad = "pad", schema = "many_1", prefix = "many_",
                   tables = 10}
 
--- The statements that make a table with its index.
+-- The statements that create a table with its index.
 local function table_statements(family, sizes, schema, number)
    local ids = {identity = "INT GENERATED BY DEFAULT AS IDENTITY", int = "BIGINT"}
    local words = {
@@ -311,7 +311,7 @@ end
 
 -- Dropping --------------------------------------------------------------------------------------
 
--- Tables that one statement drops: PostgreSQL locks each until it is done.
+-- Tables dropped by one statement: PostgreSQL locks each until it ends.
 local AT_ONCE = 100
 
 function many.drop_schema(con, family, sizes, schema)
@@ -339,7 +339,7 @@ function many.drop_schema(con, family, sizes, schema)
    end
 end
 
--- Whether a schema is the last of its tablespace's, so that the tablespace can go.
+-- Whether a schema is the last of its tablespace, which can then be dropped.
 function many.ends_tablespace(sizes, schema, last)
    return sizes.share > 0 and (schema % sizes.share == 0 or schema == last)
 end
@@ -353,20 +353,20 @@ function many.drop_tablespace(con, sizes, schema)
    end
 end
 
--- What is there ---------------------------------------------------------------------------------
+-- Existing tables -------------------------------------------------------------------------------
 
--- How many `schemas`, `tables` or `indexes` of the workload's there are.
+-- The number of the workload's `schemas`, `tables` or `indexes`.
 function many.count(con, sizes, what)
    local words = {prefix = sizes.prefix}
    return tonumber((con:query_row(dyno.render(con, templates["all_" .. what], words)))) or 0
 end
 
--- How often each table was touched in this run, by all sessions.
+-- The touches of each table in this run, by all sessions.
 function many.counters(sizes)
    return dyno.shared("touches", sizes.schemas * sizes.tables)
 end
 
--- How many touches there were, and of how many tables.
+-- The number of touches, and of touched tables.
 function many.touches(sizes)
    local counters, touches, tables = many.counters(sizes), 0, 0
    for number = 1, sizes.schemas * sizes.tables do
@@ -376,12 +376,12 @@ function many.touches(sizes)
    return touches, tables
 end
 
--- Whether a database answers, and not the server of a calibration, which adds up nothing.
+-- Whether this is a database, as opposed to the server of a calibration, which does not add up.
 function many.is_database(con)
    return con:query_row("SELECT 1 + 1") == "2"
 end
 
--- The rows of all tables of the schemas from `first` to `last`.
+-- The rows of all tables in the schemas from `first` to `last`.
 function many.count_rows(con, sizes, first, last)
    local family, rows = dyno.family(con), 0
    for schema = first, last do

@@ -1,10 +1,10 @@
--- Many tables: the phases of a run, and the ladder of more and more active tables.
+-- Many tables: the phases of a run, and the ladder of increasing numbers of active tables.
 
 local many = require("many_tables_common")
 
 local ladder = {}
 
--- Rungs unless told otherwise, as far as there are tables.
+-- The default rungs, up to the number of tables.
 local USUAL = {100, 1000, 10000, 30000, 100000, 300000, 1000000}
 
 local function usual_rungs(sizes)
@@ -32,7 +32,7 @@ local function asked_rungs(text)
    return rungs
 end
 
--- A phase for each rung, which touches so many tables as if it was run by itself.
+-- A phase for each rung, which touches this number of tables as a separate run would.
 local function rungs(sizes)
    local opt, list = sysbench.opt, {}
    if opt.active > 0 or opt.active_schemas > 0 or opt.active_tables > 0 then
@@ -53,7 +53,7 @@ local function rungs(sizes)
    return list
 end
 
--- Fails where an option is not for what is asked for.
+-- Fails if an option does not apply to the request.
 local function refuse(asked)
    local opt = sysbench.opt
    if opt.touchers > 0 and asked ~= "drop" and asked ~= "all" then
@@ -67,8 +67,8 @@ local function refuse(asked)
    end
 end
 
--- The phases with these sizes, of what is asked for or of what is there. Making and dropping last
--- as long as they take, or until --stop_after.
+-- The phases for these sizes, as requested or for the existing tables. Creating and dropping run to
+-- completion, or until --stop_after.
 function ladder.phases(sizes)
    local opt, asked = sysbench.opt, sizes.phase
    refuse(asked)

@@ -1,15 +1,14 @@
--- Many tables: how far what the server's table cache does agrees with what must come of it. With
--- every table as likely as any other, a cache of C tables misses max(0, 1 - C / A) of the touches
--- of A tables, once it is full.
+-- Many tables: compares the server's table cache with the expected miss rate. If all tables are
+-- equally likely, a full cache of C tables misses max(0, 1 - C / A) of the touches of A tables.
 
 local many = require("many_tables_common")
 
 local law = {}
 
 local TOLERANCE = 0.05
--- Touches of each table before the cache counts as filled.
+-- Touches per table before the cache counts as full.
 local WARM = 2
--- Touches to be counted at least.
+-- The fewest touches for a comparison.
 local ENOUGH = 1000
 
 local con, sizes, active, began, looked
@@ -19,7 +18,7 @@ local function misses()
    return tonumber(value)
 end
 
--- The tables that the cache of a connection holds. MySQL divides the number among the instances,
+-- The tables that the cache of a connection can hold. MySQL divides the number by its instances,
 -- MariaDB does not.
 local function capacity()
    local limit, instances, version = con:query_row(
@@ -30,13 +29,13 @@ local function capacity()
    return math.max(1, math.floor(tonumber(limit) / tonumber(instances)))
 end
 
--- Begins to watch on the connection of one session.
+-- Begins to observe on one session's connection.
 function law.watch(connection, its_sizes)
    con, sizes, active = connection, its_sizes, its_sizes.active
    began, looked = nil, dyno.now()
 end
 
--- Looks once a second whether the cache is warm by now, and counts from then on.
+-- Checks once a second whether the cache is warm, and counts from then on.
 function law.look()
    if began or dyno.now() - looked < 1 then
       return
@@ -48,7 +47,7 @@ function law.look()
    end
 end
 
--- Tells what came of it, unless there was hardly a run.
+-- Reports the result, unless there were too few touches.
 function law.tell()
    local all = many.touches(sizes)
    if all < ENOUGH then

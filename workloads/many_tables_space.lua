@@ -1,13 +1,12 @@
--- Many tables: what they take on the disk, whether they will fit, and the files that hold them.
--- Files are looked at where the server's data directory can be read from this host.
+-- Many tables: their disk space, whether they will fit, and their files. Files are examined if the
+-- server's data directory can be read from this host.
 
 local ffi = require("ffi")
 local many = require("many_tables_common")
 
 local space = {}
 
--- Queries of what the tables take, in bytes, and in how many files; and of what the dictionary
--- takes.
+-- Queries for the tables' size in bytes and number of files, and for the dictionary's size.
 local TAKEN = {
    mysql = "SELECT COALESCE(SUM(file_size), 0), COUNT(*) FROM information_schema.{tablespaces} " ..
       "WHERE name REGEXP '^{prefix}([0-9]+/|space_)'",
@@ -34,7 +33,7 @@ local function size_text(bytes)
    return unit == 0 and ("%.0f B"):format(bytes) or ("%.3g %s"):format(bytes, UNITS[unit])
 end
 
--- The answer of a query that the user may not be allowed to ask, or the server may not know.
+-- The result of a query that the user may lack the privilege for, or the server may not support.
 local function ask(con, query)
    local asked, first, second = pcall(con.query_row, con, query)
    if asked then
@@ -48,7 +47,7 @@ local function words(con, sizes)
            tablespaces = maria and "innodb_sys_tablespaces" or "innodb_tablespaces"}
 end
 
--- What the tables take: `bytes` in `files`, and the `dictionary`'s bytes. Nil is not known.
+-- The tables' size: `bytes` in `files`, and the `dictionary`'s bytes. Nil if unknown.
 function space.measure(con, sizes)
    local family, known = dyno.family(con), words(con, sizes)
    local bytes, files = ask(con, dyno.render(con, TAKEN[family], known))
@@ -59,8 +58,8 @@ end
 
 -- Files -----------------------------------------------------------------------------------------
 
--- Where the server keeps its files, and whether they are this host's: then the one of the settings
--- is there. SQLite's is the file itself.
+-- The server's data directory, if it is on this host: then the path in the settings exists. For
+-- SQLite it is the file itself.
 local function directory(con)
    local family, path, own = dyno.family(con)
    if family == "mysql" then
@@ -86,8 +85,8 @@ end
 
 ffi.cdef("int statvfs(const char *path, uint64_t *found);")
 
--- The free bytes of the file system that a path is on; nil where nobody tells. On Linux of 64 bits
--- the second number is the size of a block, the fifth how many of them anybody may take.
+-- The free bytes of the file system of a path; nil if unknown. On 64-bit Linux the second number is
+-- the block size, the fifth the number of blocks available to all users.
 local function free(path)
    local found = ffi.new("uint64_t[32]")
    local asked, failed = pcall(function() return ffi.C.statvfs(path, found) end)
@@ -96,8 +95,8 @@ local function free(path)
    end
 end
 
--- The least that a table takes with its index: pages that are there from the beginning. Nil where
--- options make it hard to say.
+-- The smallest size of a table with its index: the initial pages. Nil if options make it hard to
+-- say.
 local function least(con, sizes)
    local family = dyno.family(con)
    if family == "postgres" then
@@ -109,14 +108,14 @@ local function least(con, sizes)
       return nil
    end
    local page = tonumber((con:query_row("SELECT @@innodb_page_size"))) or 0
-   -- Without a file of their own two roots, else also what each file begins with.
+   -- In a shared file two root pages, else also the initial pages of each file.
    return page * (sizes.share > 0 and 2 or many.is_mariadb(con) and 5 or 7)
 end
 
--- Fails where it is clear that the tables will not fit.
+-- Fails if the tables certainly do not fit.
 function space.must_suffice(con, sizes)
    if sizes.stop_after > 0 then
-      -- Nobody knows how many they become.
+      -- Their final number is unknown.
       return
    end
    local path, here = directory(con)
@@ -129,7 +128,7 @@ function space.must_suffice(con, sizes)
    end
 end
 
--- Tells what is taken, beside what was taken before.
+-- Reports the space used, and the space used before.
 function space.tell(con, sizes, before)
    local now = space.measure(con, sizes)
    if not now.bytes then
@@ -154,7 +153,7 @@ end
 
 -- The check ---------------------------------------------------------------------------------------
 
--- Of the tablespaces that are to be there, and of those that are.
+-- The number of expected tablespaces, and of existing ones.
 local function count_shared(path, made)
    local found, expected = 0, 0
    for first = 1, made.schemas, made.share do
@@ -184,7 +183,7 @@ local function count_own(path, made)
    return found, made.present * made.tables
 end
 
--- Counts the files of InnoDB's tablespaces, those of dropped schemas too.
+-- Counts the files of InnoDB's tablespaces, including those of dropped schemas.
 function space.check(con, made, conditions)
    if dyno.family(con) ~= "mysql" then
       return

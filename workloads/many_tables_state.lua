@@ -1,5 +1,5 @@
--- Many tables: what was made and what is to be there, kept in the table many_tables_settings; the
--- check; and the sums of the ledger.
+-- Many tables: the created and the remaining tables, recorded in the table many_tables_settings;
+-- the check; and the sums of the ledger.
 
 local many = require("many_tables_common")
 local space = require("many_tables_space")
@@ -10,12 +10,12 @@ local COLUMNS = "prefix VARCHAR(40) NOT NULL, asked_count BIGINT NOT NULL, schem
    "NOT NULL, table_count BIGINT NOT NULL, share BIGINT NOT NULL, present BIGINT NOT NULL, " ..
    "row_count BIGINT"
 
--- The table of the settings; who made it owns the schemas that it names.
+-- The table of settings; its creator owns the schemas that it names.
 function state.made()
    return {{"many_tables_settings", dyno.column_names(COLUMNS)}}
 end
 
--- Writes down what is going to be made. Fails where something of that name is there already.
+-- Records what will be created. Fails if something with such a name already exists.
 function state.create(con, sizes)
    many.must_have_tablespaces(con, sizes)
    con:query(dyno.render(con, "CREATE TABLE many_tables_settings ({columns})",
@@ -37,21 +37,20 @@ function state.create(con, sizes)
    dyno.commit(con)
 end
 
--- Making them was ended after so many schemas.
+-- Creating tables ended after this number of schemas.
 function state.set_made(con, schemas)
    con:query(("UPDATE many_tables_settings SET schema_count = %d, present = %d"):format(schemas,
       schemas))
    dyno.commit(con)
 end
 
--- What stands there, as the sizes of what was made: of `asked` schemas so many, `present` of them
--- with `rows` rows, nil where nobody knows. Nil without any, and whether that is because nothing
--- stands there.
+-- The recorded sizes: the created number of `asked` schemas, the `present` ones that remain, with
+-- `rows` rows, nil if unknown. Returns nil if missing, and whether nothing is recorded.
 function state.read(con)
    local prefix, asked, schemas, tables, share, present, rows = con:query_row(
       "SELECT prefix, asked_count, schema_count, table_count, share, present, row_count " ..
       "FROM many_tables_settings")
-   -- The server of a calibration answers everything alike.
+   -- The server of a calibration answers every query alike.
    if not tonumber(schemas) then
       return nil, prefix == nil
    end
@@ -60,8 +59,8 @@ function state.read(con)
            rows = tonumber(rows)}
 end
 
--- What was made, which must be what the options say. Where --stop_after ended it the options may
--- say either, and the sizes become those of what was made.
+-- The recorded sizes, which must match the options. If --stop_after ended the creation, either
+-- number of schemas matches, and the sizes are reduced to the created ones.
 function state.must_fit(con, sizes)
    local made, empty = state.read(con)
    if empty then
@@ -88,19 +87,19 @@ function state.set_rows(con, rows)
    dyno.commit(con)
 end
 
--- The first schemas are dropped, so many are to stay.
+-- The first schemas are dropped, and this number remains.
 function state.set_present(con, present)
    con:query("UPDATE many_tables_settings SET present = " .. present)
    dyno.commit(con)
 end
 
--- The rows of the schemas that are there.
+-- The rows of the remaining schemas.
 function state.count_rows(con, made)
    return many.count_rows(con, made, made.schemas - made.present + 1, made.schemas)
 end
 
--- Drops the tables that churn left where a run was killed, whose last statement may still be under
--- way at the server and drop one of them.
+-- Drops the tables left by the churn of a killed run, whose last statement may still be running on
+-- the server and drop one of them.
 function state.drop_leftovers(con, made)
    local found = con:query(dyno.render(con, templates.leftovers, {prefix = made.prefix,
       tables = made.tables}))
@@ -114,7 +113,7 @@ function state.drop_leftovers(con, made)
    end
 end
 
--- Fails unless all tables are there that are said to be.
+-- Fails unless all recorded tables exist.
 function state.must_be_whole(con, made)
    local found, expected = many.count(con, made, "tables"), made.present * made.tables
    if found ~= expected then
@@ -124,7 +123,7 @@ function state.must_be_whole(con, made)
    end
 end
 
--- Checks what is there, and fails at the end if something is wrong.
+-- Checks the tables, and fails at the end if something is wrong.
 function state.check(con, sizes)
    local made, conditions = state.must_fit(con, sizes), dyno.conditions()
    local tables = made.present * made.tables
@@ -153,7 +152,7 @@ function state.check(con, sizes)
    conditions:finish()
 end
 
--- Whether the settings are there at all.
+-- Whether the settings exist.
 local function is_there(con)
    local found = con:query_row(dyno.render(con, {
       mysql = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() " ..
@@ -164,7 +163,7 @@ local function is_there(con)
    return found ~= "0"
 end
 
--- Drops what was made, and nothing else, whatever the options say.
+-- Drops exactly the created tables, whatever the options say.
 function state.drop_all(con)
    if not is_there(con) then
       return

@@ -1,10 +1,10 @@
--- Many tables: which session makes and drops what, in what order, and when they stop.
+-- Many tables: which session creates and drops what, in what order, and when they stop.
 
 local many = require("many_tables_common")
 
 local steps = {}
 
--- Groups of schemas that were taken by a session; and the first schema that is there to be dropped.
+-- Groups of schemas taken by sessions; and the first schema that is left to drop.
 local function taken()
    return dyno.shared("groups_taken")
 end
@@ -13,23 +13,23 @@ local function first_there()
    return dyno.shared("first_there")
 end
 
--- Sessions that have nothing more to make or drop: what they took is whole.
+-- Sessions with nothing more to create or drop: the groups they took are complete.
 local function through()
    return dyno.shared("through")
 end
 
--- The schemas of a group are one session's: those of a tablespace.
+-- A group's schemas belong to one session: those of a tablespace.
 local function group_size(sizes)
    return math.max(sizes.share, 1)
 end
 
--- A function that answers the first and the last schema of the next group, nil when there is none
--- or it is time to stop. Whichever session is free takes the next one, so that those taken are the
--- first of all, wherever it stops.
+-- A function that returns the first and last schema of the next group, nil at the end or when it is
+-- time to stop. Any free session takes the next group, so that those taken are always the first
+-- ones.
 local function take_groups(sizes, from, to)
    local began, size, groups = nil, group_size(sizes), taken()
    return function()
-      -- From the first one on, so that each session has one at least.
+      -- After the first group, so that each session has at least one.
       began = began or dyno.now()
       if sizes.stop_after > 0 and dyno.now() - began >= sizes.stop_after then
          return nil
@@ -41,7 +41,7 @@ local function take_groups(sizes, from, to)
    end
 end
 
--- A function that answers the next of what `fill` lists for each group.
+-- A function that returns the next item of the lists that `fill` creates for each group.
 local function queue_of(take, fill)
    local queue, place = {}, 0
    return function()
@@ -59,7 +59,7 @@ end
 
 -- Making ----------------------------------------------------------------------------------------
 
--- Adds what comes before the tables of a schema.
+-- Adds the steps before the tables of a schema.
 local function add_schema(plan, family, sizes, schema)
    if family ~= "sqlite" then
       plan[#plan + 1] = {"schema", schema}
@@ -94,8 +94,8 @@ local function shuffled(family, sizes, tid, sessions)
    end
 end
 
--- A function that answers what a session has to make next, {what, schema, table}, nil at the end.
--- A tablespace's schemas are one session's, so that it is there before its tables.
+-- A function that returns what a session creates next, {what, schema, table}, nil at the end. One
+-- session creates all schemas of a tablespace, so that it exists before its tables.
 function steps.making(family, sizes, tid, sessions)
    if sysbench.opt.order == "shuffled" then
       return shuffled(family, sizes, tid, sessions)
@@ -112,13 +112,13 @@ end
 
 -- Dropping --------------------------------------------------------------------------------------
 
--- Before sessions drop: the first schema that is there.
+-- Sets the first existing schema, before sessions drop.
 function steps.drop_from(sizes, schema)
    first_there():set(schema)
    taken():set(math.floor((schema - 1) / group_size(sizes)))
 end
 
--- A function that answers the next schema that a session drops, nil at the end.
+-- A function that returns the next schema that a session drops, nil at the end.
 function steps.dropping(sizes)
    local take = take_groups(sizes, first_there():get(), sizes.schemas - sizes.keep)
    return queue_of(take, function(first, last)
@@ -142,7 +142,7 @@ function steps.end_session()
    dyno.finish()
 end
 
--- Fails where something else than --stop_after ended sessions, within a schema perhaps.
+-- Fails if sessions ended for a reason other than --stop_after, perhaps within a schema.
 function steps.must_be_through(phase)
    if through():get() < sysbench.opt.threads then
       error(("--phase %s was ended before all sessions were through: --time and --events must " ..
@@ -150,17 +150,17 @@ function steps.must_be_through(phase)
    end
 end
 
--- How many schemas were made, the first ones of all.
+-- The number of schemas created, which are the first ones.
 function steps.made(sizes)
    return sysbench.opt.order == "shuffled" and sizes.schemas or reached(sizes, sizes.schemas)
 end
 
--- The last schema that was dropped; none before it is left.
+-- The last schema that was dropped; all before it are dropped too.
 function steps.dropped(sizes)
    return reached(sizes, sizes.schemas - sizes.keep)
 end
 
--- Tells where --stop_after ended it.
+-- Reports where --stop_after ended it.
 function steps.tell_stop(what, count, all)
    print(("stopped after %g s: %d of %d schemas are %s, each whole"):format(
       sysbench.opt.stop_after, count, all, what))

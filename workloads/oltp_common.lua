@@ -1,21 +1,21 @@
--- What the OLTP workloads share: the options, the tables, the statements, and the commands
--- prepare, warmup and cleanup. A workload requires this file, says in prepare_statements() which
--- statements it uses, and in event() what one event is: see oltp_read_write.lua.
+-- The common part of the OLTP workloads: the options, the tables, the statements, and the commands
+-- prepare, warmup and cleanup. A workload requires this file, lists its statements in
+-- prepare_statements() and defines an event in event(): see oltp_read_write.lua.
 --
--- Runs under Dyno and under sysbench 1.0 and later, on MySQL, MariaDB and PostgreSQL; under Dyno
--- on SQLite as well.
+-- Runs under Dyno and under sysbench 1.0 and later, on MySQL, MariaDB and PostgreSQL; under Dyno on
+-- SQLite as well.
 --
 -- Its global functions and variables are those of sysbench's file of this name, and call one
 -- another by their global names: a script may replace any of them. docs/oltp-scripts.md lists them.
--- Where the global `dyno` exists and neither create_table() nor the makers of values are replaced,
--- prepare loads the rows in bulk, and the rows of one table through all sessions at once.
+-- If the global `dyno` exists and neither create_table() nor the functions that generate values are
+-- replaced, prepare loads the rows in bulk, and the rows of one table through all sessions at once.
 
 if sysbench.cmdline.command == nil then
    error("Command is required. Supported commands: prepare, warmup, prewarm, run, cleanup, help")
 end
 
 local function check_sizes()
-   -- A script may have options of its own instead.
+   -- A script may have other options instead.
    if dyno and sysbench.opt.tables ~= nil then
       dyno.option.whole("tables", 1, 1000000)
    end
@@ -24,7 +24,7 @@ local function check_sizes()
    end
 end
 
--- Runs before the sessions do.
+-- Runs before the sessions start.
 function init()
    check_sizes()
    assert(event ~= nil,
@@ -79,7 +79,7 @@ local statements = {
    inserts = {"INSERT INTO sbtest%d (id, k, c, pad) VALUES (?, ?, ?, ?)", INT, INT, C, PAD},
 }
 
--- A script may declare options of its own instead of those above.
+-- A script may declare other options instead of those above.
 local function option(name, otherwise)
    local value = sysbench.opt[name]
    if value == nil then
@@ -88,7 +88,7 @@ local function option(name, otherwise)
    return value
 end
 
--- Raises where the variant is none.
+-- Fails if the variant is unknown.
 local function is_redshift()
    local variant = option("pgsql_variant", "")
    if variant ~= "" and variant ~= "redshift" then
@@ -97,11 +97,11 @@ local function is_redshift()
    return variant == "redshift"
 end
 
--- What events use lies in locals: a session has globals of its own, and each costs a look-up.
+-- Locals for events: a session has separate globals, and each access is a look-up.
 local opt, redshift
 local rand = sysbench.rand
 
--- Also where a script has a thread_init() of its own.
+-- Also for scripts that define thread_init() themselves.
 local function options()
    opt = sysbench.opt
    redshift = is_redshift()
@@ -137,7 +137,7 @@ function close_statements()
    end
 end
 
--- Called at the end of each event: does what --reconnect asks for.
+-- Called at the end of each event: implements --reconnect.
 local reconnect_every
 local events_done = 0
 function check_reconnect()
@@ -153,9 +153,9 @@ function check_reconnect()
    end
 end
 
--- Whether the connection is lost: Dyno says so. Under sysbench, which does not, these are MySQL's
--- errors of a lost connection, and PostgreSQL's classes 08 (connection) and 57P (shut down by the
--- operator).
+-- Whether the connection is lost, as reported by Dyno. sysbench does not report it: there, these
+-- are MySQL's errors of a lost connection, and PostgreSQL's classes 08 (connection) and 57P (shut
+-- down by the operator).
 local lost = {[2006] = true, [2011] = true, [2013] = true, [2055] = true}
 local function is_lost(err)
    if dyno then
@@ -174,8 +174,8 @@ function sysbench.hooks.before_restart_event(err)
 end
 
 -- Statements to prepare, for prepare_statements().
--- BEGIN and COMMIT. On SQLite a transaction that writes must say so first, or it may find another
--- writer in its way when it is too late to wait; `read_only` promises that this one does not.
+-- BEGIN and COMMIT. On SQLite a transaction that writes must say so first: a later write could
+-- conflict with another writer when waiting no longer helps. `read_only` promises not to write.
 function prepare_begin(read_only)
    local immediate = drv:name() == "sqlite" and not read_only
    stmt.begin = con:prepare(immediate and "BEGIN IMMEDIATE" or "BEGIN")
@@ -212,7 +212,7 @@ function prepare_delete_inserts()
    end
 end
 
--- Statements to execute, for event(). Each group takes one table for all of its statements.
+-- Statements to execute, for event(). Each group uses one table for all of its statements.
 function begin() stmt.begin:execute() end
 function commit() stmt.commit:execute() end
 local function table_num() return rand.uniform(1, opt.tables) end
@@ -278,7 +278,7 @@ function execute_delete_inserts()
       local id = row_id()
       values.deletes[1]:set(id)
       row[1]:set(id)
-      row[2]:set(row_id()) -- k lies in the same range as the ids.
+      row[2]:set(row_id()) -- k is in the same range as the ids.
       row[3]:set_rand_str(c_template)
       row[4]:set_rand_str(pad_template)
       of_table.deletes:execute()
@@ -288,7 +288,7 @@ end
 
 -- The command prepare.
 
--- The tables that this session looks after: every so-many-th.
+-- This session's tables: every n-th one.
 local function own_tables()
    check_sizes()
    local t = sysbench.tid + 1 - sysbench.opt.threads
@@ -303,7 +303,7 @@ local function id_definition(drv)
       mysql = "INTEGER NOT NULL AUTO_INCREMENT",
       pgsql = is_redshift() and "INTEGER IDENTITY(1,1)" or "SERIAL",
    }
-   -- SQLite numbers an INTEGER primary key by itself when no id is given.
+   -- SQLite numbers an INTEGER primary key itself when no id is given.
    return sysbench.opt.auto_inc and numbered[drv:name()] or "INTEGER NOT NULL"
 end
 
@@ -311,7 +311,7 @@ local function create_empty_table(drv, con, t)
    local driver = drv:name()
    local key, engine = ",\n  PRIMARY KEY (id)", ""
    if sysbench.opt.secondary then
-      -- Only MySQL declares other indexes here; add_indexes() makes it elsewhere.
+      -- Only MySQL declares other indexes here; elsewhere add_indexes() creates them.
       key = driver == "mysql" and ",\n  KEY xid (id)" or ""
    end
    if driver == "mysql" then
@@ -327,7 +327,7 @@ CREATE TABLE sbtest%d(
 ) %s %s]], t, id_definition(drv), key, engine, option("create_table_options", "")))
 end
 
--- Rows by statements. The server numbers them if it is to.
+-- Inserts rows by statements. The server numbers them if configured.
 local function insert_rows(con, t, rows)
    local with_id = not sysbench.opt.auto_inc
    con:bulk_insert_init(string.format("INSERT INTO sbtest%d(%sk, c, pad) VALUES",
@@ -359,7 +359,7 @@ local function check_rows(con, t, rows)
    end
 end
 
--- Dyno's loader makes the values itself, so it is for those of this file only.
+-- Dyno's loader generates the values itself, so it is only used with this file's functions.
 local function bulk_loader(drv)
    if dyno and get_c_value == own_c_value and get_pad_value == own_pad_value then
       return require("oltp_load").new {
@@ -387,7 +387,7 @@ function create_table(drv, con, t)
 end
 local own_create_table = create_table
 
--- Whether all sessions are here: not where a script calls cmd_prepare() in the main state.
+-- Whether all sessions are running this: not if a script calls cmd_prepare() in the main state.
 local function all_are_here()
    local cmdline = sysbench.cmdline
    return sysbench.opt.threads == 1 or cmdline.command_parallel(cmdline.command)
@@ -421,7 +421,7 @@ end
 
 -- The commands warmup (sysbench 1.0 calls it prewarm) and cleanup.
 
--- Fresh statistics, then every row and the index on k once through the caches.
+-- Fresh statistics, then reads every row and the index on k once into the caches.
 local warmup_statements = {
    mysql = {
       "ANALYZE TABLE sbtest%d",
@@ -464,7 +464,7 @@ function cleanup()
 end
 
 local own_prepare, own_cleanup = cmd_prepare, cleanup
--- Scripts that make or drop other tables say nothing here.
+-- Scripts that create or drop other tables list nothing here.
 function tables_made()
    local are_own = create_table == own_create_table and cmd_prepare == own_prepare
    local made = are_own and cleanup == own_cleanup and {}
@@ -479,7 +479,7 @@ sysbench.cmdline.commands = {
    prewarm = {cmd_prewarm, sysbench.cmdline.PARALLEL_COMMAND},
 }
 
--- For scripts that have a shorter way where nothing of this file is replaced.
+-- For scripts with a shorter way if nothing of this file is replaced.
 local own = {}
 for _, name in ipairs {"init", "thread_init", "thread_done", "close_statements", "check_reconnect",
    "prepare_for_each_table", "prepare_point_selects", "execute_point_selects"} do

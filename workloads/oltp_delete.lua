@@ -1,6 +1,6 @@
 #!/usr/bin/env sysbench
--- One delete by id, without a transaction. Rows that are gone stay gone, so as the run goes on
--- more and more deletes find nothing.
+-- One delete by id, without a transaction. Deleted rows are not replaced, so during the run more
+-- and more deletes find nothing.
 
 require("oltp_common")
 

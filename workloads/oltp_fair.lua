@@ -17,14 +17,15 @@ sysbench.cmdline.options = {
 local POINTS, RANGE = 10, 100
 local C_PATTERN = ("###########-"):rep(9) .. "###########"
 local PAD_PATTERN = ("###########-"):rep(4) .. "###########"
--- Rows of one load at a time, so that progress is seen.
+-- Rows per load, small enough to show progress.
 local PART = 25000
--- So often a transaction may find its row replaced by another before it takes the row for missing.
+-- How often a transaction may find its row replaced by another before it reports the row as
+-- missing.
 local COLLISIONS_MAX = 1000
 
 -- Statements as data ----------------------------------------------------------------------------
 
--- Texts are compared byte by byte everywhere, whatever the database's collation is.
+-- Texts are compared byte by byte on every server, whatever the database's collation.
 local function create(c, pad)
    return "CREATE TABLE fair{n} (id {int} NOT NULL PRIMARY KEY, k {int} NOT NULL, " ..
       "c " .. c .. " NOT NULL, pad " .. pad .. " NOT NULL){suffix}"
@@ -32,7 +33,7 @@ end
 
 local IN_RANGE = "FROM fair{n} WHERE id BETWEEN :low AND :high"
 
--- By name: the text, and what is no whole number of its parameters.
+-- By name: the text, and the parameters that are not whole numbers.
 templates = {
    create = {{
       mysql = create("CHAR(120) CHARACTER SET ascii COLLATE ascii_bin",
@@ -41,7 +42,7 @@ templates = {
       sqlite = create("CHAR(120)", "CHAR(60)"),
    }},
    index = {"CREATE INDEX fair{n}_k ON fair{n} (k)"},
-   -- SQLite has one level, and it is serialisable.
+   -- SQLite has only one level, serialisable.
    isolation = {{
       mysql = "SET SESSION TRANSACTION ISOLATION LEVEL {level}",
       postgres = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}",
@@ -52,7 +53,7 @@ templates = {
       postgres = "VACUUM ANALYZE fair{n}",
       sqlite = "ANALYZE fair{n}",
    }},
-   -- Whether the index is there.
+   -- Whether the index exists.
    indexed = {{
       mysql = "SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE " ..
          "table_schema = DATABASE() AND index_name = 'fair{n}_k'",
@@ -90,7 +91,7 @@ local LEVELS = {read_committed = "READ COMMITTED", repeatable_read = "REPEATABLE
 
 -- Options ---------------------------------------------------------------------------------------
 
--- Tables, and rows of each.
+-- The number of tables, and of rows per table.
 local function size()
    local rows = dyno.option.whole("table_size", 2 * RANGE, 2000000000)
    if rows % 2 ~= 0 then
@@ -118,7 +119,7 @@ local function new_draw(random, last)
       local parameter = opt.gaussian_parameter
       return function() return random:gaussian(1, last, parameter) end
    elseif opt.keys == "zipfian" and opt.zipf_exponent > 0 then
-      -- Hot rows are scattered: neighbours would share pages, which suits some servers more.
+      -- Hot rows are scattered: neighbours would share pages, which favours some servers.
       local law = dyno.zipf(last, opt.zipf_exponent)
       return function() return dyno.permute(random:zipf(law) - 1, last, 1) + 1 end
    end
@@ -161,10 +162,10 @@ local function load_rows(con, tid, sessions, tables, rows)
    end
 end
 
--- Of how the rows are made: another where the same options make other rows.
+-- The version of the row generator: changes when the same options produce other rows.
 local GENERATOR = 1
 
--- Keeps what was loaded beside it: the same on all servers, where the seed is.
+-- Stores a description of the loaded data: the same on all servers for the same seed.
 local function keep(con, tables, rows)
    local mysql = dyno.family(con) == "mysql"
    dyno.dataset.keep(con, "oltp_fair", {{"generator", GENERATOR}, {"seed", dyno.seed},
@@ -195,7 +196,7 @@ local function prepare(tid)
    con:disconnect()
 end
 
--- All tables, though fewer be asked for.
+-- All tables, even if fewer are requested.
 function cleanup()
    local con = sysbench.sql.driver():connect()
    local found, names = con:query(dyno.render(con, templates.tables[1])), {}
@@ -231,8 +232,8 @@ function dyno.callbacks.tables_made()
    return made
 end
 
--- Fails unless a table is loaded to the end: each session loads its parts in order, and then come
--- the indexes.
+-- Fails unless a table is completely loaded: each session loads its parts in order, and the indexes
+-- follow.
 local function must_be_loaded(con, number, rows)
    local indexes = con:query_row(dyno.render(con, templates.indexed[1], {n = number}))
    local high = con:query_row("SELECT MAX(id) FROM fair" .. number)
@@ -252,7 +253,7 @@ local function must_be_loaded(con, number, rows)
    end
 end
 
--- Other rows than are said would be other work.
+-- Other rows than claimed would be other work.
 function init()
    local tables, rows = size()
    mix_cards()
@@ -271,7 +272,7 @@ end
 
 -- The check -------------------------------------------------------------------------------------
 
--- Sums over all tables: what must hold at any time, and what the ledger compares.
+-- Sums over all tables: the invariants, and the values that the ledger compares.
 local function read_tables(con)
    local tables, rows = size()
    local found = {rows = 0, ids = 0, k = 0, texts = 0, updated = 0}
@@ -288,7 +289,7 @@ end
 local function check()
    local tables, rows = size()
    local con = sysbench.sql.driver():connect()
-   -- One moment for all of them, though others may write.
+   -- One snapshot for all of them, since others may write.
    con:query(dyno.render(con, "{snapshot}"))
    local found = read_tables(con)
    con:query("COMMIT")
@@ -312,12 +313,12 @@ local operations = {
    read_write = dyno.operation("read_write"),
    read_only = dyno.operation("read_only", {read_only = true}),
 }
--- Committed increments of k; rows, which stay as many; and selects that gave too many rows or too
--- few, which no isolation level allows here.
+-- Committed increments of k; the constant number of rows; and selects that returned too many or too
+-- few rows, which no isolation level allows here.
 local increments, unchanged = dyno.sum("increments"), dyno.sum("unchanged")
 local wrong_reads = dyno.sum("wrong_reads")
 
--- Up to so many rows the ledger reads them in any case.
+-- Up to this number of rows the ledger always reads them.
 local READ_WHOLE_MAX = 2000000
 
 function dyno.callbacks.full_ledger()
@@ -341,7 +342,7 @@ end
 
 local con, isolated, statements, random, single, next_kind, draw_id, draw_start
 local tables, rows
--- What a transaction is about: drawn before it begins, so that repeating it repeats the same.
+-- The transaction's parameters: drawn before it begins, so that a retry repeats it.
 local at, id = {}, {}
 local new_c, insert_k, insert_c, insert_pad
 local UPDATE_K, UPDATE_C, REPLACE = POINTS + 5, POINTS + 6, POINTS + 7
@@ -411,8 +412,9 @@ local function read()
    end
 end
 
--- Nothing is changed where another session has replaced the row since the statement began. Then all
--- is taken back and done again: what counts as done did the same work on every server.
+-- An update changes nothing if another session has replaced the row since the statement began. The
+-- transaction is then rolled back and repeated: a transaction that counts has done the same work on
+-- every server.
 local function read_write()
    read()
    if statement("update_k", UPDATE_K):change(id[UPDATE_K]) == 0
@@ -437,7 +439,7 @@ local function draw_writes()
    for place = UPDATE_K, REPLACE do
       at[place], id[place] = random:uniform(1, tables), draw_id()
    end
-   -- Odd rows keep their k but for increments, so that the sum of them tells how many there were;
+   -- Odd rows keep their k except for increments, so that their sum shows the number of increments;
    -- even rows are replaced.
    id[UPDATE_K] = id[UPDATE_K] - 1 + id[UPDATE_K] % 2
    id[REPLACE] = id[REPLACE] + id[REPLACE] % 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env sysbench
 -- One insert of a row, as text, without a transaction. With --auto_inc=off the ids are random
--- numbers that do not repeat, and prepare leaves the tables empty to keep clear of them.
+-- numbers that do not repeat, and prepare leaves the tables empty to avoid collisions.
 
 require("oltp_common")
 
@@ -32,7 +32,7 @@ function event()
       con:query(string.format("INSERT INTO sbtest%d (id, k, c, pad) VALUES (%d, %d, '%s', '%s')",
          t, id, k, c, pad))
    elseif drv:name() == "mysql" then
-      -- 0 asks for the next number.
+      -- 0 requests the next number.
       con:query(string.format("INSERT INTO sbtest%d (id, k, c, pad) VALUES (0, %d, '%s', '%s')",
          t, k, c, pad))
    else

@@ -1,8 +1,8 @@
--- How prepare of the OLTP workloads fills its tables under Dyno: rows that Dyno's loader makes.
+-- How prepare of the OLTP workloads fills its tables under Dyno: with rows from Dyno's loader.
 --
--- A row depends on the seed, its table and its id alone, so the tables are the same whoever loads
--- which part; hence the ids are written and not left to the server, whose numbering depends on who
--- comes first (Redshift's identity columns leave no choice).
+-- A row depends only on the seed, its table and its id, so the tables do not depend on who loads
+-- which part. Therefore the ids are written and not left to the server, whose numbering depends on
+-- the order of arrival (except for Redshift's identity columns).
 
 local Loader = {}
 Loader.__index = Loader
@@ -36,7 +36,7 @@ local function load_rows(loader, con, t, first, rows)
    dyno.progress(rows)
 end
 
--- Where the ids were written, the next must follow the last.
+-- After written ids, the next number must follow the last one.
 local function set_sequence(loader, con, t)
    if loader.drv:name() == "pgsql" and sysbench.opt.auto_inc and not loader.number_by_server then
       con:query(string.format("SELECT setval(pg_get_serial_sequence('sbtest%d', 'id'), %d)",
@@ -50,15 +50,15 @@ function Loader:load_table(con, t)
    set_sequence(self, con, t)
 end
 
--- How many rows a session loads at a time: enough parts for all sessions to be busy to the end,
--- but few, and of whole blocks of 1,000 rows, which the generator makes from the start.
+-- The number of rows per part: enough parts to keep all sessions busy to the end, but few, and
+-- whole blocks of 1,000 rows, which the generator starts without extra cost.
 local function rows_per_part(rows)
    local even = rows * sysbench.opt.tables / sysbench.opt.threads / 4
    return math.min(math.max(math.ceil(even / 1000), 1), 100) * 1000
 end
 
--- With innodb_autoinc_lock_mode below 2, MariaDB's default, LOAD DATA locks a table that has
--- AUTO_INCREMENT: sessions take a table each, or share it by INSERTs, which do not.
+-- With innodb_autoinc_lock_mode below 2, MariaDB's default, LOAD DATA locks a table with
+-- AUTO_INCREMENT: sessions take separate tables, or share one by INSERTs, which do not.
 local function loads_lock_tables(drv, con)
    if drv:name() ~= "mysql" or not sysbench.opt.auto_inc then
       return false
@@ -67,9 +67,8 @@ local function loads_lock_tables(drv, con)
    return mode ~= nil and mode ~= "2"
 end
 
--- All tables by all sessions, which must all call this. The parts are dealt out in turn, the first
--- of every table, then the second of every table, so that sessions meet in one table as seldom as
--- can be.
+-- Loads all tables by all sessions, which must all call this. The parts are dealt in turn, the
+-- first of every table, then the second of every table, so that sessions rarely meet in one table.
 function Loader:load_together(con)
    local opt = sysbench.opt
    local rows = opt.table_size

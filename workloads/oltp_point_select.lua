@@ -3,9 +3,9 @@
 
 local common = require("oltp_common")
 
--- Everything that an event needs, looked up once: what is measured here is mostly the way to the
--- server and back, so the script must not be in it. Only where no function is replaced: else
--- events go through execute_point_selects(), as in sysbench.
+-- Everything that an event needs, looked up once: this workload mostly measures the round trip to
+-- the server, so the script must add little. Only if no function is replaced: otherwise events go
+-- through execute_point_selects(), as in sysbench.
 local uniform, default = sysbench.rand.uniform, sysbench.rand.default
 local direct, reconnects, tables, table_size
 local statements, ids = {}, {}

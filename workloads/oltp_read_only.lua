@@ -1,5 +1,5 @@
 #!/usr/bin/env sysbench
--- A transaction that reads: single rows by id, then ranges of rows.
+-- A read-only transaction: single rows by id, then ranges of rows.
 
 require("oltp_common")
 

@@ -1,6 +1,6 @@
--- What pgbench's built-in workloads share, in a form that runs on MySQL, MariaDB, PostgreSQL and
--- SQLite: the four tables, the three transactions, the mix, the ledger and the check. A workload
--- requires this file and sets the default of --mix: see tpcb.lua.
+-- The common part of pgbench's built-in workloads, for MySQL, MariaDB, PostgreSQL and SQLite: the
+-- four tables, the three transactions, the mix, the ledger and the check. A workload requires this
+-- file and sets the default of --mix: see tpcb.lua.
 --
 -- TPC-B-like, not TPC-B: no home branches, and every number is drawn independently.
 
@@ -42,7 +42,7 @@ templates = {
 
 -- The check -------------------------------------------------------------------------------------
 
--- The sums over the tables, as whole numbers; of the large ones only if the `whole` is wanted.
+-- The sums over the tables, as whole numbers; those of the large tables only with `whole`.
 local function read_sums(con, whole)
    local found = {}
    local function read(rows, sum, column, name)
@@ -61,7 +61,7 @@ end
 
 local function check()
    local con = sysbench.sql.driver():connect()
-   -- One moment for all of them, though others may write.
+   -- One snapshot for all of them, since others may write.
    con:query(dyno.render(con, "{snapshot}"))
    local found, s = read_sums(con, true), bank.scale()
    con:query("COMMIT")
@@ -92,15 +92,15 @@ local operations = {
    select_only = dyno.operation("select_only", {read_only = true}),
 }
 
--- The deltas of the transactions that were committed: those of all, those that tellers and branches
--- took part in; and how many there were.
+-- The deltas of committed transactions: of all, of those with tellers and branches; and the number
+-- of transactions.
 local money, tellers_money = dyno.sum("money"), dyno.sum("tellers_money")
 local transactions, unchanged = dyno.sum("transactions"), dyno.sum("unchanged")
 
--- Up to so many branches the ledger reads accounts and history in any case.
+-- Up to this number of branches the ledger always reads accounts and history.
 local READ_WHOLE_MAX = 20
 
--- Whether the age of the tables was told.
+-- Whether the age of the tables was reported.
 local age_told
 
 local function read_ledger(whole)
@@ -129,7 +129,7 @@ function dyno.callbacks.full_ledger()
    return read_ledger(true)
 end
 
--- The names of the transactions, as --mix has them.
+-- The names of the transactions in --mix.
 local KINDS = {"tpcb", "simple_update", "select_only"}
 
 function init()
@@ -151,7 +151,7 @@ local function account_draw(opt)
    elseif kind == "gaussian" and parameter >= 2 then
       return function() return random:gaussian(1, accounts, parameter) end
    elseif kind == "exponential" and parameter > 0 then
-      -- Cut off at the end of the range, where so little is left that it is drawn again.
+      -- Draws outside of the range are repeated, which is rare.
       return function()
          local place
          repeat
@@ -163,7 +163,7 @@ local function account_draw(opt)
       local law = dyno.zipf(accounts, parameter)
       return function() return random:zipf(law) end
    end
-   -- Which of the two it is.
+   -- Unknown, or known with an invalid parameter.
    dyno.option.one_of("keys", {"uniform", "gaussian", "exponential", "zipfian"})
    error(("--keys_parameter must be %s for --keys %s, not %g"):format(
       kind == "gaussian" and "2 or more" or "above 0", kind, parameter), 0)
@@ -219,7 +219,7 @@ local function select_only(aid)
    statements.select_account:row(aid)
 end
 
--- Whether the connection was used, so that the next transaction gets another one.
+-- Whether the connection was used, so that the next transaction gets a new one.
 local used
 
 function event()
@@ -230,7 +230,7 @@ function event()
       used = true
    end
    if single == "select_only" then
-      -- The event is the statement: nothing to repeat, and no latencies but the event's.
+      -- The event is the statement: no retries, and no latencies other than the event's.
       return select_only(draw_account())
    end
    local kind = single or next_kind(random)

@@ -1,9 +1,9 @@
--- pgbench's tables: how they are made and loaded, and whether they are those of a run's options.
--- See pgbench_common.lua.
+-- pgbench's tables: creating and loading them, and checking that they match a run's options. See
+-- pgbench_common.lua.
 
 local bank = {TELLERS = 10, ACCOUNTS = 100000} -- for each branch
 
--- In the order they are made: children last.
+-- In order of creation: children last.
 local tables = {
    {"pgbench_branches", "bid {int} NOT NULL, bbalance {int}, filler {chars}(88)", "bid"},
    {"pgbench_tellers",
@@ -28,7 +28,7 @@ function bank.scale()
    return dyno.option.whole("scale", 1, 200000)
 end
 
--- How many partitions the accounts have; 0 is no partitions.
+-- The number of partitions of the accounts, or 0.
 local function partitions(family)
    local count = dyno.option.whole("partitions", 0, 1000)
    dyno.option.one_of("partition_method", {"range", "hash"})
@@ -47,7 +47,7 @@ end
 local function words(con)
    local opt, family = sysbench.opt, dyno.family(con)
    local own = {
-      -- 20,000 branches have more accounts than 32 bits count.
+      -- 20,000 branches have more accounts than 32 bits can number.
       aid = bank.scale() >= 20000 and "{key}" or "{int}",
       history_key = "",
       suffix = opt.create_table_options,
@@ -67,7 +67,7 @@ end
 
 -- Tables ----------------------------------------------------------------------------------------
 
--- The texts that say where a partition of a range ends.
+-- The upper bounds of range partitions, as texts.
 local function range_ends(count)
    local each, ends = math.ceil(bank.scale() * bank.ACCOUNTS / count), {}
    for part = 1, count - 1 do
@@ -77,7 +77,7 @@ local function range_ends(count)
    return ends
 end
 
--- What is appended to the accounts' CREATE TABLE.
+-- The text appended to the accounts' CREATE TABLE.
 local function partitioned(family, count)
    local method = sysbench.opt.partition_method:upper()
    local clause = (" PARTITION BY %s (aid)"):format(method)
@@ -107,8 +107,8 @@ local function create_partitions(con, count, unlogged, with)
    end
 end
 
--- The columns with the keys that must be there from the beginning: SQLite knows keys only when it
--- makes a table; MySQL keeps its rows in the key's order.
+-- The columns with the keys that must exist from the beginning: SQLite declares keys only in CREATE
+-- TABLE; MySQL stores its rows in key order.
 local function with_keys(family, name, columns, key)
    if key and family ~= "postgres" then
       columns = columns .. ", PRIMARY KEY (" .. key .. ")"
@@ -146,7 +146,7 @@ local function create(con)
    end
 end
 
--- The tables that prepare makes, with their columns.
+-- The tables that prepare creates, with their columns.
 function bank.tables_made()
    local made = {dyno.dataset.made("pgbench")}
    for _, definition in ipairs(tables) do
@@ -177,7 +177,7 @@ end
 
 local blanks = {"const", (" "):rep(84)}
 
--- What each table is loaded with: columns, rows for each branch, and how a row comes about.
+-- The contents of each table: columns, rows per branch, and the function that generates a row.
 local loads = {
    {"pgbench_branches", 1, {"bid", "bbalance", "filler"}, {{"sequence"}, {"const", "0"}, {"null"}}},
    {"pgbench_tellers", bank.TELLERS, {"tid", "bid", "tbalance", "filler"},
@@ -186,7 +186,7 @@ local loads = {
     {{"sequence"}, {"group", bank.ACCOUNTS}, {"const", "0"}, blanks}},
 }
 
--- Rows of one load at a time, so that progress is seen.
+-- Rows per load, small enough to show progress.
 local PART = 50000
 
 local function load_rows(con, tid, sessions)
@@ -206,7 +206,7 @@ local function load_rows(con, tid, sessions)
          end
          part = part + 1
       end
-      -- Foreign keys of SQLite are checked at once: parents first.
+      -- SQLite checks foreign keys immediately: parents first.
       dyno.barrier()
    end
 end
@@ -225,10 +225,10 @@ local function settle(con)
    end
 end
 
--- Of how the rows are made, in which nothing is drawn.
+-- The version of the row generator, which draws no random numbers.
 local GENERATOR = 1
 
--- Keeps what was loaded beside it.
+-- Stores a description of the loaded data.
 local function keep(con)
    local opt, family, scale = sysbench.opt, dyno.family(con), bank.scale()
    local beside = {{"foreign_keys", opt.foreign_keys}, {"history_key", opt.history_pk},
@@ -269,7 +269,7 @@ end
 
 local UNFINISHED = "the tables are not loaded to the end: dyno cleanup tpcb, then dyno prepare tpcb"
 
--- Fails unless the tables are there, of the scale that is asked for, and loaded to the end.
+-- Fails unless the tables exist, have the requested scale, and are completely loaded.
 function bank.must_fit(con)
    local wanted = bank.scale()
    local found = tonumber((con:query_row("SELECT MAX(bid) FROM pgbench_branches"))) or 0
@@ -279,12 +279,12 @@ function bank.must_fit(con)
       error(("the tables have %d branches and not %d: give the --scale that they were prepared " ..
          "with"):format(found, wanted), 0)
    end
-   -- PostgreSQL gets its keys when all rows are there.
+   -- PostgreSQL gets its keys after all rows.
    if dyno.family(con) == "postgres" and con:query_row("SELECT COUNT(*) FROM pg_index WHERE " ..
       "indrelid = 'pgbench_accounts'::regclass AND indisprimary") == "0" then
       error(UNFINISHED, 0)
    end
-   -- Each session loads its parts in order: where it was stopped, one of the last ones lacks.
+   -- Each session loads its parts in order: if it was stopped, one of the last ones is missing.
    local parts, ends = wanted * bank.ACCOUNTS / PART, {}
    for part = math.max(1, parts - 999), parts do
       ends[#ends + 1] = ("%.0f"):format(part * PART)
@@ -296,8 +296,8 @@ function bank.must_fit(con)
    end
 end
 
--- How many transactions the history holds, without reading it: by its last number, or what the
--- server's statistics say. Nil where they say nothing.
+-- The number of transactions in the history, without reading it: from its last number, or from the
+-- server's statistics. Nil if they are not available.
 local AGE = {
    mysql = "SELECT table_rows FROM information_schema.tables WHERE table_schema = DATABASE() " ..
       "AND table_name = 'pgbench_history'",
@@ -306,11 +306,11 @@ local AGE = {
    sqlite = "SELECT COALESCE(MAX(rowid), 0) FROM pgbench_history",
 }
 
--- Tells of the run what the tables are and how old, by what costs nothing.
+-- Reports the tables' properties and age, from cheap sources.
 function bank.tell(con)
    dyno.dataset.tell(con, "pgbench", {scale = sysbench.opt.scale})
    if not dyno.canned then
-      -- MySQL answers from what it knew a day ago otherwise.
+      -- Otherwise MySQL answers from statistics up to a day old.
       local kept = "information_schema_stats_expiry"
       if dyno.family(con) == "mysql" and con:query_row("SHOW VARIABLES LIKE '" .. kept .. "'") then
          con:query("SET SESSION " .. kept .. " = 0")

@@ -1,6 +1,6 @@
 #!/usr/bin/env sysbench
--- Rows of sbtest1 by several values of the indexed column k in one SELECT. Each session draws
--- its values from a part of the range of its own.
+-- Rows of sbtest1 by several values of the indexed column k in one SELECT. Each session draws its
+-- values from a separate part of the range.
 
 require("oltp_common")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env sysbench
 -- Counts the rows of sbtest1 in several small ranges of the indexed column k in one SELECT. Each
--- session draws its ranges from a part of the range of its own.
+-- session draws its ranges from a separate part of the range.
 
 require("oltp_common")
 

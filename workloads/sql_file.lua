@@ -1,6 +1,6 @@
--- A file of SQL as a workload: `dyno run queries.sql`. The file is read here, each transaction of
--- it becomes a Lua function, and the variables of a statement become its parameters. Scripts made
--- for pgbench (`\set`, `\sleep`, `\if`, `\gset`, `\startpipeline`) run as they are.
+-- An SQL file as a workload: `dyno run queries.sql`. The file is read here, each transaction
+-- becomes a Lua function, and the variables of a statement become its parameters. Scripts for
+-- pgbench (`\set`, `\sleep`, `\if`, `\gset`, `\startpipeline`) run unchanged.
 --
 -- Returns a function that takes the file's text and name and declares everything.
 
@@ -8,7 +8,7 @@ local expression = require("sql_file_expression")
 local execution = require("sql_file_execution")
 
 local TRIES = 10
--- Sent as text: servers do not prepare them, or gain nothing by it.
+-- Sent as text: servers do not prepare them, or preparing them gains nothing.
 local CONTROL = {BEGIN = true, START = true, COMMIT = true, ["END"] = true, ROLLBACK = true,
                  SAVEPOINT = true, RELEASE = true, SET = true, ABORT = true}
 local SECTIONS = {prepare = true, cleanup = true, check = true}
@@ -21,11 +21,11 @@ end
 
 -- Reading ----------------------------------------------------------------------------------------
 
--- Where the quoted text or comment that begins at `at` ends; nil where none begins.
+-- The end of the quoted text or comment that begins at `at`; nil if none begins there.
 local function skip(text, at)
    local two = text:sub(at, at + 1)
    local one = two:sub(1, 1)
-   -- Elsewhere it is an operator of PostgreSQL's.
+   -- Elsewhere it is a PostgreSQL operator.
    local is_line = one == "#" and ("\n" .. text:sub(1, at - 1)):match("\n[ \t]*$")
    if two == "--" or is_line then
       return text:find("\n", at, true) or #text
@@ -48,8 +48,8 @@ local function line_of(text, at)
    return breaks + 1
 end
 
--- The statement that begins at `at`: its text with `?` for variables, their names, where it ends,
--- and what is made of its rows: `\gset` and `\aset` stand in the place of the semicolon.
+-- The statement that begins at `at`: its text with `?` for variables, their names, its end, and the
+-- use of its rows: `\gset` and `\aset` replace the semicolon.
 local function read_statement(text, at)
    local parts, names, from = {}, {}, at
    local more = {combined = false}
@@ -98,7 +98,7 @@ local function read_statement(text, at)
    fail(line_of(text, first), "the statement has no ; at its end")
 end
 
--- What `\set`, `\option` and the like say.
+-- The handlers of `\set`, `\option` and so on.
 local commands = {}
 
 function commands.set(line, rest, into)
@@ -173,7 +173,7 @@ local function begin_transaction(line, name, weight)
    return new.items
 end
 
--- Begins a part of the file; answers where its items go.
+-- Begins a part of the file and returns the list for its items.
 local function begin_part(line, word, rest)
    if word == "transaction" then
       local name, weight = rest:match("^([%w_.-]+)%s*@?([%d.]*)$")
@@ -227,8 +227,8 @@ local function read(text)
    end
 end
 
--- Every variable must have a value before it is used. Which ones a `\gset` sets is known when its
--- statement was answered: those behind it are looked at when they are used.
+-- Every variable must have a value before it is used. The variables set by a `\gset` are only known
+-- after its statement was answered: those after it are checked when they are used.
 local function check_variables(items, known)
    known = setmetatable({client_id = true}, {__index = known})
    local unsure = false
@@ -251,7 +251,8 @@ local function check_variables(items, known)
    end
 end
 
--- Pipelines must begin and end within a transaction, and results are there behind them only.
+-- Pipelines must begin and end within a transaction, and their results are only available after
+-- them.
 local function check_pipelines(transaction)
    local begun
    for _, item in ipairs(transaction.items) do
@@ -279,18 +280,18 @@ end
 
 -- Running ----------------------------------------------------------------------------------------
 
--- The transaction as a Lua function of (values, done, run, items, functions): what is drawn is
+-- The transaction as a Lua function of (values, done, run, items, functions): random values are
 -- drawn once, however often the transaction is tried.
 local function compile(transaction)
    local lines, depth, current = {}, 0, 1
    for i = 1, transaction.items[#transaction.items].line do
       lines[i] = ""
    end
-   -- On the line that the file has it on, so that Lua's messages name that.
+   -- On the same line as in the file, so that Lua's messages name that line.
    local function add(text, ...)
       lines[current] = lines[current] .. " " .. text:format(...)
    end
-   -- A function within, since LuaJIT does not compile a chunk, which takes any number of arguments.
+   -- An inner function, since LuaJIT does not compile a chunk, which is vararg.
    add("return function(v, done, run, items, f, dyno)")
    for i, item in ipairs(transaction.items) do
       current = item.line
@@ -299,7 +300,7 @@ local function compile(transaction)
       end
       if item.kind == "sql" then
          item.control = CONTROL[(item.sql:match("^%a+") or ""):upper()] and #item.names == 0
-         -- PostgreSQL's other word for COMMIT.
+         -- PostgreSQL's synonym for COMMIT.
          item.sql = item.sql:upper() == "END" and "COMMIT" or item.sql
          local other = item.control or item.into or item.combined
          add("run:%s(items[%d])", other and "execute_other" or "execute", i)
@@ -330,7 +331,7 @@ local function compile(transaction)
    return body()
 end
 
--- The statements of a section, with the options' values written into them.
+-- The statements of a section, with the options' values inserted.
 local function run_section(section, each)
    local connection = sysbench.sql.driver():connect()
    for _, item in ipairs(section) do
@@ -420,7 +421,7 @@ return function(text, name)
 
    function event()
       local transaction = #cards == 1 and cards[1][1] or choose(dyno.random)
-      -- What was drawn is marked with this number, so that nothing has to be forgotten.
+      -- Drawn values are marked with this number, so that nothing needs to be cleared.
       local done = transaction.done
       done.event = done.event + 1
       transaction.operation:run(con, transaction.body, values, done, run, transaction.items,

@@ -1,12 +1,13 @@
--- How the statements of a file of SQL are executed: with variables as parameters, in pipelines, and
--- with variables that are set from rows.
+-- Executes the statements of an SQL file: with variables as parameters, in pipelines, and with
+-- variables set from rows.
 --
--- Returns a function that takes a session's connection, its variables, and what to fail with.
+-- Returns a function that takes a session's connection, its variables, and the function to fail
+-- with.
 
 local Execution = {}
 Execution.__index = Execution
 
--- Fails where a variable has no value, which no \gset has given it.
+-- Fails if a variable has no value, because no \gset has set it.
 function Execution:need(item)
    for _, name in ipairs(item.names) do
       if self.values[name] == nil then
@@ -21,8 +22,9 @@ local function kind_of(value)
    return type(value) == "string" and 3 or value % 1 == 0 and 1 or 2
 end
 
--- A function that gives the variables' values to the parameters, unless one is of another kind.
--- Written out, since a loop of one turn or two keeps the JIT compiler from what is around it.
+-- A function that assigns the variables' values to the parameters, unless one is of another kind.
+-- The loop is unrolled: one of a few iterations prevents the JIT compiler from compiling its
+-- surroundings.
 local function new_binder(names, params, kinds)
    local lines = {"local kind_of, params = ..."}
    for i = 1, #names do
@@ -37,9 +39,9 @@ local function new_binder(names, params, kinds)
    return assert(loadstring(table.concat(lines, "\n"), "=sql_file"))(kind_of, params)
 end
 
--- Prepares the statement of an item for variables of the kinds that they have now.
+-- Prepares the statement of an item for variables of their current kinds.
 function Execution:prepare(item)
-   -- Nothing is prepared within a pipeline: the first time it has two parts.
+   -- Nothing is prepared within a pipeline: the first time it is split in two.
    local piping = self.piping
    if piping then
       self.piping = false
@@ -73,7 +75,7 @@ function Execution:bound(item)
    return item.statement
 end
 
--- Statements that were combined by \; go out as one text.
+-- Statements combined by \; are sent as one text.
 function Execution:combined(item)
    if self.con.family ~= "pgsql" then
       self.fail(item.line, "statements that are combined by \\; need PostgreSQL")
@@ -89,11 +91,11 @@ function Execution:combined(item)
    end)))
 end
 
--- Text of a row as a variable: NULL is empty, what looks like a number is one.
+-- Converts a text of a row to a variable: NULL becomes empty, numeric text a number.
 local function variable(text)
    if text and (text:find("^[+-]?%d+$") or text:find("^[+-]?%d*%.?%d*[eE]?[+-]?%d+$")) then
       local number = tonumber(text)
-      -- Doubles hold no greater whole numbers exactly.
+      -- Doubles do not represent larger integers exactly.
       if number and math.abs(number) < 2^53 then
          return number
       end
@@ -120,8 +122,7 @@ function Execution:take(item, result, names)
    end
 end
 
--- Takes variables from the rows of combined statements: \gset from the last one's, \aset from
--- those of all.
+-- Sets variables from the rows of combined statements: \gset from the last one's, \aset from all.
 function Execution:take_all(item)
    local con = self.con
    con:keep_names()
@@ -138,8 +139,8 @@ function Execution:take_all(item)
    end
 end
 
--- Executes a statement and takes variables from its rows. What its columns are called is learnt
--- from text, which goes out the first time.
+-- Executes a statement and sets variables from its rows. The column names come from a text
+-- statement, which is sent the first time.
 function Execution:execute_into(item)
    if item.combined then
       self:take_all(item)
@@ -153,13 +154,13 @@ function Execution:execute_into(item)
    end
 end
 
--- Executes the statement of an item, as most are.
+-- Executes the statement of an item, the common case.
 function Execution:execute(item)
    local result = self:bound(item):execute()
    result:free()
 end
 
--- Executes one that is to set variables, several that are one text, or one that is not prepared.
+-- Executes an item that sets variables, several as one text, or one that is not prepared.
 function Execution:execute_other(item)
    local con = self.con
    if item.control then
@@ -181,7 +182,7 @@ end
 function Execution:pipeline(item)
    local con = self.con
    if item.kind == "startpipeline" then
-      -- One that an error has cut off.
+      -- A pipeline that an error has cut off.
       if self.piping then
          con:drop_pipeline()
       end

@@ -1,5 +1,5 @@
--- Expressions of sql_file.lua's `\set`, in pgbench's manner: translated into Lua. Whole numbers
--- stay whole: a division of two of them drops the fraction.
+-- Expressions of sql_file.lua's `\set`, with pgbench's semantics, translated into Lua. Whole
+-- numbers stay whole: a division of two of them drops the fraction.
 
 local floor, ceil = math.floor, math.ceil
 
@@ -27,7 +27,7 @@ function functions.mod(a, b)
    return a - b * truncated(a / b)
 end
 
--- What servers write for what does not hold.
+-- The servers' texts for false.
 local FALSE = {f = true, ["false"] = true, no = true, off = true, [""] = true}
 
 function functions.truth(value)
@@ -43,7 +43,7 @@ local function bounds(low, high)
    end
 end
 
--- Parentheses around what is returned: LuaJIT compiles only a few tail calls together.
+-- Parentheses around returned values: LuaJIT compiles only a few tail calls together.
 function functions.random(low, high)
    bounds(low, high)
    return (dyno.random:uniform(low, high))
@@ -92,7 +92,7 @@ functions.int = truncated
 functions["double"] = function(value) return value end
 functions.pi = function() return math.pi end
 
--- Operators by precedence, the weakest first: pgbench's and SQL's words for Lua's.
+-- Operators by precedence, weakest first: from pgbench's and SQL's to Lua's.
 local LEVELS = {
    {["or"] = "or"},
    {["and"] = "and"},
@@ -208,7 +208,7 @@ function Parser:level(number)
    return left
 end
 
--- Lua's keywords are no names of fields.
+-- Lua's keywords cannot be field names.
 local KEYWORDS = {}
 for word in ("and break do else elseif end false for function if in local nil not or repeat " ..
              "return then true until while"):gmatch("%a+") do
@@ -231,7 +231,7 @@ local function translate(text, fail)
 end
 
 -- translate(text, fail): Lua code over the variables `v` and the functions `f`, and the names of
--- the variables; `fail` is told what is wrong.
+-- the variables; `fail` is called with the error.
 return setmetatable({functions = functions, keywords = KEYWORDS}, {
    __call = function(_, text, fail) return translate(text, fail) end,
 })

@@ -1,5 +1,5 @@
--- TPC-C-like order entry: nine tables, five transactions, deadlocks that are repeated, and a check.
--- It is not TPC-C, and its figures are not TPC-C results: docs/workloads/tpcc.md tells why.
+-- TPC-C-like order entry: nine tables, five transactions, deadlock retries, and a check. It is not
+-- TPC-C, and its figures are not TPC-C results: docs/workloads/tpcc.md explains why.
 
 local tpcc = require("tpcc_common")
 local load = require("tpcc_load")
@@ -13,9 +13,9 @@ local KINDS = {"new_order", "payment", "order_status", "delivery", "stock_level"
 local READ_ONLY = {order_status = true, stock_level = true}
 local CARDS = {{"new_order", 10}, {"payment", 10}, {"order_status", 1}, {"delivery", 1},
                {"stock_level", 1}}
--- One of 24, where there is to be purging.
+-- One of 24, with purging.
 local PURGING = {{"purge", 1}, unpack(CARDS)}
--- Seconds that a user types before, and thinks after on average (clause 5.2.5.7).
+-- Keying times, and mean think times, in seconds (clause 5.2.5.7).
 local KEYING = {new_order = 18, payment = 3, order_status = 2, delivery = 2, stock_level = 2,
                 purge = 0}
 local THINKING = {new_order = 12, payment = 12, order_status = 10, delivery = 5, stock_level = 5,
@@ -119,11 +119,11 @@ function cleanup()
    con:disconnect()
 end
 
--- Up to so many warehouses the ledger reads history and orders, about 4 MB of each, in any case.
+-- Up to this number of warehouses the ledger always reads history and orders, about 4 MB of each.
 local READ_WHOLE_MAX = 10
 
--- What the payments and the new orders left, over all sets: in the warehouses and districts, and
--- in history and orders, which are as large as the load made them, and grow.
+-- The results of payments and new orders, over all sets: in the warehouses and districts, and in
+-- history and orders, which are as large as the load made them, and grow.
 local function read_ledger(whole)
    local con, sizes = sysbench.sql.driver():connect(), tpcc.sizes()
    local found = {}
@@ -168,13 +168,13 @@ function init()
    own:disconnect()
 end
 
--- What TPC-C counts, though this is not TPC-C: no tpmC.
+-- The counts of TPC-C, though this is not TPC-C: no tpmC.
 function dyno.callbacks.figures()
    local orders = dyno.measured().operations.new_order
    dyno.figure("new orders committed", orders.per_second * 60, "per minute (not tpmC)")
 end
 
--- Districts that deliveries asked for an open order, and those that had none.
+-- Districts in which deliveries looked for an open order, and those without one.
 local deliveries = dyno.shared("deliveries", 2, "sum")
 local ASKED, SKIPPED = 1, 2
 
@@ -188,7 +188,7 @@ end
 
 local con, sizes, statements, next_kind, home, thinks, thought_before, reference
 
--- The session's isolation level; the server forgets it with the connection.
+-- The session's isolation level; the server loses it with the connection.
 local function set_level()
    local level, family = dataset.isolation(con), dyno.family(con)
    if family == "mysql" then
@@ -255,7 +255,7 @@ end
 
 function event()
    local done = transact()
-   -- In the reference's way: another transaction, within the same event.
+   -- As in the reference: another transaction within the same event.
    while reference and done == nil do
       dyno.repeat_event()
       done = transact()

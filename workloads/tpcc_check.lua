@@ -3,7 +3,7 @@
 
 local check = {}
 
--- The amounts of a customer's delivered lines, and what he paid.
+-- The amounts of a customer's delivered lines, and the customer's payments.
 local DELIVERED = "LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) amount " ..
    "FROM orders{n} JOIN order_line{n} ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND " ..
    "ol_o_id = o_id " ..
@@ -13,7 +13,7 @@ local PAID = "LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, SUM(h_amount) paid, 
    "FROM history{n} GROUP BY h_c_w_id, h_c_d_id, h_c_id) p " ..
    "ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id"
 
--- Name, what must hold, the query.
+-- Name, condition, query.
 check.conditions = {
    {"1", "W_YTD is the sum of D_YTD",
     "SELECT COUNT(*) FROM warehouse{n} LEFT JOIN (SELECT d_w_id, SUM(d_ytd) s FROM district{n} " ..
@@ -81,7 +81,7 @@ check.conditions = {
     "ol_supply_w_id = ol_w_id THEN 1 ELSE 0 END) l FROM order_line{n} GROUP BY ol_w_id, " ..
     "ol_d_id, ol_o_id) x ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id " ..
     "WHERE o_all_local <> l"},
-   -- The load delivered the first orders, and counted none.
+   -- The load delivered the first orders without counting them.
    {"S4", "customers counted their deliveries",
     "SELECT COUNT(*) FROM customer{n} LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, COUNT(*) c " ..
     "FROM orders{n} WHERE o_carrier_id IS NOT NULL AND o_id > {delivered} " ..
@@ -97,14 +97,14 @@ check.conditions = {
     "MAX(ol_number) <> COUNT(*)) x"},
 }
 
--- What the reference profile breaks on purpose, and why.
+-- The conditions that the reference profile violates on purpose, and why.
 local REFERENCE_BREAKS = {
    S1 = "the reference does not count what is ordered",
    S2 = "the reference does not count payments",
    S3 = "the reference marks orders as remote whose lines are not",
 }
 
--- How many rows of a table there must be: a query that counts those that are missing or too many.
+-- The expected number of rows of a table: a query for the number of missing or surplus rows.
 local function counts(sizes)
    return {
       {"rows of item", "item", sizes.items},
@@ -115,11 +115,11 @@ local function counts(sizes)
    }
 end
 
--- Those of the tables that grow, right after the load.
+-- The growing tables, whose size is known only right after the load.
 local GROWING = {"history", "orders", "new_orders", "order_line"}
 
--- Checks a set in one snapshot; right after the load also the rows that were loaded of those tables
--- that grow, by name.
+-- Checks a set in one snapshot; right after the load also `loaded`, the numbers of loaded rows of
+-- the growing tables, by name.
 function check.set(con, set, sizes, profile, conditions, loaded)
    con:query(dyno.render(con, "{snapshot}"))
    local words = {n = set, delivered = sizes.delivered, loaded = sizes.customers}

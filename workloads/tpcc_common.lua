@@ -31,7 +31,7 @@ sysbench.cmdline.options = {
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB", ""},
 }
 
--- What the options come to, checked.
+-- The values of the options, checked.
 function tpcc.sizes()
    local whole, number, one_of = dyno.option.whole, dyno.option.number, dyno.option.one_of
    local shrink = whole("shrink", 1, 100)
@@ -80,7 +80,7 @@ for d = 1, 10 do
    districts[d] = ("s_dist_%02d {chars}(24)"):format(d)
 end
 
--- In the order they are made and loaded: parents first.
+-- In order of creation and loading: parents first.
 tpcc.tables = {
    {"item", "i_id {int} NOT NULL, i_im_id {int}, i_name {text}(24), i_price {money5}, " ..
             "i_data {text}(50)", "i_id"},
@@ -118,7 +118,7 @@ tpcc.indexes = {
    {"idx_orders", "orders", "o_w_id, o_d_id, o_c_id, o_id"},
 }
 
--- Those that only foreign keys need.
+-- Indexes only needed by foreign keys.
 tpcc.fk_indexes = {
    {"fkey_stock_2", "stock", "s_i_id"},
    {"fkey_order_line_2", "order_line", "ol_supply_w_id, ol_i_id"},
@@ -161,7 +161,7 @@ function tpcc.words(con)
    }
 end
 
--- The statements that make a set's tables.
+-- The statements that create a set's tables.
 function tpcc.create(con, set)
    local family, words = dyno.family(con), tpcc.words(con)
    local fk = sysbench.opt.use_fk
@@ -183,7 +183,6 @@ function tpcc.create(con, set)
    end
 end
 
--- The name of a set's foreign key.
 local function reference_name(set, number)
    return ("fk_%s_%d_%d"):format(tpcc.references[number][1], number, set)
 end
@@ -216,7 +215,7 @@ function tpcc.constrain(con, set)
    end
 end
 
--- Statistics for the optimiser; on PostgreSQL also what autovacuum would do in the middle of a run.
+-- Statistics for the optimiser; on PostgreSQL also the work that autovacuum would do during a run.
 function tpcc.settle(con, sets)
    local family = dyno.family(con)
    for set = 1, family == "sqlite" and 0 or sets do
@@ -226,7 +225,7 @@ function tpcc.settle(con, sets)
       end
    end
    if family == "postgres" then
-      -- Only a superuser may; without it the run begins with more to be written.
+      -- Requires a superuser; without it the run begins with more dirty pages.
       pcall(con.query, con, "CHECKPOINT")
    elseif family == "sqlite" then
       con:query("ANALYZE")
@@ -248,8 +247,8 @@ function tpcc.must_be_there(con, sizes)
    end
 end
 
--- How many indexes and foreign keys of a set there are, by names that end with its number: of
--- indexes those that all have, then those that only foreign keys need.
+-- The number of a set's indexes and foreign keys, by names that end with its number: first the
+-- indexes that every set has, then those only needed by foreign keys.
 local CATALOGUE = {
    mysql = {
       indexes = "SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE " ..
@@ -270,8 +269,8 @@ local CATALOGUE = {
    },
 }
 
--- Fails if a load was interrupted while it made indexes and foreign keys. Without the indexes that
--- foreign keys need it was prepared without any, or ended before the first.
+-- Fails if a load was interrupted while it created indexes and foreign keys. Without the indexes
+-- for foreign keys it was prepared without any, or ended before the first.
 local function must_be_constrained(con, set)
    local catalogue = CATALOGUE[dyno.family(con)]
    local function count(query, names)
@@ -302,7 +301,7 @@ local function must_be_constrained(con, set)
    end
 end
 
--- Fails unless the tables are those that the options tell of, and complete.
+-- Fails unless the tables match the options and are complete.
 function tpcc.must_fit(con, sizes)
    tpcc.must_be_there(con, sizes)
    for set = 1, sizes.sets do
@@ -319,7 +318,7 @@ function tpcc.must_fit(con, sizes)
       end
       of("warehouses", "SELECT MAX(w_id) FROM warehouse{n}", sizes.warehouses)
       of("items", "SELECT MAX(i_id) FROM item{n}", sizes.items)
-      -- The lines of a district are loaded last, those of its last order at the end.
+      -- The lines of a district are loaded last, and those of its last order at the end.
       local loaded = number("SELECT COUNT(*) FROM district{n} WHERE EXISTS (SELECT 1 FROM " ..
          "order_line{n} WHERE ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id = {last})")
       if loaded ~= 10 * sizes.warehouses then
@@ -340,7 +339,7 @@ function tpcc.must_fit(con, sizes)
    end
 end
 
--- Drops a set's tables, those that are there.
+-- Drops a set's existing tables.
 function tpcc.drop(con, set)
    for number = #tpcc.tables, 1, -1 do
       con:query(("DROP TABLE IF EXISTS %s%d"):format(tpcc.tables[number][1], set))

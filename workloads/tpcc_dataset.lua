@@ -1,16 +1,16 @@
--- TPC-C-like order entry: what the tables hold, which is kept beside them and told with each run;
--- the constants of the non-uniform draws; and what the options come to.
+-- TPC-C-like order entry: the description of the tables' contents, stored with them and reported
+-- with each run; the constants of the non-uniform draws; and the effects of the options.
 
 local tpcc = require("tpcc_common")
 local checks = require("tpcc_check")
 
 local dataset = {}
 
--- Of how the rows are made: another where the same options make other rows.
+-- The version of the row generator: changes when the same options produce other rows.
 local GENERATOR = 1
--- Of the load's last names. Those of a run differ from it as clause 2.1.6.1 says.
+-- The constant of the load's last names. A run's constant differs as clause 2.1.6.1 requires.
 dataset.C_LOAD = 123
--- Up to so many warehouses the load is verified unless the options say otherwise.
+-- Up to this number of warehouses the load is verified by default.
 local VERIFIED_MAX = 10
 
 local LEVELS = {RC = "READ COMMITTED", RR = "REPEATABLE READ", SER = "SERIALIZABLE"}
@@ -22,7 +22,7 @@ local function counters(sizes)
    return dyno.shared("tpcc_rows", sizes.sets * #tpcc.tables)
 end
 
--- A function that counts rows of a set's table, by its place among the tables.
+-- A function that counts rows of a set's table, by its index among the tables.
 function dataset.counter(sizes)
    local rows = counters(sizes)
    return function(set, place, count)
@@ -30,7 +30,7 @@ function dataset.counter(sizes)
    end
 end
 
--- The rows of a set by the name of the table; of all sets where none is named.
+-- The rows of a set by table name; of all sets if none is given.
 local function rows_of(sizes, set)
    local rows, found = counters(sizes), {}
    for each = set or 1, set or sizes.sets do
@@ -42,7 +42,7 @@ local function rows_of(sizes, set)
    return found
 end
 
--- How many rows were loaded.
+-- The number of loaded rows.
 function dataset.loaded(sizes)
    local all = 0
    for _, count in pairs(rows_of(sizes)) do
@@ -51,8 +51,8 @@ function dataset.loaded(sizes)
    return all
 end
 
--- Verifies what was loaded: the rows of each table, and all conditions. Answers how many of both,
--- nil where it is not to be done.
+-- Verifies the load: the rows of each table, and all conditions. Returns the number of each, nil if
+-- switched off.
 function dataset.verify(con, sizes)
    local asked = sysbench.opt.verify
    local large = sizes.sets * sizes.warehouses / sizes.shrink > VERIFIED_MAX
@@ -72,9 +72,9 @@ function dataset.verify(con, sizes)
    return conditions.all
 end
 
--- What the tables are -----------------------------------------------------------------------------
+-- Description of the tables -----------------------------------------------------------------------
 
--- Keeps what was loaded beside it.
+-- Stores a description of the loaded data.
 function dataset.keep(con, sizes)
    local opt, counts, all = sysbench.opt, {}, rows_of(sizes)
    for place, definition in ipairs(tpcc.tables) do
@@ -94,7 +94,7 @@ end
 
 -- Constants ---------------------------------------------------------------------------------------
 
--- The load's constant and 1, for all sessions of a run; 0 while nobody has read it.
+-- The load's constant plus 1, for all sessions of a run; 0 before it was read.
 local kept_constant = dyno.shared("tpcc_c_load", 1, "each")
 
 local function load_constant()
@@ -114,20 +114,20 @@ function dataset.constants()
            customer = stream:uniform(0, 1023), item = stream:uniform(0, 8191)}
 end
 
--- What a run rests on -----------------------------------------------------------------------------
+-- Facts of a run ----------------------------------------------------------------------------------
 
 function dataset.isolation(con)
    return dyno.family(con) == "sqlite" and LEVELS.SER or LEVELS[sysbench.opt.trx_level]
 end
 
--- Whether transactions are dealt from a deck, and not drawn.
+-- Whether transactions are dealt from a deck instead of drawn.
 function dataset.deals()
    local opt = sysbench.opt
    return opt.mix == "deck" or opt.mix == "auto" and opt.profile ~= "reference"
 end
 
--- Tells of the run what the tables are, its constants, and what its options come to. Reads the
--- load's constant for the sessions.
+-- Reports the tables' properties, the constants, and the effects of the options. Reads the load's
+-- constant for the sessions.
 function dataset.tell(con, sizes)
    local opt, reference = sysbench.opt, sysbench.opt.profile == "reference"
    local kept = dyno.dataset.tell(con, "tpcc",
@@ -142,7 +142,7 @@ function dataset.tell(con, sizes)
                           {"c_8191", drawn.item}} do
       dyno.fact("nurand." .. each[1], reference and "anew at each draw" or each[2], true)
    end
-   -- With one warehouse there is no other, and the reference misses it.
+   -- With one warehouse no other exists, and the reference has no remote lines.
    local others = sizes.warehouses > 1 and not reference
    dyno.fact("mix", dataset.deals() and "deck" or "draw")
    dyno.fact("isolation", dataset.isolation(con))

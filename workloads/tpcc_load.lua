@@ -1,6 +1,5 @@
--- TPC-C-like order entry: the rows that the tables begin with (clause 4.3 of the specification).
--- Each part of a warehouse is made from streams of its own, so that the rows are the same whoever
--- loads them.
+-- TPC-C-like order entry: the initial rows (clause 4.3 of the specification). Each part of a
+-- warehouse has separate streams, so that the rows do not depend on who loads them.
 
 local tpcc = require("tpcc_common")
 local dataset = require("tpcc_dataset")
@@ -9,7 +8,7 @@ local load = {}
 
 local now, pad, reference, count_rows
 
--- A text of random characters; in the reference profile of one letter, again and again.
+-- A text of random characters; in the reference profile one repeated letter.
 local function noise(rows, stream, shortest, longest)
    if reference then
       local letter = string.char(stream:uniform(97, 122))
@@ -30,7 +29,7 @@ local function address(rows, stream)
    rows:text(stream:pattern("@@")):text(zip(stream))
 end
 
--- A tenth of them hold a word somewhere; in the reference profile none.
+-- A tenth of them contain a word somewhere; in the reference profile none.
 local function data_text(rows, stream)
    if reference or not stream:chance(10) then
       noise(rows, stream, 26, 50)
@@ -50,12 +49,12 @@ local function share(rows, stream, highest)
    rows:text(("0.%04d"):format(value))
 end
 
--- The columns of a table, and its place among them.
+-- The columns of a table, and its index among the tables.
 local function columns_of(name)
    for place, definition in ipairs(tpcc.tables) do
       if definition[1] == name then
          local columns = {}
-         -- What stands before each type.
+         -- The word before each type.
          for column in definition[2]:gsub("{history_key}", ""):gmatch("([%w_]+) {") do
             columns[#columns + 1] = column
          end
@@ -95,7 +94,7 @@ local function warehouse(con, set, w, sizes)
    noise(rows, stream, 6, 10)
    address(rows, stream)
    share(rows, stream, 2000)
-   -- As much as its districts took.
+   -- The sum of its districts.
    rows:cents(10 * 1000 * sizes.customers):row()
    finish(rows)
 end
@@ -108,7 +107,7 @@ local function districts(con, set, w, sizes)
       noise(rows, stream, 6, 10)
       address(rows, stream)
       share(rows, stream, 2000)
-      -- As much as its customers paid: 10 each.
+      -- The sum of its customers' payments: 10 each.
       rows:cents(1000 * sizes.customers):int(sizes.customers + 1):row()
    end
    finish(rows)
@@ -162,7 +161,7 @@ local function stock(con, set, w, part, sizes)
    finish(rows)
 end
 
--- The orders of a district with how many lines each has: the same whenever it is asked.
+-- The orders of a district with their numbers of lines: the same in every call.
 local function each_order(set, w, d, sizes, act)
    local stream = dyno.stream("tpcc", "orders", set, w, d)
    local customer_of = {}
@@ -215,15 +214,15 @@ local function order_lines(con, set, w, d, sizes)
    finish(rows)
 end
 
--- A warehouse is loaded in parts, from each first to each last, those of a line side by side.
+-- A warehouse is loaded in parts, from each first to each last; parts on one line are concurrent.
 load.PARTS = {
    {1, 1},
    {2, 11},
    {12, 21},
 }
 
--- The rows of a part of a warehouse: the warehouse with its districts, a tenth of its stock, or
--- what is of a district.
+-- The rows of a part of a warehouse: the warehouse with its districts, a tenth of its stock, or the
+-- rows of a district.
 function load.part(con, set, w, part, sizes)
    now = os.date("!%Y-%m-%d %H:%M:%S")
    if part == 1 then
@@ -240,7 +239,7 @@ function load.part(con, set, w, part, sizes)
    end
 end
 
--- How many rows there are, with ten lines to an order on average.
+-- The number of rows, with ten lines per order on average.
 function load.row_count(sizes)
    local open = sizes.customers - sizes.delivered
    local each = 1 + 10 + sizes.items + 10 * (3 * sizes.customers + open + 10 * sizes.customers)

@@ -1,8 +1,8 @@
--- TPC-C-like order entry: a sixth transaction, which is none of TPC-C's. It deletes an old order
--- with its lines and takes it out of stock and balance, so that every condition goes on to hold.
+-- TPC-C-like order entry: a sixth transaction, which is not part of TPC-C. It deletes an old order
+-- with its lines and subtracts it from stock and balance, so that every condition still holds.
 
 local PURGED = {
-   -- An order that was delivered, of those that the load did not make; never the last one.
+   -- A delivered order that the load did not create; never the last one.
    old_order = {"SELECT o_id, o_c_id FROM orders{n} WHERE o_w_id = :w_id AND o_d_id = :d_id AND " ..
       "o_id > :loaded AND o_carrier_id IS NOT NULL AND o_id < (SELECT MIN(no_o_id) " ..
       "FROM new_orders{n} WHERE no_w_id = :w_id AND no_d_id = :d_id) " ..
@@ -32,10 +32,10 @@ return function(transactions, sizes, sums)
       return {w = w, d = random:uniform(1, 10)}
    end
 
-   -- The order with its lines goes, and what it added to stock and balance.
+   -- Deletes the order with its lines, and its effects on stock and balance.
    function transactions.bodies.purge(s, purge)
       local w, d = purge.w, purge.d
-      -- As new orders do, so that both wait for each other in one order.
+      -- In the same lock order as new orders.
       s.lock_district:row(w, d)
       local order, c = s.purge_old_order:row(w, d, sizes.customers)
       order, c = tonumber(order), tonumber(c)

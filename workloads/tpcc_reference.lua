@@ -1,6 +1,6 @@
--- TPC-C-like order entry as sysbench-tpcc does it, with the faults that its published figures rest
--- on: no remote warehouses, skew that is lost, stock and payments that are not counted, the wrong
--- order looked at, amounts in whole units. Never to be set beside figures of the standard profile.
+-- TPC-C-like order entry as in sysbench-tpcc, with the faults that its published figures depend on:
+-- no remote warehouses, lost skew, uncounted stock and payments, the wrong order read, amounts in
+-- whole units. Never compare it with figures of the standard profile.
 
 local tpcc = require("tpcc_common")
 
@@ -20,7 +20,7 @@ templates.reference_orders = {"SELECT o_id, o_carrier_id, o_entry_d FROM orders{
 local inputs, bodies = {}, {}
 local opt, sizes, sums, random
 
--- The constant is drawn at every call, so that no key is hotter than others for long.
+-- The constant is drawn at every call, so that no key stays hotter than others.
 local function nurand(a, low, high)
    return random:nurand(a, low, high, random:uniform(0, a))
 end
@@ -37,7 +37,7 @@ function inputs.new_order(w)
                   lines = {}, local_ = 1}
    local count = random:uniform(5, 15)
    for i = 1, count do
-      -- Called remote, and supplied at home all the same.
+      -- Marked as remote, but supplied by the home warehouse.
       if random:chance(opt.remote_lines_pct) then
          order.local_ = 0
       end
@@ -68,7 +68,7 @@ function bodies.new_order(s, order)
       local quantity, _, info = lock_stock:row(line.item, w)
       local left = tonumber(quantity) - line.quantity
       s.reference_update_stock:execute(left > 0 and left or left + 91, line.item, w)
-      -- Taxes and discount are in it, and cents are cut off.
+      -- Includes taxes and discount, and truncates cents.
       local amount = math.floor(line.quantity * tonumber(price) / 100 * factor) * 100
       s.insert_line:execute(number, d, w, i, line.item, w, line.quantity, amount, info)
    end
@@ -132,12 +132,12 @@ function bodies.order_status(s, asked)
       return dyno.ROLLBACK
    end
    s.customer_balance:row(w, d, c)
-   -- All orders are fetched, and then the lines of the order with the district's number.
+   -- Fetches all orders, and then the lines of the order with the district's number.
    s.reference_orders:rows(w, d, c)
    s.order_lines:rows(w, d, d)
 end
 
--- Puts these in the place of the standard's, for a session.
+-- Replaces the standard's functions for a session.
 return function(transactions, options, its_sizes, its_sums)
    opt, sizes, sums, random = options, its_sizes, its_sums, dyno.random
    for kind, input in pairs(inputs) do

@@ -1,12 +1,12 @@
--- TPC-C-like order entry: the five transactions. What is random is drawn before a transaction
--- begins, so that another try does the same.
+-- TPC-C-like order entry: the five transactions. Random values are drawn before a transaction
+-- begins, so that a retry repeats it.
 
 local tpcc = require("tpcc_common")
 
 local transactions = {}
 
--- Statements as data: the text, where `{n}` is the set of tables, and what is no whole number of
--- its parameters. Those are given in the order of their first places.
+-- Statements as data: the text, with `{n}` for the set of tables, and the parameters that are not
+-- whole numbers. Parameters are passed in order of first use.
 templates = {
    -- New-Order.
    customer_and_tax = {"SELECT c_discount, c_last, c_credit, w_tax FROM customer{n}, " ..
@@ -82,7 +82,7 @@ templates = {
       "ol_w_id = :w_id AND ol_d_id = :d_id AND ol_o_id < :next_o_id AND ol_o_id >= :first_o_id " ..
       "AND s_w_id = :w_id AND s_i_id = ol_i_id AND s_quantity < :threshold"},
 }
--- One for each district, whose text for orders it reads.
+-- One per district, whose text for orders it reads.
 for d = 1, 10 do
    templates["lock_stock_" .. d] = {("SELECT s_quantity, s_data, s_dist_%02d FROM stock{n} " ..
       "WHERE s_i_id = :i_id AND s_w_id = :w_id{for_update}"):format(d)}
@@ -97,7 +97,7 @@ function transactions.begin(options, its_sizes, c, sums)
    paid, ordered, order_rows = sums.paid, sums.ordered, sums.order_rows
 end
 
--- The statements of a set on a connection, made when they are first used.
+-- The statements of a set on a connection, created at first use.
 function transactions.statements(con, set)
    return setmetatable({}, {
       __index = function(statements, name)
@@ -122,7 +122,7 @@ local function other_warehouse(w)
    return other < w and other or other + 1
 end
 
--- A customer by number or by last name, of those that the load made.
+-- A customer by number or last name, among those that the load created.
 local function customer_choice()
    if random:chance(opt.byname_pct) then
       local names = math.min(999, sizes.customers - 1)
@@ -150,7 +150,7 @@ function inputs.new_order(w)
       order.lines[count].item = sizes.items + 1
       order.unknown = true
    end
-   -- In one order for all, so that two orders do not wait for each other in a circle.
+   -- In the same order for all, to avoid deadlocks between orders.
    table.sort(order.lines, function(a, b)
       if a.supply ~= b.supply then
          return a.supply < b.supply
@@ -197,7 +197,7 @@ function inputs.payment(w)
    return pay
 end
 
--- The number of the customer, by name the one in the middle; nil where nobody has the name.
+-- The customer's number, or the middle one with the name; nil if the name is unknown.
 local function find_customer(s, w, d, number, name)
    if number then
       return number
@@ -260,7 +260,7 @@ function bodies.delivery(s, delivery)
    delivery.skipped = 0
    for d = 1, 10 do
       local order = tonumber((s.oldest_order:row(d, w)))
-      -- A district without an open order is passed over.
+      -- A district without an open order is skipped.
       if not order then
          delivery.skipped = delivery.skipped + 1
       else

@@ -1,4 +1,4 @@
--- The cost of an event in which nothing happens.
+-- The cost of an empty event.
 
 function event()
 end

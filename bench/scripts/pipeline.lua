@@ -1,4 +1,4 @@
--- Ten point selects in a pipeline, as a script would have them.
+-- Ten point selects in a pipeline, as a script would write them.
 local QUERIES = 10
 
 function thread_init()

@@ -1,4 +1,4 @@
--- The cost of making random texts and numbers: so many of each per event.
+-- The cost of random strings and numbers: a given number of each per event.
 
 sysbench.cmdline.options = {
    texts = {"Texts of 119 characters per event", 1},

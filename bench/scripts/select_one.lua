@@ -1,4 +1,4 @@
--- The least that a database can be asked: what is done beside the load weighs most here.
+-- The smallest query: the cost of everything other than the load weighs most here.
 
 function thread_init()
    con = sysbench.sql.driver():connect()

@@ -1,4 +1,4 @@
--- pgbench's "select-only" without the look at what the tables hold, which the null server has not.
+-- pgbench's "select-only" without the check of the tables, which the null server does not have.
 
 require("pgbench_common")
 sysbench.cmdline.options.mix[2] = "select_only@1"

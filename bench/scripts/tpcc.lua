@@ -1,4 +1,4 @@
--- The transactions of tpcc without the look at what the tables hold, which the null server has not.
+-- The transactions of tpcc without the check of the tables, which the null server does not have.
 
 require("tpcc")
 init = nil

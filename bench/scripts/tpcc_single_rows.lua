@@ -1,5 +1,5 @@
--- The rows of `dyno prepare tpcc`, with an INSERT of its own for each: what its load is compared
--- with. The same generators, sessions, tables, indexes and keys; only the way in differs.
+-- The rows of `dyno prepare tpcc`, one INSERT each, to compare its load with. The generators,
+-- sessions, tables, indexes and keys are the same; only the way of loading differs.
 
 require("tpcc")
 
@@ -39,7 +39,7 @@ function Rows:text(value)
 end
 
 function Rows:random(stream, shortest, longest, compressible)
-   -- The loader draws a length in any case.
+   -- The loader always draws a length.
    local size = stream:uniform(shortest, longest or shortest)
    return self:text(stream:text(size, size, compressible or 0))
 end

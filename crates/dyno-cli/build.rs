@@ -1,16 +1,16 @@
-//! Scripts resolve C functions in the executable, so tests must export them as the binary does; and
-//! what the binary says of itself.
+//! Exports C functions from test executables as from the binary, because scripts resolve them
+//! there, and sets the variables of the version text.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is built into the binary, beside the crates. Other changes do not matter.
+/// Sources of the binary outside the crates. Changes elsewhere do not count.
 const SOURCES: [&str; 3] = ["workloads", "Cargo.toml", "Cargo.lock"];
-/// What is not, of the crates.
+/// Folders of crates that are not part of the binary.
 const NO_SOURCES: [&str; 3] = ["tests", "benches", "examples"];
-/// So many letters tell a commit.
+/// Letters of an abbreviated commit hash.
 const ABBREVIATED: usize = 10;
 
 fn main() {
@@ -28,13 +28,13 @@ fn main() {
         ("LIBC", libc),
         ("PROFILE", variable("PROFILE")),
     ];
-    // `cargo run` hands these on to the program, which takes its target from DYNO_TARGET.
+    // `cargo run` passes these variables to the program, which reads its target from DYNO_TARGET.
     for (name, value) in built {
         println!("cargo:rustc-env=DYNO_BUILD_{name}={value}");
     }
 }
 
-/// The commit that is built, with its day, and whether the sources differ from it.
+/// The commit, its date, and whether the sources differ from it.
 fn commit() -> String {
     let Some(root) = repository() else {
         return archived().unwrap_or_else(|| "commit not known".to_owned());
@@ -55,13 +55,13 @@ fn commit() -> String {
     }
 }
 
-/// A commit's name and day with fewer letters of the name.
+/// A commit with an abbreviated hash, and its date.
 fn abbreviated(commit: &str) -> String {
     let (name, day) = commit.split_once(' ').unwrap_or((commit, ""));
     format!("{} {day}", name.get(..ABBREVIATED).unwrap_or(name))
 }
 
-/// The root of the repository, if this is one of git's and the crate's own.
+/// The root of the git repository, if it contains this crate.
 fn repository() -> Option<PathBuf> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?)
         .ancestors()
@@ -72,14 +72,14 @@ fn repository() -> Option<PathBuf> {
     (known.canonicalize().ok()? == root).then_some(root)
 }
 
-/// The commit that `git archive` has noted.
+/// The commit that `git archive` recorded.
 fn archived() -> Option<String> {
     println!("cargo:rerun-if-changed=archived.txt");
     let text = fs::read_to_string("archived.txt").ok()?;
     (!text.starts_with('$')).then(|| abbreviated(text.trim()))
 }
 
-/// Has cargo run this again when a commit is made, or when what is built in changes.
+/// Makes cargo run this script again after a commit or a change of the sources.
 fn watch(root: &Path) {
     for name in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", name])
@@ -102,7 +102,6 @@ fn watch(root: &Path) {
     }
 }
 
-/// What is in a folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let found = fs::read_dir(folder).into_iter().flatten();
     let mut paths: Vec<PathBuf> = found.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -1,4 +1,4 @@
--- More rows than one statement holds.
+-- More rows than fit into one statement.
 sysbench.cmdline.commands = { show = { function()
   local connection = sysbench.sql.driver():connect()
   connection:query("DROP TABLE IF EXISTS bulk")

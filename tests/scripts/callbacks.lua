@@ -1,4 +1,4 @@
--- Queries from within coroutines, protected calls, metamethods and callbacks of C functions.
+-- Queries from coroutines, protected calls, metamethods and callbacks of C functions.
 sysbench.cmdline.options = {}
 
 local connection

@@ -1,4 +1,4 @@
--- Several connections in one session, each with a result of its own; connecting again.
+-- Several connections in one session, each with a separate result; connecting again.
 sysbench.cmdline.commands = { show = { function()
   local driver = sysbench.sql.driver()
   local me = driver:name() == "pgsql" and "SELECT pg_backend_pid()" or "SELECT connection_id()"

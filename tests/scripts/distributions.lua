@@ -1,4 +1,4 @@
--- Draws that must lie where they should, with 1.0.20's functions and with master's.
+-- Checks the ranges of random draws, with 1.0.20's functions and with master's.
 local rand = sysbench.rand
 for name, draw in pairs {
   uniform = rand.uniform, default = rand.default, gaussian = rand.gaussian, pareto = rand.pareto,

@@ -1,4 +1,4 @@
--- Prints what is drawn: the same seed must print the same, whatever the sessions' order is.
+-- Prints the draws: the same seed must print the same, in whatever order the sessions run.
 local draws = {}
 
 function event(tid)
@@ -14,6 +14,6 @@ function event(tid)
 end
 
 function thread_done(tid)
-  -- In one piece: threads share the stream.
+  -- One write, because threads share the stream.
   io.write("tid " .. tid .. ": " .. table.concat(draws, " | ") .. "\n")
 end

@@ -1,4 +1,4 @@
--- Each key is offered twice.
+-- Offers each key twice.
 sysbench.cmdline.options = {
    policy = {"What comes of a duplicate key", "fail"},
 }
@@ -27,7 +27,7 @@ end
 
 local function body()
    tries = tries + 1
-   -- A second try of the same work finds another key.
+   -- A retry finds a different key.
    local key = sysbench.opt.policy == "retry" and math.ceil(tries / 2) or math.ceil(number / 2)
    con:query("INSERT INTO twice VALUES (" .. key .. ")")
    rows:add(1)

@@ -1,4 +1,4 @@
--- A failure in a function that nothing depends on any more.
+-- A failure in the last function, on which nothing depends.
 function event() end
 function thread_done() error("thread_done fails") end
 function sysbench.hooks.report_cumulative() error("the hook fails") end

@@ -1,4 +1,4 @@
--- Of three pieces of work the third meets a conflict whenever it is tried.
+-- Of three pieces of work, the third meets a conflict at every attempt.
 sysbench.cmdline.options = {
    catches = {"Meet an error that no other try mends instead, and go on", false},
 }
@@ -33,7 +33,7 @@ end
 function event()
    begun = begun + 1
    local meets = begun % 3 == 0
-   -- A file has one writer.
+   -- A SQLite file has one writer.
    local locked = meets and not sysbench.opt.catches and dyno.family(con) == "sqlite"
    if locked then
       holder:query("BEGIN IMMEDIATE")

@@ -1,7 +1,7 @@
--- Meets errors of several kinds, each once. All are to be ignored.
+-- Meets errors of several kinds, each once. The run must ignore all of them.
 local con, other, family
 
--- How the other session waits for a lock no longer than a moment.
+-- Limits the other session's lock waits to a moment.
 local PATIENCE = {
    mysql = "SET innodb_lock_wait_timeout = 1",
    postgres = "SET lock_timeout = '1ms'",
@@ -30,7 +30,7 @@ function event()
    meets("no_table", con, "SELECT * FROM nowhere")
    meets("statement", con, "SELEC 1")
    meets("statement", con, "SELECT nothing FROM kinds")
-   -- SQLite's reader may not write any more once another has; the others wait for the row.
+   -- In SQLite, a reader cannot write after another session has; the others wait for the row.
    other:query("BEGIN")
    other:query("SELECT * FROM kinds")
    con:query("BEGIN")
@@ -40,7 +40,7 @@ function event()
    end
    meets("conflict", other, "UPDATE kinds SET n = 3")
    if family == "mysql" then
-      -- A lock wait that timed out leaves the transaction open, and the table in use.
+      -- A lock wait timeout leaves the transaction open, and the table in use.
       other:query("ROLLBACK")
    end
    if family ~= "sqlite" then

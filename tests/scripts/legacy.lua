@@ -1,4 +1,4 @@
--- In the manner of sysbench 0.5: globals for options, one implicit connection, bound tables.
+-- In sysbench 0.5 style: globals for options, one implicit connection, bound tables.
 function prepare()
   db_connect()
   db_query("CREATE TABLE legacy (id INT PRIMARY KEY, k INT, c VARCHAR(60))")

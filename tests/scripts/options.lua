@@ -1,5 +1,5 @@
 #!/usr/bin/env sysbench
--- Every kind of option, and commands of every kind.
+-- All types of options, and all kinds of commands.
 local ARG = sysbench.cmdline
 ARG.options = {
   ["my-number"] = { "A number", 5 },
@@ -23,7 +23,7 @@ ARG.commands = {
   show = { show },
   ["for-each"] = {
     function()
-      -- In one piece: threads share the stream.
+      -- One write, because threads share the stream.
       io.write("tid\t" .. sysbench.tid .. "\n")
     end,
     ARG.PARALLEL_COMMAND,

@@ -1,4 +1,4 @@
--- A loop of its own with sysbench's C functions, as published TPC-C scripts use them.
+-- A custom event loop with sysbench's C functions, as published TPC-C scripts use them.
 ffi.cdef [[
 bool sb_more_events(int);
 void sb_event_start(int);

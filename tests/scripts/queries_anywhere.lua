@@ -1,4 +1,4 @@
--- Each state has connections of its own, and each function may use them.
+-- Each state has separate connections, and each function may use them.
 local con = sysbench.sql.driver():connect()
 print("top", con:query_row("SELECT 1"))
 ffi.cdef("int usleep(unsigned);")

@@ -1,4 +1,4 @@
--- What queries answer. sysbench prints the same.
+-- Query results. sysbench prints the same.
 sysbench.cmdline.commands = { show = { function()
   local driver = sysbench.sql.driver()
   local connection = driver:connect()

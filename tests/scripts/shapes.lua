@@ -1,4 +1,4 @@
--- An event that pauses and asks one statement, bent into the shape that a test wants.
+-- An event that pauses and sends one statement, with options for the shape that a test needs.
 
 sysbench.cmdline.options = {
   pause = {"how long an event pauses, seconds", 0.004},
@@ -74,7 +74,7 @@ local function factor()
   return by
 end
 
--- By the process's own CPU time, so that neither a fast machine nor a busy one changes it.
+-- Measured by the process's CPU time, independent of the machine's speed and load.
 local function compute()
   local from = os.clock()
   while os.clock() - from < opt.cpu do

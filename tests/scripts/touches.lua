@@ -1,4 +1,4 @@
--- Statements whose work at the server is easily missed by its counters: one kind a run, by `what`.
+-- Statements that a server's counters easily miss: one kind per run, selected by `what`.
 
 sysbench.cmdline.options = {
   what = {"full_text, count, tablesample, ctid, sequence, xa, scan or nothing", "count"},
@@ -9,7 +9,7 @@ local ROWS = 2000
 local connection, statement
 local id, events = 0, 0
 
--- Each takes a row of the table.
+-- Each affects one row of the table.
 local KINDS = {
   full_text = "SELECT id FROM doc WHERE MATCH (body) AGAINST ('word%d')",
   count = "SELECT COUNT(*) FROM doc",

@@ -1,4 +1,4 @@
-//! Programs that are run with a time limit, which kills them and all that they started.
+//! Run programs with a time limit, after which they and their children are killed.
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,14 +14,13 @@ use dyno_core::Clock;
 
 use crate::server::variable;
 
-/// How long a program may take unless the test says otherwise. Generous: it only has to tell a
-/// hang from a busy machine.
+/// The default time limit of a program. It only has to distinguish a hang from a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// What a program said and how it ended.
+/// A program's output and exit status.
 #[derive(Debug)]
 pub struct Output {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
     /// Its standard output.
     pub stdout: String,
@@ -33,7 +32,7 @@ pub struct Output {
 /// Runs the `dyno` under test.
 ///
 /// # Panics
-/// It has not been built, or it takes too long.
+/// It has not been built, or takes too long.
 pub fn dyno<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     run(Command::new(dyno_path()).args(arguments), LIMIT)
 }
@@ -41,7 +40,7 @@ pub fn dyno<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
 /// Runs Debian's sysbench.
 ///
 /// # Panics
-/// It is not installed, or it takes too long.
+/// It is not installed, or takes too long.
 pub fn sysbench<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     run(
         Command::new(variable("DYNO_TEST_SYSBENCH")).args(arguments),
@@ -49,10 +48,10 @@ pub fn sysbench<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Outp
     )
 }
 
-/// The `dyno` under test: `$DYNO_BIN`, or what cargo built beside this test.
+/// The `dyno` under test: `$DYNO_BIN`, or the one that cargo built next to this test.
 ///
 /// # Panics
-/// There is none.
+/// It does not exist.
 pub fn dyno_path() -> PathBuf {
     if let Some(path) = env::var_os("DYNO_BIN").map(PathBuf::from) {
         assert!(
@@ -72,17 +71,16 @@ pub fn dyno_path() -> PathBuf {
     found.expect("dyno is not built: `cargo build -p dyno`, or name one by DYNO_BIN")
 }
 
-/// Runs a program without input to its end.
+/// Runs a program without input until it exits.
 ///
 /// # Panics
-/// It cannot be started, or is not done within `limit`: then it is killed, and the message holds
-/// what it had said.
+/// It does not start, or exceeds `limit`: then it is killed, and the message has its output so far.
 pub fn run(command: &mut Command, limit: Duration) -> Output {
     let running = Running::start(command);
     running.finish(limit)
 }
 
-/// A program that runs while the test does something else. Dropping it kills it.
+/// A program in the background. Dropping it kills it.
 pub struct Running {
     child: Child,
     stdout: Option<Reader>,
@@ -90,7 +88,7 @@ pub struct Running {
     what: String,
 }
 
-/// Reads what a program prints, while it runs.
+/// Collects a program's output while it runs.
 struct Reader {
     so_far: Arc<Mutex<Vec<u8>>>,
     thread: thread::JoinHandle<()>,
@@ -102,7 +100,7 @@ impl Reader {
         let kept = Arc::clone(&so_far);
         let thread = thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // What was read before an error is worth more to the test than the error.
+            // Keep the output before an error: it helps the test more than the error.
             while let Ok(count @ 1..) = stream.read(&mut bytes) {
                 let mut kept = kept.lock().expect("nobody panics with it");
                 kept.extend_from_slice(&bytes[..count]);
@@ -131,11 +129,11 @@ impl Running {
     /// # Panics
     /// It cannot be started.
     pub fn start(command: &mut Command) -> Self {
-        // Tests that are about the record name a file of their own; others leave none behind.
+        // Tests of the record set a file; others leave none behind.
         if !command.get_envs().any(|(name, _)| name == "DYNO_RESULTS") {
             command.env("DYNO_RESULTS", "none");
         }
-        // Tests read all that is told of a run, at one width, unless they are about less.
+        // By default, tests read the verbose output at a fixed width.
         for (name, value) in [("DYNO_VERBOSE", "1"), ("COLUMNS", "80")] {
             if !command.get_envs().any(|(set, _)| set == name) {
                 command.env(name, value);
@@ -166,32 +164,32 @@ impl Running {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its.
+        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its own.
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
     }
 
-    /// Waits until a run has told its first interval: the sessions are connected, and work. Not of
-    /// a run with `-q`, which tells none.
+    /// Waits for a run's first interval line: its sessions are connected and working. Does not work
+    /// with `-q`, which prints no intervals.
     ///
     /// # Panics
-    /// It ends before, or does not tell one within a minute.
+    /// It ends before that, or prints no interval within a minute.
     pub fn measuring(&mut self) {
         self.tells(" tx/s ");
     }
 
-    /// Waits until this text stands in its standard error.
+    /// Waits for this text in its standard error.
     ///
     /// # Panics
-    /// It ends before, or does not tell it within a minute.
+    /// It ends before that, or does not print the text within a minute.
     pub fn tells(&mut self, text: &str) {
         let told = self.tells_or_ends(text);
         assert!(told, "{} ended early: {}", self.what, self.told());
     }
 
-    /// Waits until this text stands in its standard error; false where it ends before.
+    /// Waits for this text in its standard error; false if it ends before.
     ///
     /// # Panics
-    /// It does neither within a minute.
+    /// Neither happens within a minute.
     pub fn tells_or_ends(&mut self, text: &str) -> bool {
         let deadline_ns = Clock.now() + 60_000_000_000;
         loop {
@@ -211,10 +209,10 @@ impl Running {
         self.stderr.as_ref().map(Reader::text).unwrap_or_default()
     }
 
-    /// Waits for its end.
+    /// Waits until it exits.
     ///
     /// # Panics
-    /// It is not done within `limit`.
+    /// It does not exit within `limit`.
     pub fn finish(mut self, limit: Duration) -> Output {
         let deadline_ns = Clock.now() + limit.as_nanos() as u64;
         let status = loop {
@@ -242,9 +240,9 @@ impl Running {
     }
 
     fn kill_all(&mut self) {
-        // SAFETY: kill has no memory effects; the group is the child's own, see `process_group`.
+        // SAFETY: kill has no memory effects; the group belongs to the child, see `process_group`.
         unsafe { libc::kill(-self.child.id().cast_signed(), libc::SIGKILL) };
-        // It has been killed: it can only end.
+        // It has been killed, so it will end.
         let _ = self.child.wait();
     }
 }
@@ -258,10 +256,10 @@ impl Drop for Running {
 }
 
 impl Output {
-    /// Itself, if the program succeeded.
+    /// Returns itself if the program succeeded.
     ///
     /// # Panics
-    /// It did not.
+    /// It failed.
     pub fn success(self) -> Self {
         assert!(
             self.status.success(),
@@ -274,7 +272,7 @@ impl Output {
         self
     }
 
-    /// Itself, if the program ended by itself with this exit status.
+    /// Returns itself if the program exited with this status.
     ///
     /// # Panics
     /// It did not.

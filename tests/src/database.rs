@@ -1,28 +1,28 @@
-//! A database of a test's own.
+//! Databases of single tests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Server;
 use xtask::servers::Kind;
 
-/// A fresh, empty database, dropped at the end of the test even when that fails.
+/// A new, empty database, dropped at the end of the test even if the test fails.
 pub struct Database {
-    /// The server it is on.
+    /// Its server.
     pub server: Server,
-    /// Its name, unlike that of any other test that runs now.
+    /// Its name, unique among the running tests.
     pub name: String,
 }
 
 impl Database {
-    /// Makes one on the server of this kind that the environment names.
+    /// Creates one on the server of this kind in the environment.
     ///
     /// # Panics
-    /// There is no such server.
+    /// The environment has no such server.
     pub fn new(kind: Kind) -> Self {
         Self::on(&Server::of(kind))
     }
 
-    /// Makes one on this server.
+    /// Creates one on this server.
     ///
     /// # Panics
     /// The server refuses it.
@@ -30,19 +30,19 @@ impl Database {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("dyno_test_{}_{count}", std::process::id());
-        // An earlier process of the same pid may have been killed before it could clean up.
+        // An earlier process with the same pid may have been killed before its cleanup.
         server.execute(None, &format!("DROP DATABASE IF EXISTS {name}"));
         server.execute(None, &format!("CREATE DATABASE {name}"));
         let server = server.clone();
         Self { server, name }
     }
 
-    /// sysbench's options for this database as the server's administrator.
+    /// sysbench's options for this database, as the administrator.
     pub fn sysbench_options(&self) -> Vec<String> {
         self.server.sysbench_options(self.server.user(), &self.name)
     }
 
-    /// The administrator's URL of this database, by TCP.
+    /// The administrator's URL of this database, over TCP.
     pub fn url(&self) -> String {
         let scheme = match self.server.kind {
             Kind::Mariadb | Kind::Mysql => "mysql",
@@ -55,7 +55,7 @@ impl Database {
     /// The first field of a query's first row.
     ///
     /// # Panics
-    /// The server refuses it, or there is no row.
+    /// The server refuses it, or returns no row.
     pub fn query_one(&self, sql: &str) -> String {
         self.server.query_one(Some(&self.name), sql)
     }
@@ -76,10 +76,10 @@ impl Database {
         self.server.execute(Some(&self.name), sql);
     }
 
-    /// The names of its tables, in order.
+    /// The sorted names of its tables.
     ///
     /// # Panics
-    /// The server refuses to tell.
+    /// The server refuses to list them.
     pub fn tables(&self) -> Vec<String> {
         let schema = match self.server.kind {
             Kind::Mariadb | Kind::Mysql => self.name.as_str(),
@@ -97,13 +97,13 @@ impl Drop for Database {
     fn drop(&mut self) {
         let force = match self.server.kind {
             Kind::Mariadb | Kind::Mysql => "",
-            // Connections of a client that was just killed may still be there.
+            // Connections of a killed client may still exist.
             Kind::Postgres => " WITH (FORCE)",
         };
         let drop = format!("DROP DATABASE IF EXISTS {}{force}", self.name);
         if std::thread::panicking() {
-            // The test has failed already, perhaps because the server is gone: a second panic
-            // would hide the first.
+            // The test has already failed, perhaps because the server is gone: a second panic would
+            // hide the first.
             let execute = || self.server.execute(None, &drop);
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(execute));
         } else {

@@ -1,5 +1,4 @@
-//! What a server was asked to do, by its own log: the oracle that tells whether two load generators
-//! do the same.
+//! The statements in a server's own log: the oracle for comparing two load generators.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,17 +8,17 @@ use xtask::servers::Kind;
 use crate::private::start_private_server_with;
 use crate::{PrivateServer, Server};
 
-/// Statement shapes with how often the server saw each. A key is the way it came (`Query`,
-/// `Prepare`, `Execute`) and the statement with its literals replaced by `?`.
+/// Statement shapes, and how often the server saw each. A key is the command (`Query`, `Prepare`,
+/// `Execute`) and the statement with its literals replaced by `?`.
 pub type Shapes = BTreeMap<String, u64>;
 
-/// A private server that writes down what one user asks of it.
+/// A private server that logs the statements of one user.
 pub struct LoggingServer {
     private: PrivateServer,
 }
 
 impl LoggingServer {
-    /// The user whose statements are counted. Administrators' are not.
+    /// The user whose statements count. Administrators' statements do not.
     pub const USER: &'static str = "oracle";
 
     /// Starts one.
@@ -45,12 +44,12 @@ impl LoggingServer {
         Self { private }
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn server(&self) -> Server {
         self.private.server()
     }
 
-    /// What [`Self::USER`] asked for while `work` ran.
+    /// The statements of [`Self::USER`] while `work` ran.
     ///
     /// # Panics
     /// The log cannot be read.
@@ -92,7 +91,7 @@ fn mysql_statements(server: &Server) -> Vec<(String, String)> {
     rows.map(|row| (row[0].clone(), row[1].clone())).collect()
 }
 
-/// The statements in PostgreSQL's log. It does not log that a statement was prepared.
+/// The statements in PostgreSQL's log, which has no entries for prepares.
 fn postgres_statements(log: &str) -> Vec<(String, String)> {
     let head = format!("{}|LOG:  ", LoggingServer::USER);
     let mut statements: Vec<(String, String)> = Vec::new();
@@ -124,7 +123,7 @@ fn postgres_statements(log: &str) -> Vec<(String, String)> {
 }
 
 /// A statement with literals and parameters as `?`, the numbers of sysbench's tables as `#`, and
-/// white space reduced to single spaces.
+/// single spaces.
 pub fn shape(statement: &str) -> String {
     let chars: Vec<char> = statement.trim().trim_end_matches(';').chars().collect();
     let mut shape = String::with_capacity(chars.len());
@@ -154,7 +153,7 @@ pub fn shape(statement: &str) -> String {
     shape.trim_end().to_owned()
 }
 
-/// Which of the tables an event picks is drawn at random: only that it is one of them counts.
+/// Events pick a table at random, so only its kind counts.
 fn table_shape(word: &str) -> String {
     match word.strip_prefix("sbtest") {
         Some(number) if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()) => {
@@ -168,8 +167,8 @@ fn count(chars: &[char], wanted: impl Fn(char) -> bool) -> usize {
     chars.iter().take_while(|c| wanted(**c)).count()
 }
 
-/// The length of the quoted text that `chars` begins with. Doubled quotes make two texts, which
-/// come out as `??` in any statement that holds them.
+/// The length of the quoted text at the start of `chars`. Doubled quotes give two texts, which
+/// become `??` in every statement that has them.
 fn quoted_length(chars: &[char]) -> usize {
     let mut end = 1;
     while end < chars.len() && chars[end] != '\'' {

@@ -1,5 +1,5 @@
-//! Hosts of a test's own: network namespaces, with cables between them. They are gone with the
-//! processes and the threads that are in them, however a test ends.
+//! Hosts for a test: network namespaces connected by virtual cables. They disappear with their
+//! processes and threads, however the test ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,19 +15,19 @@ use xtask::servers::programs::find;
 
 use crate::command::{Output, run};
 
-/// How long `ip` may take on a busy machine.
+/// The time limit of `ip` on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A host sees no interfaces, and has a name, of other hosts.
+/// Hides other hosts' network interfaces and names.
 const APART: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWUTS;
 
-/// Runs a test on a host of its own, to which others can be connected. Where the machine does not
-/// permit such hosts that is said on the standard error of the process, and nothing is run.
+/// Runs a test on a separate host, to which others can be connected. If the machine does not permit
+/// this, prints a note on the process's standard error and runs nothing.
 ///
 /// # Panics
 /// The test does.
 pub fn on_own_host(test: impl FnOnce() + Send) {
     let name = thread::current().name().unwrap_or_default().to_owned();
-    // A thread that has left its network cannot come back.
+    // A thread that has left its network cannot return.
     let done = thread::scope(|scope| {
         let body = || match permitted() {
             Ok(()) => test(),
@@ -40,7 +40,7 @@ pub fn on_own_host(test: impl FnOnce() + Send) {
     }
 }
 
-/// Puts this thread apart, and tries whether there can be cables.
+/// Moves this thread into new namespaces, and checks that cables can be created.
 fn permitted() -> Result<(), String> {
     set_apart().map_err(|error| format!("a network namespace: {error}"))?;
     let tried = ip(&[
@@ -54,14 +54,14 @@ fn permitted() -> Result<(), String> {
     Ok(())
 }
 
-/// Not by `eprintln!`, which is kept back where a test passes.
+/// Writes to stderr directly, because the test harness hides `eprintln!` if the test passes.
 fn say_not_tested(name: &str, why: &str) {
     let why = why.trim();
     let loud = format!("\nNOT TESTED: {name}: this machine does not permit {why}\n");
     io::stderr().write_all(loud.as_bytes()).unwrap();
 }
 
-/// Another host, by a cable to the test's own.
+/// Another host, connected to the test's host by a cable.
 pub struct Host {
     network: File,
     names: File,
@@ -69,15 +69,15 @@ pub struct Host {
 }
 
 impl Host {
-    /// Connects one, with a host's name, by this number.
+    /// Creates and connects one with a host name and a number.
     ///
     /// # Panics
-    /// It cannot be.
+    /// It cannot be created.
     pub fn connect(name: &str, number: u8) -> Self {
         let (network, names) = thread::scope(|scope| {
             let made = scope.spawn(|| {
                 set_apart().unwrap();
-                // SAFETY: the kernel reads as many bytes of the name as it is told.
+                // SAFETY: the kernel reads `name.len()` bytes of the name.
                 let named = unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) };
                 assert_eq!(named, 0, "{}", io::Error::last_os_error());
                 let own = |what: &str| File::open(format!("/proc/thread-self/ns/{what}")).unwrap();
@@ -113,12 +113,12 @@ impl Host {
         Ipv4Addr::new(10, 77, self.number, 2)
     }
 
-    /// The address of the test's own host at this end of its cable.
+    /// The address of the test's host at its end of the cable.
     pub fn near(&self) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, self.number, 1)
     }
 
-    /// Has a command run on it.
+    /// Makes a command run on this host.
     pub fn place(&self, command: &mut Command) {
         let files = [self.network.as_raw_fd(), self.names.as_raw_fd()];
         let enter = move || {
@@ -130,15 +130,15 @@ impl Host {
             }
             Ok(())
         };
-        // SAFETY: between fork and exec two system calls are made, which take no memory; the files
-        // are open as long as the host is there.
+        // SAFETY: only two system calls run between fork and exec, and they do not allocate; the
+        // files are open for as long as the host exists.
         unsafe { command.pre_exec(enter) };
     }
 
-    /// Pulls the plug of its cable at the near end, or puts it in again.
+    /// Unplugs its cable at the near end, or plugs it in again.
     ///
     /// # Panics
-    /// It cannot be.
+    /// It cannot be done.
     pub fn plug(&self, is_in: bool) {
         let state = if is_in { "up" } else { "down" };
         ip(&["link", "set", &self.cable(), state]).success();
@@ -156,7 +156,7 @@ impl Host {
 }
 
 fn set_apart() -> io::Result<()> {
-    // SAFETY: a system call without pointers, which changes this thread alone.
+    // SAFETY: a system call without pointers, which affects only this thread.
     match unsafe { libc::unshare(APART) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -1,4 +1,4 @@
-//! A folder of servers that is a test's own.
+//! A folder of servers for one test.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,10 +13,10 @@ use crate::Output;
 use crate::command::{Running, dyno_path, run};
 use crate::server::variable;
 
-/// How long a command may take on a busy machine.
+/// The time limit of a command on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// The folder. Servers that a failed test leaves are ended when it is dropped.
+/// The folder. Dropping it stops servers that a failed test left running.
 pub struct Lab {
     folder: TempDir,
 }
@@ -28,7 +28,7 @@ impl Default for Lab {
 }
 
 impl Lab {
-    /// An empty one, which servers' unprivileged user can enter.
+    /// Creates an empty one that the servers' unprivileged user can enter.
     pub fn new() -> Self {
         let folder = tempfile::Builder::new()
             .prefix("ds")
@@ -48,7 +48,7 @@ impl Lab {
         self.folder.path().join(inner)
     }
 
-    /// `dyno` with words that are separated by blanks.
+    /// `dyno` with arguments separated by blanks.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         command.args(line.split(' ').filter(|word| !word.is_empty()));
@@ -63,7 +63,7 @@ impl Lab {
         command
     }
 
-    /// Runs `dyno` to its end.
+    /// Runs `dyno` until it exits.
     pub fn dyno(&self, line: &str) -> Output {
         run(&mut self.command(line), LIMIT)
     }
@@ -73,7 +73,7 @@ impl Lab {
         Running::start(&mut self.command(line))
     }
 
-    /// What `dyno server list` says of a server.
+    /// The entry of a server in `dyno server list`.
     pub fn server(&self, name: &str) -> Value {
         let listed = self.dyno("server list --json").success();
         let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
@@ -85,7 +85,7 @@ impl Lab {
             .unwrap_or_default()
     }
 
-    /// Processes whose command line names the folder.
+    /// Processes with the folder in their command line.
     pub fn processes(&self) -> Vec<(u32, String)> {
         let folder = self.servers().display().to_string();
         let mut found = Vec::new();
@@ -102,7 +102,8 @@ impl Lab {
         found
     }
 
-    /// Waits until a server is in a state: one that ends has no command line before it is gone.
+    /// Waits until a server is in a state: a process that ends loses its command line before it is
+    /// gone.
     pub fn wait_for_state(&self, name: &str, state: &str) {
         for _ in 0..250 {
             if self.server(name)["state"] == state {
@@ -113,7 +114,7 @@ impl Lab {
         assert_eq!(self.server(name)["state"], state);
     }
 
-    /// Waits until no process names the folder.
+    /// Waits until no command line contains the folder.
     pub fn wait_for_nobody(&self) {
         for _ in 0..1_500 {
             if self.processes().is_empty() {
@@ -129,20 +130,20 @@ impl Drop for Lab {
     fn drop(&mut self) {
         let _ = self.command("server down --all").output();
         for (pid, _) in self.processes() {
-            // SAFETY: kill has no memory effects; it is a process of this test's.
+            // SAFETY: kill has no memory effects; the process belongs to this test.
             unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
         }
     }
 }
 
-/// The tree that the MySQL of the tests lies in.
+/// The installation folder of the tests' MySQL.
 fn mysql_tree() -> PathBuf {
     let program = PathBuf::from(variable("DYNO_TEST_MYSQLD"));
     let tree = program.ancestors().nth(3).map(Path::to_owned);
     tree.unwrap_or_else(|| panic!("{program:?} is not in usr/sbin of a tree"))
 }
 
-/// Asserts that a program said all of this.
+/// Asserts that the output of a program contains all of these texts.
 pub fn has(output: &Output, texts: &[&str]) {
     let said = format!("{}{}", output.stdout, output.stderr);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

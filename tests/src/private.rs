@@ -1,4 +1,4 @@
-//! Throw-away servers that a test starts for itself, to stop, kill and configure them.
+//! Throw-away servers that a test starts, so that it can stop, kill and configure them.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -8,26 +8,26 @@ use xtask::servers::{Kind, Options, Server as Process, initialize_with};
 
 use crate::Server;
 
-/// A server of a test's own, discarded with its files at the test's end. It also ends when the
-/// thread that started it does.
+/// A server for one test, removed with its files at the end. It also ends when the thread that
+/// started it ends.
 pub struct PrivateServer {
     process: Process,
     // Dropped after the server, which works in it.
     _files: TempDir,
 }
 
-/// Starts a server of the test's own.
+/// Starts a private server.
 ///
 /// # Panics
-/// The server is not installed or does not start: with the end of its log.
+/// The server is missing or does not start; the message has the end of its log.
 pub fn start_private_server(kind: Kind) -> PrivateServer {
     start_private_server_with(kind, &[])
 }
 
-/// Starts a server of the test's own with more arguments.
+/// Starts a private server with extra arguments.
 ///
 /// # Panics
-/// The server is not installed or does not start: with the end of its log.
+/// The server is missing or does not start; the message has the end of its log.
 pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServer {
     let options = Options {
         arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
@@ -55,11 +55,10 @@ pub fn start_private_server_of(
     start(kind, programs, options)
 }
 
-/// Starts a server of the test's own with more arguments, none of whose files grows beyond so many
-/// bytes.
+/// Starts a private server with extra arguments and a maximum file size in bytes.
 ///
 /// # Panics
-/// The server is not installed or does not start: with the end of its log.
+/// The server is missing or does not start; the message has the end of its log.
 pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> PrivateServer {
     let options = Options {
         arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
@@ -71,7 +70,7 @@ pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> Privat
 
 fn start(kind: Kind, programs: Option<&Path>, options: Options) -> PrivateServer {
     let mut builder = tempfile::Builder::new();
-    // The server's user must be able to enter; the name must leave room for a socket's path.
+    // The server's user must be able to enter, and the name must leave room for a socket's path.
     builder.prefix("dyno-").permissions(open_to_all());
     let files = builder.tempdir().expect("a temporary folder");
     let options = Options {
@@ -88,7 +87,7 @@ fn start(kind: Kind, programs: Option<&Path>, options: Options) -> PrivateServer
 }
 
 impl PrivateServer {
-    /// Where it is.
+    /// Its address.
     pub fn server(&self) -> Server {
         Server {
             kind: self.kind(),

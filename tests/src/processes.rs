@@ -1,4 +1,4 @@
-//! The processes of this host, as `/proc` tells of them.
+//! The processes of this host, from `/proc`.
 
 use std::fs;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 /// A process.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its number.
+    /// Its pid.
     pub pid: i32,
-    /// The number of its parent.
+    /// The pid of its parent.
     pub parent: i32,
-    /// The name of its program, cut to 15 bytes.
+    /// The name of its program, truncated to 15 bytes.
     pub name: String,
 }
 
 impl Process {
-    /// A file that the kernel has about it, such as `cmdline`; empty for one that has ended.
+    /// Its file in `/proc`, such as `cmdline`; empty if the process has ended.
     pub fn file(&self, name: &str) -> String {
         let path = Path::new("/proc").join(self.pid.to_string()).join(name);
         String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
@@ -23,12 +23,12 @@ impl Process {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: kill has no memory effects; tests signal what they have started.
+        // SAFETY: kill has no memory effects; tests signal only processes that they started.
         unsafe { libc::kill(self.pid, signal) };
     }
 }
 
-/// All that have not ended.
+/// All running processes.
 ///
 /// # Panics
 /// There is no `/proc`.
@@ -47,7 +47,7 @@ pub fn all() -> Vec<Process> {
     processes.collect()
 }
 
-/// The children of a process, their children, and so on.
+/// All descendants of a process.
 pub fn descendants(ancestor: u32) -> Vec<Process> {
     let all = all();
     let mut found: Vec<Process> = Vec::new();

@@ -1,11 +1,11 @@
 //! A stand-in for ProxySQL's admin interface, since ProxySQL is not packaged where these tests run.
 //!
-//! It is not ProxySQL, and nothing is proxied: it speaks as much of MySQL's protocol as that
-//! interface does (a greeting, statements in text, no prepared ones, no sessions' settings), and
-//! answers from the tables that ProxySQL documents, with their documented columns, by SQLite, which
-//! answers behind ProxySQL's admin interface as well. The figures are made up; counters move
-//! whenever `stats_mysql_global` is read. Passwords are not verified: only the user's name counts.
-//! What was asked of it that the admin interface refuses is kept, so that tests can tell.
+//! It is not ProxySQL, and it proxies nothing. It speaks the part of MySQL's protocol that the
+//! interface speaks (a greeting, text statements, no prepared statements, no session settings).
+//! SQLite, which ProxySQL's admin interface uses as well, answers from the documented tables with
+//! their documented columns. The figures are made up; counters grow whenever `stats_mysql_global`
+//! is read. Passwords are not verified: only the user's name counts. Statements that the admin
+//! interface refuses are recorded for the tests.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,20 +15,20 @@ use std::thread;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-/// MySQL's capabilities that it offers: long passwords, a database, protocol 4.1, transactions,
-/// secure connections, plugins of authentication.
+/// The offered MySQL capabilities: long passwords, a database, protocol 4.1, transactions, secure
+/// connections, authentication plugins.
 const CAPABILITIES: u32 = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
-/// The session commits each statement.
+/// Autocommit.
 const STATUS: [u8; 2] = [2, 0];
 const COM_QUIT: u8 = 1;
 const COM_QUERY: u8 = 3;
 const COM_PING: u8 = 14;
-/// A column that holds text.
+/// The type of a text column.
 const TYPE_VAR_STRING: u8 = 0xfd;
 
-/// The documented tables, and what they hold at first.
+/// The documented tables, and their initial rows.
 const TABLES: &str = include_str!("proxysql.sql");
-/// What reading the global statistics adds.
+/// The increments at each read of the global statistics.
 const MOVES: &str = "
     UPDATE stats_mysql_global SET Variable_Value = Variable_Value + 250
         WHERE Variable_Name IN ('Questions', 'ProxySQL_Uptime');
@@ -40,16 +40,16 @@ const MOVES: &str = "
         Total_Time_us = Total_Time_us + 55000, cnt_500us = cnt_500us + 90, cnt_5ms = cnt_5ms + 19,
         cnt_1s = cnt_1s + 1 WHERE Command = 'SELECT';";
 
-/// The stand-in, on a port of its own. Its threads end with the process.
+/// The stand-in, on a separate port. Its threads end with the process.
 #[derive(Debug)]
 pub struct ProxySql {
-    /// Where it listens on 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub port: u16,
     refused: Arc<Mutex<Vec<String>>>,
 }
 
 impl ProxySql {
-    /// Starts it on this port of 127.0.0.1; 0 for any that is free.
+    /// Starts it on this port of 127.0.0.1; 0 selects any free one.
     ///
     /// # Panics
     /// The port is taken.
@@ -61,14 +61,14 @@ impl ProxySql {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let kept = Arc::clone(&kept);
-                // A client that goes away is no failure.
+                // A client that disconnects is no failure.
                 thread::spawn(move || drop(serve(stream, &kept)));
             }
         });
         Self { port, refused }
     }
 
-    /// What was asked of it that it refused, in order.
+    /// The refused statements, in order.
     pub fn refused(&self) -> Vec<String> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.clone()
@@ -143,7 +143,7 @@ fn rows(database: &Connection, sql: &str) -> rusqlite::Result<Rows> {
     Ok((names, rows))
 }
 
-/// The first packet: protocol 10, the version that ProxySQL gives itself, and a challenge.
+/// The first packet: protocol 10, ProxySQL's reported version, and a challenge.
 fn greeting() -> Vec<u8> {
     let [low, low2, high, high2] = CAPABILITIES.to_le_bytes();
     let mut payload = vec![10];
@@ -159,7 +159,7 @@ fn greeting() -> Vec<u8> {
     payload
 }
 
-/// The user's name in the answer to the greeting.
+/// The user's name in the client's answer to the greeting.
 fn user(answer: &[u8]) -> Option<&[u8]> {
     let rest = answer.get(32..)?;
     let end = rest.iter().position(|byte| *byte == 0)?;
@@ -181,7 +181,7 @@ fn error(code: u16, message: &str) -> Vec<u8> {
     payload
 }
 
-/// A result set in text, with the packets of before CLIENT_DEPRECATE_EOF.
+/// A text result set, with the packets of clients without CLIENT_DEPRECATE_EOF.
 fn result(
     stream: &mut TcpStream,
     names: &[String],
@@ -215,7 +215,7 @@ fn result(
     Ok(())
 }
 
-/// Text behind its length, as the protocol has it.
+/// Appends a length-encoded string.
 fn text_to(packet: &mut Vec<u8>, text: &str) {
     match text.len() {
         len @ 0..=250 => packet.push(len as u8),

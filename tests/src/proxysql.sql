@@ -1,5 +1,5 @@
--- The tables of ProxySQL's admin interface that `dyno top` reads, with the columns that its
--- documentation names, and figures that were made up.
+-- The tables of ProxySQL's admin interface that `dyno top` reads, with their documented columns
+-- and made-up figures.
 
 CREATE TABLE global_variables (variable_name VARCHAR PRIMARY KEY, variable_value VARCHAR);
 INSERT INTO global_variables VALUES ('admin-version', '2.7.3-stand-in');

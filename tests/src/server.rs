@@ -1,4 +1,4 @@
-//! Where the servers are, and clients of them that share no code with Dyno.
+//! Addresses of the servers, and clients for them that share no code with Dyno.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,18 +7,17 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use xtask::servers::Kind;
 
-/// How long an answer may take before a test fails.
+/// The time limit of an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// The error of a transaction that was given up so that another could go on, and how often in a row
-/// that may happen to a test's statement.
+/// MySQL's deadlock error, and how often in a row a test's statement may get it.
 const DEADLOCK: u16 = 1213;
 const DEADLOCKS_MAX: u32 = 50;
 
-/// A server that takes connections from its administrator (root, postgres) without a password.
+/// A server that accepts its administrator (root, postgres) without a password.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Which it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its UNIX socket; for PostgreSQL the full path of the socket file.
     pub socket: PathBuf,
@@ -27,10 +26,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// The server of this kind that the environment names.
+    /// The server of this kind in the environment.
     ///
     /// # Panics
-    /// The environment names none: a test that needs a server fails without it.
+    /// The environment has none: a test that needs a server fails without it.
     pub fn of(kind: Kind) -> Self {
         let tag = kind.tag().to_uppercase();
         let socket = PathBuf::from(variable(&format!("DYNO_TEST_{tag}_SOCKET")));
@@ -42,7 +41,7 @@ impl Server {
         Self { kind, socket, port }
     }
 
-    /// Its administrator.
+    /// The administrator's name.
     pub fn user(&self) -> &'static str {
         match self.kind {
             Kind::Mariadb | Kind::Mysql => "root",
@@ -68,7 +67,7 @@ impl Server {
     /// A client of MariaDB or MySQL, over the socket.
     ///
     /// # Panics
-    /// The server does not let it in.
+    /// The server refuses the connection.
     pub fn mysql(&self, database: Option<&str>) -> mysql::Conn {
         let options = mysql::OptsBuilder::new()
             .socket(Some(self.socket.to_string_lossy()))
@@ -82,7 +81,7 @@ impl Server {
     /// A client of PostgreSQL, over the socket.
     ///
     /// # Panics
-    /// The server does not let it in.
+    /// The server refuses the connection.
     pub fn postgres(&self, database: &str) -> postgres::Client {
         let folder = self.socket.parent().expect("a socket lies in a folder");
         postgres::Config::new()
@@ -95,8 +94,8 @@ impl Server {
             .unwrap_or_else(|error| panic!("{} at {:?}: {error}", self.kind, self.socket))
     }
 
-    /// Runs a statement without a result set as the administrator. One that MySQL or MariaDB
-    /// gives up for another's sake is repeated.
+    /// Runs a statement without a result set as the administrator. Repeats it after a deadlock in
+    /// MySQL or MariaDB.
     ///
     /// # Panics
     /// The server refuses it.
@@ -148,7 +147,7 @@ impl Server {
     /// The first field of a query's first row.
     ///
     /// # Panics
-    /// The server refuses it, or there is no row.
+    /// The server refuses it, or returns no row.
     pub fn query_one(&self, database: Option<&str>, sql: &str) -> String {
         let rows = self.query(database, sql);
         let field = rows
@@ -172,11 +171,11 @@ pub fn variable(name: &str) -> String {
     })
 }
 
-/// The authority that signed the servers' certificates, a PEM file. They are issued to `localhost`
-/// and `127.0.0.1`.
+/// The authority that signed the servers' certificates, a PEM file. The certificates are issued to
+/// `localhost` and `127.0.0.1`.
 ///
 /// # Panics
-/// The environment names none.
+/// The environment has none.
 pub fn tls_authority() -> PathBuf {
     PathBuf::from(variable("DYNO_TEST_TLS_CA"))
 }

@@ -1,4 +1,4 @@
-//! OpenSSH servers of a test's own, and the client's configuration that finds them by names.
+//! OpenSSH servers for one test, and a client configuration with names for them.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -17,28 +17,27 @@ use crate::command::{Running, run};
 use crate::own_servers::Lab;
 use crate::processes::{self, Process};
 
-/// How long a program may take on a busy machine.
+/// The time limit of a program on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A port that was free may be taken before a server listens there.
+/// Another process may take a free port before the server listens on it.
 const ATTEMPTS: u32 = 5;
-/// What servers are known as, wherever they listen.
+/// The name in `known_hosts`, whatever the address.
 const ALIAS: &str = "dyno-test";
-/// The keys: the server's, and those of users.
+/// Names of the server's key and the users' keys.
 const KEYS: [&str; 4] = ["host", "user", "refused", "narrow"];
 
-/// What a user has: keys, a configuration, and an `ssh` that reads them. The machine's own reads
-/// those of the home that the password file names, whatever `HOME` says; so `PATH` leads to a
-/// wrapper.
+/// A user's keys, configuration, and an `ssh` that reads them. The real `ssh` reads the home in the
+/// password file and ignores `HOME`, so `PATH` starts with a wrapper.
 pub struct Ssh {
     folder: PathBuf,
     hosts: String,
 }
 
 impl Ssh {
-    /// Makes keys in the folder of a test.
+    /// Creates keys in the folder of a test.
     ///
     /// # Panics
-    /// OpenSSH's programs are not there.
+    /// OpenSSH's programs are missing.
     pub fn new(lab: &Lab) -> Self {
         let folder = lab.path("ssh");
         fs::create_dir_all(folder.join("bin")).unwrap();
@@ -65,12 +64,12 @@ impl Ssh {
         Self { folder, hosts }
     }
 
-    /// Names a host, with more lines of its own: a key in them is instead of the user's, and `DIR`
+    /// Adds a host with further configuration lines: a key in them replaces the user's, and `DIR`
     /// is the folder of keys.
     pub fn add_host(&mut self, name: &str, address: SocketAddr, more: &[&str]) {
         let (ip, port) = (address.ip(), address.port());
         self.hosts += &format!("Host {name}\n  HostName {ip}\n  Port {port}\n");
-        // Keys of several sections would all be tried.
+        // ssh would try the keys of all matching sections.
         let has_key = more.iter().any(|line| line.starts_with("IdentityFile"));
         let user = (!has_key).then_some("IdentityFile DIR/user");
         for line in more.iter().copied().chain(user) {
@@ -84,13 +83,13 @@ impl Ssh {
         fs::write(self.folder.join("config"), format!("{}{all}", self.hosts)).unwrap();
     }
 
-    /// The search path in which its `ssh` comes first.
+    /// A search path that starts with its `ssh`.
     pub fn path(&self) -> String {
         let path = env::var("PATH").unwrap_or_default();
         format!("{}/bin:{path}", self.dir())
     }
 
-    /// The client, as a user calls it.
+    /// The `ssh` command, as a user calls it.
     pub fn client(&self) -> Command {
         Command::new(self.folder.join("bin/ssh"))
     }
@@ -110,15 +109,15 @@ impl Sshd {
     /// Starts one on the loopback interface.
     ///
     /// # Panics
-    /// There is none, or it does not listen.
+    /// It is missing, or does not listen.
     pub fn start(ssh: &Ssh) -> Self {
         Self::start_with(ssh, &[])
     }
 
-    /// Starts one on the loopback interface with more options, such as `MaxSessions=1`.
+    /// Starts one on the loopback interface with extra options, such as `MaxSessions=1`.
     ///
     /// # Panics
-    /// There is none, or it does not listen.
+    /// It is missing, or does not listen.
     pub fn start_with(ssh: &Ssh, options: &[&str]) -> Self {
         for _ in 0..ATTEMPTS {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -134,22 +133,22 @@ impl Sshd {
         panic!("sshd found no port");
     }
 
-    /// Starts one at an address, by a command that was changed; `None` if that is in use.
+    /// Starts one at an address, with changes to its command; `None` if the address is in use.
     ///
     /// # Panics
-    /// There is none, or it does not listen.
+    /// It is missing, or does not listen.
     pub fn start_at(
         ssh: &Ssh,
         address: SocketAddr,
         change: impl FnOnce(&mut Command),
     ) -> Option<Self> {
         if is_root() {
-            // Its processes that are not yet logged in live there.
+            // Its processes before log-in need this folder.
             fs::create_dir_all("/run/sshd").unwrap();
         }
         let config = ssh.folder.join(format!("sshd-{}", address.port()));
         fs::write(&config, server_config(&ssh.folder, address)).unwrap();
-        // It starts itself again for each connection, and has to know where it is.
+        // It executes itself for each connection, so it needs its absolute path.
         let mut command = Command::new(program("sshd"));
         command.args(["-D", "-e", "-f"]).arg(&config);
         change(&mut command);
@@ -163,27 +162,27 @@ impl Sshd {
         None
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The processes of its sessions, with what they started.
+    /// The processes of its sessions, with their descendants.
     pub fn processes(&self) -> Vec<Process> {
         processes::descendants(self.running.pid())
     }
 
-    /// The processes of this program that its sessions have started, without the shells that did.
+    /// The processes of this program in its sessions, without the shells that started them.
     pub fn started(&self, program: &Path) -> Vec<Process> {
         let program = program.display().to_string();
         let is_it = |one: &Process| one.file("cmdline").starts_with(&program);
         self.processes().into_iter().filter(is_it).collect()
     }
 
-    /// Kills the processes of the session that has started this one: its connection is gone.
+    /// Kills the session that started this process, which closes the connection.
     ///
     /// # Panics
-    /// It is none of its own.
+    /// The process belongs to no session of this server.
     pub fn kill_session_of(&self, started: &Process) {
         let all = self.processes();
         let mut doomed = Vec::new();
@@ -204,7 +203,7 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        // They are in process groups of their own.
+        // They are in separate process groups.
         for process in self.processes() {
             process.signal(libc::SIGKILL);
         }
@@ -218,7 +217,7 @@ fn is_session(process: &Process) -> bool {
 
 fn server_config(folder: &Path, address: SocketAddr) -> String {
     let dir = folder.display();
-    // Without PAM an account that has a locked password cannot log in by a key either.
+    // Without PAM, an account with a locked password cannot log in with a key either.
     let pam = if is_locked() { "yes" } else { "no" };
     format!(
         "ListenAddress {address}\n\
@@ -235,13 +234,13 @@ fn server_config(folder: &Path, address: SocketAddr) -> String {
     )
 }
 
-/// Whether the password of root is locked, as far as it is root's server.
+/// Whether root's password is locked, for a server of root.
 fn is_locked() -> bool {
     let shadow = fs::read_to_string("/etc/shadow").unwrap_or_default();
     is_root() && shadow.lines().any(|line| line.starts_with("root:!"))
 }
 
-/// A program of OpenSSH's.
+/// The path of an OpenSSH program.
 fn program(name: &str) -> PathBuf {
     let named = env::var_os("DYNO_TEST_SSHD").filter(|_| name == "sshd");
     let found = named.map(PathBuf::from).or_else(|| find(name));
@@ -250,7 +249,7 @@ fn program(name: &str) -> PathBuf {
     })
 }
 
-/// A way to a server on which everything takes longer, each way.
+/// A relay to a server that delays both directions.
 pub struct SlowWay {
     address: SocketAddr,
 }
@@ -259,7 +258,7 @@ impl SlowWay {
     /// Opens one. It ends with the process.
     ///
     /// # Panics
-    /// There is no port.
+    /// No port is free.
     pub fn to(server: SocketAddr, delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -276,13 +275,13 @@ impl SlowWay {
         Self { address }
     }
 
-    /// Where it begins.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Copies from one to the other, each piece after a time.
+/// Copies from one stream to the other, with a delay for each piece.
 fn delayed(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
     use std::io::{Read, Write};
     let (send, pieces) = std::sync::mpsc::channel::<(u64, Vec<u8>)>();

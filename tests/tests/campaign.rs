@@ -1,4 +1,4 @@
-//! A small part of the campaigns, always the same: `cargo xtask campaign` runs as many as you like.
+//! A small, fixed part of the campaigns; `cargo xtask campaign` runs any number.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used)] // a test
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use dyno_tests::command::dyno_path;
 use xtask::campaign::{Campaign, Options, Part, faults, hostile};
 
-/// No case waits for it: it only ends a campaign that hangs.
+/// Only ends a campaign that hangs.
 const LENGTH: Duration = Duration::from_secs(600);
 
 fn campaign(part: Part, seed: u64, cases: &[u64], keep: &tempfile::TempDir) -> Campaign {
@@ -32,7 +32,7 @@ fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
     let keep = tempfile::tempdir().unwrap();
     let campaign = campaign(Part::Faults, FAULTS_SEED, FAULTS, &keep);
     faults::run(&campaign).unwrap();
-    // Each failure stands above, with what repeats it.
+    // Each failure has been printed, with the command to repeat it.
     assert_eq!(campaign.failures(), 0);
     assert_eq!(campaign.done(), FAULTS.len() as u64);
 }
@@ -40,7 +40,7 @@ fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
 #[test]
 fn servers_and_inputs_that_mean_harm_are_survived() {
     let keep = tempfile::tempdir().unwrap();
-    // For the user that its children are.
+    // Its children run as a different user.
     fs::set_permissions(keep.path(), Permissions::from_mode(0o755)).unwrap();
     let cases: Vec<u64> = HOSTILE.collect();
     let campaign = campaign(Part::Hostile, HOSTILE_SEED, &cases, &keep);
@@ -50,7 +50,7 @@ fn servers_and_inputs_that_mean_harm_are_survived() {
 }
 
 const FAULTS_SEED: u64 = 3;
-/// Chosen so that each server, and most of what a campaign does, comes up: five runs on each.
+/// Selected to cover each server and most actions of a campaign: five runs on each.
 #[rustfmt::skip] // five a line
 const FAULTS: &[u64] = &[
     // MariaDB: cut within packets, refused, killed, restarted; Dyno's disk is full.
@@ -61,5 +61,6 @@ const FAULTS: &[u64] = &[
     23, 32, 35, 44, 71,
 ];
 const HOSTILE_SEED: u64 = 6;
-/// Servers of all kinds of payload, command lines, URLs, workloads, results files and logs.
+/// Covers servers with all kinds of payload, command lines, URLs, workloads, results files and
+/// logs.
 const HOSTILE: std::ops::Range<u64> = 11..52;

@@ -1,4 +1,4 @@
-//! The helpers on the real servers: what other tests stand on must itself hold.
+//! The helpers on real servers, since other tests rely on them.
 #![cfg(feature = "servers")]
 
 use std::panic::catch_unwind;
@@ -45,8 +45,8 @@ fn a_program_that_hangs_is_killed_with_what_it_started() {
     };
     let message = catch_unwind(hang).expect_err("it hangs");
     let message = message.downcast_ref::<String>().expect("a message");
-    // The pipe ends only when the last process that holds it has ended: that this is reached at
-    // all shows that `sleep` is gone too.
+    // The pipe ends only with its last process, so reaching this point shows that `sleep` has ended
+    // too.
     assert!(
         message.contains("was not done") && message.contains("begun"),
         "{message}"

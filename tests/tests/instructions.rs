@@ -1,5 +1,5 @@
-//! The guard against creeping cost: user-space instructions per point select, which do not depend
-//! on what else the machine does, with the built-in script and the recorder on.
+//! A guard against gradual slowdown: user-space instructions per point select, which other
+//! processes do not affect, with the built-in script and the recorder on.
 
 #![cfg(feature = "servers")]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -7,24 +7,23 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Runs of two lengths are compared, so that what happens once cancels out.
+/// Two run lengths are compared, so that one-time costs cancel out.
 const EVENTS: [u64; 2] = [24_000, 72_000];
 const SESSIONS: u64 = 16;
 
-/// What a point select cost when this was last looked at. A change that makes it cheaper should
-/// lower these.
+/// The last accepted cost of a point select. Lower these after an improvement.
 const RECORDED_MYSQL: f64 = 2_010.0;
 const RECORDED_POSTGRES: f64 = 2_050.0;
-/// The same by `dyno run`, without observers: what they do once a second would count as what a few
-/// thousand events do, so slow is a run under valgrind.
+/// The same by `dyno run`, without observers: a run under valgrind is so slow that their work once
+/// a second would weigh as much as a few thousand events.
 const RECORDED_RUN_MYSQL: f64 = 2_130.0;
 const RECORDED_RUN_POSTGRES: f64 = 2_130.0;
-/// How much more it may cost before somebody has to look.
+/// The increase from which the test fails.
 const CREEP: f64 = 1.10;
 /// The bar against sysbench and pgbench.
 const BAR: f64 = 0.40;
 
-/// Where PostgreSQL's clients look for it; MySQL's are told.
+/// The name that PostgreSQL's clients look for; MySQL's get it as an option.
 const SOCKET: &str = ".s.PGSQL.5432";
 
 /// A null server that ends with the test.
@@ -60,7 +59,7 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // It may have ended by itself, which the test has noticed by then.
+        // It may have ended already, which the test has noticed by then.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -78,7 +77,7 @@ fn beside_dyno(name: &str) -> PathBuf {
     variable("DYNO_BIN").with_file_name(name)
 }
 
-/// Instructions per event of a command that is given the number of events.
+/// Instructions per event of a command; `arguments` takes the number of events.
 fn per_event(program: &Path, arguments: impl Fn(u64) -> Vec<String>) -> f64 {
     let [less, more] = EVENTS.map(|events| {
         let output = Command::new("valgrind")

@@ -1,8 +1,8 @@
-//! What scripts may replace in `oltp_common.lua` and the files beside it: each name of
-//! `docs/oltp-scripts.md` is replaced by a script, which sysbench and Dyno then run. The server
-//! must be asked the same, and end up with the same.
+//! The names that scripts may replace in `oltp_common.lua` and the files next to it: a script
+//! replaces each name of `docs/oltp-scripts.md`, and sysbench and Dyno run it. The server must
+//! receive the same statements and end up with the same data.
 #![cfg(feature = "servers")]
-// All of this is test, the functions below the tests too.
+// This file is all tests, including the helper functions.
 #![allow(clippy::expect_used)]
 
 #[path = "oltp_common/cases.rs"]
@@ -32,7 +32,6 @@ enum Tool {
 }
 
 impl Tool {
-    /// Runs it in a folder.
     fn call(self, folder: &Path, line: &[String]) -> Output {
         let mut command = match self {
             Self::Sysbench => Command::new(variable("DYNO_TEST_SYSBENCH")),
@@ -45,25 +44,25 @@ impl Tool {
     }
 }
 
-/// What a tool left behind with a script.
+/// The effects of a tool with a script.
 #[derive(Debug, PartialEq, Eq)]
 struct Deeds {
     /// The columns of the tables after `prepare`.
     columns: Vec<Vec<String>>,
-    /// Rows, ids, and how many rows hold the script's own values.
+    /// Rows, ids, and the number of rows with the script's own values.
     rows: Vec<String>,
-    /// Statements of `run`, of the case's further command, and of `cleanup`.
+    /// Statements of `run`, of the case's extra command, and of `cleanup`.
     statements: Shapes,
-    /// Statements with the script's mark among those of `prepare`; the others are the loader's.
+    /// Statements of `prepare` with the script's mark; the others come from the loader.
     marks: Shapes,
     /// The counts in the report.
     report: BTreeMap<String, String>,
-    /// How the commands ended.
+    /// Exit statuses of the commands.
     statuses: Vec<Option<i32>>,
 }
 
 impl Deeds {
-    /// A line for each thing that may differ.
+    /// One line per comparable item.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("statuses {:?}", self.statuses)];
         lines.extend(self.columns.iter().map(|column| column.join(" ")));
@@ -88,7 +87,7 @@ fn what_a_script_replaces_is_used_on_postgres() {
     compare(Kind::Postgres);
 }
 
-/// Runs every case through both tools and tells all differences at once.
+/// Runs every case in both tools and reports all differences at once.
 fn compare(kind: Kind) {
     let logging = LoggingServer::start(kind);
     let mut differences = Vec::new();
@@ -120,7 +119,7 @@ fn compare(kind: Kind) {
     );
 }
 
-/// What 1.1 added has no oracle here: the mark must show.
+/// Additions of 1.1 have no oracle here: the mark must appear.
 #[test]
 fn what_a_script_replaces_of_later_versions_is_used() {
     let logging = LoggingServer::start(Kind::Mariadb);
@@ -152,7 +151,7 @@ fn the_guide_lists_what_is_tested() {
     assert_eq!(listed, tested);
 }
 
-/// Prepares, runs and cleans up, and takes down what the server saw.
+/// Prepares, runs and cleans up, and records the statements at the server.
 fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Deeds {
     let database = Database::on(&logging.server());
     let folder = tempfile::tempdir().expect("a folder");
@@ -186,7 +185,7 @@ fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Deeds {
         }
         call("cleanup");
     });
-    // After an error sysbench prints none.
+    // After an error sysbench prints no report.
     let report = match outputs[1].status.success() {
         true => report(&outputs[1].stdout),
         false => BTreeMap::new(),
@@ -226,7 +225,7 @@ fn rows(database: &Database) -> Vec<String> {
     tables.iter().map(row).collect()
 }
 
-/// The counts in a report: what hangs on time is left out.
+/// The counts in a report, without those that depend on time.
 fn report(text: &str) -> BTreeMap<String, String> {
     let names = [
         "read",

@@ -1,7 +1,7 @@
-//! sysbench is the oracle for what a script does to a server: the same command line through both
-//! must give the same schema, the same rows and the same statements.
+//! sysbench is the oracle for a script's effects on a server: the same command line in both must
+//! give the same schema, the same rows and the same statements.
 #![cfg(feature = "servers")]
-// All of this is test, the functions below the tests too.
+// This file is all tests, including the helper functions.
 #![allow(clippy::expect_used)]
 
 use std::collections::BTreeMap;
@@ -16,11 +16,11 @@ const ONE_TABLE: &[&str] = &["--tables=1", "--table-size=1000"];
 const TABLES: &[&str] = &["--tables=2", "--table-size=1000"];
 const COMMON: &[&str] = &["--events=50", "--time=0", "--threads=1", "--rand-seed=1"];
 
-/// A script and what its options are.
+/// A script with its options.
 struct Script {
     name: &'static str,
     options: &'static [&'static str],
-    /// How many rows a run adds; `None` where that hangs on which ids were drawn.
+    /// Rows that a run adds; `None` if it depends on the random ids.
     rows_added: Option<i64>,
 }
 
@@ -46,10 +46,10 @@ const SCRIPTS: &[Script] = &[
     script("oltp_update_index", TABLES, Some(0)),
     script("oltp_update_non_index", TABLES, Some(0)),
     script("oltp_write_only", TABLES, Some(0)),
-    // These refuse to run on more than one table.
+    // These refuse more than one table.
     script("select_random_points", ONE_TABLE, Some(0)),
     script("select_random_ranges", ONE_TABLE, Some(0)),
-    // It makes a table for each thread, and knows no options for them.
+    // It creates a table per thread, and has no options for them.
     script("bulk_insert", &[], Some(50)),
 ];
 
@@ -59,18 +59,18 @@ enum Tool {
     Dyno,
 }
 
-/// What one tool did with one script.
+/// The effects of one tool with one script.
 #[derive(Debug, PartialEq, Eq)]
 struct Deeds {
-    /// The schema after `prepare`, as the server writes it down.
+    /// The schema after `prepare`, from the server.
     schema: String,
     /// Rows, smallest and largest id of each table after `prepare`.
     loaded: Vec<String>,
     /// Statements of `run`.
     statements: Shapes,
-    /// What the tool's own report says that it did.
+    /// The counts in the tool's report.
     report: BTreeMap<String, String>,
-    /// Tables that `cleanup` left.
+    /// Tables that remain after `cleanup`.
     left: Vec<String>,
 }
 
@@ -84,11 +84,11 @@ fn postgres_is_asked_the_same_by_both() {
     compare(Kind::Postgres);
 }
 
-/// Runs every script through both tools and tells all differences at once.
+/// Runs every script in both tools and reports all differences at once.
 fn compare(kind: Kind) {
     let logging = LoggingServer::start(kind);
     let mut differences = Vec::new();
-    // Prepared statements where the server has them, and plain text.
+    // Prepared statements if the server has them, and plain text.
     for (script, mode) in SCRIPTS.iter().flat_map(|s| [(s, "auto"), (s, "disable")]) {
         let [expected, seen] = [Tool::Sysbench, Tool::Dyno].map(|tool| {
             let database = Database::on(&logging.server());
@@ -113,7 +113,7 @@ fn compare(kind: Kind) {
     );
 }
 
-/// Prepares, runs and cleans up, and takes down what the server saw.
+/// Prepares, runs and cleans up, and records the statements at the server.
 fn observe(
     logging: &LoggingServer,
     database: &Database,
@@ -148,7 +148,7 @@ fn observe(
                 "{tool:?} {}: {added}",
                 script.name
             );
-            // Which statements changed a row is what differs, not how many there were.
+            // Only the number of statements that changed a row differs, not the total.
             report.remove("write");
             report.remove("other");
         }
@@ -171,7 +171,7 @@ fn call(tool: Tool, line: Vec<String>) -> Output {
     .success()
 }
 
-/// The schema in the server's own words.
+/// The schema as the server prints it.
 fn schema(database: &Database) -> String {
     match database.server.kind {
         Kind::Mariadb | Kind::Mysql => {
@@ -186,7 +186,7 @@ fn schema(database: &Database) -> String {
     }
 }
 
-/// The counter of generated keys says how rows came in, not what the table is.
+/// The counter of generated keys depends on how rows were inserted, not on the table.
 fn without_counter(create: &str) -> String {
     let words = create.split(' ');
     let kept = words.filter(|word| !word.starts_with("AUTO_INCREMENT="));
@@ -203,7 +203,7 @@ fn postgres_schema(server: &Server, name: &str) -> String {
         .arg(folder);
     dump.args(["-p", &server.port.to_string(), "-U", server.user(), name]);
     let output = run(&mut dump, Duration::from_secs(60)).success();
-    // Comments hold versions, `\restrict` a random key.
+    // Comments contain versions, `\restrict` a random key.
     let kept = |line: &&str| !line.is_empty() && !line.starts_with("--") && !line.starts_with('\\');
     let lines: Vec<&str> = output.stdout.lines().filter(kept).collect();
     lines.join("\n")
@@ -227,7 +227,7 @@ fn rows(database: &Database) -> i64 {
         .sum()
 }
 
-/// The counts in a report: what hangs on time is left out.
+/// The counts in a report, without those that depend on time.
 fn report(text: &str) -> BTreeMap<String, String> {
     let names = [
         "read",

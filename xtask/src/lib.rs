@@ -1,5 +1,4 @@
-//! Repository chores: lint rules, servers to test against, the test command, campaigns, the
-//! release.
+//! Repository chores: lint rules, test servers, the test command, campaigns, the release.
 //!
 //! A library as well as a program, so that end-to-end tests can start throw-away servers the same
 //! way.
@@ -7,9 +6,9 @@
 //! # Where to change what
 //!
 //! - A server that the tests need: `src/servers`, then `tests/src`.
-//! - What a campaign does, and what must hold: `src/campaign`.
-//! - How the release is linked, packed and verified: `src/dist`. Manual pages and completions come
-//!   from `dyno help --format json` (`crates/dyno-cli/src/commands/catalogue.rs`).
+//! - A campaign's actions and conditions: `src/campaign`.
+//! - Linking, packing and verifying the release: `src/dist`. Manual pages and completions come from
+//!   `dyno help --format json` (`crates/dyno-cli/src/commands/catalogue.rs`).
 //! - The lint rules: `src/tidy`.
 
 use std::env;
@@ -24,23 +23,23 @@ pub mod sid;
 pub mod test;
 pub mod tidy;
 
-/// The root of the repository that cargo runs in.
+/// The root of the repository in which cargo runs.
 pub fn repository() -> PathBuf {
-    // Several checkouts may share a target directory, so cargo's word at run time goes first.
+    // Several checkouts may share a target directory, so cargo's value at run time goes first.
     let manifest = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     let parent = manifest.parent().map(Path::to_owned);
     parent.unwrap_or(manifest)
 }
 
-/// Tells the developer something, on standard output.
+/// Prints a message for the developer on standard output.
 pub fn say(message: &str) {
-    // A reader that went away (`| head`) is no reason to stop.
+    // Ignore a reader that has gone away, such as `head`.
     let _ = writeln!(io::stdout().lock(), "{message}");
 }
 
-/// Tells the developer what went wrong, on standard error.
+/// Prints an error message for the developer on standard error.
 pub fn complain(message: &str) {
-    // There is nowhere left to say that it could not be said.
+    // A failure here cannot be reported anywhere.
     let _ = writeln!(io::stderr().lock(), "{message}");
 }

@@ -1,4 +1,4 @@
-//! What the tests need from Debian's packages.
+//! Debian packages that the tests need.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use anyhow::{Context, Result, bail};
 use crate::servers::process;
 use crate::servers::programs::{find, library, postgres_bin, testbed};
 
-/// Keeps package scripts from starting services. It says who made it, so that it can be told from
-/// the administrator's own.
+/// Keeps package scripts from starting services. Its comment distinguishes it from the
+/// administrator's own.
 const POLICY: &str = "#!/bin/sh\n# Made by Dyno's `cargo xtask test`; safe to remove.\nexit 101\n";
 const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
-/// The server of ssh is for the tests, which start it themselves: where it was not installed, it is
-/// not to listen after the machine's next boot. Debian's unit and script look for this file.
+/// The tests start the ssh server themselves: unless it was installed before, it must not listen
+/// after the machine's next boot. Debian's unit and script look for this file.
 const SSH_SERVER: &str = "openssh-server";
 const SSH_STAYS_OFF: &str = "/etc/ssh/sshd_not_to_be_run";
 const SSH_STAYS_OFF_TEXT: &str =
     "Made by Dyno's `cargo xtask test`, which installed sshd; remove it to have sshd started.\n";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The packages that bring what is not there yet.
+/// The packages to install.
 pub fn missing() -> Vec<&'static str> {
     let program = |name: &str| find(name).is_some();
     let postgres = if is_available("postgresql-15") {
@@ -43,24 +43,24 @@ pub fn missing() -> Vec<&'static str> {
         (library("libeatmydata.so").is_some(), "libeatmydata1"),
         (program("sysbench"), "sysbench"),
         (program("valgrind"), "valgrind"),
-        // Carries what several load generators say.
+        // Carries messages of several load generators.
         (program("nats-server"), "nats-server"),
-        // Starts them on other hosts, which the tests have on this one.
+        // Starts agents on other hosts, which the tests simulate on this one.
         (program("sshd"), SSH_SERVER),
         (program("ssh") && program("ssh-keygen"), "openssh-client"),
         (program("ip"), "iproute2"),
         (program("patchelf"), "patchelf"),
         (program("openssl"), "openssl"),
-        // Looks at HTML reports.
+        // Renders HTML reports.
         (program("chromium"), "chromium"),
         (Path::new(KEYRING).exists(), "debian-archive-keyring"),
         // Scrapes runs.
         (program("prometheus"), "prometheus"),
-        // Samples where CPU time goes.
+        // Samples CPU profiles.
         (program("perf"), "linux-perf"),
-        // Fetches what links the release.
+        // Fetches the tools that link the release.
         (has_pip(), "python3-pip"),
-        // Read the release's manual, pack its archive and a package.
+        // Render the release's manual, pack its archive and a package.
         (program("groff"), "groff-base"),
         (program("xz"), "xz-utils"),
         (program("rpmbuild"), "rpm"),
@@ -72,7 +72,7 @@ pub fn missing() -> Vec<&'static str> {
 /// Installs the packages in one transaction, as root or with sudo, without starting services.
 ///
 /// # Errors
-/// This is not Debian, there is no way to become root, or apt-get fails: with its own words.
+/// This is not Debian, there is no way to become root, or apt-get fails; the error has its output.
 pub fn install(log_folder: &Path) -> Result<()> {
     if missing().is_empty() {
         return Ok(());
@@ -90,7 +90,7 @@ pub fn install(log_folder: &Path) -> Result<()> {
         );
     }
     apt_get(log_folder, &["update"])?;
-    // Which PostgreSQL there is can only be told now.
+    // Only now is the PostgreSQL version known.
     let mut arguments = vec!["install", "-y", "--no-install-recommends"];
     arguments.extend(missing());
     if arguments.contains(&SSH_SERVER) {
@@ -134,13 +134,13 @@ fn is_available(package: &str) -> bool {
 fn apt_get(log_folder: &Path, arguments: &[&str]) -> Result<()> {
     let mut command = as_root("env");
     command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
-    // Another package manager may be at work, as it is on machines that have just booted.
+    // Another package manager may be running, as on machines that have just booted.
     command.args(["-o", "DPkg::Lock::Timeout=600"]);
     command.args(arguments);
     logged(&mut command, &log_folder.join("apt.log"))
 }
 
-/// Runs a command with its output in a file, whose end becomes the error's text.
+/// Runs a command with its output in a file; an error contains the end of the file.
 pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<()> {
     let what = format!("{command:?}").replace('"', "");
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
@@ -160,7 +160,7 @@ pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<()> {
     bail!("{what}\nfailed ({status}):\n{end}")
 }
 
-/// Writes a file of the system's, by way of a folder that this user may write.
+/// Writes a system file, through a folder that this user may write to.
 fn put(path: &str, text: &str, mode: &str, folder: &Path) -> Result<()> {
     let draft: PathBuf = folder.join("draft");
     fs::write(&draft, text).with_context(|| format!("cannot write {}", draft.display()))?;
@@ -169,7 +169,7 @@ fn put(path: &str, text: &str, mode: &str, folder: &Path) -> Result<()> {
     run(&mut install)
 }
 
-/// The policy that package scripts ask before they start a service.
+/// The policy that package scripts query before they start a service.
 struct Policy {
     ours: bool,
 }
@@ -178,7 +178,7 @@ impl Policy {
     fn enforce(folder: &Path) -> Result<Self> {
         let there = Path::new(POLICY_PATH);
         if there.exists() {
-            // Ours if an aborted run left it, else the administrator's, who knows better.
+            // From an aborted run, or else from the administrator, who takes precedence.
             let ours = fs::read_to_string(there).is_ok_and(|text| text == POLICY);
             return Ok(Self { ours });
         }

@@ -1,5 +1,5 @@
 //! MySQL, which Debian ships only in its unstable suite, and the newest PostgreSQL: unpacked into a
-//! tree of their own, together with every library they need, libc included. The machine's package
+//! separate tree, together with every library they need, including libc. The machine's package
 //! database is not touched.
 
 use std::fs;
@@ -22,19 +22,19 @@ const PROGRAMS: [&str; 4] = [
     "usr/bin/mysqldump",
 ];
 
-/// Where the tree is made: `folder/root`, with what apt needs beside it.
+/// The location of the tree: `folder/root`, with apt's files next to it.
 pub struct Tree {
     folder: PathBuf,
 }
 
 impl Tree {
-    /// A tree in this folder, whether it is there already or not.
+    /// A tree in this folder, which may or may not exist yet.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Whether a server stands there and can be run. The tree cannot be moved: the paths of its
-    /// libraries are written into its programs.
+    /// Whether it has a server that runs. The tree cannot be moved: its programs contain the paths
+    /// of its libraries.
     pub fn is_ready(&self) -> bool {
         let runs = |program: PathBuf, arguments: &[&str]| {
             let output = Command::new(program).args(arguments).output();
@@ -53,10 +53,10 @@ impl Tree {
         postgres_below(&self.root().join("usr/lib/postgresql"))
     }
 
-    /// Downloads and unpacks, afresh.
+    /// Downloads and unpacks everything again.
     ///
     /// # Errors
-    /// The mirror cannot be reached or lacks the packages: with apt's own words.
+    /// The mirror cannot be reached or lacks the packages; the error has apt's output.
     pub fn fetch(&self) -> Result<()> {
         if !Path::new(KEYRING).exists() {
             bail!("{KEYRING} is missing: install the package debian-archive-keyring");
@@ -142,7 +142,7 @@ impl Tree {
             format!("Dir::Cache={}", at("cache")),
             "Acquire::Languages=none".to_owned(),
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
-            // A mirror's copy of the suite's index may be older than the suite promises.
+            // A mirror's copy of the suite's index may be older than its validity.
             "Acquire::Check-Valid-Until=false".to_owned(),
             "APT::Install-Recommends=false".to_owned(),
         ];
@@ -209,7 +209,7 @@ fn mirror() -> String {
     found.unwrap_or("http://deb.debian.org/debian").to_owned()
 }
 
-/// The first mirror that apt's source lists name, in either of their formats.
+/// The first mirror in apt's source lists, in either of their formats.
 fn first_mirror(sources: &str) -> Option<&str> {
     sources.lines().find_map(|line| {
         let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! The test command: everything that must hold, against real servers.
+//! The test command: all checks and tests, against real servers.
 
 use std::fs;
 use std::num::NonZero;
@@ -21,8 +21,8 @@ use crate::servers::{Kind, programs};
 use crate::sid::Tree;
 use crate::{dist, packages, repository, say, tidy};
 
-/// Installs what is missing, starts servers, and runs every check and every test. The servers are
-/// stopped whatever happens, unless they are to be kept.
+/// Installs missing packages, starts servers, and runs every check and every test. The servers are
+/// stopped in any case, unless `keep_servers` is set.
 ///
 /// # Errors
 /// The first stage that fails.
@@ -52,10 +52,10 @@ pub fn run(keep_servers: bool) -> Result<()> {
     Ok(())
 }
 
-/// Installs packages and fetches MySQL, as far as they are not there.
+/// Installs packages and fetches MySQL, if they are missing.
 ///
 /// # Errors
-/// A server that cannot be had, with the reason.
+/// A server cannot be installed, with the reason.
 pub fn install() -> Result<()> {
     tell_testbed();
     let testbed = testbed();
@@ -69,7 +69,7 @@ pub fn install() -> Result<()> {
     if tree.is_ready() {
         return packages::install(&testbed);
     }
-    // The servers' user must get in, whatever the umask was.
+    // The servers' user must be able to enter, whatever the umask was.
     fs::set_permissions(&testbed, fs::Permissions::from_mode(0o755))?;
     packages::install(&testbed)?;
     tree.fetch()?;
@@ -88,13 +88,13 @@ fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
     cargo("test --workspace --all-features")
 }
 
-/// Most of the end-to-end tests wait for servers: two of them for each CPU go at a time, and those
-/// that measure take turns.
+/// Most end-to-end tests wait for servers, so two of them per CPU run at a time; those that measure
+/// run one at a time.
 fn test_threads() -> usize {
     2 * thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Runs one stage after the other and tells how long each took.
+/// Runs one stage after the other and prints its duration.
 struct Stages {
     interrupted: Arc<AtomicBool>,
     started_ns: u64,
@@ -130,7 +130,7 @@ impl Stages {
         let mut command = Command::new(program);
         command.args(words.split(' ')).current_dir(repository());
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        // What is compiled once needs no gigabytes for the next time.
+        // Code that is compiled once does not need gigabytes for the next time.
         if std::env::var_os("CARGO_INCREMENTAL").is_none() {
             command.env("CARGO_INCREMENTAL", "0");
         }
@@ -143,7 +143,7 @@ impl Stages {
         self.run(name, || self.finish(command))
     }
 
-    /// Runs a command to its end; an interruption ends it and all that it started.
+    /// Runs a command until it exits; an interruption ends it and all its descendants.
     fn finish(&self, command: &mut Command) -> Result<()> {
         let mut child = command
             .process_group(0)

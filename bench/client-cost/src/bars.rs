@@ -1,20 +1,20 @@
-//! What Dyno promises to stay under (or above).
+//! Limits on the measured figures.
 
-/// A promise.
+/// A limit on a figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Bar {
-    /// The section that measures it.
+    /// The section that measures the figure.
     pub section: &'static str,
-    /// The name of its figure.
+    /// The name of the figure.
     pub name: &'static str,
     /// The limit, in the figure's unit.
     pub limit: f64,
-    /// Whether the figure must not be above the limit, else not below.
+    /// Whether the limit is a maximum, else a minimum.
     pub at_most: bool,
 }
 
 impl Bar {
-    /// Whether a figure keeps the promise.
+    /// Whether a value is within the limit.
     pub fn is_met_by(&self, value: f64) -> bool {
         if self.at_most {
             value <= self.limit
@@ -42,7 +42,6 @@ const fn at_least(section: &'static str, name: &'static str, limit: f64) -> Bar 
     }
 }
 
-/// All of them.
 pub const BARS: &[Bar] = &[
     at_most("point-select", "dyno / floor, mysql, 16 sessions", 1.25),
     at_most("point-select", "dyno / floor, mysql, 256 sessions", 1.25),

@@ -1,4 +1,4 @@
-//! Running programs and reading what they cost.
+//! Run programs and measure their cost.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -14,10 +14,10 @@ use dyno_sys::process::{Cpu, pin, wait_with_usage};
 use crate::options::Options;
 use crate::tool::{Place, Protocol, Tool};
 
-/// Longer than any run takes; what takes longer hangs.
+/// Longer than any run; a program that exceeds it hangs.
 const RUN_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// The programs, the place to work in, and what went wrong so far.
+/// The options, the scratch folder, and the problems so far.
 pub struct Bench {
     /// The command line.
     pub options: Options,
@@ -29,7 +29,7 @@ pub struct Bench {
     problems: RefCell<Vec<String>>,
 }
 
-/// What a program did.
+/// The result of a program.
 pub struct Outcome {
     /// Its standard output.
     pub report: String,
@@ -37,14 +37,14 @@ pub struct Outcome {
     pub messages: String,
     /// Its CPU time.
     pub cpu: Cpu,
-    /// How long it took.
+    /// Elapsed time.
     pub elapsed_s: f64,
-    /// Its largest resident size.
+    /// Its largest resident set.
     pub rss_max_bytes: u64,
 }
 
 impl Bench {
-    /// Builds what is ours, unless told not to, and makes a place to work in.
+    /// Builds Dyno unless `--build no` was given, and creates a scratch folder.
     pub fn new(options: Options) -> Result<Bench> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let root = root.canonicalize().context("the repository is gone")?;
@@ -68,18 +68,18 @@ impl Bench {
         })
     }
 
-    /// Notes a problem, which makes the whole fail at its end.
+    /// Records a problem, which makes the whole program fail at its end.
     pub fn problem(&self, problem: String) {
         crate::say(&format!("client-cost: PROBLEM: {problem}"));
         self.problems.borrow_mut().push(problem);
     }
 
-    /// What went wrong.
+    /// All recorded problems.
     pub fn into_problems(self) -> Vec<String> {
         self.problems.into_inner()
     }
 
-    /// Where a tool is.
+    /// The path of a tool.
     pub fn path(&self, tool: Tool) -> PathBuf {
         match tool {
             Tool::Floor => self.beside.join("floor"),
@@ -97,8 +97,7 @@ impl Bench {
         self.root.join("bench/scripts").join(name)
     }
 
-    /// Those of `wanted` that speak the protocol and can be run. One that cannot is a problem,
-    /// told once.
+    /// The tools of `wanted` that speak the protocol and run. Reports each broken one once.
     pub fn tools(&self, wanted: &[Tool], protocol: Protocol) -> Vec<Tool> {
         let wanted = wanted.iter().copied();
         wanted
@@ -106,7 +105,7 @@ impl Bench {
             .collect()
     }
 
-    /// A tool's version, the first line it gives.
+    /// The first line of the tool's version output.
     pub fn version(&self, tool: Tool) -> Option<String> {
         let output = Command::new(self.path(tool)).arg("--version").output();
         let output = output.ok().filter(|output| output.status.success())?;
@@ -135,7 +134,7 @@ impl Bench {
         works
     }
 
-    /// Runs a command to its end on the client's core.
+    /// Runs a command on the client's core until it exits.
     pub fn measure(&self, mut command: Command) -> Result<Outcome> {
         let (out, err) = (self.work.path().join("out"), self.work.path().join("err"));
         pin(&mut command, self.options.client_core);
@@ -164,7 +163,7 @@ impl Bench {
 
     /// Starts a null server on the server's core.
     pub fn null_server(&self, protocol: Protocol) -> Result<NullServer> {
-        // The name that PostgreSQL's clients look for in a directory.
+        // PostgreSQL's clients look for this name in a directory.
         let socket = self.work.path().join(".s.PGSQL.5432");
         let mut command = Command::new(self.beside.join("null-server"));
         command.args(["--protocol", protocol.name(), "--socket"]);
@@ -188,7 +187,7 @@ impl Bench {
     }
 }
 
-/// A null server, which ends when this goes.
+/// A null server, killed on drop.
 pub struct NullServer {
     child: Child,
     protocol: Protocol,
@@ -196,7 +195,7 @@ pub struct NullServer {
 }
 
 impl NullServer {
-    /// Where it is.
+    /// Its socket.
     pub fn place(&self) -> Place<'_> {
         Place {
             protocol: self.protocol,
@@ -207,13 +206,13 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // An error means that it ended already.
+        // An error means that it has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A command as one would type it.
+/// The command as a user would type it.
 pub fn describe(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
     words.extend(command.get_args().map(|word| word.to_string_lossy()));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// A measured figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What was measured; the key by which a bar finds it.
+    /// What the figure measures; bars refer to it by this name.
     pub name: String,
     /// `ratio`, `µs`, `instructions`, `KiB`.
     pub unit: &'static str,
@@ -17,7 +17,7 @@ pub struct Figure {
     pub high: f64,
 }
 
-/// What a section found.
+/// The result of a section.
 #[derive(Default)]
 pub struct Section {
     /// Medians.
@@ -46,7 +46,7 @@ impl Section {
         });
     }
 
-    /// Adds the median of the ratios of rounds that both series have.
+    /// Adds the median of the per-round ratios, for rounds present in both series.
     pub fn add_ratio(&mut self, name: String, over: &[f64], under: &[f64]) {
         let ratios: Vec<f64> = over.iter().zip(under).map(|(a, b)| a / b).collect();
         self.add(name, "ratio", &ratios);
@@ -63,7 +63,7 @@ impl Figure {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; nothing of nothing.
+/// The middle value, or the mean of the two middle values; `None` if `values` is empty.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,7 +1,7 @@
-//! Dyno against its peers: `cargo run --release -p client-cost`.
+//! Compare Dyno with other load generators: `cargo run --release -p client-cost`.
 //!
-//! Runs the load generators in turn, round after round, pinned to one core against a null server
-//! on the other, and writes what each costs to `bench/results/` and `docs/performance.md`.
+//! Runs the load generators in turn, round after round, pinned to one core against a null server on
+//! the other, and writes their costs to `bench/results/` and `docs/performance.md`.
 
 mod bars;
 mod bench;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Runs the sections that were asked for and gives what went wrong.
+/// Runs the requested sections and returns the problems.
 fn run(options: Options) -> anyhow::Result<Vec<String>> {
     let bench = Bench::new(options)?;
     for name in bench.options.only.clone() {
@@ -64,13 +64,13 @@ fn run(options: Options) -> anyhow::Result<Vec<String>> {
             ));
         }
         results::write(&bench, name, &section, disturbed)?;
-        // After each section, so that an interrupted run keeps what it has.
+        // After each section, so that an interrupted run keeps its results.
         markdown::write(&bench)?;
     }
     Ok(bench.into_problems())
 }
 
-/// Tells how far the work is. When stderr is gone there is nobody left to tell.
+/// Prints progress. Ignores a closed stderr.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

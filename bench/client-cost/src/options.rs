@@ -6,7 +6,6 @@ use dyno_sys::Args;
 
 use crate::sections::SECTIONS;
 
-/// What `--help` says.
 pub const USAGE: &str = "\
 usage: client-cost [options]
 
@@ -27,8 +26,7 @@ usage: client-cost [options]
   --pgsql-user NAME     [postgres]
   --build yes|no        build Dyno, the null server and the floor first [yes]";
 
-/// Debian's `pgbench` in the path is a Perl program that starts this one, and would be measured
-/// with it.
+/// Debian's `pgbench` in `PATH` is a Perl wrapper, and its cost would be measured too.
 const PGBENCH: &str = "/usr/lib/postgresql/15/bin/pgbench";
 
 /// The parsed command line.
@@ -39,40 +37,39 @@ pub struct Options {
     pub rounds: usize,
     /// Queries of a point-select run.
     pub queries: u64,
-    /// Length of a timed run.
+    /// Seconds of a timed run.
     pub seconds: u32,
-    /// The core of the load generators.
+    /// The load generators' core.
     pub client_core: usize,
-    /// The core of the null server.
+    /// The null server's core.
     pub server_core: usize,
-    /// Where Dyno is, if not beside this program.
+    /// Path of Dyno; by default, next to this program.
     pub dyno: Option<PathBuf>,
-    /// Where sysbench is.
+    /// Path of sysbench.
     pub sysbench: PathBuf,
-    /// Where pgbench is.
+    /// Path of pgbench.
     pub pgbench: PathBuf,
-    /// A real server of the MySQL family.
+    /// A real MySQL or MariaDB server.
     pub mysql: Option<RealServer>,
-    /// A real PostgreSQL.
+    /// A real PostgreSQL server.
     pub postgres: Option<RealServer>,
     /// Whether to build first.
     pub build: bool,
-    /// As typed, for the records.
+    /// The command line as typed, for the results files.
     pub command: String,
 }
 
-/// A server that is not ours.
+/// A real server.
 pub struct RealServer {
     /// Socket for MySQL; socket directory or host for PostgreSQL.
     pub place: String,
     /// PostgreSQL only.
     pub port: u16,
-    /// A user without a password who may create a database.
+    /// A user without a password that may create a database.
     pub user: String,
 }
 
 impl RealServer {
-    /// Names one.
     pub fn new(place: String, port: u16, user: &str) -> RealServer {
         let user = user.to_owned();
         RealServer { place, port, user }
@@ -80,7 +77,7 @@ impl RealServer {
 }
 
 impl Options {
-    /// Parses words without the program's name.
+    /// Parses the arguments, without the program's name.
     pub fn parse(words: Vec<String>) -> Result<Options, String> {
         let command = format!("cargo run --release -p client-cost -- {}", words.join(" "));
         let mut args = Args::parse(words)?;

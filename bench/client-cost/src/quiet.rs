@@ -1,31 +1,30 @@
-//! Whether the machine was ours alone while it measured.
+//! Check that the machine was otherwise idle during a measurement.
 
 use anyhow::{Context, Result};
 use dyno_core::Clock;
 use dyno_sys::process::{Cpu, ticks_per_second};
 
-/// More than this, in cores, and figures are marked as doubtful: a tenth of one of the two cores
-/// that are measured on.
+/// The limit for unmarked figures, in cores: a tenth of one of the two cores in use.
 pub const OTHERS_CORES_MAX: f64 = 0.1;
 
-/// A moment from which on others are watched.
+/// The start of a measurement.
 pub struct Watch {
     begun_ns: u64,
     machine: Ticks,
     ours_us: f64,
 }
 
-/// What was taken from us, in cores on average.
+/// CPU time used by others, in cores on average.
 #[derive(Clone, Copy, Debug)]
 pub struct Disturbed {
     /// By other processes of this machine.
     pub others_cores: f64,
-    /// By other machines of the host.
+    /// By other virtual machines of the host (steal time).
     pub stolen_cores: f64,
 }
 
 impl Watch {
-    /// Begins.
+    /// Starts watching.
     pub fn begin() -> Result<Watch> {
         Ok(Watch {
             begun_ns: Clock.now(),
@@ -34,7 +33,7 @@ impl Watch {
         })
     }
 
-    /// Ends. Every child must have been waited for.
+    /// Stops watching. Every child must have been waited for.
     pub fn end(self) -> Result<Disturbed> {
         let machine = Ticks::read()?;
         let elapsed_s = (Clock.now() - self.begun_ns) as f64 / 1e9;
@@ -52,7 +51,7 @@ fn ours_us() -> Result<f64> {
     Ok(Cpu::of_self()?.total_us() + Cpu::of_children()?.total_us())
 }
 
-/// The machine's CPU time since it began, in ticks.
+/// The machine's CPU time since boot, in ticks.
 #[derive(Debug, PartialEq)]
 struct Ticks {
     busy: u64,

@@ -11,7 +11,7 @@ use crate::figures::{Figure, Section};
 use crate::quiet::Disturbed;
 use crate::tool::Tool;
 
-/// Writes what a section found, with what is needed to judge and to repeat it.
+/// Writes the result of a section, with the data needed to judge and repeat it.
 pub fn write(bench: &Bench, name: &str, section: &Section, disturbed: Disturbed) -> Result<()> {
     let path = path(bench, name);
     let versions = |tool: Tool| bench.version(tool);
@@ -38,7 +38,7 @@ pub fn write(bench: &Bench, name: &str, section: &Section, disturbed: Disturbed)
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Reads what a section found the last time, if ever.
+/// Reads the last result of a section; `None` if there is no file.
 pub fn read(bench: &Bench, name: &str) -> Result<Option<Value>> {
     let path = path(bench, name);
     if !path.exists() {
@@ -72,8 +72,7 @@ fn machine() -> Value {
     })
 }
 
-/// The day of a time since the Unix epoch, by the algorithm of Howard Hinnant's
-/// `civil_from_days`.
+/// The date of a Unix time, by Howard Hinnant's algorithm `civil_from_days`.
 fn civil_date(unix_s: u64) -> String {
     let days = unix_s / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

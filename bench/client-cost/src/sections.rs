@@ -1,4 +1,4 @@
-//! What is measured, a section a file.
+//! The sections, one per file.
 
 mod events;
 mod exporting;
@@ -17,7 +17,7 @@ use crate::bench::{Bench, Outcome};
 use crate::figures::Section;
 use crate::tool::{Protocol, Tool};
 
-/// Their names, in the order of running.
+/// Section names, in order.
 pub const SECTIONS: &[&str] = &[
     "point-select",
     "instructions",
@@ -57,8 +57,8 @@ struct Series {
 }
 
 impl Series {
-    /// Measures the tools in turn, round after round. A tool that fails is a problem and is left
-    /// out of what follows; the others go on.
+    /// Measures the tools in turn, round after round. A tool that fails is reported as a problem
+    /// and left out of later rounds.
     fn alternate(
         bench: &Bench,
         what: &str,
@@ -97,7 +97,7 @@ impl Series {
             .map_or(&[], |(_, values)| values)
     }
 
-    /// Adds each tool's own figure, then the ratios of the pairs.
+    /// Adds each tool's figure, then the ratios of the pairs.
     fn report(
         &self,
         section: &mut Section,

@@ -1,4 +1,4 @@
-//! The load generators: how each is asked for the same work, and how its report is read.
+//! Start each load generator with the same work, and parse its report.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,17 +10,17 @@ use crate::bench::Bench;
 /// A load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// The least that a point select can cost.
+    /// A minimal client: the lowest possible cost of a point select.
     Floor,
-    /// Ours.
+    /// Dyno.
     Dyno,
     /// sysbench 1.0.
     Sysbench,
-    /// pgbench, one thread.
+    /// pgbench with one thread.
     Pgbench,
 }
 
-/// A protocol, which is also a null server's.
+/// A protocol; also a kind of null server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// MySQL's.
@@ -29,26 +29,24 @@ pub enum Protocol {
     Postgres,
 }
 
-/// When a run ends.
+/// The limit of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// After so many seconds.
+    /// Seconds.
     Seconds(u32),
-    /// After so many events in all.
+    /// Events of all sessions together.
     Events(u64),
 }
 
-/// Where a server is: its socket and, for PostgreSQL's clients, the directory that holds it.
+/// A server's socket and, for PostgreSQL's clients, the directory of the socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The protocol.
     pub protocol: Protocol,
-    /// The socket.
     pub socket: &'a Path,
 }
 
 impl Place<'_> {
-    /// The directory that holds the socket.
+    /// The directory of the socket.
     pub fn directory(self) -> String {
         let directory = self.socket.parent().unwrap_or(Path::new("/"));
         directory.display().to_string()
@@ -56,7 +54,7 @@ impl Place<'_> {
 }
 
 impl Tool {
-    /// Its name in figures.
+    /// Its name in the figures.
     pub fn name(self) -> &'static str {
         match self {
             Tool::Floor => "floor",
@@ -71,7 +69,7 @@ impl Tool {
         self != Tool::Pgbench || protocol == Protocol::Postgres
     }
 
-    /// Prepared point selects, `sessions` at a time.
+    /// Prepared point selects in `sessions` sessions.
     pub fn point_select(
         self,
         bench: &Bench,
@@ -85,14 +83,14 @@ impl Tool {
             Tool::Dyno | Tool::Sysbench => {
                 let mut command = self.script(bench, "oltp_point_select", sessions, limit);
                 command.args(connection(place));
-                // The other tools draw uniformly, and sysbench's default costs more than that.
+                // The other tools draw uniformly; sysbench's default distribution costs more.
                 command.args(["--rand-type=uniform", "--table-size=1000000", "run"]);
                 command
             }
         }
     }
 
-    /// A script of pgbench's, with prepared statements.
+    /// A pgbench script, with prepared statements.
     pub fn pgbench_script(
         bench: &Bench,
         script: &str,
@@ -103,10 +101,10 @@ impl Tool {
         pgbench(bench, script, place, sessions, limit)
     }
 
-    /// A sysbench script, without its command word. For Dyno and sysbench only.
+    /// A sysbench script, without its command word. Only for Dyno and sysbench.
     pub fn script(self, bench: &Bench, script: &str, sessions: usize, limit: Limit) -> Command {
         let mut command = Command::new(bench.path(self));
-        // What recording costs is a section of its own.
+        // Section `recording` measures the cost of recording.
         command.env("DYNO_RESULTS", "none");
         if self == Tool::Dyno {
             command.args(["sysbench", "--workers=1"]);
@@ -121,7 +119,7 @@ impl Tool {
         command
     }
 
-    /// How many queries a point select run says it made.
+    /// The number of queries in the report of a point select run.
     pub fn queries(self, report: &str) -> Result<u64> {
         match self {
             Tool::Floor => number_after(report, "\"queries\":"),
@@ -132,7 +130,7 @@ impl Tool {
 }
 
 impl Protocol {
-    /// Its name, as the null server and the floor know it.
+    /// Its name on the command lines of the null server and the floor.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Mysql => "mysql",
@@ -141,12 +139,12 @@ impl Protocol {
     }
 }
 
-/// How many events a script run says it made.
+/// The number of events in the report of a script run.
 pub fn events(report: &str) -> Result<u64> {
     number_after(report, "total number of events:")
 }
 
-/// The options that lead sysbench and Dyno to a null server.
+/// The options that connect sysbench and Dyno to a null server.
 pub fn connection(place: Place) -> Vec<String> {
     match place.protocol {
         Protocol::Mysql => vec![
@@ -194,7 +192,7 @@ fn pgbench(bench: &Bench, script: &str, place: Place, sessions: usize, limit: Li
     command
 }
 
-/// The whole number that stands after `label` in a report.
+/// The whole number after `label` in a report.
 fn number_after(report: &str, label: &str) -> Result<u64> {
     let (_, rest) = report
         .split_once(label)

@@ -31,9 +31,9 @@ use serde_json::Value;
 const FILES: u32 = 4;
 const SIZE_MIB: u32 = 1024;
 
-/// What is compared.
+/// A comparison.
 struct Case {
-    /// Dyno's engine and fio's.
+    /// The engine's names in Dyno and in fio.
     engines: (&'static str, &'static str),
     depth: u32,
     block: u32,
@@ -56,17 +56,17 @@ const fn case(dyno: &'static str, fio: &'static str, depth: u32, block: u32) -> 
     }
 }
 
-/// What a tool did.
+/// A tool's figures.
 #[derive(Clone, Copy)]
 struct Figures {
     per_s: f64,
-    /// CPU time of a request, in microseconds: of the process, its start included.
+    /// CPU time of the process per request, in microseconds, including start-up.
     cpu_us: f64,
-    /// Of it in user mode: the tool's own, for the kernel does the same for each of them.
+    /// The user-mode part: the tool's own cost, since the kernel does the same work for each tool.
     user_us: f64,
 }
 
-/// Where, and for how long.
+/// Folder and duration.
 struct Bench {
     dyno: PathBuf,
     folder: PathBuf,
@@ -131,7 +131,8 @@ impl Bench {
         Ok(())
     }
 
-    /// A case in so many rounds, the tools in turn, every other round the other way round.
+    /// Runs a case in this many rounds, with the tools in turn; every other round reverses the
+    /// order.
     fn compare(&self, case: &Case, rounds: u32) -> Result<String> {
         let (mut ours, mut fios, mut sysbenchs) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {
@@ -232,7 +233,7 @@ impl Bench {
         figures(events / figure("total time:")?, cpu, events)
     }
 
-    /// What a program printed, and the CPU time that it used.
+    /// The output of a program, and its CPU time.
     fn run(&self, program: &str, words: &[&str]) -> Result<(String, Cpu)> {
         let before = Cpu::of_children()?;
         let output = Command::new(program)

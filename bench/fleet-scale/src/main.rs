@@ -1,8 +1,8 @@
-//! What a coordinator costs for many agents:
-//! `fleet-scale [AGENTS] [SECONDS] [OPERATIONS] [EVENTS]`.
+//! Measure a coordinator's cost for many agents: `fleet-scale [AGENTS] [SECONDS] [OPERATIONS]
+//! [EVENTS]`.
 //!
 //! The agents, their loads and the bus are simulated in virtual time; the coordinator is the real
-//! one. Its CPU time and its memory are counted apart from theirs.
+//! one. Its CPU time and memory are counted separately from theirs.
 
 mod memory;
 mod message;
@@ -20,7 +20,7 @@ static MEMORY: memory::Counted = memory::Counted;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What is looked at while the simulation goes on.
+/// Observations during the simulation.
 #[derive(Default)]
 struct Seen {
     intervals: u64,
@@ -45,7 +45,7 @@ impl Watch for Seen {
     }
 }
 
-#[allow(clippy::print_stdout)] // what it is there for
+#[allow(clippy::print_stdout)] // its purpose
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let mut next = |usual: u64| numbers.next().unwrap_or(Ok(usual));

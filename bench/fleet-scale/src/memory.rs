@@ -1,4 +1,4 @@
-//! Memory of the coordinator alone: what is allocated in its turns, until it is freed.
+//! Memory of the coordinator alone: allocated during its turns and not yet freed.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -7,23 +7,24 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 static LIVE: AtomicU64 = AtomicU64::new(0);
 static HIGHEST: AtomicU64 = AtomicU64::new(0);
 
-/// Before each block stands whose it is. Blocks keep the largest usual alignment.
+/// Bytes of the head before each block, which says whether the block counts. Keeps the largest
+/// usual alignment.
 const HEAD: usize = 16;
 
-/// The system's allocator, counted.
+/// The system's allocator, with counters.
 pub struct Counted;
 
-/// Whether what is allocated from now on is the coordinator's.
+/// Whether to count allocations from now on.
 pub fn count(counts: bool) {
     COUNTS.store(counts, Relaxed);
 }
 
-/// The bytes that are the coordinator's.
+/// Bytes in use by the coordinator.
 pub fn live() -> u64 {
     LIVE.load(Relaxed)
 }
 
-/// The most that were.
+/// The maximum of [`live`].
 pub fn highest() -> u64 {
     HIGHEST.load(Relaxed)
 }
@@ -33,12 +34,12 @@ fn with_head(layout: Layout) -> Option<Layout> {
     Layout::from_size_align(size, HEAD).ok()
 }
 
-// SAFETY: blocks are the system's, with a head before them that is theirs alone; those of larger
-// alignment have none, neither when they are made nor when they are freed.
+// SAFETY: blocks come from the system, with a private head before them; those of larger alignment
+// have no head, neither when allocated nor when freed.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() > HEAD {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees apply.
             return unsafe { System.alloc(layout) };
         }
         let Some(whole) = with_head(layout) else {
@@ -46,13 +47,13 @@ unsafe impl GlobalAlloc for Counted {
         };
         // SAFETY: the layout has at least the size of a head.
         let block = unsafe { System.alloc(whole) };
-        // SAFETY: as above; `begin` is told a block of this layout.
+        // SAFETY: as above; `begin` gets a block of this layout.
         unsafe { begin(block, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if layout.align() > HEAD {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees apply.
             return unsafe { System.alloc_zeroed(layout) };
         }
         let Some(whole) = with_head(layout) else {
@@ -60,31 +61,31 @@ unsafe impl GlobalAlloc for Counted {
         };
         // SAFETY: the layout has at least the size of a head.
         let block = unsafe { System.alloc_zeroed(whole) };
-        // SAFETY: as above; `begin` is told a block of this layout.
+        // SAFETY: as above; `begin` gets a block of this layout.
         unsafe { begin(block, layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if layout.align() > HEAD {
-            // SAFETY: as the caller's.
+            // SAFETY: the caller's guarantees apply.
             unsafe { System.dealloc(pointer, layout) };
             return;
         }
         let Some(whole) = with_head(layout) else {
             return;
         };
-        // SAFETY: the block was made with a head before it.
+        // SAFETY: the block was allocated with a head before it.
         let block = unsafe { pointer.sub(HEAD) };
-        // SAFETY: the head is the block's.
+        // SAFETY: the head belongs to the block.
         if unsafe { block.cast::<u64>().read() } == 1 {
             LIVE.fetch_sub(layout.size() as u64, Relaxed);
         }
-        // SAFETY: the system made it with this layout.
+        // SAFETY: the system allocated it with this layout.
         unsafe { System.dealloc(block, whole) };
     }
 }
 
-/// Writes the head of a block, and gives what is behind it.
+/// Writes the head of a block, and returns the address after it.
 ///
 /// # Safety
 /// The block is null, or has a head and this layout.

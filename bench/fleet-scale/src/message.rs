@@ -1,4 +1,4 @@
-//! How large a message with an interval is, and what it costs.
+//! The size of a message with an interval, and the cost of handling it.
 
 use dyno_core::clock::thread_cpu;
 use dyno_core::interval::SparseInterval;
@@ -7,10 +7,10 @@ use dyno_fleet::message::{Body, Message, PROTOCOL, Record};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::simulation::{Load, recorded};
 
-/// So often each is done.
+/// Repetitions.
 const ROUNDS: u64 = 200;
 
-/// Lines of a table.
+/// The lines of the table.
 pub fn sizes(events: u32, operations: u32) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let load = Load {
         events,
@@ -72,7 +72,7 @@ fn message(interval: SparseInterval) -> Result<Message, Box<dyn std::error::Erro
     })
 }
 
-/// Microseconds of CPU time that it takes; not a number where it does not succeed.
+/// Microseconds of CPU time per call; NaN if it fails.
 fn time(mut what: impl FnMut() -> bool) -> f64 {
     let began = thread_cpu();
     let all = (0..ROUNDS).all(|_| what());

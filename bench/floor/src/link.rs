@@ -1,9 +1,9 @@
-//! Blocking exchange of messages, for logging in and preparing.
+//! Blocking exchange of messages, for log-in and prepare.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 
-/// Reads until `is_whole` is content with what came, and gives it.
+/// Reads until `is_whole` accepts the bytes, and returns them.
 pub fn read_until(
     mut stream: &UnixStream,
     is_whole: impl Fn(&[u8]) -> io::Result<bool>,
@@ -22,7 +22,7 @@ pub fn read_until(
     }
 }
 
-/// An error for an answer that makes no sense or is the server's own error.
+/// An error for an unexpected answer or the server's own error.
 pub fn refused(doing: &str, answer: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(answer).replace(|symbol: char| symbol.is_control(), " ");
     io::Error::other(format!("{doing}: the server answered `{}`", text.trim()))

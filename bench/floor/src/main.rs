@@ -1,7 +1,7 @@
-//! The floor: what a point select costs a client that does nothing but the protocol.
+//! The floor: the cost of a point select for a client that only speaks the protocol.
 //!
-//! One thread, edge-triggered epoll, one write and one read per query, a prepared statement with
-//! a changing id, and a check that every answer ended. No script, no latencies, no statistics.
+//! One thread, edge-triggered epoll, one write and one read per query, a prepared statement with a
+//! changing id, and a check that every answer is complete. No script, no latencies, no statistics.
 
 mod link;
 mod mysql;
@@ -21,28 +21,28 @@ use dyno_sys::{Args, Cpu, Epoll, Interest};
 const USAGE: &str = "usage: floor --protocol mysql|postgres --socket PATH --sessions N \
 (--queries N | --time SECONDS)\n       floor --ticks PER_SECOND --time SECONDS\n";
 
-/// What one read takes at most; a longer answer is an error of the server's.
+/// Maximum bytes per read; a longer answer is a server error.
 const READ_BYTES: usize = 4096;
 
-/// How many rows the ids are drawn from.
+/// The range of the ids.
 const TABLE_ROWS: u32 = 1_000_000;
 
-/// One protocol, as little of it as a point select needs.
+/// The part of a protocol that a point select needs.
 trait Protocol: Sized {
     /// Logs in and prepares the statement.
     fn open(stream: &UnixStream) -> io::Result<Self>;
 
-    /// Encodes a request for a row into `out` and gives its length.
+    /// Encodes a request for a row into `out` and returns its length.
     fn request(&mut self, id: u32, out: &mut [u8; 64]) -> usize;
 
-    /// Whether `answer` is a whole answer.
+    /// Whether `answer` is complete.
     ///
     /// # Errors
-    /// It is an error of the server's, or more than an answer.
+    /// It is a server error, or longer than one answer.
     fn is_whole(answer: &[u8]) -> io::Result<bool>;
 }
 
-/// When the loop ends.
+/// The limit of a run.
 #[derive(Clone, Copy)]
 enum Limit {
     Queries(u64),
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(error) => error,
     };
-    // When stderr is gone there is nobody left to tell.
+    // A closed stderr is ignored.
     let _ = write!(io::stderr(), "floor: {error}\n{USAGE}");
     ExitCode::FAILURE
 }
@@ -96,7 +96,7 @@ fn run() -> Result<(), String> {
 struct Client<P> {
     stream: UnixStream,
     protocol: P,
-    /// The beginning of an answer that came in pieces.
+    /// The start of an incomplete answer.
     partial: Vec<u8>,
 }
 
@@ -135,8 +135,8 @@ fn drive<P: Protocol>(socket: &str, sessions: usize, limit: Limit) -> io::Result
     )
 }
 
-/// Keeps one query under way per session until so many are sent or the alarm rings, waits for
-/// the last answers and gives how many came.
+/// Keeps one query in flight per session until the limit, waits for the last answers and returns
+/// their number.
 fn closed_loop<P: Protocol>(
     epoll: &mut Epoll,
     clients: &mut [Client<P>],
@@ -178,7 +178,7 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Reads what is there and says whether that ends the answer.
+    /// Reads the available bytes and returns whether they complete the answer.
     #[inline]
     fn receive(&mut self, buffer: &mut [u8; READ_BYTES]) -> io::Result<bool> {
         let count = match recv(self.stream.as_raw_fd(), buffer) {
@@ -199,7 +199,7 @@ impl<P: Protocol> Client<P> {
     }
 }
 
-/// Numbers by xorshift.
+/// xorshift random numbers.
 struct Random(u64);
 
 impl Random {

@@ -13,7 +13,7 @@ const TYPE_LONG: u8 = 3;
 /// A connection with its prepared statement.
 pub struct Session {
     statement: [u8; 4],
-    /// Parameter types are sent with the first execution only.
+    /// Parameter types are sent only with the first execution.
     typed: bool,
 }
 
@@ -80,7 +80,7 @@ impl crate::Protocol for Session {
             }
             match header[4] {
                 0xff => return Err(refused("execute", &answer[at..])),
-                // The count of columns and the column come first, rows next.
+                // The column count and the column come first, then the rows.
                 0xfe if packets >= 2 && length < 0xff_ffff => {
                     return match end == answer.len() {
                         true => Ok(true),
@@ -95,7 +95,7 @@ impl crate::Protocol for Session {
     }
 }
 
-/// How many whole packets there are; nothing if the last is not whole.
+/// The number of whole packets; `None` if the last one is incomplete.
 fn packets_in(mut bytes: &[u8]) -> Option<usize> {
     let mut count = 0;
     while !bytes.is_empty() {

@@ -6,8 +6,7 @@ use std::os::unix::net::UnixStream;
 use crate::link::{read_until, refused};
 
 const STATEMENT: &[u8] = b"s\0SELECT c FROM sbtest1 WHERE id=$1\0\0\x01\0\0\0\x17";
-/// Bind to statement `s` one binary int4, results in text; Execute; Sync. The id's place is
-/// [`ID_AT`].
+/// Bind to statement `s` one binary int4, results in text; Execute; Sync. The id is at [`ID_AT`].
 const REQUEST: &[u8] = b"B\0\0\0\x17\0s\0\0\x01\0\x01\0\x01\0\0\0\x04\0\0\0\0\0\0\
 E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
 const ID_AT: usize = 18;

@@ -1,11 +1,11 @@
-//! How late a thread sees due times that does nothing but look at the clock: the least that any
-//! open loop is late by on this core.
+//! The lateness of a thread that only polls the clock: a lower bound for any open loop on this
+//! core.
 
 use std::io::{self, Write};
 
 use dyno_core::Clock;
 
-/// Looks out for so many due times a second and prints how late the latest of a thousand was.
+/// Polls for this many due times a second and prints the 99.9th percentile and maximum lateness.
 ///
 /// # Errors
 /// The result cannot be written.
@@ -30,7 +30,7 @@ pub(super) fn watch(per_s: u64, seconds: u64) -> io::Result<()> {
     )
 }
 
-/// The value that so many of a thousand do not exceed.
+/// The smallest value that at least `per_mille` thousandths of the values do not exceed.
 fn of_a_thousand(sorted: &[u64], per_mille: usize) -> f64 {
     let at = (sorted.len() * per_mille).div_ceil(1000);
     sorted

@@ -1,9 +1,9 @@
-//! The load of `dyno prepare tpcc` against the same rows by single-row INSERTs: rows per second on
-//! the same server, in the same number of sessions, in turn.
+//! Compare the load of `dyno prepare tpcc` with single-row INSERTs of the same rows: rows per
+//! second on the same server, in the same number of sessions, in turn.
 //!
-//! `cargo run --release -p tpcc-load URL…`: databases that may be written to, e.g.
-//! `mysql://root@db1/bench`. Dyno must have been built, `cargo build --release -p dyno`, or be
-//! named by `DYNO_BIN`.
+//! `cargo run --release -p tpcc-load URL…`: databases that may be overwritten, e.g.
+//! `mysql://root@db1/bench`. Build Dyno first with `cargo build --release -p dyno`, or set
+//! `DYNO_BIN`.
 
 use std::env;
 use std::fs;
@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 const USAGE: &str =
     "usage: tpcc-load [--sessions N] [--shrink N] [--rounds N] [--results FILE] URL…";
 
-/// Rows of a transaction of the second peer: about as many as Dyno sends at once.
+/// Rows per transaction of [`Way::Transactions`]: about as many as Dyno sends at once.
 const COMMIT_ROWS: u32 = 1000;
 
-/// The ways into the tables.
+/// The ways to load the tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Dyno's own.
+    /// Dyno's loader.
     Dyno,
-    /// An INSERT for each row, which commits by itself.
+    /// One INSERT per row, with autocommit.
     Autocommit,
-    /// An INSERT for each row, many of them in a transaction.
+    /// One INSERT per row, many per transaction.
     Transactions,
 }
 
@@ -42,7 +42,7 @@ impl Way {
     }
 }
 
-/// What was asked for.
+/// The options.
 struct Bench {
     dyno: PathBuf,
     scripts: PathBuf,
@@ -111,7 +111,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// All ways on one server, round after round.
+    /// Measures all ways on one server, round after round.
     #[allow(clippy::print_stdout)] // its result
     fn compare(&self, url: &str) -> Result<Value> {
         let mut rates: [Vec<f64>; 3] = Default::default();
@@ -167,7 +167,8 @@ impl Bench {
         Ok(json!({ "server": server, "ways": ways }))
     }
 
-    /// Rows per second of a load, from before the tables are made until they are ready for a run.
+    /// Rows per second of a load, from before the tables are created until they are ready for a
+    /// run.
     fn load(&self, way: Way, url: &str) -> Result<f64> {
         let single = self.scripts.join("tpcc_single_rows.lua");
         let single = single.to_str().context("an odd path")?;
@@ -193,7 +194,7 @@ impl Bench {
         Ok(rows / seconds)
     }
 
-    /// What a command of Dyno said, on both ways.
+    /// The output of a Dyno command, stdout and stderr.
     fn command(&self, command: &str, workload: &str, url: &str, more: &[&str]) -> Result<String> {
         let shrink = self.shrink.to_string();
         let mut dyno = Command::new(&self.dyno);
@@ -227,7 +228,7 @@ impl Bench {
     }
 }
 
-/// Of several rounds.
+/// The spread over several rounds.
 struct Spread {
     median: f64,
     low: f64,

@@ -228,15 +228,16 @@ impl fmt::Display for TooLittle {
         match self {
             Self::Seconds(seconds) => write!(
                 to,
-                "{seconds} whole second{} too few to tell a stall; it needs {SECONDS_MIN}",
+                "{seconds} whole second{} too few to detect a stall; at least {SECONDS_MIN} are \
+                 needed",
                 if *seconds == 1 { " is" } else { "s are" }
             ),
             Self::Level(level) => write!(
                 to,
-                "at {level:.1} events per second a quiet second may be chance; it needs \
-                 {LEVEL_MIN_PER_S}"
+                "at {level:.1} events per second a quiet second may be chance; at least \
+                 {LEVEL_MIN_PER_S} are needed"
             ),
-            Self::Nothing => write!(to, "no event ended, so that nothing can have stopped"),
+            Self::Nothing => write!(to, "no event ended, so there is no stall to detect"),
         }
     }
 }

@@ -25,10 +25,10 @@ pub struct Window {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WindowError {
     /// The run has no intervals.
-    #[error("the run has no intervals on record, so that no part of it can be told alone")]
+    #[error("the run has no recorded intervals, so no part of it can be shown separately")]
     NoIntervals,
     /// It begins after the run's end.
-    #[error("the window begins at {from_s} s, and the measurement is {length_s:.0} s long")]
+    #[error("the window begins at {from_s} s, but the measurement is only {length_s:.0} s long")]
     Beyond {
         /// The window's start.
         from_s: f64,
@@ -36,7 +36,7 @@ pub enum WindowError {
         length_s: f64,
     },
     /// It ends before it begins.
-    #[error("the window ends at {to_s} s, which is not behind its beginning at {from_s} s")]
+    #[error("the window ends at {to_s} s, which is not after its beginning at {from_s} s")]
     Backwards {
         /// The window's start.
         from_s: f64,
@@ -45,7 +45,7 @@ pub enum WindowError {
     },
     /// It contains no whole interval.
     #[error(
-        "no interval lies wholly between {from_s} and {to_s} s; the run's are {usual_s} s long"
+        "no whole interval between {from_s} and {to_s} s; the run's intervals are {usual_s} s long"
     )]
     Nothing {
         /// The window's start.
@@ -337,7 +337,7 @@ fn warnings(
 ) -> Vec<String> {
     let (origin, end) = bounds;
     let mut warnings = vec![format!(
-        "These figures are of {} to {} s of a run of {} s.",
+        "These figures cover {} to {} s of a run of {} s.",
         number(origin),
         number(end),
         number(bins::length_s(run)),
@@ -345,15 +345,15 @@ fn warnings(
     let least_s = told.length_s * 0.99 - ROOM_S;
     if let Some(spanned_s) = spanned_s.filter(|spanned_s| *spanned_s < least_s) {
         warnings.push(format!(
-            "The latencies are of {} of these {} s: those of a run's later hours are kept in \
-             longer spans, and spans that lie across an end of the window are left out.",
+            "The latencies cover {} of these {} s: later hours of a run are stored in longer \
+             spans, and spans that cross an end of the window are left out.",
             number(spanned_s),
             number(told.length_s),
         ));
     }
     if told.covered_s < told.length_s * 0.99 - ROOM_S {
         warnings.push(format!(
-            "Intervals cover {} of these {} s; rates are over these.",
+            "Intervals cover {} of these {} s; rates refer to the covered time.",
             number(told.covered_s),
             number(told.length_s)
         ));
@@ -429,29 +429,32 @@ fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
 fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
     let gap = |what: &str, why: &str| NotObserved {
         what: what.to_owned(),
-        why: format!("{why}, not of a part of it"),
+        why: format!("{why}, not for a part of it"),
     };
     let mut gaps = vec![
-        gap("fairness", "each session's share is known of the whole run"),
+        gap(
+            "fairness",
+            "each session's share is known for the whole run",
+        ),
         gap(
             "client.cost",
-            "the client's own cost is known of the whole run",
+            "the client's own cost is known for the whole run",
         ),
         gap(
             "errors.by_code",
-            "errors are counted by code over the whole run",
+            "errors are counted by code for the whole run",
         ),
     ];
     if summary.service.count == 0 {
         gaps.push(gap(
             "service",
-            "latencies are known of the whole run and as percentiles of intervals",
+            "latencies are known for the whole run and as percentiles of intervals",
         ));
     }
     if profiled {
         gaps.push(gap(
             "profile",
-            "where the CPU time went is known of the whole run",
+            "CPU time by function is known for the whole run",
         ));
     }
     gaps

@@ -1,5 +1,5 @@
-//! What is shown while a run goes on, from a thread of its own: who reads it slowly, or a script's
-//! report function that takes its time, must not hold up what measures.
+//! Consumes live output on a separate thread, so that a slow reader or a slow report function of a
+//! script does not block the measurement.
 
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// How many items may wait; what comes beyond that is left out.
+/// Queue capacity; items beyond it are dropped.
 const WAITING_MAX: usize = 16;
 
 /// A thread that takes items one by one.
@@ -18,20 +18,21 @@ pub struct Background<T> {
     left_out: u64,
 }
 
-/// How a background thread came to its end.
+/// How a background thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// It has taken everything. Else it still works on something.
+    /// Whether it took every item. If not, it is still working on one.
     pub all_taken: bool,
-    /// How many items were left out because too many waited.
+    /// Number of items dropped because the queue was full.
     pub left_out: u64,
 }
 
 impl<T: Send + 'static> Background<T> {
-    /// Starts a thread; `make` makes, on it, what takes the items, and `None` at the end.
+    /// Starts a thread. `make` runs on it and returns the function that takes the items, and `None`
+    /// at the end.
     ///
     /// # Errors
-    /// There is no thread to be had, or what `make` failed with.
+    /// The thread cannot be started, or `make` failed.
     pub fn start<W, F>(make: F) -> Result<Self>
     where
         W: FnMut(Option<T>),
@@ -70,14 +71,14 @@ impl<T: Send + 'static> Background<T> {
         })
     }
 
-    /// Has the thread take an item, unless too many wait already. Never blocks.
+    /// Queues an item, or drops it if the queue is full. Never blocks.
     pub fn give(&mut self, item: T) {
         if let Err(TrySendError::Full(_)) = self.items.try_send(Some(item)) {
             self.left_out += 1;
         }
     }
 
-    /// Ends the thread, for which it waits at most this long each time that `go_on` answers true.
+    /// Ends the thread. Waits for it at most `patience`, again each time that `go_on` returns true.
     pub fn finish(self, patience: Duration, go_on: impl Fn() -> bool) -> Ended {
         let Self {
             items,
@@ -131,7 +132,7 @@ mod tests {
             background.give(item);
         }
         let ended = background.finish(Duration::from_millis(1), || false);
-        // One may have been taken before the others came.
+        // The thread may take one before the others arrive.
         assert!(
             !ended.all_taken && (4..=5).contains(&ended.left_out),
             "{ended:?}"

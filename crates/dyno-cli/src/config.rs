@@ -17,27 +17,26 @@ use crate::settings::usage;
 const NAME: &str = "dyno.toml";
 /// Names the only file to read, or `none`.
 const VARIABLE: &str = "DYNO_CONFIG";
-/// Options that the environment gives: it goes before the files.
+/// Options that environment variables set; they override the files.
 const OF_ENVIRONMENT: [(&str, &str); 3] = [
     ("target", "DYNO_TARGET"),
     ("results", "DYNO_RESULTS"),
     ("verbose", "DYNO_VERBOSE"),
 ];
-/// A file has some lines.
+/// Configuration files are short.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The arguments with the defaults of the user's files before those that were typed, so that what
-/// was typed wins.
+/// Inserts the defaults of the user's files before the typed arguments, so that those win.
 ///
 /// # Errors
-/// A file that cannot be read, is no TOML, or sets what is no option.
+/// A file cannot be read, is not TOML, or sets an unknown option.
 pub fn with_defaults(command: &Command, mut args: Vec<String>) -> Result<Vec<String>> {
     if !is_configurable(command) {
         return Ok(args);
     }
     let options = command.options();
     let typed = parse(&args[2..], &options, Script::Unknown, command.grammar());
-    // What is wrong with the command line is said where it is read.
+    // Mistakes on the command line are reported by its parser.
     let typed = typed.unwrap_or_default();
     let has_plan = typed.value("plan").is_some() && typed.words.is_empty();
     if has_plan || typed.has("help") {
@@ -63,8 +62,8 @@ pub fn with_defaults(command: &Command, mut args: Vec<String>) -> Result<Vec<Str
     Ok(args)
 }
 
-/// Commands whose options may have defaults. A laboratory, servers, agents and sysbench's command
-/// line are complete by themselves.
+/// Commands whose options can have defaults. Laboratory, servers, agents and sysbench's command
+/// line do not use them.
 fn is_configurable(command: &Command) -> bool {
     use Words::{Logs, Nothing, Run, Runs, Workload};
     command.name != "agent" && matches!(command.words, Workload | Run | Runs | Logs | Nothing)
@@ -90,7 +89,7 @@ fn files() -> Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Options can name programs to run, so a file in a shared folder must be the user's own or root's.
+/// Options can name programs to run, so a file in a shared folder must belong to the user or root.
 fn is_trusted(path: &Path) -> bool {
     // SAFETY: it has no arguments and cannot fail.
     let user = unsafe { libc::geteuid() };
@@ -117,8 +116,8 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// What the file sets for the command, as arguments. Keys at the top are for every command
-    /// that has the option; a table is for the command or the workload of its name.
+    /// The file's settings for the command, as arguments. Top-level keys apply to every command
+    /// that has the option; a table applies to the command or workload of its name.
     fn defaults(
         &self,
         command: &Command,
@@ -158,7 +157,7 @@ impl File<'_> {
                 let start = value.span().start;
                 match own {
                     Some(opt) => args.extend(self.arguments(opt, start, value.get_ref())?),
-                    // An option of the workload's script, which is not loaded yet.
+                    // May be an option of the workload's script, which is not loaded yet.
                     None if !of_command => {
                         args.extend(self.value(key.get_ref(), start, value.get_ref())?);
                     }
@@ -194,7 +193,7 @@ impl File<'_> {
         }
     }
 
-    /// `--name=value`, or `--name` and nothing for a switch.
+    /// `--name=value`, or for a switch `--name` or nothing.
     fn value(&self, name: &str, at: usize, value: &DeValue<'_>) -> Result<Vec<String>> {
         let text = match value {
             DeValue::String(text) => text.to_string(),

@@ -1,6 +1,6 @@
-//! The process's output: the only place that writes to standard output and standard error. What
-//! servers, scripts and files say stands in it, so no text reaches a terminal that could steer it
-//! (see [`visible`]); only what scripts print themselves goes past this, as it is.
+//! The process's output: the only place that writes to standard output and standard error. It
+//! includes text from servers, scripts and files, so control characters are made visible (see
+//! [`visible`]). Only output printed by scripts bypasses this.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,20 +15,20 @@ use dyno_report::terminal::{Look, PIPE_COLUMNS};
 use crate::fold::fold;
 use crate::options::Parsed;
 
-/// How often, and how far apart, C's standard output is tried: another thread prints a line at a
-/// time.
+/// Number of attempts, and pause between them, to flush C's standard output: another thread may
+/// hold its lock while it prints a line.
 const FLUSH_TRIES: u32 = 50;
 const FLUSH_PAUSE: Duration = Duration::from_millis(2);
-/// How long scripts' files may take to be written out when the process ends.
+/// Timeout for flushing scripts' files when the process ends.
 const LEAVE: Duration = Duration::from_millis(500);
 
-/// Writes text to standard output. A closed pipe is no error: the reader has seen enough.
+/// Writes text to standard output. A closed pipe is not an error: the reader has seen enough.
 pub fn out(text: &str) {
     raw(visible::text(text).as_bytes());
 }
 
-/// Writes a page that may have colours. Where somebody else's text in it would steer the terminal,
-/// it is shown without them: nobody can tell then which of the controls are Dyno's.
+/// Writes a page that may have colours. If foreign text in it contains control characters, it is
+/// printed without colours, because Dyno's own controls could not be distinguished.
 pub fn page(look: &Look, render: impl Fn(&Look) -> String) {
     let plain = render(&Look {
         colour: false,
@@ -45,8 +45,7 @@ pub fn json(text: &str) {
     raw(visible::json(text).as_bytes());
 }
 
-/// Writes a line that may be the last of many; false when nobody reads them any more, or they can
-/// not be written.
+/// Writes one of several lines; returns false if the reader is gone or writing fails.
 pub fn stream(line: &str) -> bool {
     let text = visible::text(line);
     let mut lock = io::stdout().lock();
@@ -59,14 +58,14 @@ pub fn stream(line: &str) -> bool {
     written.is_ok()
 }
 
-/// Whether standard output is a terminal on which a cursor can be moved.
+/// Whether standard output is a terminal with a movable cursor.
 pub fn has_screen() -> bool {
     io::stdout().is_terminal() && !is_dumb()
 }
 
-/// Writes a file's content to standard output as it is, for other programs.
+/// Writes a file's content to standard output unchanged, for other programs.
 pub fn raw(bytes: &[u8]) {
-    // What scripts have printed comes first.
+    // Flush the scripts' earlier output first.
     flush_c();
     if io::stdout().is_terminal() {
         let _ = write!(io::stderr(), "{}", cleared());
@@ -80,14 +79,14 @@ pub fn raw(bytes: &[u8]) {
     }
 }
 
-/// Keeps why output was not written, for the end.
+/// Records a failure to write output, for the exit status.
 fn fail(error: &io::Error) {
-    // The first of them; a lock that a panic has poisoned holds none that matters.
+    // The first one counts; the content is valid even after a panic.
     let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
     failure.get_or_insert_with(|| format!("cannot write to standard output: {error}"));
 }
 
-/// Why some of the output was not written, if it was not.
+/// The first failure to write output.
 pub fn failure() -> Option<String> {
     let failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
     failure.clone()
@@ -95,7 +94,7 @@ pub fn failure() -> Option<String> {
 
 static FAILURE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Writes help to standard output, folded where that is a terminal.
+/// Writes help to standard output, wrapped on a terminal.
 pub fn help(text: &str) {
     match io::stdout().is_terminal() {
         true => out(&fold(text, width())),
@@ -103,7 +102,7 @@ pub fn help(text: &str) {
     }
 }
 
-/// Writes a line to standard error, without secrets, folded where that is a terminal.
+/// Writes a line to standard error, without secrets, wrapped on a terminal.
 pub fn note(line: &str) {
     let line = redact::text(line);
     let mut text = visible::text(&line).into_owned();
@@ -128,13 +127,12 @@ pub fn line(look: &Look, render: impl Fn(&Look) -> String) {
     }
 }
 
-/// Whether the last line of standard error can be drawn anew.
+/// Whether the last line of standard error can be redrawn.
 pub fn draws() -> bool {
     io::stderr().is_terminal() && !is_dumb()
 }
 
-/// Replaces the last line of standard error where it can be drawn anew. What else is written there
-/// takes its place.
+/// Replaces the last line of standard error if it can be redrawn. Other output replaces it.
 pub fn progress(line: &str) {
     if draws() {
         let mut stderr = io::stderr().lock();
@@ -143,12 +141,12 @@ pub fn progress(line: &str) {
     }
 }
 
-/// Goes to the beginning of the line and empties it.
+/// Moves to the start of the line and clears it.
 const CLEAR: &str = "\r\x1b[2K";
-/// Whether the last line of standard error is one that can be drawn anew.
+/// Whether the last line of standard error is a progress line.
 static IS_DRAWN: AtomicBool = AtomicBool::new(false);
 
-/// What comes before a line that takes the place of one that is drawn anew.
+/// Clears a progress line before the next output.
 fn cleared() -> &'static str {
     match IS_DRAWN.swap(false, Ordering::Relaxed) {
         true => CLEAR,
@@ -156,7 +154,7 @@ fn cleared() -> &'static str {
     }
 }
 
-/// How text on standard output looks, as the options and the terminal say.
+/// The format of text on standard output, from the options and the terminal.
 pub fn look(parsed: &Parsed) -> Look {
     Look {
         columns: width(),
@@ -166,7 +164,7 @@ pub fn look(parsed: &Parsed) -> Look {
     }
 }
 
-/// How lines on standard error look while something goes on.
+/// The format of live lines on standard error.
 pub fn live_look(no_color: bool) -> Look {
     Look {
         columns: columns_of(libc::STDERR_FILENO).unwrap_or(WIDTH),
@@ -175,27 +173,27 @@ pub fn live_look(no_color: bool) -> Look {
     }
 }
 
-/// Whether colours are welcome on a stream.
+/// Whether to use colours on a stream.
 fn colors_on(stream: &impl io::IsTerminal, refused: bool) -> bool {
     let refused = refused || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let forced = is_on("CLICOLOR_FORCE");
     !refused && (forced || stream.is_terminal() && !is_dumb())
 }
 
-/// Whether a variable of the environment is set, to something other than nothing and 0.
+/// Whether an environment variable is set, and neither empty nor 0.
 fn is_on(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Whether the terminal can do no more than print lines.
+/// Whether the terminal can only print lines.
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Columns where the terminal does not tell.
+/// Columns if the terminal does not report them.
 const WIDTH: usize = 80;
 
-/// Columns of standard output: of the terminal, or no bound to speak of where there is none.
+/// Columns of standard output; practically unlimited if it is not a terminal.
 fn width() -> usize {
     match io::stdout().is_terminal() {
         true => columns_of(libc::STDOUT_FILENO).unwrap_or(WIDTH),
@@ -203,13 +201,13 @@ fn width() -> usize {
     }
 }
 
-/// `$COLUMNS`, which a user or a shell has set.
+/// `$COLUMNS`, set by a user or a shell.
 fn columns_set() -> Option<usize> {
     let columns = std::env::var("COLUMNS").ok()?.trim().parse().ok()?;
     (columns > 0).then_some(columns)
 }
 
-/// `$COLUMNS`, or what the terminal behind a descriptor says of its width.
+/// `$COLUMNS`, or the width that a descriptor's terminal reports.
 fn columns_of(descriptor: libc::c_int) -> Option<usize> {
     let mut size = libc::winsize {
         ws_row: 0,
@@ -226,16 +224,16 @@ fn columns_of(descriptor: libc::c_int) -> Option<usize> {
 unsafe extern "C" {
     /// C's standard output, to which scripts print.
     static mut stdout: *mut libc::FILE;
-    /// Takes a stream's lock and answers 0, unless another thread has it.
+    /// Locks a stream and returns 0, unless another thread holds the lock.
     fn ftrylockfile(stream: *mut libc::FILE) -> libc::c_int;
     fn funlockfile(stream: *mut libc::FILE);
 }
 
-/// Flushes C's standard output, unless a script's thread keeps its lock. The other streams are the
-/// scripts': one that is read from or written to is locked until its other end does something.
+/// Flushes C's standard output, unless a script's thread holds its lock. Other streams belong to
+/// scripts and are not flushed: one can be locked until its other end acts.
 fn flush_c() {
     for _ in 0..FLUSH_TRIES {
-        // SAFETY: C's own stream, which nobody closes; its lock is given back by who took it.
+        // SAFETY: C's own stream is never closed; the thread that locked it unlocks it.
         let flushed = unsafe {
             let locked = ftrylockfile(stdout) == 0;
             if locked {
@@ -251,8 +249,8 @@ fn flush_c() {
     }
 }
 
-/// Ends the process. The files that scripts have left open are written out as long as that needs
-/// no patience: `exit()` may wait without end for a stream that a thread was given up with.
+/// Ends the process, after a bounded attempt to flush the files that scripts left open: `exit()`
+/// could wait forever for a stream that an abandoned thread has locked.
 pub fn leave(status: i32) -> ! {
     flush_c();
     let (done, flushed) = channel::<()>();
@@ -265,12 +263,12 @@ pub fn leave(status: i32) -> ! {
     if thread.spawn(flush).is_ok() {
         let _ = flushed.recv_timeout(LEAVE);
     }
-    // SAFETY: all that was to be written is; no other thread is waited for.
+    // SAFETY: all output is written; no other thread is waited for.
     unsafe { libc::_exit(status) }
 }
 
-/// Makes what scripts print appear line by line, as it does under sysbench.
+/// Makes scripts' output line-buffered, as under sysbench.
 pub fn unbuffer_c() {
-    // SAFETY: called before anything is printed, on the stream that C itself has opened.
+    // SAFETY: called before any output, on the stream that C itself has opened.
     unsafe { libc::setvbuf(stdout, std::ptr::null_mut(), libc::_IOLBF, 0) };
 }

@@ -1,11 +1,10 @@
-//! Help for a terminal: lines that are longer than it is wide go on below their text, not at its
-//! edge.
+//! Wraps help for a terminal: continued lines are indented to their text.
 
-/// Columns that a text has at least beside its options; a narrower terminal gets it as it is.
+/// Minimum columns for the text next to its options; below that, it is not indented.
 const TEXT_MIN: usize = 24;
 
-/// The text with no line of more than so many columns, where blanks allow it. What goes on stands
-/// below the last column of its line, as far as two blanks and more tell columns.
+/// Wraps the text at blanks to at most this many columns. Continued lines are indented to the last
+/// column of their line; columns are separated by two or more blanks.
 pub fn fold(text: &str, width: usize) -> String {
     let mut folded = String::new();
     let mut column = 0;
@@ -13,7 +12,7 @@ pub fn fold(text: &str, width: usize) -> String {
         let line = line.trim_end_matches('\n');
         column = match last_column(line) {
             Some(own) => own,
-            // A head that leaves but one blank before the column of those above.
+            // A long head may leave only one blank before the column of the lines above.
             None if stands_at(line, column) => column,
             None => 0,
         };
@@ -37,8 +36,8 @@ pub fn fold(text: &str, width: usize) -> String {
     folded
 }
 
-/// Where the text begins that follows the last two blanks of a line, in columns; `None` where there
-/// are none but those that it begins with.
+/// The start, in columns, of the text after a line's last two blanks; `None` without such blanks,
+/// apart from the indent.
 fn last_column(line: &str) -> Option<usize> {
     let begins = line.len() - line.trim_start().len();
     let blanks = line.rfind("  ").filter(|place| *place > begins)?;
@@ -51,8 +50,8 @@ fn stands_at(line: &str, column: usize) -> bool {
     column > 0 && before.next() == Some(' ') && before.next().is_some_and(|c| c != ' ')
 }
 
-/// As much of a line as fits, up to a blank after so many columns, and the rest. A word that does
-/// not fit at all stays whole.
+/// The part of a line that fits, up to a blank after column `after`, and the rest. A word that is
+/// too long remains whole.
 fn broken(line: &str, width: usize, after: usize) -> (&str, &str) {
     if line.chars().count() <= width {
         return (line, "");

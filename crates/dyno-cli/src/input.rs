@@ -1,9 +1,9 @@
-//! Files that the user names, read up to a bound: a device or a pipe may have no end.
+//! Reads the user's files up to a limit: a device or a pipe may be endless.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The bytes of a file, or of standard input where it is `-`.
+/// The bytes of a file, or of standard input if it is `-`.
 ///
 /// # Errors
 /// It cannot be read, or has more than `most` bytes.
@@ -14,10 +14,10 @@ pub fn read(file: &str, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The same as text.
+/// Like [`read`], as text.
 ///
 /// # Errors
-/// As [`read`]; bytes that are not UTF-8.
+/// As [`read`], or the bytes are not UTF-8.
 pub fn read_text(file: &str, most: u64) -> io::Result<String> {
     let bytes = read(file, most)?;
     String::from_utf8(bytes).map_err(|_| {
@@ -26,7 +26,7 @@ pub fn read_text(file: &str, most: u64) -> io::Result<String> {
     })
 }
 
-/// All that there is to read, up to a bound.
+/// Reads everything, up to a limit.
 ///
 /// # Errors
 /// It cannot be read, or has more than `most` bytes.

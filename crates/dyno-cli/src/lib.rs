@@ -74,29 +74,29 @@ mod window;
 use dyno_run::RunError;
 use options::UsageError;
 
-/// Nothing went wrong.
+/// Success.
 const STATUS_DONE: u8 = 0;
 /// The run failed, or a check found a mismatch.
 const STATUS_FAILED: u8 = 1;
-/// The verdict is a refusal and the user asked to see it here, or the run was not begun because it
-/// would be one.
+/// The verdict is a refusal and the user requested this status for it, or the run did not start
+/// because it would be refused.
 const STATUS_REFUSED: u8 = 3;
-/// A condition of `--fail-if` holds, or could not be told.
+/// A condition of `--fail-if` holds, or could not be decided.
 const STATUS_LIMIT: u8 = 4;
-/// The command line makes no sense.
+/// The command line is invalid.
 const STATUS_USAGE: u8 = 2;
-/// The user ended the run early: 128 + SIGINT, as shells have it.
+/// The user ended the run early: 128 + SIGINT, the shells' convention.
 const STATUS_INTERRUPTED: u8 = 130;
 
 #[global_allocator]
 static ALLOCATOR: memory::Wiping = memory::Wiping;
 
-/// Does what the command line of the process says, and ends the process.
+/// Runs the command line of the process, and ends the process.
 pub fn main() -> ! {
     console::leave(status().into())
 }
 
-/// Does what the command line says, and answers the exit status.
+/// Runs the command line and returns the exit status.
 fn status() -> u8 {
     memory::map_large_blocks();
     console::unbuffer_c();
@@ -142,7 +142,6 @@ fn status() -> u8 {
     status
 }
 
-/// Whether what was asked for makes no sense.
 fn is_usage(error: &anyhow::Error) -> bool {
     let run = error.downcast_ref::<RunError>();
     error.is::<UsageError>() || run.is_some_and(RunError::is_usage)

@@ -1,5 +1,5 @@
-//! What is seen of a run while it goes on: on a terminal one line that is drawn anew, elsewhere a
-//! line for each interval.
+//! Live output of a run: on a terminal one line that is redrawn, elsewhere one line for each
+//! interval.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,20 +15,19 @@ use dyno_run::{IntervalReport, Sink};
 use crate::background::Background;
 use crate::console;
 
-/// How often the line is drawn anew.
+/// Interval between redraws.
 const REDRAW: Duration = Duration::from_millis(200);
-/// How long the last lines have to appear when the run is over.
+/// Timeout for the last lines after the run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a line is made of besides its interval.
+/// The parts of a line apart from its interval.
 struct Made {
     look: Look,
     event: EventWord,
     open: bool,
-    /// How long is measured, where that is known.
+    /// The measurement's length, if known.
     total_s: Option<f64>,
     warmup_s: f64,
-    /// What the load is to be, where that changes.
     schedule: Option<LoadSchedule>,
 }
 
@@ -41,16 +40,16 @@ impl Made {
     }
 }
 
-/// Shows a run.
+/// The live output of a run.
 pub enum Live {
-    /// In one place.
+    /// One line, redrawn.
     View(View),
     /// Line by line.
     Lines(Background<IntervalSummary>),
 }
 
 impl Live {
-    /// `None` where there is no thread for it.
+    /// `None` if the thread cannot be started.
     pub fn start(look: Look, event: EventWord, drive: &Drive) -> Option<Self> {
         let in_place = console::draws();
         let total_s = drive.time.map(|time| time.as_secs_f64());
@@ -58,7 +57,7 @@ impl Live {
             look,
             event,
             open: drive.open_loop.is_some(),
-            // A line that stays has its place among the others.
+            // Only a redrawn line shows progress.
             total_s: total_s.filter(|_| in_place),
             warmup_s: drive.warmup.as_secs_f64(),
             schedule: drive.own().schedule,
@@ -74,14 +73,14 @@ impl Live {
         Background::start(move || Ok(show)).ok().map(Self::Lines)
     }
 
-    /// Ends it; what was shown in one place is taken away.
+    /// Ends it and clears the redrawn line.
     pub fn finish(self) {
         let lines = match self {
             Self::View(view) => return view.finish(),
             Self::Lines(lines) => lines,
         };
         let ended = lines.finish(PATIENCE, || false);
-        // Who does not read now would hold up what is to be kept.
+        // A warning would block if the reader is still slow.
         if ended.all_taken && ended.left_out > 0 {
             console::note(&format!(
                 "{} live lines were dropped: standard error was not read in time.",
@@ -91,16 +90,16 @@ impl Live {
     }
 }
 
-/// What a view shows.
+/// A view's content.
 #[derive(Default)]
 struct Seen {
-    /// When the measurement begins, in seconds since the Unix epoch.
+    /// The start of the measurement, in seconds since the Unix epoch.
     begins_unix_s: Option<f64>,
     last: Option<IntervalSummary>,
     over: bool,
 }
 
-/// A line that is drawn anew.
+/// A line that is redrawn.
 pub struct View {
     seen: Arc<Mutex<Seen>>,
     thread: Thread,
@@ -145,12 +144,12 @@ impl View {
     fn finish(self) {
         self.change(|seen| seen.over = true);
         self.thread.unpark();
-        // A terminal that is held (Ctrl-S) takes nothing.
+        // A stopped terminal (Ctrl-S) accepts no output.
         let _ = self.ended.recv_timeout(PATIENCE);
     }
 }
 
-/// What is to be seen now; nothing before the load begins.
+/// The current text; empty before the load begins.
 fn text(seen: &Seen, made: &Made) -> String {
     if let Some(last) = &seen.last {
         return made.line(last, &made.look);
@@ -166,7 +165,7 @@ fn text(seen: &Seen, made: &Made) -> String {
     }
 }
 
-/// Shows what a run tells until the measurement is over.
+/// Shows a run's progress until the measurement ends.
 pub struct LiveSink(pub Arc<Mutex<Option<Live>>>);
 
 impl LiveSink {

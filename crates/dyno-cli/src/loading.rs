@@ -1,4 +1,4 @@
-//! A command with its progress on standard error.
+//! Runs a command with its progress on standard error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use dyno_report::terminal::{Progress, progress_line};
 use crate::console;
 use dyno_run::Ready;
 
-/// How often the line is drawn anew.
+/// Interval between redraws.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Runs the script's command, showing how far its load has come.
+/// Runs the script's command and shows the progress of its load.
 ///
 /// # Errors
 /// As [`Ready::command`].

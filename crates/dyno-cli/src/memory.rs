@@ -1,6 +1,6 @@
-//! Passwords leave no traces in this process: memory is wiped when it is given back, and the
-//! command line, which all users of the machine can read, loses its secrets once it has been read.
-//! Large blocks go back to the kernel at once.
+//! Passwords leave no traces in this process: freed memory is wiped, and the command line, which
+//! all users of the machine can read, loses its secrets once it has been read. Large blocks go back
+//! to the kernel at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -8,36 +8,36 @@ use std::ops::Range;
 
 use dyno_core::redact;
 
-/// The system's allocator, which wipes what was in use. Nothing is allocated or freed while a
-/// session does the same again and again, so this costs nothing there.
+/// The system's allocator, which wipes freed blocks. A session's steady state does not allocate or
+/// free, so this costs nothing there.
 pub struct Wiping;
 
-/// Larger blocks are buffers of rows and histograms, of which the greater part may never have been
-/// touched: to wipe it would be to fetch memory for it.
+/// Larger blocks are buffers of rows and histograms, which may be mostly untouched:
+/// wiping would make them resident.
 const WIPED_MAX: usize = 64 * 1024;
 
-/// Blocks from this size on, such as latency histograms, are mappings of their own.
+/// Blocks from this size on, such as latency histograms, have their own mappings.
 #[cfg(target_env = "gnu")]
 const MAPPED_MIN: libc::c_int = 128 * 1024;
 
-/// What stands on the command line where a secret was.
+/// Replaces secrets on the command line.
 const MASK: u8 = b'*';
 
-// SAFETY: every request goes to the system's allocator, with the layout that it came with; a block
-// is written to only while it is still allocated, and only within its size.
+// SAFETY: every request goes to the system's allocator, with its original layout; a block is
+// written to only while it is still allocated, and only within its size.
 unsafe impl GlobalAlloc for Wiping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is the system's.
+        // SAFETY: the caller's guarantee is the system's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is the system's.
+        // SAFETY: the caller's guarantee is the system's.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block has that size, and nobody else has it any more.
+        // SAFETY: the block has that size, and no other owner.
         unsafe {
             if layout.size() <= WIPED_MAX {
                 wipe(block, layout.size());
@@ -47,12 +47,12 @@ unsafe impl GlobalAlloc for Wiping {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller promises a block of that layout, and a size that is none too large.
+        // SAFETY: the caller guarantees a block of that layout, and a valid size.
         unsafe {
             if layout.size() > WIPED_MAX {
                 return System.realloc(block, layout, size);
             }
-            // The system's would leave the old content behind.
+            // The system's `realloc` would leave the old content behind.
             let moved = System.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
                 std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
@@ -63,29 +63,29 @@ unsafe impl GlobalAlloc for Wiping {
     }
 }
 
-/// Fills a block with zeros in a way that the compiler does not take for useless.
+/// Zeroes a block in a way that the compiler does not optimize away.
 ///
 /// # Safety
 /// The block has that size and belongs to the caller.
 unsafe fn wipe(block: *mut u8, size: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's guarantee.
     unsafe { libc::explicit_bzero(block.cast(), size) }
 }
 
-/// Keeps glibc from raising the size from which a block is a mapping of its own to that of the
-/// largest one freed. Histograms, of which most pages are never touched, would come from the heap
-/// then: zeroed by hand, and so resident as a whole, and leaving holes that nothing else fills.
+/// Stops glibc from raising its mapping threshold to the size of the largest freed mapping.
+/// Otherwise histograms, with mostly untouched pages, would come from the heap: zeroed by
+/// hand, so fully resident, and leaving holes that nothing else fills.
 pub fn map_large_blocks() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt changes a parameter of the allocator, and no other thread runs yet.
     unsafe {
-        // Where it is refused, memory is as the allocator likes it.
+        // If it fails, the allocator's default applies.
         libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_MIN);
     }
 }
 
-/// Hides the secrets of the process's command line from `ps` and `/proc`. Where the kernel does not
-/// say where it stands, or another text stands there, nothing happens.
+/// Hides the secrets of the process's command line from `ps` and `/proc`. Does nothing if the
+/// kernel does not report its address, or other text is there.
 pub fn mask_command_line(args: &[String]) {
     let hidden = redact::in_argv(args);
     if hidden.iter().all(Vec::is_empty) {
@@ -101,8 +101,8 @@ pub fn mask_command_line(args: &[String]) {
     if place.len() != expected.len() {
         return;
     }
-    // SAFETY: the kernel has put this process's arguments there, in memory that is its own to
-    // write; no other thread runs yet, and what was read of them was copied.
+    // SAFETY: the kernel has put this process's arguments there, in writable memory of the process;
+    // no other thread runs yet, and the arguments in use are copies.
     let bytes = unsafe { std::slice::from_raw_parts_mut(place.start as *mut u8, place.len()) };
     if bytes != expected {
         return;
@@ -116,11 +116,11 @@ pub fn mask_command_line(args: &[String]) {
     }
 }
 
-/// Where the kernel says that the command line stands.
+/// The command line's address, from the kernel.
 fn command_line() -> Option<Range<usize>> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // By proc(5): the program's name is in brackets, what follows it begins with field 3, and the
-    // fields 48 and 49 are arg_start and arg_end.
+    // By proc(5): the program's name is in brackets, field 3 follows it, and the fields 48 and 49
+    // are arg_start and arg_end.
     let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
     let number = |field: usize| fields.get(field - 3)?.parse::<usize>().ok();
     let (start, end) = (number(48)?, number(49)?);

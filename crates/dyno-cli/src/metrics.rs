@@ -1,4 +1,4 @@
-//! Where a run's figures go besides its record and the terminal: `--metrics` and `--otlp`.
+//! Live metrics: `--metrics` and `--otlp`.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,12 +21,12 @@ use crate::console;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 
-/// How long what was not pushed when the run ended may take.
+/// Timeout for unfinished pushes at the end of the run.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked whether the last scrape has come.
+/// Polling interval for the last scrape.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the options say.
+/// The options' values.
 struct Wanted {
     endpoint: Option<SocketAddr>,
     linger: Duration,
@@ -58,7 +58,7 @@ impl Wanted {
             return Err(usage("--otlp-temporality needs --otlp"));
         }
         let destination = url.map(|url| {
-            // The URL may hold a password, and is not repeated.
+            // Do not repeat the URL: it may contain a password.
             Destination::new(url, temporality).map_err(|why| usage(format!("--otlp: {why}")))
         });
         Ok(Self {
@@ -69,7 +69,7 @@ impl Wanted {
     }
 }
 
-/// The endpoint and the pusher of a command, for all of its runs.
+/// A command's endpoint and pusher, for all of its runs.
 pub struct Exports {
     figures: Shared,
     endpoint: Option<Endpoint>,
@@ -82,15 +82,15 @@ struct Push {
     pusher: Arc<Mutex<Option<Pusher>>>,
     temporality: Temporality,
     url: String,
-    /// Until when a run was told, in seconds since 1970; 0 before its first push.
+    /// End of the last pushed window, in seconds since 1970; 0 before the first push.
     told_until: Arc<Mutex<f64>>,
 }
 
 impl Exports {
-    /// What the options say, which may be nothing.
+    /// Starts the requested exporters; may be none.
     ///
     /// # Errors
-    /// An option without sense; an address that cannot be listened at.
+    /// An invalid option, or an address that cannot be bound.
     pub fn start(parsed: &Parsed) -> Result<Self> {
         let wanted = Wanted::read(parsed)?;
         let figures = Shared::default();
@@ -111,7 +111,7 @@ impl Exports {
         })
     }
 
-    /// What takes a run's figures; `None` where nobody wants them.
+    /// A sink for a run's figures; `None` if no exporter was requested.
     pub fn sink(&self) -> Option<Box<dyn Sink>> {
         if self.endpoint.is_none() && self.push.is_none() {
             return None;
@@ -127,7 +127,7 @@ impl Exports {
         Some(Box::new(sink))
     }
 
-    /// What the threads of the endpoint and the pusher have taken so far, as the sink asks.
+    /// CPU time of the endpoint's and pusher's threads so far, for the sink.
     fn threads_ns(&self) -> Box<dyn Fn() -> u64 + Send> {
         let endpoint = self.endpoint.as_ref().map(Endpoint::cpu);
         let push = self.push.clone();
@@ -137,7 +137,7 @@ impl Exports {
         })
     }
 
-    /// A run is about to begin: has the end of the one before scraped, whose figures go with it.
+    /// Waits for a scrape of the previous run's end, before the next run replaces its figures.
     pub fn next_run(&self, stop: &StopSignal) {
         let Some(endpoint) = &self.endpoint else {
             return;
@@ -149,7 +149,7 @@ impl Exports {
         endpoint.begins();
     }
 
-    /// Waits until a scrape has seen the end of the run, as long as was asked for.
+    /// Waits until a scrape has seen the end of the run, at most for the requested time.
     fn wait_for_scrape(&self, endpoint: &Endpoint, stop: &StopSignal) {
         if self.linger.is_zero() || endpoint.end_seen() {
             return;
@@ -166,7 +166,7 @@ impl Exports {
         }
     }
 
-    /// All runs are over and their results shown: has the end scraped and pushed.
+    /// All results are shown: waits for the last scrape and push.
     pub fn finish(&mut self, stop: &StopSignal) {
         if let Some(push) = self.push.take() {
             push.finish(&self.figures);
@@ -235,7 +235,7 @@ impl Push {
         self.lock().as_ref().map_or(0, Pusher::cpu_ns)
     }
 
-    /// Pushes the figures as they are, with the sums of this interval where sums are deltas.
+    /// Pushes the current figures, with the sums of this interval if sums are deltas.
     fn push(&self, figures: &mut Figures, interval: &Interval) {
         let now = wall_time().as_secs_f64();
         let started = figures.started_unix_s().unwrap_or(now).min(now);
@@ -251,7 +251,7 @@ impl Push {
                 from_unix_s = start_s;
             }
         } else if self.temporality == Temporality::Delta {
-            // At an end of the run: nothing since what was told before.
+            // At the end of the run: an empty window after the last one.
             let told_until = *self.told_until();
             if told_until > 0.0 {
                 (from_unix_s, to_unix_s) = (told_until, now.max(told_until));
@@ -315,19 +315,19 @@ fn host_name() -> String {
     name.map_or_else(|_| String::new(), |name| name.trim().to_owned())
 }
 
-/// Takes the figures of one run.
+/// Receives the figures of one run.
 struct MetricsSink {
     figures: Shared,
     push: Option<Push>,
-    /// What its calls have taken.
+    /// CPU time of its calls.
     own_ns: AtomicU64,
     threads_ns: Box<dyn Fn() -> u64 + Send>,
-    /// What the threads had taken before this run.
+    /// CPU time of the threads before this run.
     threads_before_ns: u64,
 }
 
 impl MetricsSink {
-    /// Has the figures take something, and counts what that costs.
+    /// Updates the figures and counts the CPU time.
     fn take(&self, take: impl FnOnce(&mut Figures, Option<&Push>)) {
         let begun = thread_cpu();
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What a run says besides its figures, on standard error.
+//! Prints a run's notices to standard error.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use dyno_run::{Notice, Sink, Sinks};
 
 use crate::console;
 
-/// Shows notices as lines.
+/// Prints notices as lines.
 pub struct Terminal {
     quiet: bool,
     has_agents: bool,
 }
 
 impl Terminal {
-    /// One that, if `quiet`, shows warnings only.
+    /// Prints only warnings if `quiet`.
     pub fn new(quiet: bool) -> Self {
         Self {
             quiet,
@@ -22,7 +22,7 @@ impl Terminal {
         }
     }
 
-    /// The same of a run whose load agents make, which tell of it by themselves.
+    /// The same for a run on agents, which report some notices themselves.
     pub fn of_agents(quiet: bool) -> Self {
         Self {
             quiet,
@@ -41,12 +41,12 @@ impl Sink for Terminal {
     }
 }
 
-/// Warnings on standard error, and nothing else.
+/// Only warnings, on standard error.
 pub fn quiet() -> Sinks {
     Sinks::new(vec![Box::new(Terminal::new(true))])
 }
 
-/// When the load begins, which was told to wait for its instant.
+/// The start of a load that waits for a set time.
 fn begins(unix_s: f64) -> String {
     let instant = jiff::Timestamp::from_second(unix_s as i64);
     let ahead_s = (unix_s - dyno_core::clock::wall_time().as_secs_f64()).max(0.0);

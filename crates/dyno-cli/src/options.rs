@@ -1,7 +1,7 @@
 //! The command line: one definition per option, from which the parser and `--help` come.
 //!
-//! Scripts declare options of their own, known only once the script is loaded. So a command line
-//! is read twice: leniently, to find the script and what shapes its loading, then strictly.
+//! Scripts declare their own options, known only after loading. So a command line is read twice:
+//! leniently, to find the script and the options that affect its loading, then strictly.
 
 mod elsewhere;
 
@@ -10,24 +10,24 @@ use std::fmt::Write as _;
 use dyno_core::redact;
 use dyno_script::{OptionKind, ScriptOption};
 
-/// An option of Dyno's own.
+/// One of Dyno's own options.
 #[derive(Clone, Copy, Debug)]
 pub struct Opt {
-    /// Without dashes. `-` and `_` are the same on the command line.
+    /// Without dashes. `-` and `_` are equivalent on the command line.
     pub name: &'static str,
     /// The one-letter form.
     pub short: Option<char>,
     /// Other names, not shown in help.
     pub aliases: &'static [&'static str],
-    /// How help shows the value; `None` for a switch.
+    /// The value's name in help; `None` for a switch.
     pub value: Option<&'static str>,
-    /// The value may be left out (then only `--name=VALUE` gives one).
+    /// The value is optional; only `--name=VALUE` sets it.
     pub bare: bool,
-    /// It is `bare`, but a word may follow it as its value where no word stands before it.
+    /// It is `bare`, but takes the next word as its value if no word precedes it.
     pub leads: bool,
     /// It may be repeated.
     pub repeats: bool,
-    /// The words that its value may be, for completion; empty where it is no such option.
+    /// The permitted words, for completion; empty if any value is valid.
     pub choices: &'static [&'static str],
     /// At most two short sentences, the last one without a full stop.
     pub help: &'static str,
@@ -40,14 +40,14 @@ pub struct Opt {
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// A command line taken apart.
+/// A parsed command line.
 #[derive(Clone, Debug, Default)]
 pub struct Parsed {
-    /// Dyno's own options by canonical name, in order; the last one counts.
+    /// Dyno's own options by canonical name, in order; the last value counts.
     pub own: Vec<(&'static str, Option<String>)>,
     /// The script's options by declared name.
     pub script: Vec<(String, Option<String>)>,
-    /// What is not an option.
+    /// Arguments that are not options.
     pub words: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Parsed {
             .and_then(|(_, v)| v.as_deref())
     }
 
-    /// Hides the password in the target's URL, once it has been read.
+    /// Hides the password in the target's URL after it has been read.
     pub fn forget_password(&mut self) {
         for (_, value) in self.own.iter_mut().filter(|(name, _)| *name == "target") {
             *value = value.as_deref().map(redact::text);
@@ -80,7 +80,7 @@ impl Parsed {
     }
 }
 
-/// How options are written.
+/// The syntax of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
     /// `--name VALUE`, `--name=VALUE`, `-n VALUE`.
@@ -89,21 +89,21 @@ pub enum Grammar {
     Sysbench,
 }
 
-/// What is known of the script's options.
+/// Known options of the script.
 #[derive(Clone, Copy, Debug)]
 pub enum Script<'a> {
-    /// The script is not loaded yet: what is not Dyno's own is passed over.
+    /// The script is not loaded yet: skip unknown options.
     Unknown,
-    /// It declares these.
+    /// It declares these options.
     Declares(&'a [ScriptOption]),
-    /// It declares none and takes any.
+    /// It declares none and accepts any.
     TakesAny,
 }
 
-/// Reads a command line.
+/// Parses a command line.
 ///
 /// # Errors
-/// An unknown option (with the nearest known one), a missing or superfluous value.
+/// An unknown option (with the nearest known one), or a missing or superfluous value.
 pub fn parse(
     args: &[String],
     own: &[Opt],
@@ -121,7 +121,7 @@ pub fn parse(
             && rest
                 .peek()
                 .is_some_and(|next| !next.starts_with("--") || next.len() == 2);
-        // A script may declare an option of Dyno's name; then both get the value.
+        // If a script declares an option with the same name as one of Dyno's, both get the value.
         let declared = match script {
             Script::Declares(options) => find_script(options, &name),
             Script::Unknown | Script::TakesAny => None,
@@ -152,8 +152,8 @@ pub fn parse(
     Ok(parsed)
 }
 
-/// Whether a name that is one of Dyno's switches, which take no value, is an option of the script:
-/// one that takes a value, or that was given one.
+/// Whether the name of a Dyno switch means the script's option instead: that one takes a value, or
+/// the name was given one.
 fn means_scripts(
     name: &str,
     has_value: bool,
@@ -165,8 +165,7 @@ fn means_scripts(
     takes || has_value && name.len() > 1 && may_be
 }
 
-/// An option of the script with its value, which may be the next word; none as long as the script
-/// is not known.
+/// A script's option with its value, which may be the next word; `None` if the script is unknown.
 fn scripts<'a>(
     name: String,
     inline: Option<String>,
@@ -178,7 +177,7 @@ fn scripts<'a>(
         if matches!(script, Script::TakesAny) {
             return Ok(Some((name.trim_start_matches('-').to_owned(), inline)));
         }
-        // Before the workload's name a value is not told from it; after it, it may be.
+        // After the workload's name, the next word may be its value; before it, the name.
         next.map(Iterator::next);
         return Ok(None);
     };
@@ -195,7 +194,7 @@ fn scripts<'a>(
     Ok(Some((option.name.clone(), value)))
 }
 
-/// `--name[=value]` or `-n` taken apart; `None` for a word.
+/// Splits `--name[=value]` or `-n`; `None` for a word.
 fn split(arg: &str, grammar: Grammar) -> Option<(String, Option<String>)> {
     if let Some(long) = arg.strip_prefix("--") {
         return match long.split_once('=') {
@@ -213,7 +212,7 @@ fn split(arg: &str, grammar: Grammar) -> Option<(String, Option<String>)> {
     ))
 }
 
-/// Whether a word follows, which may be `-` for standard input.
+/// Whether a word follows; `-` for standard input is one.
 fn next_is_word(next: Option<&&String>) -> bool {
     next.is_some_and(|next| !next.starts_with('-') || *next == "-")
 }
@@ -255,7 +254,7 @@ fn is_dash(c: u8) -> bool {
     c == b'-' || c == b'_'
 }
 
-/// The option of this name, alias or letter.
+/// Finds an option by name, alias or letter.
 pub fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
     own.iter().find(|opt| {
         same(opt.name, name)
@@ -266,7 +265,7 @@ pub fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
     })
 }
 
-/// The last argument that gives this option, as it was typed.
+/// The last argument with this option, as typed.
 pub fn as_typed<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
     let gives = |arg: &&String| {
         let typed = arg.strip_prefix("--").unwrap_or_default();
@@ -279,7 +278,7 @@ fn find_script<'a>(options: &'a [ScriptOption], name: &str) -> Option<&'a Script
     options.iter().find(|option| same(&option.name, name))
 }
 
-/// Dyno's option that was probably meant by one that only the script can have asked for.
+/// Dyno's option that a script's undeclared option probably means.
 pub fn near_miss(name: &str, own: &[Opt]) -> Option<&'static str> {
     let plain = name.replace('_', "-");
     let close = |opt: &&Opt| strsim::osa_distance(opt.name, &plain) == 1 && plain.len() > 3;
@@ -306,25 +305,25 @@ fn unknown(
     let nearest = names
         .map(|known| {
             let plain = known.replace('_', "-");
-            // What somebody began to type is meant more surely than what is spelt alike.
+            // A part of a name is a stronger hint than a similar spelling.
             let is_part = plain.starts_with(&typed) || plain.ends_with(&format!("-{typed}"));
             let distance = match typed.len() > 2 && is_part {
                 true => 0,
                 false => strsim::osa_distance(&plain, &typed),
             };
-            // Of those that begin so the shortest one: --agents for --agent.
+            // Prefer the shortest name: --agents for --agent.
             (distance, plain.len().abs_diff(typed.len()), known)
         })
         .min();
     let hint = match nearest {
         Some((distance, _, known)) if distance <= 1 + name.len() / 4 => {
-            // As options are typed, however a script spells their names.
+            // In the command line's spelling, whatever the script's.
             Some(format!("did you mean --{}?", known.replace('_', "-")))
         }
         _ => None,
     };
     if grammar == Grammar::Sysbench {
-        // Programs look for sysbench's line, so the suggestion is on its own line.
+        // Programs look for sysbench's line, so the suggestion is on a separate line.
         let hint = hint.map_or(String::new(), |hint| format!("\n{hint}"));
         return UsageError(format!("invalid option: {arg}{hint}"));
     }
@@ -333,7 +332,7 @@ fn unknown(
     UsageError(format!("unknown option {dashes}{name}; {hint}"))
 }
 
-/// Help on Dyno's own options, by group, as the grammar has them typed.
+/// Help on Dyno's own options, by group, in the grammar's syntax.
 pub fn help(own: &[Opt], grammar: Grammar) -> String {
     let mut text = String::new();
     let mut group = "";

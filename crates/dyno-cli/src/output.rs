@@ -1,4 +1,4 @@
-//! Where a run's result goes.
+//! Destinations of a run's result.
 
 mod file;
 
@@ -20,7 +20,7 @@ pub use self::file::Destination;
 use crate::console;
 use crate::options::Parsed;
 
-/// What a command about recorded runs answers: as text, as JSON, or with `--json=FILE` as both.
+/// Prints the answer about recorded runs: as text, as JSON, or with `--json=FILE` as both.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -45,19 +45,19 @@ pub fn json_or_text(
     Ok(())
 }
 
-/// Where the result goes.
+/// The destination of a result.
 pub enum Output {
-    /// As text to standard output.
+    /// Text to standard output.
     Terminal,
-    /// As JSON to standard output.
+    /// JSON to standard output.
     Json,
-    /// As text to standard output, and as JSON to a file.
+    /// Text to standard output, and JSON to a file.
     Both(Destination),
-    /// To who asked for the run, and is shown nowhere.
+    /// The caller; prints nothing.
     Kept(Kept),
 }
 
-/// Results of runs that are a part of something larger, such as an experiment.
+/// Results of runs that are part of a larger command, such as an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     summaries: Arc<Mutex<Vec<RunSummary>>>,
@@ -65,7 +65,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The results since they were taken last.
+    /// Takes the results since the last call.
     pub fn take(&self) -> Vec<RunSummary> {
         std::mem::take(
             &mut self
@@ -75,13 +75,13 @@ impl Kept {
         )
     }
 
-    /// The plan that was made last.
+    /// Takes the last plan.
     pub fn take_plan(&self) -> Option<Plan> {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.take()
     }
 
-    /// Keeps a plan.
+    /// Stores a plan.
     pub fn put_plan(&self, plan: Plan) {
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
     }
@@ -96,8 +96,8 @@ impl Kept {
 }
 
 impl Output {
-    /// What `--json` asks for. Its file is tried before the run, so that a bad name costs no
-    /// measurement; what an earlier run left there stays until this one has something better.
+    /// Reads `--json`. Opens its file before the run, so that an invalid name fails early; earlier
+    /// content remains until this run has a result.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -112,24 +112,24 @@ impl Output {
     /// Writes the result.
     ///
     /// # Errors
-    /// The file's, once the text has been shown: the run is not to be lost with the file.
+    /// The file cannot be written; the text has been printed by then, so the result is not lost.
     pub fn write(self, summary: &RunSummary, look: &Look) -> Result<()> {
         self.show(summary, look);
         self.keep(std::slice::from_ref(summary));
         self.save(|| json::run(summary))
     }
 
-    /// One of several results, when it is there: as text, if that goes to the terminal.
+    /// Prints one of several results, if the output includes text.
     pub fn show(&self, summary: &RunSummary, look: &Look) {
         if self.is_shown() {
             console::page(look, |look| summary_text(summary, look));
         }
     }
 
-    /// All results, when they are there: a table of them, and one JSON array.
+    /// Writes all results: a table, and one JSON array.
     ///
     /// # Errors
-    /// The file's, once the text has been shown.
+    /// The file cannot be written; the text has been printed.
     pub fn write_all(self, summaries: &[RunSummary], look: &Look) -> Result<()> {
         if self.is_shown() && summaries.len() > 1 {
             console::page(look, |look| phases_text(summaries, look));
@@ -138,10 +138,10 @@ impl Output {
         self.save(|| json::runs(summaries))
     }
 
-    /// A ladder of runs, when all are there: as a table, and as JSON.
+    /// Writes a complete ladder: a table, and JSON.
     ///
     /// # Errors
-    /// The file's, once the table has been shown.
+    /// The file cannot be written; the table has been printed.
     pub fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
         if self.is_shown() {
             console::page(look, |look| saturation_text(found, look));
@@ -149,10 +149,10 @@ impl Output {
         self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
     }
 
-    /// What a search has found: as text, and as JSON.
+    /// Writes a search's result: text and JSON.
     ///
     /// # Errors
-    /// The file's, once the text has been shown.
+    /// The file cannot be written; the text has been printed.
     pub fn write_search(self, found: &SearchResult, look: &Look) -> Result<()> {
         if self.is_shown() {
             console::page(look, |look| search_text(found, look));
@@ -160,7 +160,7 @@ impl Output {
         self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
     }
 
-    /// Whether it is shown as text.
+    /// Whether the output includes text.
     fn is_shown(&self) -> bool {
         matches!(self, Self::Terminal | Self::Both(_))
     }
@@ -181,10 +181,11 @@ impl Output {
     }
 }
 
-/// Where a file goes that replaces none unless `--force` says so. Pipes and devices are written to.
+/// The destination for a file that must not exist, unless `--force` is set. Pipes and devices are
+/// valid.
 ///
 /// # Errors
-/// A file is there already, or it cannot be written.
+/// The file exists, or cannot be written.
 pub fn fresh(parsed: &Parsed, path: &str) -> Result<Destination> {
     let destination = Destination::of(path)?;
     if !parsed.has("force") && std::path::Path::new(path).is_file() {
@@ -193,7 +194,7 @@ pub fn fresh(parsed: &Parsed, path: &str) -> Result<Destination> {
     Ok(destination)
 }
 
-/// Writes a file, whole or not at all; what was there is replaced.
+/// Writes or replaces a file atomically.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! What the user wants recorded, claimed and waived.
+//! Options for records, claims and waivers.
 
 use anyhow::Result;
 use dyno_core::factors::{EVERYBODYS, Factors, parse_factors};
@@ -12,10 +12,10 @@ use crate::options::Parsed;
 use crate::run_store;
 use crate::settings::{self, usage};
 
-/// What `dyno run`'s options say.
+/// The record plan from `dyno run`'s options.
 ///
 /// # Errors
-/// An option without sense.
+/// An invalid option.
 pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
     let usual = RecordPlan::default();
     let observe = switch(parsed, "observe")?;
@@ -64,15 +64,15 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
 /// The factors of `--factor NAME=LEVEL`.
 ///
 /// # Errors
-/// One that is none.
+/// An invalid factor.
 pub fn factors(parsed: &Parsed) -> Result<Factors> {
     parse_factors(parsed.values("factor")).map_err(|why| usage(format!("--factor: {why}")))
 }
 
-/// Refuses factors that every run has: a level of one's own would be another than the run's.
+/// Rejects factors that every run has: the user's level could contradict the run's.
 ///
 /// # Errors
-/// There is one.
+/// There is such a factor.
 pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
     let own = factors(parsed)?;
     match EVERYBODYS.into_iter().find(|name| own.contains_key(*name)) {
@@ -83,13 +83,12 @@ pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
     }
 }
 
-/// Whether figures of each shape of statement are kept: to be shown, or to have examples.
+/// Whether to record figures of each statement shape, for output or for examples.
 pub fn keeps_shapes(parsed: &Parsed) -> bool {
     let all = |what: &str| what == dyno_run::EXPLAIN_ALL;
     parsed.has("statements") || parsed.values("explain").any(all)
 }
 
-/// The statements of `--explain`.
 fn explained(parsed: &Parsed) -> Result<Vec<String>> {
     let all: Vec<String> = parsed.values("explain").map(str::to_owned).collect();
     if let Some(several) = all.iter().find(|what| !dyno_run::is_single(what)) {
@@ -112,7 +111,7 @@ fn explained(parsed: &Parsed) -> Result<Vec<String>> {
 /// The conditions of `--fail-if`.
 ///
 /// # Errors
-/// One that is none.
+/// An invalid condition.
 pub fn thresholds(parsed: &Parsed) -> Result<Vec<Threshold>> {
     let texts = parsed.values("fail-if");
     let read = |text: &str| {
@@ -122,7 +121,7 @@ pub fn thresholds(parsed: &Parsed) -> Result<Vec<Threshold>> {
     texts.map(read).collect()
 }
 
-/// A percentile that decides is recorded, asked for or not.
+/// Adds the conditions' percentiles to those recorded.
 fn with_those_of(thresholds: &[Threshold], mut percentiles: Vec<f64>) -> Vec<f64> {
     for percent in thresholds.iter().filter_map(Threshold::percentile) {
         if !percentiles.contains(&percent) {
@@ -133,10 +132,10 @@ fn with_those_of(thresholds: &[Threshold], mut percentiles: Vec<f64>) -> Vec<f64
     percentiles
 }
 
-/// The waivers that options give.
+/// The waivers of the options.
 ///
 /// # Errors
-/// One without a reason, or of a check that there is not.
+/// A waiver without a reason, or of an unknown check.
 pub fn waivers(parsed: &Parsed) -> Result<Vec<Waiver>> {
     pairs(parsed, "waive", "stalls=the backup at noon")?
         .into_iter()
@@ -144,10 +143,10 @@ pub fn waivers(parsed: &Parsed) -> Result<Vec<Waiver>> {
         .collect()
 }
 
-/// A waiver of a check that exists.
+/// A waiver of an existing check.
 ///
 /// # Errors
-/// There is no such check; the nearest is named.
+/// The check does not exist; suggests the nearest.
 pub fn waiver(check: String, reason: String) -> Result<Waiver> {
     let known: Vec<&str> = dyno_verdict::checks()
         .iter()
@@ -184,7 +183,7 @@ fn pairs(parsed: &Parsed, name: &str, example: &str) -> Result<Vec<(String, Stri
         .collect()
 }
 
-/// The value of an option that takes one of some words.
+/// The value of an option with fixed choices.
 fn choice<T: DeserializeOwned>(parsed: &Parsed, name: &str, words: &str) -> Result<Option<T>> {
     let Some(text) = parsed.value(name) else {
         return Ok(None);
@@ -195,7 +194,7 @@ fn choice<T: DeserializeOwned>(parsed: &Parsed, name: &str, words: &str) -> Resu
         .map_err(|_| usage(format!("--{name}: '{text}' is not one of {words}")))
 }
 
-/// An option that is on unless it says off.
+/// An option that is on by default.
 fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     match parsed.value(name) {
         None | Some("on") => Ok(true),

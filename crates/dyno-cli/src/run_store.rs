@@ -1,4 +1,4 @@
-//! Results files and the runs in them, as the command line names them.
+//! Finds results files and runs by their names on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use dyno_results::{Results, Scope};
 
 use crate::options::Parsed;
 
-/// The results file that the options or `$DYNO_RESULTS` name, else `dyno.db` here; `None` where
-/// they say `none`.
+/// The results file of the options or `$DYNO_RESULTS`, by default `dyno.db` in the current folder;
+/// `None` for `none`.
 pub fn file(parsed: &Parsed) -> Option<PathBuf> {
     named(parsed.value("results"), Some(RESULTS_FILE))
 }
 
-/// The same where there is no option and `otherwise` may be none.
+/// The results file of an option; `None` if neither it nor `otherwise` names one.
 pub fn named(option: Option<&str>, otherwise: Option<&str>) -> Option<PathBuf> {
     let variable = std::env::var("DYNO_RESULTS")
         .ok()
@@ -26,7 +26,7 @@ pub fn named(option: Option<&str>, otherwise: Option<&str>) -> Option<PathBuf> {
     }
 }
 
-/// The file for commands that cannot do without one.
+/// The results file, for commands that require one.
 ///
 /// # Errors
 /// The user said `none`.
@@ -36,11 +36,11 @@ pub fn required(parsed: &Parsed) -> Result<PathBuf> {
     })
 }
 
-/// A run as a word names it: `last`, its number, the beginning of its name, each perhaps with
-/// another results file before it (`other.db:12`).
+/// Loads a run by `last`, its number, or a prefix of its name, each optionally after another
+/// results file (`other.db:12`).
 ///
 /// # Errors
-/// No such file or run.
+/// The file or run does not exist.
 pub fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBuf, RunRecord)> {
     let (path, run) = place(parsed, word)?;
     let results = Results::open_read(&path)?;
@@ -48,7 +48,7 @@ pub fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBuf, RunR
     Ok((path, results.load(id, scope)?))
 }
 
-/// The results file and the run's own name in it.
+/// The results file, and the run's name in it.
 ///
 /// # Errors
 /// The user said `none`.

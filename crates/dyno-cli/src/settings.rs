@@ -1,4 +1,4 @@
-//! From words on the command line to settings.
+//! Converts option values to settings.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use dyno_script::ScriptOption;
 
 use crate::options::{Parsed, UsageError};
 
-/// Options are misused: the exit status says so.
+/// A usage error, which has its own exit status.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
-/// A whole number, perhaps with a multiplier.
+/// A whole number, with an optional multiplier.
 pub fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
     match parsed.value(name) {
         None => Ok(otherwise),
@@ -34,7 +34,7 @@ pub fn duration(parsed: &Parsed, name: &str, otherwise: Duration) -> Result<Dura
     }
 }
 
-/// A number that may have a fraction.
+/// A number with an optional fraction.
 pub fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
     match parsed.value(name) {
         None => Ok(otherwise),
@@ -46,10 +46,10 @@ pub fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
     }
 }
 
-/// A seed: the one given, or one from the clock.
+/// The given seed, or one from the clock.
 pub fn seed(parsed: &Parsed, name: &str) -> Result<u64> {
     match count(parsed, name, 0)? {
-        // 32 bits are enough to be different each time, and short enough to be typed again.
+        // 32 bits differ each time and are easy to type.
         0 => Ok(u64::from(wall_time().as_nanos() as u32).max(1)),
         seed => Ok(seed),
     }
@@ -121,10 +121,10 @@ pub fn percentiles(text: &str) -> Result<Vec<f64>> {
     Ok(percentiles)
 }
 
-/// The errors after which an event is run again, as `--ignore-errors` lists them.
+/// The errors after which an event is retried, from `--ignore-errors`.
 ///
 /// # Errors
-/// An entry that no error can have.
+/// An entry that does not match any error.
 pub fn ignored_errors(list: &str) -> Result<Vec<String>> {
     let mut entries = Vec::new();
     for entry in list.split(',').map(str::trim) {
@@ -147,7 +147,7 @@ pub fn ignored_errors(list: &str) -> Result<Vec<String>> {
     Ok(entries)
 }
 
-/// The worker threads asked for; as many as can be for `sessions`.
+/// The requested number of worker threads; the maximum for `sessions`.
 ///
 /// # Errors
 /// Neither a number above 0 nor `sessions`.
@@ -156,7 +156,7 @@ pub fn workers(parsed: &Parsed) -> Result<Option<u32>> {
         None => Ok(None),
         Some("sessions") => Ok(Some(u32::MAX)),
         Some(text) => match text.parse::<u64>() {
-            // No session is driven by two.
+            // A session never has two workers.
             Ok(workers) if workers > 0 => Ok(Some(u32::try_from(workers).unwrap_or(u32::MAX))),
             _ => Err(usage(format!(
                 "--workers: '{text}' is neither a number above 0 nor 'sessions'"
@@ -165,8 +165,8 @@ pub fn workers(parsed: &Parsed) -> Result<Option<u32>> {
     }
 }
 
-/// The values of a script's options: those given, under the names of a command line or of a plan,
-/// and the defaults of the others.
+/// The values of a script's options: those given, by their names on a command line or in a plan,
+/// and defaults for the rest.
 pub fn script_options(
     declared: &[ScriptOption],
     given: &[(String, Option<String>)],
@@ -187,7 +187,7 @@ pub fn script_options(
         .collect()
 }
 
-/// The names of options that are not at their default.
+/// The names of options with other values than their defaults.
 pub fn changed(declared: &[ScriptOption], values: &[(String, OptionValue)]) -> Vec<String> {
     let is_default = |name: &str, value: &OptionValue| {
         declared
@@ -202,7 +202,7 @@ pub fn changed(declared: &[ScriptOption], values: &[(String, OptionValue)]) -> V
         .collect()
 }
 
-/// `on` or `off`; a switch alone is on.
+/// `on` or `off`; a switch without a value is on.
 pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     if !parsed.has(name) {
         return Ok(false);

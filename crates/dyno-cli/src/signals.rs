@@ -1,4 +1,4 @@
-//! Ctrl-C: the first ends the run early with its report, the second at once.
+//! Ctrl-C: the first ends the run early with its report, the second immediately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -11,15 +11,15 @@ use signal_hook::iterator::Signals;
 
 use crate::{STATUS_INTERRUPTED, console};
 
-/// How long an abandoned run may take to end by itself.
+/// Timeout for an abandoned run to end by itself.
 const ABANDON: Duration = Duration::from_secs(2);
-/// What the first signal is answered with.
+/// The message after the first signal.
 const STOPPING: &str = "Stopping; a second Ctrl-C (or SIGTERM) ends at once.";
 
-/// The last signal that came; 0 before one has.
+/// The last signal; 0 before any.
 static CAME: AtomicI32 = AtomicI32::new(0);
 
-/// The name of the last signal that asked for an end, if one has.
+/// The name of the last signal that requested the end.
 pub fn came() -> Option<&'static str> {
     match CAME.load(Ordering::Relaxed) {
         SIGINT => Some("SIGINT"),
@@ -29,13 +29,13 @@ pub fn came() -> Option<&'static str> {
     }
 }
 
-/// Makes a file that may not grow any more (`ulimit -f`) an error of the write, as a full disk is.
+/// Turns the file size limit (`ulimit -f`) into a write error, like a full disk.
 pub fn ignore_file_size_limit() {
-    // SAFETY: it replaces the default action, which would end the process, by none.
+    // SAFETY: it ignores the signal, whose default action would end the process.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Whether whoever started this process has it ignore a signal.
+/// Whether the parent process made this one ignore a signal.
 fn is_ignored(signal: i32) -> bool {
     // SAFETY: all-zero is a valid sigaction, which the kernel fills; nothing is changed.
     unsafe {
@@ -45,8 +45,8 @@ fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Makes SIGINT and SIGTERM raise the signal that is returned, and SIGHUP, which comes when the
-/// terminal goes away, unless the user has it ignored (`nohup`).
+/// Makes SIGINT and SIGTERM, and SIGHUP when the terminal closes, raise the returned signal. An
+/// ignored SIGHUP (`nohup`) remains ignored.
 ///
 /// # Errors
 /// The system refuses handlers.
@@ -63,12 +63,12 @@ pub fn install() -> Result<Arc<StopSignal>> {
                 CAME.store(signal, Ordering::Relaxed);
                 let level = raised.raise();
                 if level == StopLevel::End {
-                    // A script that computes, or a server that is waited for, may take its time.
+                    // A busy script or a slow server may delay the end.
                     console::progress("");
                     console::note(STOPPING);
                 }
                 if level == StopLevel::Abandon {
-                    // A script that blocks its worker would keep the process for ever.
+                    // A script that blocks its worker would keep the process alive forever.
                     std::thread::sleep(ABANDON);
                     console::leave(STATUS_INTERRUPTED.into());
                 }

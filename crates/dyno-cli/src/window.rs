@@ -1,4 +1,4 @@
-//! Parts of recorded runs, as `--from` and `--to` name them.
+//! Parts of recorded runs, from `--from` and `--to`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::options::Parsed;
 use crate::run_store;
 use crate::settings::{duration, usage};
 
-/// The window that the options name; `None` where they name none.
+/// The window of the options; `None` without any.
 ///
 /// # Errors
-/// A time that is none, or an end that does not lie behind the beginning.
+/// An invalid time, or an end that is not after the beginning.
 pub fn asked(parsed: &Parsed) -> Result<Option<Window>> {
     let seconds = |name: &str| match parsed.value(name) {
         None => Ok(None),
@@ -35,13 +35,13 @@ pub fn asked(parsed: &Parsed) -> Result<Option<Window>> {
     Ok((window != Window::default()).then_some(window))
 }
 
-/// The part of a run, with figures, findings and a verdict of its own.
+/// The part of a run, with its own figures, findings and verdict.
 ///
 /// # Errors
-/// The window holds no interval of the run.
+/// No interval of the run is in the window.
 pub fn part(mut run: RunRecord, window: Window) -> Result<RunRecord> {
     let (id, name) = (run.id, run.head.name.clone());
-    // A run that never finished did not complete in any part.
+    // An unfinished run is unfinished in every part.
     if run.summary.is_none() {
         run.summary = Some(dyno_report::rebuild(&run));
     }
@@ -62,10 +62,10 @@ pub fn part(mut run: RunRecord, window: Window) -> Result<RunRecord> {
     Ok(part)
 }
 
-/// A run as a word names it, or the part of it that the window asks for.
+/// Loads a run, or its part in the window.
 ///
 /// # Errors
-/// No such file or run; a window that holds nothing of it.
+/// The file or run does not exist, or no part of it is in the window.
 pub fn load(
     parsed: &Parsed,
     word: &str,
@@ -75,7 +75,7 @@ pub fn load(
     let Some(window) = window else {
         return run_store::load(parsed, word, scope);
     };
-    // A part is made of all that there is.
+    // A part needs the whole record.
     let (file, run) = run_store::load(parsed, word, &Scope::whole())?;
     Ok((file, part(run, window)?))
 }

@@ -1,6 +1,6 @@
-//! Loading many rows: the contract between who generates rows and who sends them.
+//! Bulk loading: the contract between the generator of rows and the driver that sends them.
 
-/// How the driver wants rows written.
+/// The row format that the driver wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkFormat {
     /// `a\tb\tc\n`, NULL as `\N`, backslash escapes: what both PostgreSQL's COPY and MySQL's
@@ -10,26 +10,26 @@ pub enum BulkFormat {
     SqlTuples,
 }
 
-/// Produces rows on demand. Rows come in a fixed order that does not depend on the format, on how
-/// often it is called or on `max_bytes`.
+/// Produces rows on demand. The order of rows does not depend on the format, the number of calls or
+/// `max_bytes`.
 pub trait RowSource: Send {
-    /// Appends whole rows to `out`: at least one if any is left, and then as long as what it
-    /// appended is under `max_bytes`. Returns how many rows it appended; 0 means no row is left.
+    /// Appends whole rows to `out`: at least one if any is left, then more until the appended bytes
+    /// reach `max_bytes`. Returns the number of rows appended; 0 means no row is left.
     fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, max_bytes: usize) -> u64;
 
-    /// Whether the user has stopped the load. Connections that block while they load ask between
-    /// chunks, and then fail; others are dropped by their workers.
+    /// Whether the user has stopped the load. Connections that block while loading check this
+    /// between chunks and then fail; workers drop the others.
     fn stopped(&self) -> bool {
         false
     }
 
-    /// Whether the rows are to go in by INSERTs even where the server has a faster way, because
-    /// that way would keep other sessions from loading the same table meanwhile.
+    /// Whether to use INSERT statements even if the server has a faster way, because that way would
+    /// block other sessions that load the same table.
     fn by_inserts(&self) -> bool {
         false
     }
 
-    /// Back to the first row, so that a refused transfer can be repeated another way.
+    /// Returns to the first row, so that a refused transfer can be repeated another way.
     fn rewind(&mut self);
 }
 

@@ -7,13 +7,13 @@ pub mod simulated;
 /// A monotonic instant in nanoseconds since an arbitrary origin (`CLOCK_MONOTONIC`).
 pub type Nanos = u64;
 
-/// The run's clock. A handle without state: tests of single functions pass instants as [`Nanos`],
-/// those of whole runs have [`simulated`] time.
+/// The run's clock. A handle without state: unit tests pass instants as [`Nanos`], tests of whole
+/// runs use [`simulated`] time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock;
 
 impl Clock {
-    /// Now, by `CLOCK_MONOTONIC`: a step of the civil clock does not touch it.
+    /// Now, by `CLOCK_MONOTONIC`, which does not step with the wall clock.
     #[inline]
     pub fn now(self) -> Nanos {
         if let Some(at) = simulated::now() {
@@ -38,10 +38,10 @@ pub fn thread_cpu() -> Nanos {
 pub struct ThreadClock(libc::clockid_t);
 
 impl ThreadClock {
-    /// The calling thread's; `None` where the system has none.
+    /// The clock of the calling thread; `None` if the system has none.
     pub fn own() -> Option<Self> {
         let mut clock = 0;
-        // SAFETY: the calling thread exists, and `clock` is a valid place for the answer.
+        // SAFETY: the calling thread exists, and `clock` is valid for writes.
         let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
         (failed == 0).then_some(Self(clock))
     }
@@ -51,7 +51,7 @@ impl ThreadClock {
         self.0
     }
 
-    /// The clock of this number.
+    /// The clock with this number.
     pub fn from_raw(clock: i32) -> Self {
         Self(clock)
     }
@@ -62,14 +62,14 @@ impl ThreadClock {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: `time` is a valid timespec; an unknown clock is answered with an error.
+        // SAFETY: `time` is a valid timespec; an unknown clock returns an error.
         let failed = unsafe { libc::clock_gettime(self.0, &raw mut time) };
         (failed == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     }
 }
 
-/// Civil time since the Unix epoch; zero if the host's clock stands before it.
-#[allow(clippy::disallowed_methods)] // this is the one place
+/// Wall-clock time since the Unix epoch; zero if the host's clock is before it.
+#[allow(clippy::disallowed_methods)] // the only place allowed to read the clock
 pub fn wall_time() -> Duration {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -1,6 +1,6 @@
 //! One table of the counters of database servers. For each series that Dyno derives from a server's
-//! counter, it lists the servers and versions, the kind and unit, what one count is, what resets it
-//! and what it includes. `docs/observers.md` is generated from it.
+//! counter, it lists the servers and versions, the kind and unit, the meaning of one count, when it
+//! is reset and what it includes. `docs/observers.md` is generated from it.
 
 mod mysql;
 mod postgres;
@@ -103,7 +103,7 @@ pub enum Class {
     Rate(&'static str, f64),
 }
 
-/// What one count is.
+/// The meaning of one count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "`words` says it")]
 pub enum Counts {
@@ -166,7 +166,7 @@ pub enum Also {
     Wal,
 }
 
-/// What resets a counter to 0.
+/// Events that reset a counter to 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
     /// A start of the server.
@@ -202,11 +202,11 @@ pub struct Counter {
     pub on: &'static [Span],
     /// Kind and unit of the series.
     pub class: Class,
-    /// What one count is.
+    /// The meaning of one count.
     pub counts: Counts,
-    /// What else it includes.
+    /// What it also includes.
     pub also: &'static [Also],
-    /// What resets it to 0.
+    /// Events that reset it to 0.
     pub reset: Reset,
     /// How a reader could misread it.
     pub remark: &'static str,

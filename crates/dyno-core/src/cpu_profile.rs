@@ -1,29 +1,29 @@
-//! Where the CPU time of a process went: its stacks, as they were sampled during the measurement.
+//! CPU profiles: stacks of a process sampled during the measurement.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-/// What the name of a frame of the kernel ends with, as other tools on folded stacks have it.
+/// Suffix of kernel frames, the same as other tools for folded stacks use.
 pub const OF_KERNEL: &str = "_[k]";
-/// What the name of an inlined frame ends with.
+/// Suffix of inlined frames.
 pub const INLINED: &str = "_[i]";
 
-/// Whose CPU time it is.
+/// A profiled process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfiledProcess {
     /// The server's processes.
     Server,
-    /// Dyno's own, without the program that samples.
+    /// Dyno itself, without the sampling program.
     Client,
 }
 
 impl ProfiledProcess {
-    /// Both, in the order in which they are shown.
+    /// Both, in display order.
     pub const ALL: [Self; 2] = [Self::Server, Self::Client];
 
-    /// Its word in records and exports.
+    /// Its name in records and exports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -35,38 +35,38 @@ impl ProfiledProcess {
 /// The sampled stacks of a process, or of a server's processes together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuProfile {
-    /// Whose they are.
+    /// The profiled process.
     pub process: ProfiledProcess,
-    /// How many samples each second of CPU time was to give.
+    /// Requested samples per second of CPU time.
     pub frequency_hz: u32,
-    /// How many there are.
+    /// Number of samples.
     pub samples: u64,
-    /// How many were lost because they came faster than they could be written.
+    /// Samples lost because they came faster than they could be written.
     pub lost: u64,
-    /// What of the measurement it does not cover, as a sentence; `None` where it covers all.
+    /// The part of the measurement that is not covered, as a sentence; `None` if all is covered.
     pub cut: Option<String>,
-    /// How many samples had a stack.
+    /// The stacks of the samples.
     pub stacks: Stacks,
 }
 
-/// Sampled stacks with how often each was seen. A stack is the thread's name and then its
-/// functions from the outermost to the one at work, with semicolons between them.
+/// Sampled stacks with their counts. A stack is the thread's name, then its functions from the
+/// outermost to the running one, separated by semicolons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks(BTreeMap<String, u64>);
 
 /// A function's share of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionShare {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// Samples in which it was at work itself.
+    /// Samples in which the function itself was running.
     pub own: u64,
-    /// Samples in which it or what it called was at work.
+    /// Samples in which the function or its callees were running.
     pub total: u64,
 }
 
 impl CpuProfile {
-    /// All functions, those with the most samples of their own first.
+    /// All functions, sorted by `own`, largest first.
     pub fn functions(&self) -> Vec<FunctionShare> {
         let mut shares: HashMap<&str, (u64, u64)> = HashMap::new();
         let mut seen = HashSet::new();
@@ -76,7 +76,7 @@ impl CpuProfile {
             if let Some(last) = frames().last() {
                 shares.entry(last).or_default().0 += count;
             }
-            // One that calls itself counts once.
+            // A recursive function counts once.
             seen.clear();
             for frame in frames().filter(|frame| seen.insert(*frame)) {
                 shares.entry(frame).or_default().1 += count;
@@ -106,27 +106,27 @@ impl Stacks {
         }
     }
 
-    /// How many different ones there are.
+    /// Number of distinct stacks.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there is no stack.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this one is among them.
+    /// Whether this stack was seen.
     pub fn holds(&self, stack: &str) -> bool {
         self.0.contains_key(stack)
     }
 
-    /// Each with its count, in the order of their texts.
+    /// Each stack with its count, sorted by text.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(stack, count)| (stack.as_str(), *count))
     }
 
-    /// One a line with its count behind it: folded stacks, which other tools read.
+    /// One stack per line, followed by its count: the folded format that other tools read.
     pub fn folded(&self) -> String {
         let lines = self
             .iter()
@@ -134,7 +134,7 @@ impl Stacks {
         lines.collect()
     }
 
-    /// What [`Stacks::folded`] has written. Lines that are none are passed over.
+    /// Parses the output of [`Stacks::folded`]. Skips invalid lines.
     pub fn of_folded(text: &str) -> Self {
         let mut stacks = Self::default();
         for line in text.lines() {
@@ -148,7 +148,7 @@ impl Stacks {
     }
 }
 
-/// A frame's name without what marks its kind, and whether it is the kernel's.
+/// A frame's name without its suffixes, and whether it is a kernel frame.
 pub fn plain_frame(frame: &str) -> (&str, bool) {
     match frame.strip_suffix(OF_KERNEL) {
         Some(name) => (name, true),

@@ -1,10 +1,10 @@
-//! The contract between a script and a database, whichever it is.
+//! The contract between a script and a database of any family.
 //!
-//! A [`Connection`] runs one operation at a time. A call that starts one answers
-//! [`Submitted::Ready`] when the operation ended inside the call (embedded databases always do),
-//! or [`Submitted::Pending`]; then [`Connection::advance`] is called whenever the connection's
-//! descriptor is ready, until it answers `Ready`. Either way [`Connection::outcome`] then tells
-//! what came of it: an error is an outcome, not a return value.
+//! A [`Connection`] runs one operation at a time. The call that starts one returns
+//! [`Submitted::Ready`] if the operation ended inside the call (always so for embedded databases),
+//! or [`Submitted::Pending`]. In the latter case call [`Connection::advance`] whenever the
+//! descriptor is ready, until it returns `Ready`. Then [`Connection::outcome`] has the result: an
+//! error is an outcome, not a return value.
 
 use std::cell::RefCell;
 use std::os::fd::RawFd;
@@ -24,16 +24,16 @@ pub use family::Family;
 pub enum Submitted {
     /// It ended; see [`Connection::outcome`].
     Ready,
-    /// It goes on; wait for the descriptor.
+    /// It is still pending; wait for the descriptor.
     Pending,
 }
 
-/// Buffers that all connections of one worker share, so that 10,000 connections do not need
-/// 10,000 of them. Their content is meaningless between calls.
+/// Buffers shared by all connections of a worker, so that 10,000 connections do not need 10,000
+/// buffers. Their content is meaningless between calls.
 pub struct Scratch {
-    /// Where bytes are read into; never resized. 64 KiB.
+    /// Input buffer, 64 KiB; never resized.
     pub input: Box<[u8]>,
-    /// Where requests are encoded; cleared at the start of each.
+    /// Encoded requests; cleared at the start of each.
     pub output: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl Default for Scratch {
     }
 }
 
-/// What a bound parameter holds.
+/// The type of a bound parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ParamKind {
@@ -58,12 +58,12 @@ pub enum ParamKind {
     Bytes = 2,
 }
 
-/// A parameter slot that is bound once and written before each execution. The layout of all
-/// fields but `bytes` is shared with scripts, which write `int`, `double` and `is_null` directly.
+/// A parameter slot: bound once, written before each execution. Scripts share the layout of all
+/// fields but `bytes`, and write `int`, `double` and `is_null` directly.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Param {
-    /// What it holds; fixed when it is bound.
+    /// The type; fixed when the slot is bound.
     pub kind: ParamKind,
     /// 0 or 1.
     pub is_null: u32,
@@ -71,9 +71,9 @@ pub struct Param {
     pub int: i64,
     /// The value of a [`ParamKind::Double`].
     pub double: f64,
-    /// How many of `bytes` count, for [`ParamKind::Bytes`].
+    /// Number of used bytes in `bytes`, for [`ParamKind::Bytes`].
     pub len: u32,
-    /// The buffer of a [`ParamKind::Bytes`]; its length is the most the slot can hold.
+    /// The buffer of a [`ParamKind::Bytes`]; its length is the slot's capacity.
     pub bytes: Box<[u8]>,
 }
 
@@ -91,7 +91,7 @@ pub enum ParamValue<'a> {
 }
 
 impl Param {
-    /// A NULL slot of this kind that holds at most `capacity` bytes (for [`ParamKind::Bytes`]).
+    /// A NULL slot of this kind; `capacity` is the most bytes a [`ParamKind::Bytes`] can hold.
     pub fn new(kind: ParamKind, capacity: usize) -> Self {
         let bytes = vec![0; capacity].into_boxed_slice();
         Self {
@@ -104,7 +104,7 @@ impl Param {
         }
     }
 
-    /// What it holds now.
+    /// The current value.
     #[inline]
     pub fn value(&self) -> ParamValue<'_> {
         if self.is_null != 0 {
@@ -119,7 +119,7 @@ impl Param {
         }
     }
 
-    /// Stores bytes, cut to what the slot can hold.
+    /// Stores bytes, truncated to the slot's capacity.
     pub fn set_bytes(&mut self, value: &[u8]) {
         let len = value.len().min(self.bytes.len());
         self.bytes[..len].copy_from_slice(&value[..len]);
@@ -128,24 +128,24 @@ impl Param {
     }
 }
 
-/// A prepared statement's number on its connection, given by [`Connection::prepare`]'s outcome.
+/// A prepared statement's number on its connection, from [`Connection::prepare`]'s outcome.
 pub type StatementId = u32;
 
-/// A step of a transaction, which each driver takes in its database's own way.
+/// A step of a transaction. Each driver uses its database's own commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStep {
-    /// It begins.
+    /// Begin.
     Begin {
-        /// Nothing will be written in it.
+        /// The transaction will not write.
         read_only: bool,
     },
-    /// It is made to last.
+    /// Commit.
     Commit,
-    /// It is taken back; nothing happens where none has begun.
+    /// Roll back; does nothing if no transaction has begun.
     Rollback,
 }
 
-/// What kind of end an operation came to.
+/// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OutcomeKind {
     /// No operation has ended yet.
@@ -159,16 +159,16 @@ pub enum OutcomeKind {
     Done,
     /// A statement was prepared: `statement` and `columns` are set.
     Prepared,
-    /// It waits in a pipeline: nothing was sent yet.
+    /// Queued in a pipeline; nothing was sent yet.
     Piped,
     /// It failed: `error` is set.
     Failed,
 }
 
-/// What a statement of a pipeline came to.
+/// The result of one statement of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipedResult {
-    /// It has a result set, perhaps with no rows.
+    /// It has a result set, perhaps empty.
     pub has_rows: bool,
     /// Rows in it.
     pub rows: u64,
@@ -179,7 +179,7 @@ pub struct PipedResult {
 /// How an operation ended. Plain data, reused from operation to operation.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What kind of end.
+    /// How it ended.
     pub kind: OutcomeKind,
     /// Rows in the result set.
     pub rows: u64,
@@ -223,7 +223,7 @@ impl Row {
         self.ends.push(value.map(|_| self.bytes.len() as u32));
     }
 
-    /// Field `index` (from 0): `None` if there is none or it is NULL.
+    /// Field `index` (from 0); `None` if it is missing or NULL.
     pub fn field(&self, index: usize) -> Option<&[u8]> {
         let end = (*self.ends.get(index)?)? as usize;
         let start = self.ends[..index]
@@ -235,46 +235,45 @@ impl Row {
     }
 }
 
-/// What is known of the server after connecting.
+/// Server information from the connection's handshake.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct ServerInfo {
-    /// The product by name: `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
+    /// The product name: `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
     pub product: String,
-    /// Its version as it says itself.
+    /// The version that the server reports.
     pub version: String,
-    /// How the connection is protected, e.g. `TLSv1.3`; `None` in the clear.
+    /// The TLS version, e.g. `TLSv1.3`; `None` for plaintext.
     pub tls: Option<String>,
 }
 
-/// A connection to a database. One operation at a time; not shared between threads once it is
-/// with its worker.
+/// A connection to a database. One operation at a time; not shared between threads once its worker
+/// has it.
 pub trait Connection: Send {
-    /// Drives the pending operation on: call it when the descriptor is ready, and once right after
-    /// the connection was made. Without an operation it notes that the descriptor is ready, so that
-    /// the next operation looks first what came; the last one's outcome and rows stay.
+    /// Continues the pending operation. Call it when the descriptor is ready, and once right after
+    /// the connection was made. Without a pending operation it records that the descriptor is
+    /// ready, so that the next operation first reads what arrived; the last outcome and rows stay.
     fn advance(&mut self, scratch: &mut Scratch) -> Submitted;
 
-    /// Readiness said that the peer has closed its side of the connection, or that the connection
-    /// broke. Call it before `advance`: where readiness is told by its edges, this was the last.
+    /// Reports that the peer closed its side or that the connection broke. Call it before
+    /// `advance`: with edge-triggered readiness no further event will come.
     fn peer_closed(&mut self) {}
 
-    /// The descriptor is ready, and no operation is pending: looks at what came. True if the peer
-    /// has ended the connection. The last operation's outcome and rows stay.
+    /// Reads the input that arrived without a pending operation. True if the peer has ended the
+    /// connection. The last operation's outcome and rows stay.
     fn has_ended(&mut self, scratch: &mut Scratch) -> bool;
 
-    /// Ends the pending operation, and the connection with it: its caller cannot or will not wait
-    /// any longer. `why` becomes part of the error that [`Connection::outcome`] tells.
+    /// Aborts the pending operation and its connection, because the caller does not wait any
+    /// longer. `why` becomes part of the error in [`Connection::outcome`].
     fn abort(&mut self, why: &str);
 
-    /// Sends a request in the database's own language: a text statement, which may hold several
-    /// statements where the server allows it.
+    /// Sends a statement as text; it may contain several statements where the server allows that.
     fn query(&mut self, scratch: &mut Scratch, sql: &[u8]) -> Submitted;
 
-    /// Takes a step of a transaction.
+    /// Runs a step of a transaction.
     fn transaction(&mut self, scratch: &mut Scratch, step: TransactionStep) -> Submitted;
 
-    /// Prepares a statement with `?` placeholders on the server. The kinds of its parameters may
-    /// be empty when they are not known.
+    /// Prepares a statement with `?` placeholders on the server. `kinds` may be empty if the
+    /// parameter types are unknown.
     fn prepare(&mut self, scratch: &mut Scratch, sql: &[u8], kinds: &[ParamKind]) -> Submitted;
 
     /// Executes a prepared statement; `params` in the order of its placeholders.
@@ -285,47 +284,45 @@ pub trait Connection: Send {
         params: &[&Param],
     ) -> Submitted;
 
-    /// Forgets a prepared statement.
+    /// Closes a prepared statement.
     fn close_statement(&mut self, scratch: &mut Scratch, statement: StatementId) -> Submitted;
 
-    /// Loads rows by the fastest way the server allows.
+    /// Loads rows in the fastest way the server allows.
     fn bulk_load(&mut self, scratch: &mut Scratch, load: BulkLoad) -> Submitted;
 
-    /// Steps to the next result of a request with several; only when `outcome().more`.
+    /// Steps to the next result of the request; only if `outcome().more`.
     fn next_result(&mut self, scratch: &mut Scratch) -> Submitted;
 
-    /// From now on statements in text and executions wait ([`OutcomeKind::Piped`]) until
+    /// From now on, text statements and executions are queued ([`OutcomeKind::Piped`]) until
     /// [`Connection::end_pipeline`] sends them together.
     ///
     /// # Errors
-    /// The database has no pipelines, or the connection is in one, or not idle.
+    /// The database has no pipelines, a pipeline is already open, or the connection is not idle.
     fn start_pipeline(&mut self) -> Result<(), DbError> {
         Err(DbError::no_pipelines())
     }
 
-    /// Sends what waits, and ends when all of it is answered. Its results follow each other as
-    /// those of a text with several statements do; after an error the server passes over the rest,
-    /// and the outcome is the failure. Without a pipeline it fails.
+    /// Sends the queued statements; ends when all are answered. Their results follow each other
+    /// like those of a text with several statements. After an error the server skips the rest, and
+    /// the outcome is the failure. Fails without an open pipeline.
     fn end_pipeline(&mut self, scratch: &mut Scratch) -> Submitted {
-        // Of a request that there was not, there is no further result.
+        // There was no request, so there is no further result.
         self.next_result(scratch)
     }
 
-    /// Forgets what waits.
+    /// Discards the queued statements.
     fn drop_pipeline(&mut self) {}
 
-    /// What statement `index` of the pipeline that ended last came to; `None` behind the last that
-    /// was completed.
+    /// The result of statement `index` of the last pipeline; `None` after the last completed one.
     fn piped(&self, _index: usize) -> Option<PipedResult> {
         None
     }
 
-    /// From now on the names of columns are kept of results of statements in text, which few need.
+    /// From now on, keep the column names of results of text statements. Few callers need them.
     fn keep_names(&mut self) {}
 
-    /// The names of the columns of the results that the last statements in text had, in the order
-    /// of the results, where they are kept. Databases that give one result after the other know
-    /// the names of those that were stepped to.
+    /// The column names of the last text statements' results, in order, if they are kept. Databases
+    /// that return one result at a time know the names only of the results already stepped to.
     fn names(&self) -> &[Vec<String>] {
         &[]
     }
@@ -342,26 +339,26 @@ pub trait Connection: Send {
     /// The descriptor to wait for; `None` for an embedded or closed connection.
     fn fd(&self) -> Option<RawFd>;
 
-    /// Whether bytes wait to be written, so that readiness to write is of interest too.
+    /// Whether bytes wait to be written, so that the caller must also wait for writability.
     fn wants_write(&self) -> bool;
 
-    /// Ends the connection politely, as far as that is possible without waiting.
+    /// Closes the connection cleanly as far as possible without waiting.
     fn close(&mut self);
 
     /// The server, once connected.
     fn server(&self) -> &ServerInfo;
 
-    /// Which of the target's endpoints it goes to.
+    /// The index of the target's endpoint that it is connected to.
     fn endpoint(&self) -> usize;
 
-    /// Whether the server refuses everything until the transaction is rolled back, as PostgreSQL
-    /// does after an error inside a transaction.
+    /// Whether the server refuses everything until a rollback, as PostgreSQL does after an error
+    /// inside a transaction.
     fn transaction_failed(&self) -> bool {
         false
     }
 
-    /// Whether a transaction is open, as the server said with the last statement that returned no
-    /// rows.
+    /// Whether a transaction is open, as the server reported with the last statement that returned
+    /// no rows.
     fn in_transaction(&self) -> bool {
         false
     }
@@ -369,14 +366,14 @@ pub trait Connection: Send {
 
 /// Makes connections to one target.
 pub trait Connector: Send + Sync {
-    /// Begins connection number `sequence` (from 0, per run); it picks the endpoint round-robin.
-    /// The result is pending: see [`Connection::advance`].
+    /// Starts connection number `sequence` (from 0, per run); picks the endpoint round-robin. The
+    /// result is pending: see [`Connection::advance`].
     ///
     /// # Errors
-    /// What fails before the first byte is sent: no address for the host, no socket, no file.
+    /// Failures before the first byte is sent: no address for the host, no socket, no file.
     fn connect(&self, sequence: u64) -> Result<Box<dyn Connection>, DbError>;
 
-    /// The endpoints by name, without secrets.
+    /// The endpoint names, without secrets.
     fn endpoints(&self) -> Vec<String>;
 
     /// The family.
@@ -385,7 +382,7 @@ pub trait Connector: Send + Sync {
     /// Whether its operations block the thread (embedded databases).
     fn blocks(&self) -> bool;
 
-    /// How long an attempt to connect may take, with TLS and the log-in; `None` for no bound.
+    /// The timeout of a connection attempt, including TLS and login; `None` for no limit.
     fn connect_timeout(&self) -> Option<Duration>;
 }
 
@@ -394,13 +391,13 @@ thread_local! {
     static WAITS: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
 }
 
-/// From now on operations that block the calling thread wait for locks, and compute, only as long
-/// as `go_on` answers true: an embedded database does not know when its run is over.
+/// From now on, blocking operations of the calling thread wait for locks and compute only while
+/// `go_on` returns true. An embedded database does not know when its run is over.
 pub fn bound_waits(go_on: Box<dyn Fn() -> bool>) {
     WAITS.set(Some(go_on));
 }
 
-/// Whether somebody bounds the calling thread's waits.
+/// Whether [`bound_waits`] limits the calling thread.
 pub fn waits_are_bounded() -> bool {
     WAITS.with_borrow(Option::is_some)
 }

@@ -1,8 +1,7 @@
-//! Random numbers and texts of known shape: what `sysbench.rand` draws from, and what tables are
-//! filled with.
+//! Random numbers and texts: the distributions behind `sysbench.rand` and generated tables.
 //!
-//! Everything here is a pure function of a [`Stream`]: the same stream gives the same values,
-//! whatever worker, session or process asks.
+//! Everything here is a pure function of a [`Stream`]: the same stream gives the same values for
+//! any worker, session or process.
 
 use std::cell::Cell;
 
@@ -23,9 +22,9 @@ mod tests;
 
 const TWO_TO_32: f64 = (1u64 << 32) as f64;
 
-/// The distributions with their shapes, ready to draw from.
+/// The distributions with their shapes.
 ///
-/// Bounds are inclusive and may be given either way round. Nothing is drawn outside of them.
+/// Bounds are inclusive and may be in either order. Draws never leave them.
 #[derive(Clone, Debug)]
 pub struct Distributions {
     default_kind: RandKind,
@@ -35,14 +34,14 @@ pub struct Distributions {
     /// In units of 2^-53.
     special_hot_draws: u64,
     zipf_exponent: f64,
-    /// The constants of the last range drawn from: scripts draw from one range for hours.
+    /// The constants of the last range: scripts draw from one range for hours.
     zipf: Cell<zipf::Constants>,
 }
 
 impl Distributions {
-    /// Takes the shapes of a plan. Shapes without meaning (a Pareto share outside of ]0, 1[, a
-    /// percentage above 100, a negative exponent) are moved to the nearest that has one: refusing
-    /// them is up to whoever reads the command line.
+    /// Takes the shapes of a plan. Invalid shapes (a Pareto share outside ]0, 1[, a percentage
+    /// above 100, a negative exponent) are moved to the nearest valid value; the command line's
+    /// parser rejects them.
     pub fn new(plan: &RandPlan) -> Self {
         let share = if plan.pareto_h.is_nan() {
             RandPlan::default().pareto_h
@@ -70,7 +69,7 @@ impl Distributions {
     /// A value between `a` and `b`, both included.
     #[inline]
     pub fn draw(&self, kind: RandKind, stream: &mut Stream, a: u32, b: u32) -> u32 {
-        // Nothing is drawn outside of the bounds, so the value fits.
+        // The draw is within the bounds, so the value fits.
         self.draw_u64(kind, stream, u64::from(a), u64::from(b)) as u32
     }
 
@@ -97,7 +96,7 @@ impl Distributions {
     fn gaussian(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
         let draws = self.gaussian_draws;
         if high - low <= u64::from(u32::MAX) {
-            // Halves of 32 bits resolve such a range, and cost half.
+            // Halves of 32 bits are precise enough for such a range, and cost half.
             let mut sum = 0;
             for _ in 0..draws / 2 {
                 let both = stream.next_u64();
@@ -116,8 +115,8 @@ impl Distributions {
         at_part(low, high, sum / f64::from(draws))
     }
 
-    /// A bell with a hot centre: so many draws fall evenly on so much of the range, around its
-    /// middle; at least one value is hot.
+    /// A bell with a hot centre: a fixed share of the draws falls evenly on a fixed share of the
+    /// range around its middle. At least one value is hot.
     #[inline]
     fn special(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
         if stream.next_u64() >> 11 >= self.special_hot_draws {
@@ -125,7 +124,7 @@ impl Distributions {
         }
         let span = high - low;
         let size = span as f64 + 1.0;
-        // How many values beside the first are hot.
+        // Number of hot values after the first.
         let others = ((size * self.special_hot_part + 0.5) as u64)
             .saturating_sub(1)
             .min(span);
@@ -133,7 +132,7 @@ impl Distributions {
         uniform(stream, first, first + others)
     }
 
-    /// Zipf's law: the lowest value is the most frequent, its neighbours follow.
+    /// Zipf's law: the lowest value is the most frequent, then its neighbours.
     fn zipfian(&self, stream: &mut Stream, low: u64, high: u64) -> u64 {
         let ranks = (high - low).saturating_add(1);
         let mut constants = self.zipf.get();
@@ -145,7 +144,7 @@ impl Distributions {
     }
 }
 
-/// Every value alike, without bias, over any range up to all of 64 bits.
+/// Uniform without bias, over any range up to all 64 bits.
 #[inline]
 fn uniform(stream: &mut Stream, low: u64, high: u64) -> u64 {
     match (high - low).checked_add(1) {
@@ -154,8 +153,8 @@ fn uniform(stream: &mut Stream, low: u64, high: u64) -> u64 {
     }
 }
 
-/// The value at a part of the range, `part` in [0, 1): rounding may bring it up to 1, which must
-/// not fall outside.
+/// The value at `part` of the range, `part` in [0, 1). Rounding may raise it to 1, which must not
+/// exceed the range.
 #[inline]
 fn at_part(low: u64, high: u64, part: f64) -> u64 {
     let span = high - low;

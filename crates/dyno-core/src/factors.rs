@@ -1,20 +1,20 @@
-//! What the user varies from run to run: names with a level each, such as `memory=5G`.
+//! Factors: what the user varies between runs, each with a level, such as `memory=5G`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::units::parse_size;
 
-/// Names with a level each.
+/// Factor names with their levels.
 pub type Factors = BTreeMap<String, String>;
 
-/// Factors that every run has without being given any.
+/// Factors that every run has implicitly.
 pub const EVERYBODYS: [&str; 3] = ["workload", "server", "sessions"];
 
-/// A name and its level, as in `memory=5G`.
+/// Parses a name and its level, such as `memory=5G`.
 ///
 /// # Errors
-/// What is wrong with it, as the rest of a sentence.
+/// An error message, as the rest of a sentence.
 pub fn parse_factor(text: &str) -> Result<(String, String), String> {
     let (name, level) = text
         .split_once('=')
@@ -38,7 +38,7 @@ pub fn parse_factor(text: &str) -> Result<(String, String), String> {
 /// Factors by name, from texts like `memory=5G`.
 ///
 /// # Errors
-/// See [`parse_factor`]; and a name with two levels.
+/// See [`parse_factor`]; also a name with two levels.
 pub fn parse_factors<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Factors, String> {
     let mut factors = Factors::new();
     for text in texts {
@@ -51,12 +51,11 @@ pub fn parse_factors<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Factors
     Ok(factors)
 }
 
-/// Levels in the order in which people write them: by size where all are numbers, perhaps with a
-/// unit, else by text.
+/// Natural order of levels: by size if both are numbers (a unit is allowed), else by text.
 pub fn order(one: &str, other: &str) -> Ordering {
     let by_size = match (number(one), number(other)) {
         (Some(one), Some(other)) => one.total_cmp(&other),
-        // Numbers stand before words.
+        // Numbers come before words.
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
         (None, None) => Ordering::Equal,
@@ -64,7 +63,7 @@ pub fn order(one: &str, other: &str) -> Ordering {
     by_size.then_with(|| one.cmp(other))
 }
 
-/// The number that a level is, perhaps with a unit of size: 16, 0.5, 512M.
+/// The numeric value of a level, which may have a unit of size: 16, 0.5, 512M.
 pub fn number(level: &str) -> Option<f64> {
     let number = level.parse().ok().filter(|number: &f64| number.is_finite());
     number.or_else(|| parse_size(level).ok().map(|bytes| bytes as f64))

@@ -1,4 +1,4 @@
-//! What a validity check says about a run, and what all of them together say.
+//! Validity findings of a run, and the verdict over all of them.
 
 mod cause;
 mod durability;
@@ -16,7 +16,7 @@ pub use stall::Stall;
 pub enum Outcome {
     /// The rule holds.
     Pass,
-    /// It could not be made: never as good as passed, and never counted as a fault of the run.
+    /// The check could not run: not as good as a pass, but never counted against the run.
     NotChecked,
     /// The figures may mislead.
     Doubt,
@@ -24,7 +24,7 @@ pub enum Outcome {
     Refuse,
 }
 
-/// What all findings that were not waived say together: the worst of them.
+/// The verdict: the worst outcome of all findings that were not waived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -37,7 +37,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In one word, for a reader.
+    /// One word for display.
     pub fn word(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -47,12 +47,12 @@ impl Verdict {
     }
 }
 
-/// A number that a finding rests on.
+/// A number behind a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Number {
-    /// What it is, e.g. `worker CPU, largest`.
+    /// Its name, e.g. `worker CPU, largest`.
     pub name: String,
-    /// Its value; `None` where there is none (JSON knows no NaN).
+    /// Its value; `None` if missing (JSON has no NaN).
     pub value: Option<f64>,
     /// Its unit, e.g. `percent`, `ms`, `count`, `ratio`.
     pub unit: String,
@@ -61,31 +61,30 @@ pub struct Number {
 /// One check's outcome with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The check's name, by which it is waived, e.g. `client-cpu`. Lower case, hyphens.
+    /// The check's name, used to waive it, e.g. `client-cpu`. Lower case, hyphens.
     pub check: String,
     /// The check's number in `docs/validity.md`.
     pub number: u8,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was seen, with its numbers: one whole sentence.
+    /// The evidence with its numbers: one whole sentence.
     pub evidence: String,
     /// The rule and its threshold: one whole sentence.
     pub rule: String,
-    /// The numbers behind the evidence, the threshold among them.
+    /// The numbers behind the evidence, including the threshold.
     pub numbers: Vec<Number>,
-    /// What to try or where to look; empty when it passed.
+    /// What to try or where to look; empty if the check passed.
     pub advice: String,
-    /// Why it does not count, where the user said so.
+    /// The user's reason for waiving it.
     pub waived: Option<String>,
     /// The causes that the evidence names: what moved with the rate, or which of the check's
-    /// conditions applied. Empty if there is none.
+    /// conditions applied. May be empty.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// What a crash may cost; set by the check that classifies it.
+    /// The work that a crash may lose; set by the check that classifies it.
     #[serde(default)]
     pub durability: Option<Durability>,
-    /// When almost nothing ended, in order of time. The check `stalls` sets it; `None` if that
-    /// check could not be made.
+    /// The stalls in time order. The check `stalls` sets it; `None` if that check could not run.
     #[serde(default)]
     pub stalls: Option<Vec<Stall>>,
 }
@@ -96,20 +95,20 @@ impl Finding {
         self.causes.contains(&cause)
     }
 
-    /// One of its numbers by name; `None` if there is none, or it has no value.
+    /// One of its numbers by name; `None` if it is missing or has no value.
     pub fn number(&self, name: &str) -> Option<f64> {
         let number = self.numbers.iter().find(|number| number.name == name);
         number.and_then(|number| number.value)
     }
 }
 
-/// A finding that the user does not want to count, with the reason, which is printed.
+/// A finding that the user excludes from the verdict, with the reason, which is printed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Waiver {
     /// The check's name.
     pub check: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -127,7 +126,7 @@ pub fn verdict(findings: &[Finding]) -> Verdict {
     }
 }
 
-/// Findings counted.
+/// Counts of findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// All of them.
@@ -142,16 +141,16 @@ pub struct Tally {
     pub waived: usize,
 }
 
-/// From one check made in so many on, a verdict rests on more than a handful of them.
+/// With at least one in this many checks run, a verdict is well founded.
 const MADE_SHARE_MIN: usize = 4;
 
-/// Whether so many checks made, of so many, say little for a run that none of them speaks against.
+/// Whether `made` of `all` checks are too few to vouch for a run that passed them.
 pub fn is_thin(made: usize, all: usize) -> bool {
     made * MADE_SHARE_MIN < all
 }
 
 impl Tally {
-    /// Of these findings.
+    /// Counts these findings.
     pub fn of(findings: &[Finding]) -> Self {
         let mut tally = Self {
             all: findings.len(),
@@ -170,12 +169,12 @@ impl Tally {
         tally
     }
 
-    /// How many checks could be made.
+    /// Number of checks that ran.
     pub fn made(&self) -> usize {
         self.passed + self.doubts + self.refusals + self.waived
     }
 
-    /// Whether so few checks could be made that none against the run says little for it.
+    /// Whether too few checks ran to vouch for the run.
     pub fn is_thin(&self) -> bool {
         is_thin(self.made(), self.all)
     }

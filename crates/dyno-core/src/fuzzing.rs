@@ -1,5 +1,5 @@
-//! What must hold of any text that people type. Fuzz targets and property tests call the same
-//! functions, so that what one finds the other keeps.
+//! Invariants for any text that people type. Fuzz targets and property tests share these functions,
+//! so that a case that one finds is covered by the other.
 
 use crate::Target;
 use crate::target::{Environment, Implied};
@@ -8,10 +8,10 @@ use crate::units::{
     parse_rate, parse_size,
 };
 
-/// A URL is refused, or its label gives the same target again.
+/// A URL is rejected, or its label parses to the same target.
 ///
 /// # Panics
-/// When that does not hold.
+/// If the invariant does not hold.
 pub fn target_url(text: &str) {
     let environment = Environment {
         user: Some("me".to_owned()),
@@ -22,7 +22,7 @@ pub fn target_url(text: &str) {
     };
     let label = target.label();
     let again = Target::parse_in(&label, &environment);
-    // The label shows neither the password nor what was left to defaults.
+    // The label shows neither the password nor defaults.
     target.password = None;
     target.implied = Implied::default();
     let again = again.map(|mut again| {
@@ -32,10 +32,10 @@ pub fn target_url(text: &str) {
     assert_eq!(again, Ok(target), "by its label '{label}'");
 }
 
-/// A quantity is refused, or its canonical form has the same value.
+/// A quantity is rejected, or its canonical form has the same value.
 ///
 /// # Panics
-/// When that does not hold.
+/// If the invariant does not hold.
 pub fn units(text: &str) {
     if let Ok(value) = parse_duration(text) {
         assert_eq!(parse_duration(&format_duration(value)), Ok(value));

@@ -32,37 +32,37 @@ use crate::sums::sums;
 pub use latencies::{Distribution, Latencies, LatenciesOf};
 pub use sparse::SparseHistogram;
 
-/// The longest latency a histogram holds: one hour. Longer ones are counted as this.
+/// The longest latency in a histogram: one hour. Longer ones are counted as this.
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
-/// A percentile is told only if at least so many samples lie on either side of it.
+/// A percentile is reported only with at least this many samples on either side of it.
 pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
 
-/// Whether `count` samples carry the percentile. The tolerance forgives `100 - 99.9` for not being
-/// 0.1 in binary.
+/// Whether `count` samples are enough for the percentile. The tolerance allows for `100 - 99.9` not
+/// being exactly 0.1 in binary.
 pub fn carries(count: u64, percent: f64) -> bool {
     let tail = percent.min(100.0 - percent) / 100.0;
     count as f64 * tail >= SAMPLES_BEYOND_MIN * (1.0 - 1e-9)
 }
 
-/// A latency histogram in nanoseconds: 1 ns to one hour, three significant digits, fixed bounds
-/// (a resize would bend the measured tail).
+/// A latency histogram in nanoseconds: 1 ns to one hour, three significant digits, fixed bounds (a
+/// resize would distort the measured tail).
 pub fn latency_histogram() -> Histogram<u64> {
     #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("constant bounds are valid")
 }
 
 sums! {
-    /// Sums over an interval or a run. A new one needs a column of the table `interval`.
+    /// Sums over an interval or a run. A new field needs a column in the table `interval`.
     pub struct Counters {
         /// Events that ended and count.
         events,
-        /// Events that ended with work that was given up, passed over for a duplicate key, or of
-        /// which nobody knows whether it was committed. Not in `events`, and not in any latency.
+        /// Events that ended without their work: given up, skipped for a duplicate key, or with an
+        /// unknown commit. Not in `events`, and not in any latency.
         not_done,
         /// Statements with a result set.
         reads,
-        /// Of these: those that found no row.
+        /// Reads that found no row.
         reads_empty,
         /// Statements that changed rows.
         writes,
@@ -70,9 +70,9 @@ sums! {
         other,
         /// Errors that the script ignored.
         errors,
-        /// Connections made again after they were lost.
+        /// Connections re-established after a loss.
         reconnects,
-        /// Attempts to connect that failed. Not among the errors.
+        /// Failed connection attempts. Not among the errors.
         connects_failed,
         /// Events repeated after an ignored error.
         retries,
@@ -101,9 +101,9 @@ impl Counters {
         *field += amount;
     }
 
-    /// Tries of events: those that ended, done or not, and those that were repeated or cut short by
-    /// an error. `errors` is how many errors were seen. An error that a script caught while its
-    /// event went on is part of that event.
+    /// Attempts of events: those that ended, done or not, and those that an error repeated or cut
+    /// short. `errors` is the number of errors seen. An error that a script caught while its event
+    /// went on belongs to that event.
     pub fn attempts(&self, errors: u64) -> u64 {
         let cut_short = errors.saturating_sub(self.errors);
         let ended = self.events.saturating_add(self.not_done);
@@ -122,27 +122,27 @@ impl Counters {
 /// Errors of one code.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ErrorCount {
-    /// How many.
+    /// Number of errors.
     pub count: u64,
-    /// Of what kind they are, as the driver says; [`ErrorKind::Other`] in files from before there
-    /// were kinds.
+    /// Their kind, from the driver; [`ErrorKind::Other`] in older files without kinds.
     #[serde(default)]
     pub kind: ErrorKind,
-    /// The first one's message.
+    /// The first message.
     pub sample: String,
 }
 
-/// Errors by code (errno, or SQLSTATE where there is none).
+/// Errors by code (errno, else SQLSTATE).
 pub type ErrorsByCode = BTreeMap<String, ErrorCount>;
 
-/// How many error codes are counted separately: a server may make up as many as it likes.
+/// At most this many error codes are counted separately, because a server may invent any number of
+/// codes.
 pub const ERROR_CODES_MAX: usize = 256;
 
-/// What errors of codes beyond [`ERROR_CODES_MAX`] are counted as.
+/// The code under which errors beyond [`ERROR_CODES_MAX`] are counted.
 pub const OTHER_CODES: &str = "other";
 
-/// Counts `count` errors of a code, with a message for the first one. Beyond the bound the codes
-/// that come first in their order are kept, so that sums of parts are the same in any order.
+/// Counts `count` errors of a code, with a message for the first one. Beyond the limit the codes
+/// that sort first are kept, so that merging gives the same sums in any order.
 pub fn count_error(
     errors: &mut ErrorsByCode,
     code: &str,
@@ -190,7 +190,7 @@ fn add_error(
     sum.count += count;
 }
 
-/// How many codes are counted separately.
+/// Number of codes counted separately.
 fn separate(errors: &ErrorsByCode) -> usize {
     errors.len() - usize::from(errors.contains_key(OTHER_CODES))
 }
@@ -205,21 +205,21 @@ pub fn merge_errors(errors: &mut ErrorsByCode, other: &ErrorsByCode) {
 }
 
 sums! {
-    /// What became of the work of one operation.
+    /// How the work of one operation ended.
     pub struct OperationCounters {
         /// Ended as the script wanted.
         done,
-        /// Taken back because the workload says so: no error.
+        /// Rolled back by design of the workload, not an error.
         rolled_back,
-        /// Given up after as many tries as are allowed, or after an error that no other try mends.
+        /// Given up after the allowed number of tries, or after an error that a retry does not fix.
         given_up,
-        /// The connection was lost while the server was to make it last.
+        /// The connection was lost during the commit, so the result is unknown.
         unknown,
-        /// Ended by a key that was there already, where the script passes over these.
+        /// Ended by a duplicate key that the script skips.
         duplicates,
         /// Tries after the first.
         retries,
-        /// Of those done or rolled back: how many took more than one try.
+        /// Done or rolled back after more than one try.
         retried,
     }
 }
@@ -227,17 +227,18 @@ sums! {
 /// One operation in an interval.
 pub type OperationInterval = OperationIntervalOf<Histogram<u64>>;
 
-/// One operation in an interval, with histograms of a kind.
+/// One operation in an interval, generic over the histogram type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound = "H: Distribution")]
 pub struct OperationIntervalOf<H> {
     /// Sums.
     pub counters: OperationCounters,
-    /// Of those done or rolled back: from the first try's start to the end, in nanoseconds. The
-    /// response time has the event's wait in it where the operation is the event's first.
+    /// Latency of operations done or rolled back: start of the first try to the end, in
+    /// nanoseconds. If the operation is the event's first, the response time includes the event's
+    /// wait.
     pub latencies: LatenciesOf<H>,
-    /// Of those that took more than one try: how long the first one took. Absent until there is
-    /// one, as most operations have none.
+    /// The duration of the first try, for operations that took several. Absent until there is one;
+    /// most operations have none.
     pub first_tries: Option<Box<LatenciesOf<H>>>,
 }
 
@@ -268,14 +269,14 @@ sums! {
     pub struct RoleCounters {
         /// Events that ended and count.
         events,
-        /// Events that ended without their work being done: not in `events`.
+        /// Events that ended without their work; not in `events`.
         not_done,
-        /// Arrivals left out because they could not be begun in time.
+        /// Arrivals dropped because they could not start in time.
         skipped,
     }
 }
 
-/// Adds `other`'s sums to `roles`, which grows as needed.
+/// Adds the sums of `other` to `roles`, which grows as needed.
 pub fn merge_roles(roles: &mut Vec<RoleCounters>, other: &[RoleCounters]) {
     if roles.len() < other.len() {
         roles.resize(other.len(), RoleCounters::default());
@@ -285,7 +286,7 @@ pub fn merge_roles(roles: &mut Vec<RoleCounters>, other: &[RoleCounters]) {
     }
 }
 
-/// Runs with roles and more sessions than this do not tell each session's events in each interval.
+/// With roles and more sessions than this, intervals do not record each session's events.
 pub const SESSIONS_COUNTED_MAX: u32 = 128;
 
 /// What one session did in an interval.
@@ -296,21 +297,21 @@ pub struct SessionCount {
     pub session: u32,
     /// Its events that ended and count.
     pub events: u64,
-    /// The time in which they did, in nanoseconds: that since its worker counted last.
+    /// The time they took, in nanoseconds: since its worker counted last.
     pub span_ns: Nanos,
 }
 
-/// What one worker, or all together, recorded in one interval.
+/// The records of one worker, or of all together, in one interval.
 ///
-/// Parts [merge](Self::merge) exactly, in any order. Its serialised form is stable: a field that
-/// an older writer lacks has its default, one that is unknown is refused; histograms are
-/// HdrHistogram's V2 format, deflated, in base64.
+/// Parts [merge](Self::merge) exactly, in any order. The serialised form is stable: a missing field
+/// has its default, an unknown field is an error; histograms are HdrHistogram's V2 format,
+/// deflated, in base64.
 pub type Interval = IntervalOf<Histogram<u64>>;
 
-/// An interval that is only to be sent or added, with histograms that take as little as is in them.
+/// An interval that is only sent or added, with compact histograms.
 pub type SparseInterval = IntervalOf<SparseHistogram>;
 
-/// An interval with histograms of a kind.
+/// An interval, generic over the histogram type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, bound = "H: Distribution")]
 pub struct IntervalOf<H> {
@@ -318,9 +319,9 @@ pub struct IntervalOf<H> {
     pub index: u64,
     /// Its start.
     pub start: Nanos,
-    /// Its start by civil time, in nanoseconds since 1970: what intervals of several hosts have in
-    /// common. From one reading of both clocks at the run's beginning, so that no step of the civil
-    /// clock moves it; 0 where it is not known.
+    /// Its start by wall clock, in nanoseconds since 1970, to align intervals of several hosts.
+    /// Derived from one reading of both clocks at the run's start, so a step of the wall clock does
+    /// not move it; 0 if unknown.
     pub start_unix_ns: u64,
     /// Its end.
     pub end: Nanos,
@@ -328,24 +329,23 @@ pub struct IntervalOf<H> {
     pub counters: Counters,
     /// Latencies of events.
     pub latencies: LatenciesOf<H>,
-    /// Errors, whether the script ignored them or not.
+    /// Errors, ignored or not.
     pub errors: ErrorsByCode,
-    /// Why attempts to connect failed; not among the errors.
+    /// Errors of failed connection attempts; not among the errors.
     pub connect_errors: ErrorsByCode,
     /// Statements per endpoint of the target.
     pub endpoints: Vec<u64>,
     /// The script's operations, in the order it declares them.
     pub operations: Vec<OperationIntervalOf<H>>,
-    /// The roles, in their order; one where all sessions play the same.
+    /// The roles, in their order; one entry if all sessions play the same role.
     pub roles: Vec<RoleCounters>,
-    /// Each session's events, by worker; empty where all sessions play the same, or there are too
-    /// many.
+    /// Each session's events, by worker; empty without roles or with too many sessions.
     pub sessions: Vec<SessionCount>,
-    /// What the sessions were doing at its end. Those of a worker that does not respond are lost.
+    /// The states of the sessions at its end. Sessions of an unresponsive worker count as lost.
     pub states: SessionStates,
-    /// Open loop: arrivals due and not yet begun, at its end.
+    /// Open loop: arrivals due but not started, at its end.
     pub backlog: u64,
-    /// Open loop: events under way at its end.
+    /// Open loop: events in progress at its end.
     pub concurrency: u32,
 }
 
@@ -372,9 +372,8 @@ impl<H: Distribution> Default for IntervalOf<H> {
 }
 
 impl Interval {
-    /// Adds what others recorded in the same interval: another worker, or another load generator
-    /// with sessions of its own. Sums, distributions and states add up; one sample of each error
-    /// code stays.
+    /// Merges the records of another worker or agent for the same interval. Sums, distributions and
+    /// states add up; one sample of each error code stays.
     pub fn merge<H: Distribution>(&mut self, other: &IntervalOf<H>) {
         self.merge_sums(other);
         self.sessions.extend_from_slice(&other.sessions);
@@ -397,8 +396,8 @@ impl Interval {
         self.start_unix_ns = first.unwrap_or_default();
     }
 
-    /// Adds another's sums and distributions, and leaves what holds at an instant: bounds, states,
-    /// backlog, concurrency, each session's share.
+    /// Adds another's sums and distributions; leaves instantaneous values: bounds, states, backlog,
+    /// concurrency, each session's share.
     pub fn merge_sums<H: Distribution>(&mut self, other: &IntervalOf<H>) {
         self.counters.merge(&other.counters);
         self.latencies.merge(&other.latencies);

@@ -21,7 +21,6 @@
 //!   of the table in `docs/observers.md`.
 //! - The values of an event (a changed setting, a kernel message, a stalled generator):
 //!   `src/record/detail.rs`. Text is rendered from them and never parsed.
-//!   `crates/dyno-results/src/schema/v13.sql` fills in the values of older events.
 //! - What a crash may cost: the classes in `src/finding/durability.rs`; which setting, directory or
 //!   counter yields which class: `crates/dyno-verdict/src/server/durability`; what killed servers
 //!   lost: `tests/tests/verdict/matrix`.

@@ -1,4 +1,4 @@
-//! Random streams of known shape, so that a seed replays for ever.
+//! Reproducible random streams from a seed.
 
 /// xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators").
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of a session: depends on the seed and the session alone, whatever worker runs it.
+    /// The stream of a session: depends only on the seed and the session, not on the worker.
     pub fn new(seed: u64, session: u64) -> Self {
         let mut mix = SplitMix(seed ^ SplitMix(session.wrapping_add(0x5851_f42d_4c95_7f2d)).next());
         Self {
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(draw(1, 2), draw(1, 2));
         assert_ne!(draw(1, 2), draw(1, 3));
         assert_ne!(draw(1, 2), draw(2, 2));
-        // Fixed for ever: published results name their seeds.
+        // Fixed for ever: published results quote their seeds.
         assert_eq!(draw(42, 0), draw(42, 0));
     }
 

@@ -1,7 +1,7 @@
-//! A run as it was recorded: what the results file holds, and what findings, reports, comparisons
-//! and exports are made of. Runs of other tools, imported from their logs, take the same shape.
+//! A recorded run: the content of the results file, and the input of findings, reports, comparisons
+//! and exports. Runs imported from other tools' logs have the same form.
 //!
-//! Times named `at_s` are seconds from the start of the measurement; the warm-up is negative.
+//! Times named `at_s` are seconds from the start of the measurement; negative during the warm-up.
 
 mod cost;
 mod detail;
@@ -19,10 +19,10 @@ use crate::summary::{IntervalSummary, PhaseOf, RunSummary, TargetSummary, Worklo
 use cost::StoredCost;
 pub use detail::{EventDetail, SettingChange};
 
-/// The results file of whoever names none.
+/// The default results file.
 pub const RESULTS_FILE: &str = "dyno.db";
 
-/// What made a run.
+/// The tool that produced a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -39,7 +39,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The tool as it calls itself.
+    /// The tool's own name.
     pub fn tool(self) -> &'static str {
         match self {
             Self::Dyno => "Dyno",
@@ -51,15 +51,15 @@ impl Source {
     }
 }
 
-/// How far a run has come.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Its writer has not finished it: it is going on, or its process died.
+    /// Not finished: it is still running, or its process died.
     Running,
     /// A limit was reached.
     Completed,
-    /// The user ended it early.
+    /// The user stopped it early.
     Interrupted,
     /// It failed; the figures cover what ran before.
     Failed,
@@ -67,62 +67,62 @@ pub enum RunState {
     Imported,
 }
 
-/// Whether the workload is the correct one or bug-compatible with the tool being reproduced.
-/// The two never share a table.
+/// Whether the workload is the correct one or bug-compatible with the tool being reproduced. The
+/// two never share a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// Correct.
     #[default]
     Standard,
-    /// As the tool being reproduced does it.
+    /// Bug-compatible with the reproduced tool.
     Reference,
 }
 
-/// What is known of a run when it begins.
+/// Data of a run known at its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunHead {
     /// Unique for ever, e.g. `20261121-124512-oltp_read_write-3f9a`.
     pub name: String,
-    /// What made it.
+    /// The tool that produced it.
     pub source: Source,
     /// Its profile.
     pub profile: Profile,
     /// `dyno 0.1.0`.
     pub tool: String,
-    /// When the process began to prepare the run, or when its log was imported, seconds since the
-    /// Unix epoch. The start of the measurement is in the summary.
+    /// When the process began to prepare the run or the log was imported, in seconds since the Unix
+    /// epoch. The start of the measurement is in the summary.
     pub created_unix_s: f64,
-    /// What was planned: enough to run it again. `None` for imported runs, and for those of
-    /// versions that kept none.
+    /// The plan: enough to run it again. `None` for imported runs, and for versions that recorded
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<Plan>>,
     /// The command line, without secrets.
     pub argv: Vec<String>,
-    /// What runs.
+    /// The workload.
     pub workload: WorkloadSummary,
-    /// SHA-256 of the script's text, hexadecimal; empty where it is not known.
+    /// SHA-256 of the script's text, hexadecimal; empty if unknown.
     pub script_sha256: String,
-    /// On what. No secrets.
+    /// The target, without secrets.
     pub target: TargetSummary,
-    /// How it is driven; the seed is in it. `None` where an imported log does not tell.
+    /// How it is driven, including the seed. `None` if an imported log does not say.
     pub drive: Option<Drive>,
-    /// Percentiles asked for, in percent.
+    /// Requested percentiles, in percent.
     pub percentiles: Vec<f64>,
-    /// What the user wrote about it (`--note`).
+    /// The user's note (`--note`).
     pub note: String,
-    /// What the user varied from run to run (`--factor memory=5G`).
+    /// The factors that the user varied between runs (`--factor memory=5G`).
     #[serde(default, skip_serializing_if = "Factors::is_empty")]
     pub factors: Factors,
-    /// Of which sequence of runs it is a phase.
+    /// Its place in a sequence of runs, if it is a phase.
     #[serde(default)]
     pub phase: Option<PhaseOf>,
-    /// The identity of the trial of an experiment that it is.
+    /// The identity of its trial, if it belongs to an experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<String>,
 }
 
-/// Something about the host, the server or the client that does not change during a run.
+/// A constant property of the host, the server or the client during a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
     /// Dotted, lower case, the scope first, e.g. `host.cpu.model`, `server.version`.
@@ -133,42 +133,42 @@ pub struct Fact {
     pub source: String,
 }
 
-/// The name of the fact that holds the hash of the log that a run was imported from.
+/// The name of the fact with the hash of an imported log.
 pub const LOG_DIGEST: &str = "import.sha256";
 
-/// The name of the fact that holds who observed the server from its own host: `ssh:db1`.
+/// The name of the fact with the observer on the server's host: `ssh:db1`.
 pub const SERVER_OBSERVER: &str = "server.observer";
 
-/// The name of the fact that an imported log lacks its end; its value is a sentence without its
-/// point.
+/// The name of the fact that an imported log is truncated; its value is a sentence without the full
+/// stop.
 pub const LOG_CUT_OFF: &str = "import.cut_off";
 
-/// The name of the fact that an imported log itself calls its load or rate unsteady. Its value is a
+/// The name of the fact that an imported log calls its load or rate unsteady. Its value is a
 /// sentence without the full stop.
 pub const LOG_UNSTEADY: &str = "import.unsteady";
 
 /// One effective setting of the server, at the start and at the end of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// As the server names it.
+    /// The server's name for it.
     pub name: String,
-    /// At the start.
+    /// Its value at the start.
     pub start: Option<String>,
-    /// At the end; `None` where it was not read again.
+    /// Its value at the end; `None` if it was not read again.
     pub end: Option<String>,
 }
 
-/// How a series' values are to be read.
+/// The meaning of a series' values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesKind {
     /// The state at the moment.
     Gauge,
-    /// The mean rate per second since the previous sample, divided by the real time between.
+    /// The mean rate per second since the previous sample, over the actual time between them.
     Rate,
 }
 
-/// What a series is.
+/// A series' identity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// Dotted, lower case, the scope first (`host`, `client`, `server`, `db`, `data`, `observer`);
@@ -176,38 +176,38 @@ pub struct SeriesKey {
     pub name: String,
     /// `percent`, `bytes`, `bytes/s`, `count`, `count/s`, `ms`, `s`, `cores`, `ratio`, `mhz`.
     pub unit: String,
-    /// Where it is read, e.g. `/proc/stat`, `SHOW GLOBAL STATUS`.
+    /// Its source, e.g. `/proc/stat`, `SHOW GLOBAL STATUS`.
     pub source: String,
 }
 
-/// Observed values in time.
+/// A time series of observed values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What it is.
+    /// Its identity.
     pub key: SeriesKey,
-    /// How to read it.
+    /// The meaning of its values.
     pub kind: SeriesKind,
-    /// (at_s, value), in time order. A rate's value covers the time since the previous sample.
+    /// (at_s, value), in time order. A rate covers the time since the previous sample.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// Something done to the target on purpose.
+    /// A deliberate disturbance of the target.
     Disturbance,
-    /// The server was restarted, or a new one answered.
+    /// The server was restarted, or a different one answered.
     Restart,
     /// An observer failed or came back.
     Observer,
-    /// Nothing ended while work was under way, and the load generator was awake.
+    /// Nothing ended although work was under way and the load generator was running.
     Stall,
-    /// The load generator itself was frozen: stopped, or on a machine that stood still.
+    /// The load generator itself was frozen: stopped, or on a paused machine.
     Frozen,
-    /// A setting of the server moved.
+    /// A setting of the server changed.
     Setting,
-    /// A note, of the user or of the tool.
+    /// A note by the user or the tool.
     Note,
 }
 
@@ -216,11 +216,11 @@ pub enum EventKind {
 pub struct Event {
     /// When it began.
     pub at_s: f64,
-    /// When it ended; `None` for a moment.
+    /// When it ended; `None` if it was instantaneous.
     pub until_s: Option<f64>,
-    /// Of what kind.
+    /// Its kind.
     pub kind: EventKind,
-    /// In words.
+    /// A description.
     pub text: String,
     /// The values that checks need. The results file and JSON store them next to the text.
     #[serde(default, skip_serializing_if = "EventDetail::is_empty")]
@@ -230,20 +230,20 @@ pub struct Event {
 /// Something that could not be observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotObserved {
-    /// What, as a name or the beginning of names of series or facts, e.g. `host.pressure`.
+    /// A name, or a prefix of names, of series or facts, e.g. `host.pressure`.
     pub what: String,
-    /// Why, and what would be needed.
+    /// The reason, and how to make it observable.
     pub why: String,
 }
 
 /// The latencies of one operation over some time.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// From here.
+    /// Start.
     pub from_s: f64,
-    /// To here.
+    /// End.
     pub to_s: f64,
-    /// How many operations ended.
+    /// Number of operations that ended.
     pub count: u64,
     /// The exact sum of service times.
     pub service_ns_sum: u64,
@@ -264,22 +264,22 @@ pub struct Operation {
     pub name: String,
     /// In time order. The histograms have at least two significant digits.
     pub spans: Vec<Span>,
-    /// The whole measurement, the grace included, with three digits; `None` for a run that never
-    /// finished (merge the spans instead).
+    /// The whole measurement including the grace period, with three digits; `None` for a run that
+    /// never finished (merge the spans instead).
     pub total: Option<Span>,
 }
 
-/// What one event cost, e.g. server CPU µs, KB written to disk, network bytes.
+/// The cost of one event, e.g. server CPU µs, KB written to disk, network bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredCost")]
 pub struct Cost {
-    /// What, e.g. `server CPU`.
+    /// Its name, e.g. `server CPU`.
     pub name: String,
-    /// Per event; `None` where it was not observed.
+    /// Per event; `None` if it was not observed.
     pub value: Option<f64>,
-    /// Of the value, per event: `us`, `kb`, `count`, `bytes`.
+    /// The unit per event: `us`, `kb`, `count`, `bytes`.
     pub unit: String,
-    /// The series it was made of, or why there is none.
+    /// The source series, or why the value is missing.
     pub source: String,
     /// It was observed, but does not describe the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -297,23 +297,23 @@ pub struct SessionShare {
     pub events: u64,
     /// Seconds within events.
     pub busy_s: f64,
-    /// What it was doing at the end of the measurement; `None` where it is not known.
+    /// Its state at the end of the measurement; `None` if unknown.
     pub state: Option<SessionState>,
-    /// The longest time in which it did nothing; `None` where it is not known, or was there none.
+    /// Its longest idle time; `None` if unknown or zero.
     pub idle: Option<IdleSpan>,
 }
 
-/// A time in which a session completed no statement and no event, and did not wait for the time
-/// of its next event. Both instants as seen once a second, at most.
+/// A time in which a session completed no statement and no event, and did not wait for its next
+/// event's start time. Both instants are sampled at most once a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IdleSpan {
-    /// Since when.
+    /// Start.
     pub from_s: f64,
-    /// Until when it was seen so.
+    /// Last time it was seen idle.
     pub to_s: f64,
-    /// What it was at.
+    /// Its activity.
     pub idle_in: IdleIn,
-    /// Attempts to connect that it had begun then; 0 where it was not connecting.
+    /// Connection attempts so far; 0 if it was not connecting.
     pub attempts: u32,
 }
 
@@ -329,39 +329,39 @@ impl IdleSpan {
 pub struct RunRecord {
     /// Its number within its results file, from 1.
     pub id: i64,
-    /// How far it came.
+    /// Its state.
     pub state: RunState,
-    /// What was known at its beginning.
+    /// Data known at its start.
     pub head: RunHead,
-    /// What the terminal summary shows; `None` for a run that never finished. Its `intervals` are
-    /// empty: see [`RunRecord::intervals`].
+    /// The terminal summary; `None` for a run that never finished. Its `intervals` are empty: see
+    /// [`RunRecord::intervals`].
     pub summary: Option<RunSummary>,
-    /// What was measured, interval by interval.
+    /// The measurements, interval by interval.
     pub intervals: Vec<IntervalSummary>,
-    /// Latencies in time, by operation; `event` first.
+    /// Latencies over time, by operation; `event` first.
     pub operations: Vec<Operation>,
-    /// What was observed.
+    /// The observed series.
     pub series: Vec<Series>,
-    /// What could not be.
+    /// What could not be observed.
     pub not_observed: Vec<NotObserved>,
-    /// The host, the server and the client.
+    /// Facts about the host, the server and the client.
     pub facts: Vec<Fact>,
     /// The server's effective configuration.
     pub settings: Vec<Setting>,
-    /// What happened meanwhile.
+    /// Events during the run.
     pub events: Vec<Event>,
-    /// Each session's share; empty where it is not known.
+    /// Each session's share; empty if unknown.
     pub sessions: Vec<SessionShare>,
-    /// Where the CPU time went, where that was asked for and could be seen.
+    /// CPU profiles, if requested and available.
     pub profiles: Vec<CpuProfile>,
-    /// The findings, waived ones included.
+    /// The findings, including waived ones.
     pub findings: Vec<Finding>,
     /// The verdict; `None` before it was judged.
     pub verdict: Option<Verdict>,
 }
 
 impl RunRecord {
-    /// A run that has begun, of which nothing else is known.
+    /// A run that has only begun.
     pub fn new(head: RunHead) -> Self {
         Self {
             id: 0,
@@ -382,25 +382,25 @@ impl RunRecord {
         }
     }
 
-    /// The series of this name.
+    /// The series with this name.
     pub fn series(&self, name: &str) -> Option<&Series> {
         self.series.iter().find(|series| series.key.name == name)
     }
 
-    /// The fact of this name.
+    /// The fact with this name.
     pub fn fact(&self, name: &str) -> Option<&str> {
         let fact = self.facts.iter().find(|fact| fact.name == name);
         fact.map(|fact| fact.value.as_str())
     }
 
-    /// The setting of this name, as at the start.
+    /// The setting with this name, at the start.
     pub fn setting(&self, name: &str) -> Option<&str> {
-        // Servers take names of settings in any case, and there are no two that differ in that.
+        // Setting names are case-insensitive, and no two differ only in case.
         let setting = (self.settings.iter()).find(|one| one.name.eq_ignore_ascii_case(name));
         setting.and_then(|setting| setting.start.as_deref())
     }
 
-    /// Why something was not observed, if it was said: of the longest beginning that fits.
+    /// Why something was not observed, if recorded: the longest matching prefix wins.
     pub fn not_observed(&self, what: &str) -> Option<&str> {
         self.not_observed
             .iter()

@@ -1,5 +1,5 @@
-//! Secrets in text that a user typed, a log holds or a server said, before it is shown, kept or
-//! handed to scripts.
+//! Hides secrets in text from users, logs or servers, before it is shown, stored or passed to
+//! scripts.
 
 use std::ops::Range;
 
@@ -14,11 +14,10 @@ mod tests;
 pub use known::{cut_at, known, learn};
 use names::{Class, class};
 
-/// What stands where a secret was.
+/// The replacement for a secret.
 pub const HIDDEN: &str = "***";
 
-/// A command line without its secrets, for scripts and records: what they print may end up
-/// anywhere.
+/// A command line without its secrets, for scripts and records, whose output may end up anywhere.
 pub fn argv(args: &[String]) -> Vec<String> {
     let hidden = in_argv(args);
     let shown = args.iter().zip(&hidden).map(|(arg, spans)| {
@@ -28,7 +27,7 @@ pub fn argv(args: &[String]) -> Vec<String> {
     shown.collect()
 }
 
-/// Where the secrets of a command line stand in its arguments, as ranges of bytes.
+/// The byte ranges of the secrets in each argument of a command line.
 pub fn in_argv(args: &[String]) -> Vec<Vec<Range<usize>>> {
     let mut value_follows = None;
     let mut all = Vec::with_capacity(args.len());
@@ -54,7 +53,7 @@ pub fn in_argv(args: &[String]) -> Vec<Vec<Range<usize>>> {
     all
 }
 
-/// A script's options as they may be shown: those named after a secret are hidden.
+/// A script's options for display: values of options with secret names are hidden.
 pub fn options(options: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
     let hide = |name: &str, value: &OptionValue| match (value, class(name)) {
         (OptionValue::Text(text), Some(class)) if is_secret(class, text) => {
@@ -73,10 +72,10 @@ pub fn options(options: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> 
     options.iter().map(shown).collect()
 }
 
-/// A message that may quote what the user typed or a server said: passwords of URLs, values of what
-/// is named after a secret, and the secrets that this process knows are hidden.
+/// A message that may quote user input or server text, with passwords of URLs, values of secret
+/// names, and secrets known to this process hidden.
 pub fn text(message: &str) -> String {
-    /// What is hidden may make a value of what stands beside it: seldom once, and not for ever.
+    /// The most passes: hiding one secret may turn the text next to it into the value of a name.
     const PASSES_MAX: usize = 4;
     let mut out = replaced(message, &scan::prose(message));
     for _ in 1..PASSES_MAX {
@@ -89,14 +88,13 @@ pub fn text(message: &str) -> String {
     known(&out).unwrap_or(out)
 }
 
-/// Whether a value behind a name of that class hides something. Switches do not, and neither does
-/// nothing.
+/// Whether a value with a name of that class is a secret. Switches and empty values are not.
 fn is_secret(class: Class, value: &str) -> bool {
     const SWITCHES: [&str; 8] = ["0", "1", "on", "off", "true", "false", "yes", "no"];
-    /// How files of keys end.
+    /// File name extensions of keys.
     const FILES: [&str; 3] = [".nk", ".pem", ".key"];
     let is_switch = || SWITCHES.contains(&value.to_lowercase().as_str());
-    // A sentence may go on behind it.
+    // A sentence may continue after it.
     let name = value.trim_end_matches([',', ';', ')', '`', '\'']);
     let is_file = || name == "FILE" || FILES.iter().any(|end| name.ends_with(end));
     match class {
@@ -106,7 +104,7 @@ fn is_secret(class: Class, value: &str) -> bool {
     }
 }
 
-/// Whether a value is the seed of a key of NATS.
+/// Whether a value is the seed of a NATS key.
 fn is_seed(value: &str) -> bool {
     const CHARS_MIN: usize = 40;
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
@@ -122,7 +120,7 @@ fn shifted(spans: Vec<Range<usize>>, by: usize) -> Vec<Range<usize>> {
     spans.into_iter().map(shift).collect()
 }
 
-/// The text with these ranges, which are in order, hidden.
+/// The text with these sorted ranges hidden.
 fn replaced(text: &str, spans: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;

@@ -1,16 +1,16 @@
-//! What a script tells of its run besides what is measured.
+//! Facts and figures that a script reports about its run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::Fact;
 
-/// What the names of a script's facts begin with among the facts of a run.
+/// The prefix of a script's facts among the facts of a run.
 pub const WORKLOAD: &str = "workload.";
 
-/// The same of facts that are another with every run, which are not compared.
+/// The prefix of facts that vary with every run and are not compared.
 pub const WORKLOAD_VARIES: &str = "run.workload.";
 
-/// The name of a script's fact as the script has it; `None` for other facts.
+/// The script's own name for its fact; `None` for other facts.
 pub fn own_name(fact: &Fact) -> Option<&str> {
     let name = &fact.name;
     let varies = name.strip_prefix(WORKLOAD_VARIES);
@@ -27,15 +27,15 @@ pub enum Better {
     Lower,
 }
 
-/// A figure that a script makes of what was measured.
+/// A figure that a script computes from the measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is of, e.g. `new orders committed`.
+    /// Its name, e.g. `new orders committed`.
     pub name: String,
-    /// How much; finite.
+    /// Its value; finite.
     pub value: f64,
-    /// Of what, e.g. `per minute`; perhaps empty.
+    /// Its unit, e.g. `per minute`; may be empty.
     pub unit: String,
-    /// Which direction is good; `None` where neither is: then it is not compared.
+    /// Which direction is good; `None` if neither, in which case it is not compared.
     pub better: Option<Better>,
 }

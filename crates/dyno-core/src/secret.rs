@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-/// A password or the like. `Debug` and `Display` are redacted, it cannot be serialised, and its
-/// memory is wiped when it is dropped. Clones share it: however many hold it, it is there once.
+/// A password or similar. `Debug` and `Display` are redacted, it cannot be serialised, and its
+/// memory is wiped on drop. Clones share one copy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<Zeroizing<String>>);
 
 impl Secret {
-    /// Takes the text over.
+    /// Takes ownership of the text.
     pub fn new(text: String) -> Self {
         Self(Arc::new(Zeroizing::new(text)))
     }
 
-    /// The text itself. Give it to nothing but an authentication exchange.
+    /// The text itself. Use it only for authentication.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -16,7 +16,7 @@ pub type SessionId = usize;
 /// A connection's number in its session, from 0; never reused within the session.
 pub type ConnId = u32;
 
-/// What a session is told when it asks for its next event.
+/// The answer when a session asks for its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Next {
@@ -24,7 +24,7 @@ pub enum Next {
     Stop = 0,
     /// Go on.
     Go = 1,
-    /// Yield first, then ask again: the event is not due, or others want their turn.
+    /// Yield first, then ask again: the event is not due, or other sessions want their turn.
     Wait = 2,
 }
 
@@ -51,10 +51,10 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// How many there are.
+    /// Number of counters.
     pub const COUNT: usize = 8;
 
-    /// The counter of this number, if there is one.
+    /// The counter with this number.
     pub fn from_index(index: i32) -> Option<Self> {
         use Counter::*;
         [
@@ -72,28 +72,27 @@ impl Counter {
     }
 }
 
-/// The number of a named class of work, in the order that the script declares them, from 0.
+/// The number of a named operation, from 0, in the order of declaration.
 pub type OperationId = u16;
 
-/// How an attempt to do a named piece of work ended for good.
+/// How a named operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum OperationEnd {
     /// As the script wanted.
     Done = 0,
-    /// Taken back because the workload says so, e.g. an order with an unknown item: no error.
+    /// Rolled back by design of the workload, e.g. an order with an unknown item; not an error.
     RolledBack = 1,
-    /// Every try that is allowed ended with an error that may be retried, or one with an error that
-    /// may not.
+    /// All allowed tries failed, or an error cannot be retried.
     GivenUp = 2,
-    /// The connection was lost while the server was to make it last: nobody knows.
+    /// The connection was lost during the commit, so the result is unknown.
     Unknown = 3,
-    /// A key was there already, and the script passes over these.
+    /// A duplicate key that the script skips.
     Duplicate = 4,
 }
 
 impl OperationEnd {
-    /// The end of this number, if there is one.
+    /// The end with this number.
     pub fn from_index(index: i32) -> Option<Self> {
         [
             Self::Done,
@@ -106,7 +105,7 @@ impl OperationEnd {
         .copied()
     }
 
-    /// Whether the event that it is part of counts: it was done, or taken back by design.
+    /// Whether its event counts: done, or rolled back by design.
     pub fn counts(self) -> bool {
         matches!(self, Self::Done | Self::RolledBack)
     }
@@ -118,46 +117,46 @@ pub enum Request<'a> {
     Query(&'a [u8]),
     /// A step of a transaction.
     Transaction(TransactionStep),
-    /// Takes back the transaction that an error may have left: a request of the host's own, which
-    /// is not counted among the script's.
+    /// Rolls back a transaction that an error may have left open. Sent by Dyno, so not counted
+    /// among the script's statements.
     Recover,
     /// Prepare a statement.
     Prepare(&'a [u8], &'a [ParamKind]),
     /// Execute a prepared statement.
     Execute(StatementId, &'a [&'a Param]),
-    /// Forget a prepared statement.
+    /// Close a prepared statement.
     CloseStatement(StatementId),
     /// Load rows.
     BulkLoad(BulkLoad),
     /// Step to the next result.
     NextResult,
-    /// Send what waits in the connection's pipeline.
+    /// Send the statements queued in the connection's pipeline.
     EndPipeline,
 }
 
-/// An event that goes on without its session, as its worker left it.
+/// An event that was detached from its session, with its state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Detached {
     /// When it began.
     pub started: Nanos,
-    /// When it was due; only in an open loop.
+    /// When it was due; open loop only.
     pub scheduled: Nanos,
     /// It counts.
     pub measured: bool,
-    /// The named piece of work under way, and when that began.
+    /// The operation in progress, with its start.
     pub work: Option<(OperationId, Nanos)>,
 }
 
-/// What a worker offers to the program of a session. Every method names the session.
+/// What a worker provides to the program of a session. Every method takes the session.
 pub trait Port {
-    /// Begins a connection to the target; pending until the worker resumes the session.
+    /// Starts a connection to the target; pending until the worker resumes the session.
     ///
     /// # Errors
-    /// What fails before the first byte is sent.
+    /// Failures before the first byte is sent.
     fn connect(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError>;
 
-    /// Starts an operation. When it is pending the session must yield; it is resumed when the
-    /// operation has ended. The worker counts what came of it. `None`: no such connection.
+    /// Starts an operation. If it is pending, the session must yield; it is resumed when the
+    /// operation has ended. The worker counts the result. `None`: no such connection.
     fn submit(
         &mut self,
         session: SessionId,
@@ -165,11 +164,11 @@ pub trait Port {
         operation: Request<'_>,
     ) -> Option<Submitted>;
 
-    /// From now on statements wait on the connection until [`Request::EndPipeline`]. `None`: no
-    /// such connection.
+    /// From now on, statements on the connection are queued until [`Request::EndPipeline`]. `None`:
+    /// no such connection.
     ///
     /// # Errors
-    /// The database has no pipelines, or one has begun.
+    /// The database has no pipelines, or one is already open.
     fn start_pipeline(&mut self, session: SessionId, conn: ConnId) -> Option<Result<(), DbError>> {
         Some(self.connection(session, conn)?.start_pipeline())
     }
@@ -186,68 +185,68 @@ pub trait Port {
     /// Whether the session may begin another event.
     fn next_event(&mut self, session: SessionId) -> Next;
 
-    /// Waits until `next_event` would not answer [`Next::Wait`], for code that cannot yield.
+    /// Blocks until `next_event` would not answer [`Next::Wait`], for code that cannot yield.
     fn wait_event(&mut self, session: SessionId) -> Next;
 
     /// The event begins.
     fn event_start(&mut self, session: SessionId);
 
-    /// The event has ended, and counts unless work in it did not come to a good end: given up,
-    /// passed over, unknown.
+    /// The event has ended. It counts unless its work was given up, skipped or has an unknown
+    /// result.
     fn event_stop(&mut self, session: SessionId);
 
-    /// The event, which has begun, goes on without the session, which may begin another one. It
-    /// counts once it was attached again and stopped; one that never is has not ended.
+    /// Detaches the current event, so that the session may begin another one. It counts once it was
+    /// attached again and stopped; an event that is never attached has not ended.
     fn event_detach(&mut self, session: SessionId) -> Detached;
 
-    /// The session, which is in no event, takes a detached one up again.
+    /// Attaches a detached event to the session, which must be in no event.
     fn event_attach(&mut self, session: SessionId, event: Detached);
 
-    /// From now on the session is resumed, too, when this descriptor becomes readable while the
-    /// session waits for time. Only once for each session.
+    /// From now on, a session that waits for time is also resumed when this descriptor becomes
+    /// readable. At most once per session.
     ///
     /// # Errors
-    /// A descriptor that cannot be waited for.
+    /// The descriptor cannot be polled.
     fn watch(&mut self, session: SessionId, fd: RawFd) -> io::Result<()>;
 
-    /// A named piece of work begins within the event.
+    /// A named operation begins within the event.
     fn operation_start(&mut self, session: SessionId, operation: OperationId);
 
-    /// It failed with an error that may be retried, and is tried again.
+    /// It failed with a retryable error and is tried again.
     fn operation_retry(&mut self, session: SessionId);
 
     /// It has ended.
     fn operation_stop(&mut self, session: SessionId, end: OperationEnd);
 
-    /// The event is put off: it begins again when the session is resumed at `now + duration`, for
-    /// which it must yield. What has passed of it does not count.
+    /// Postpones the event: it begins again when the session is resumed at `now + duration`; the
+    /// session must yield until then. The time before does not count.
     fn think(&mut self, session: SessionId, duration_ns: Nanos);
 
-    /// The time to think is over. False when the run is, too: the event does not begin any more.
+    /// The think time is over. False if the run is over too, so that the event does not begin.
     fn thought(&mut self, session: SessionId) -> bool;
 
     /// Puts the session to sleep: it must yield, and is resumed at `now + duration`.
     fn sleep(&mut self, session: SessionId, duration_ns: Nanos);
 
-    /// Waits for the end of a `sleep` or a `think` where the session cannot yield. False when the
-    /// run is over before.
+    /// Blocks until the end of a `sleep` or a `think`, for code that cannot yield. False if the run
+    /// ends first.
     fn wait_sleep(&mut self, session: SessionId) -> bool;
 
     /// Adds to a counter.
     fn count(&mut self, session: SessionId, counter: Counter, amount: u64);
 
-    /// The session's own total of a counter.
+    /// The session's total of a counter.
     fn counted(&self, session: SessionId, counter: Counter) -> u64;
 
-    /// The error that was counted last as one that the script ignores ended the session.
+    /// The last error, counted as ignored, ended the session.
     fn error_not_ignored(&mut self, session: SessionId);
 
-    /// An event is repeated after an error that scripts may ignore: work in it that was given up
-    /// does not speak against it.
+    /// An event is repeated after an ignorable error: work that was given up in it does not count
+    /// against it.
     fn count_retry(&mut self, session: SessionId);
 }
 
-/// What a session is to do.
+/// What a session runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// Run the script's top level and `thread_init`.
@@ -258,9 +257,9 @@ pub enum Entry {
     Done,
     /// A command of the script, e.g. `prepare`.
     Command(String),
-    /// A function that the script may define, e.g. `init`; nothing if it does not.
+    /// A function that the script may define, e.g. `init`; skipped if undefined.
     Call(String),
-    /// A function of the script's table of hooks, with the argument that the host holds ready.
+    /// A function of the script's table of hooks, with the argument that the host has prepared.
     Hook(String),
 }
 
@@ -269,7 +268,7 @@ pub enum Entry {
 pub enum Step {
     /// It waits for a connection or for time.
     Waiting,
-    /// It gave way and can go on at once.
+    /// It yielded and can continue at once.
     Yielded,
     /// The entry has returned.
     Finished,
@@ -285,6 +284,6 @@ pub trait Program {
     /// A message for the user.
     fn enter(&mut self, session: SessionId, tid: u32, entry: &Entry) -> Result<(), String>;
 
-    /// Gives the session its turn, until it waits, yields or ends.
+    /// Runs the session until it waits, yields or ends.
     fn resume(&mut self, port: &mut dyn Port, session: SessionId) -> Step;
 }

@@ -1,7 +1,7 @@
 //! Settings of servers.
 
-/// What servers list among their settings and move by themselves: positions in logs, clocks,
-/// and what belongs to the asking session.
+/// Server settings that change by themselves: log positions, clocks, and values of the querying
+/// session.
 const OWN: [&str; 22] = [
     "gtid_",
     "timestamp",
@@ -27,8 +27,8 @@ const OWN: [&str; 22] = [
     "data_version",
 ];
 
-/// Settings that sessions can set for themselves and that decide how durable their commits are, or
-/// whether their statements are logged.
+/// Settings that sessions can change themselves and that affect the durability or the logging of
+/// their statements.
 pub const OF_SESSIONS: [&str; 22] = [
     "synchronous_commit",
     "sql_log_bin",
@@ -54,11 +54,10 @@ pub const OF_SESSIONS: [&str; 22] = [
     "pgaudit.log",
 ];
 
-/// The prefix of a fact that has the values which sessions set:
-/// `client.settings[synchronous_commit]`.
+/// The prefix of a fact with the values that sessions set: `client.settings[synchronous_commit]`.
 pub const SET_BY_SESSIONS: &str = "client.settings[";
 
-/// Whether a setting moves by itself.
+/// Whether a setting changes by itself.
 pub fn is_servers_own(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     OWN.iter().any(|own| name.starts_with(own))

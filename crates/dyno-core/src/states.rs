@@ -1,25 +1,25 @@
-//! What the sessions of a run are doing: each is in exactly one state at any instant.
+//! The states of a run's sessions: each session is in exactly one at any instant.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
 
-/// What a session is doing.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
     /// It is in an event, or about to begin one.
     Working,
-    /// It waits for the time of its next event: an arrival, its pace, time to think, the ramp-up,
-    /// its turn within the limit of events.
+    /// It waits for the start time of its next event: an arrival, its pace, think time, the
+    /// ramp-up, its turn within the event limit.
     #[default]
     Waiting,
-    /// It has no connection and makes one.
+    /// It is connecting.
     Connecting,
-    /// It failed, its worker does not respond, or its connection was closed while it waits for the
-    /// time of its next event, which makes another.
+    /// It failed, its worker does not respond, or its connection was closed while it waits for its
+    /// next event, which will reconnect.
     Lost,
-    /// It has ended its run by itself.
+    /// Its script has ended.
     Finished,
 }
 
@@ -33,7 +33,7 @@ impl SessionState {
         Self::Finished,
     ];
 
-    /// As it is called in reports.
+    /// Its name in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -45,7 +45,7 @@ impl SessionState {
     }
 }
 
-/// How many sessions are in each state. They add up to the sessions asked for.
+/// The number of sessions in each state. The sum is the number of requested sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStates {
     /// See [`SessionState::Working`].
@@ -58,14 +58,14 @@ pub struct SessionStates {
     pub lost: u32,
     /// See [`SessionState::Finished`].
     pub finished: u32,
-    /// Of those that work: how many have completed nothing for long, while they wait for an answer
-    /// or run their script. Not known of recorded runs.
+    /// Working sessions that have completed nothing for long, waiting for an answer or running
+    /// their script. Unknown for recorded runs.
     #[serde(skip)]
     pub idle: u32,
 }
 
 impl SessionStates {
-    /// So many sessions, all in one state.
+    /// All `sessions` in one state.
     pub fn all(state: SessionState, sessions: u32) -> Self {
         let mut states = Self::default();
         *states.of_mut(state) = sessions;
@@ -78,7 +78,7 @@ impl SessionStates {
         *self.of_mut(state) += 1;
     }
 
-    /// How many are in a state.
+    /// Number of sessions in a state.
     pub fn of(&self, state: SessionState) -> u32 {
         let mut copy = *self;
         *copy.of_mut(state)
@@ -89,12 +89,12 @@ impl SessionStates {
         self.working + self.waiting + self.connecting + self.lost + self.finished
     }
 
-    /// Those whose run goes on: they work, wait or connect.
+    /// Sessions whose run goes on: working, waiting or connecting.
     pub fn running(&self) -> u32 {
         self.working + self.waiting + self.connecting
     }
 
-    /// Whether a session is neither at work nor waiting for its time, and did not end by itself.
+    /// Whether any session is connecting or lost.
     pub fn is_unusual(&self) -> bool {
         self.connecting + self.lost > 0
     }
@@ -120,32 +120,32 @@ impl SessionStates {
     }
 }
 
-/// What a session was at while it completed nothing.
+/// The activity of a session that completed nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleIn {
-    /// It waited for the answer of a statement.
+    /// Waiting for the answer of a statement.
     Statement,
-    /// It was making a connection.
+    /// Connecting.
     Connecting,
-    /// It ran its script, or waited for its turn to.
+    /// Running its script, or waiting for its turn.
     #[default]
     Script,
     /// Its worker did not respond.
     Worker,
 }
 
-/// A time in which a session completed no statement and no event, and did not wait for the time
-/// of its next event. Instants as seen once a second, at most.
+/// A time in which a session completed no statement and no event, and did not wait for its next
+/// event's start time. Instants are sampled at most once a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleTime {
-    /// Since when.
+    /// Start.
     pub from: Nanos,
-    /// Until when.
+    /// End.
     pub to: Nanos,
-    /// What it was at, when it was seen last.
+    /// Its activity when last seen.
     pub idle_in: IdleIn,
-    /// Attempts to connect that it had begun then; 0 where it was not connecting.
+    /// Connection attempts so far; 0 if it was not connecting.
     pub attempts: u32,
 }
 

@@ -1,5 +1,5 @@
-//! What is known of a run when it has ended: the content of the terminal summary and of `--json`.
-//! Durations are seconds, latencies milliseconds, as their names say.
+//! The summary of a finished run: the content of the terminal summary and of `--json`. Durations
+//! are seconds, latencies milliseconds, as the field names say.
 
 mod agents;
 mod digests;
@@ -46,18 +46,18 @@ pub struct RunSummary {
     pub schema_version: u32,
     /// `dyno 0.1.0`.
     pub tool: String,
-    /// Start of the measurement, seconds since the Unix epoch; `None` where an imported log does
-    /// not tell it.
+    /// Start of the measurement, seconds since the Unix epoch; `None` if an imported log does not
+    /// say.
     pub started_unix_s: Option<f64>,
     /// How it ended.
     pub end: RunEnd,
-    /// What ran.
+    /// The workload.
     pub workload: WorkloadSummary,
-    /// On what.
+    /// The target.
     pub target: TargetSummary,
-    /// How it was driven; `None` where an imported log does not tell.
+    /// How it was driven; `None` if an imported log does not say.
     pub drive: Option<Drive>,
-    /// The default distribution and its shape; `None` where an imported log does not tell.
+    /// The default distribution and its shape; `None` if an imported log does not say.
     pub rand: Option<RandPlan>,
     /// The length of the measurement, without warm-up and grace.
     pub measured_s: f64,
@@ -65,7 +65,7 @@ pub struct RunSummary {
     pub elapsed_s: f64,
     /// Sums over the measurement, the grace included.
     pub totals: Counters,
-    /// Rates over `measured_s` of what ended within it.
+    /// Rates over `measured_s`, without the grace period.
     pub rates: Rates,
     /// Start to end of each event.
     pub service: LatencySummary,
@@ -73,106 +73,105 @@ pub struct RunSummary {
     pub response: Option<LatencySummary>,
     /// Open loop only.
     pub open_loop: Option<OpenLoopSummary>,
-    /// Events that ended after the time limit, within the grace. Contained in `totals`.
+    /// Events that ended within the grace period. Included in `totals`.
     pub events_in_grace: u64,
-    /// Events begun and not ended when the grace was over.
+    /// Events still in flight when the grace period was over.
     pub events_unfinished: u64,
     /// Errors by code, ignored or not.
     pub errors: ErrorsByCode,
-    /// Why attempts to connect failed, by code; not among the errors.
+    /// Errors of failed connection attempts, by code; not among the errors.
     #[serde(default)]
     pub connect_errors: ErrorsByCode,
-    /// What the sessions were doing at the end of the measurement; `None` where it is not known.
+    /// The session states at the end of the measurement; `None` if unknown.
     #[serde(default)]
     pub states: Option<SessionStates>,
-    /// Spread over sessions; `None` where it is not known.
+    /// Spread over sessions; `None` if unknown.
     pub fairness: Option<Fairness>,
     /// Statements per endpoint.
     pub endpoints: Vec<EndpointSummary>,
-    /// What the load generator itself used; `None` where it is not known.
+    /// Resource usage of the load generator; `None` if unknown.
     pub client: Option<ClientCost>,
-    /// What limits the figure, as far as it can be seen; whole sentences.
+    /// What limits the figure, as far as visible; whole sentences.
     pub limits: Vec<String>,
-    /// What the reader should know before believing the figure; whole sentences.
+    /// Warnings about the figures; whole sentences.
     pub warnings: Vec<String>,
-    /// Whether to believe the figures; `None` where nobody judged them.
+    /// Whether the figures are valid; `None` if not judged.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// The script's named pieces of work, in the order it declares them; empty without any.
+    /// The script's named operations, in the order of declaration; empty without any.
     #[serde(default)]
     pub operations: Vec<OperationSummary>,
-    /// What each shape of statement took, most of the time first; empty unless asked for.
+    /// The statement shapes, by total time, largest first; empty unless requested.
     #[serde(default)]
     pub statements: Vec<StatementSummary>,
-    /// How the server meant to execute statements; empty unless asked for.
+    /// The server's execution plans; empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<StatementPlan>,
-    /// The parts of a load that changed over time, each judged; empty where it did not.
+    /// The parts of a load that changed over time, each judged; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartSummary>,
-    /// What the server itself counted of statements meanwhile; `None` unless asked for.
+    /// The server's statement statistics for the run; `None` unless requested.
     #[serde(default)]
     pub digests: Option<DigestsSummary>,
-    /// Of which sequence of runs it is a phase; `None` where it stands alone.
+    /// Its place in a sequence of runs; `None` if it is not a phase.
     #[serde(default)]
     pub phase: Option<PhaseOf>,
-    /// The roles that sessions played; empty where all played the same.
+    /// The roles of the sessions; empty if all played the same.
     #[serde(default)]
     pub roles: Vec<RoleSummary>,
-    /// The load generators, where several made the load; empty where one did.
+    /// The agents, if there were several; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentSummary>,
-    /// What is wrong, or odd, about them.
+    /// Problems with the agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_findings: Vec<AgentFinding>,
-    /// The server's host; `None` where nobody observed it from there.
+    /// The server's host; `None` unless observed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_host: Option<ServerHost>,
-    /// The limit on latencies; `None` without one.
+    /// The latency limit; `None` without one.
     #[serde(default)]
     pub latency_limit: Option<LatencyLimit>,
-    /// What a test of the host measured besides events; `None` where a database was loaded.
+    /// Other measurements of a host test; `None` if a database was loaded.
     #[serde(default)]
     pub machine: Option<MachineSummary>,
-    /// What the server acknowledged against what it holds; empty where the script keeps no ledger.
+    /// What the server acknowledged against what it contains; empty if the script keeps no ledger.
     #[serde(default)]
     pub ledger: Vec<LedgerEntry>,
-    /// What the script tells of its data and constants; also among the record's facts.
+    /// The script's facts about its data and constants; also among the record's facts.
     #[serde(default)]
     pub facts: Vec<Fact>,
-    /// What the script makes of the measurement.
+    /// The script's figures.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// The tables of the target's database as they were before the run; empty where they were not
-    /// read.
+    /// The tables of the target's database before the run; empty if not read.
     #[serde(default)]
     pub tables: Vec<TableGroup>,
-    /// What the verdict rests on, all checks, worst first.
+    /// All findings behind the verdict, worst first.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// What one event cost, as far as it was observed.
+    /// The cost of one event, as far as observed.
     #[serde(default)]
     pub costs: Vec<Cost>,
-    /// The conditions under which the run was to fail, and what came of them.
+    /// The conditions under which the run was to fail, with their results.
     #[serde(default)]
     pub thresholds: Vec<Held>,
     /// What could not be observed, and why.
     #[serde(default)]
     pub not_observed: Vec<NotObserved>,
-    /// What the user wrote about the run; perhaps empty.
+    /// The user's note; may be empty.
     #[serde(default)]
     pub note: String,
-    /// What the user varied from run to run (`--factor memory=5G`).
+    /// The factors that the user varied between runs (`--factor memory=5G`).
     #[serde(default, skip_serializing_if = "Factors::is_empty")]
     pub factors: Factors,
-    /// Where the run is kept; `None` where it is not.
+    /// Where the run is recorded; `None` if it is not.
     #[serde(default)]
     pub recorded: Option<Recorded>,
-    /// What was measured, interval by interval.
+    /// The measurements, interval by interval.
     pub intervals: Vec<IntervalSummary>,
 }
 
-/// Where a run is kept.
+/// The location of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
     /// The results file.
@@ -183,19 +182,19 @@ pub struct Recorded {
     pub name: String,
 }
 
-/// The commands of the script that were run before a phase.
+/// The script's commands that ran before a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
     /// The commands' names, e.g. `settle` or `statistics, settle`.
     pub command: String,
-    /// How long they took in all, in seconds.
+    /// Their total time, in seconds.
     pub seconds: f64,
-    /// What they say that they did; perhaps empty.
+    /// Their messages; may be empty.
     pub told: String,
 }
 
 impl PhaseOf {
-    /// A rate of events in the phase's own unit.
+    /// A rate of events, converted to the phase's unit.
     pub fn rate(&self, events_per_s: f64) -> f64 {
         events_per_s * self.per_event
     }
@@ -214,17 +213,17 @@ pub enum RunEnd {
     Failed(String),
 }
 
-/// What ran.
+/// The workload of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSummary {
     /// As typed.
     pub name: String,
     /// The command, e.g. `run`.
     pub command: String,
-    /// The script's own options with their values.
+    /// The script's options with their values.
     #[serde(with = "crate::plan::as_object")]
     pub options: Vec<(String, OptionValue)>,
-    /// Names of those options whose value is not the script's default.
+    /// Names of the options that differ from the script's defaults.
     pub changed: Vec<String>,
 }
 
@@ -234,25 +233,25 @@ impl WorkloadSummary {
         (!self.name.is_empty()).then_some(self.name.as_str())
     }
 
-    /// Its name for a reader.
+    /// Its name for display.
     pub fn shown(&self) -> &str {
         self.known().unwrap_or("unknown workload")
     }
 }
 
-/// What it ran on. No secrets.
+/// The target of a run, without secrets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
     /// The target's URL without its password.
     pub url: String,
-    /// Which protocol it speaks; `None` where no database was used, or nobody told.
+    /// The database family; `None` without a database, or if unknown.
     #[serde(default)]
     pub family: Option<Family>,
-    /// The product by name, empty if the script never connected.
+    /// The product name; empty if the script never connected.
     pub product: String,
-    /// The server's version as it says itself.
+    /// The version that the server reports.
     pub version: String,
-    /// How connections are protected; `None` in the clear.
+    /// The TLS version; `None` for plaintext.
     pub tls: Option<String>,
 }
 
@@ -272,7 +271,7 @@ pub struct Rates {
 /// A latency distribution, in milliseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// How many events.
+    /// Number of events.
     pub count: u64,
     /// Exact.
     pub min_ms: f64,
@@ -284,23 +283,23 @@ pub struct LatencySummary {
     pub sum_ms: f64,
     /// Standard deviation, from the histogram; `None` without one.
     pub stddev_ms: Option<f64>,
-    /// Those asked for.
+    /// The requested percentiles.
     pub percentiles: Vec<Percentile>,
-    /// The distribution in logarithmic buckets, lowest first, without empty ends.
+    /// The distribution in logarithmic buckets, lowest first, without empty buckets at the ends.
     pub buckets: Vec<Bucket>,
     /// Latencies beyond the histogram's bound of one hour.
     pub clipped: u64,
 }
 
 impl LatencySummary {
-    /// The shortest; `None` where an imported log tells neither it nor the longest.
+    /// The shortest; `None` if an imported log has neither it nor the longest.
     pub fn shortest_ms(&self) -> Option<f64> {
         self.longest_ms().map(|_| self.min_ms)
     }
 
-    /// The longest; `None` where an imported log does not tell it.
+    /// The longest; `None` if an imported log does not have it.
     pub fn longest_ms(&self) -> Option<f64> {
-        // Where the mean is above zero, some latency is.
+        // A mean above zero needs some latency above zero.
         let known = self.max_ms > 0.0 || self.mean_ms <= 0.0;
         (self.count > 0 && known).then_some(self.max_ms)
     }
@@ -311,7 +310,7 @@ impl LatencySummary {
 pub struct Percentile {
     /// Percent.
     pub percent: f64,
-    /// `None` where there are too few samples to carry it.
+    /// `None` if there are too few samples.
     pub value_ms: Option<f64>,
 }
 
@@ -322,11 +321,11 @@ pub struct Bucket {
     pub from_ms: f64,
     /// Its upper bound.
     pub to_ms: f64,
-    /// How many events.
+    /// Number of events.
     pub count: u64,
 }
 
-/// A named piece of work over the measurement.
+/// A named operation over the measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OperationSummary {
     /// As the script names it, e.g. `new_order`.
@@ -335,68 +334,68 @@ pub struct OperationSummary {
     pub totals: OperationCounters,
     /// Done per second of the measurement, without the grace.
     pub done_per_s: f64,
-    /// First try's start to end, of those done or rolled back.
+    /// Start of the first try to the end, for operations done or rolled back.
     pub service: LatencySummary,
     /// Scheduled to end; only in an open loop.
     pub response: Option<LatencySummary>,
-    /// How long the first try took, of those that took more than one; `None` where all took one.
+    /// Duration of the first try, for operations that took several; `None` without them.
     pub first_tries: Option<LatencySummary>,
 }
 
 impl OperationSummary {
-    /// How many were done each second; `None` if an imported log does not say.
+    /// Operations done per second; `None` if an imported log does not say.
     pub fn per_s(&self) -> Option<f64> {
         let known = self.done_per_s > 0.0 || self.totals.done == 0;
         known.then_some(self.done_per_s)
     }
 }
 
-/// What a limit on latencies found.
+/// The result of a latency limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyLimit {
     /// The limit.
     pub limit_ms: f64,
-    /// Events that took longer, the wait in an open loop included; to 0.1 % of the limit.
+    /// Events that took longer, including the wait in an open loop; accurate to 0.1 % of the limit.
     pub above: u64,
-    /// Open loop: events that could not be begun within the limit and were left out.
+    /// Open loop: events dropped because they could not start within the limit.
     pub skipped: u64,
 }
 
-/// What a test of the host measured besides its events.
+/// Measurements of a host test, in addition to events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSummary {
-    /// What an event did and whose speed that is; whole sentences.
+    /// What an event does, and what its speed measures; whole sentences.
     pub about: Vec<String>,
-    /// What came of it, per second of the measurement without the grace.
+    /// The figures, per second of the measurement without the grace period.
     pub figures: Vec<MachineFigure>,
-    /// Events that a session has under way at a time, at most.
+    /// The most events that a session has in progress at a time.
     pub depth: u32,
 }
 
-/// One figure of a test of the host.
+/// A figure of a host test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineFigure {
-    /// What it is of, e.g. `written`.
+    /// Its name, e.g. `written`.
     pub name: String,
-    /// How much.
+    /// Its value.
     pub value: f64,
-    /// Of what, e.g. `MiB/s`.
+    /// Its unit, e.g. `MiB/s`.
     pub unit: String,
 }
 
-/// An open loop's own figures.
+/// Figures specific to an open loop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OpenLoopSummary {
-    /// Asked for.
+    /// Offered load.
     pub offered_per_s: f64,
-    /// Ended within the measurement.
+    /// Completed within the measurement.
     pub achieved_per_s: f64,
-    /// Due and not begun at the end; `None` if an imported log does not say.
+    /// Due but not started at the end; `None` if an imported log does not say.
     pub backlog: Option<u64>,
-    /// The longest backlog seen at the end of an interval; likewise.
+    /// The longest backlog at the end of any interval; `None` if an imported log does not say.
     pub backlog_max: Option<u64>,
-    /// How late events began although a session was free: the generator's own lag; `None` where it
-    /// is not known.
+    /// How late events began although a session was free, which is the generator's own lag; `None`
+    /// if unknown.
     pub pacing_lag: Option<LatencySummary>,
 }
 
@@ -426,7 +425,7 @@ pub struct EndpointSummary {
     pub queries: u64,
 }
 
-/// What the load generator itself used during the measurement.
+/// Resource usage of the load generator during the measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClientCost {
     /// User CPU seconds of the process.
@@ -439,12 +438,12 @@ pub struct ClientCost {
     pub us_per_query: Option<f64>,
     /// Share of one core that each worker used, 0 to 1.
     pub worker_busy: Vec<f64>,
-    /// The longest time a worker's loop was kept from its sockets, in milliseconds.
+    /// The longest time in which a worker's loop did not serve its sockets, in milliseconds.
     pub stall_max_ms: f64,
-    /// Share of the time that each worker's loop was kept from its sockets for 1 ms or longer at
-    /// a time, 0 to 1; empty where it was not measured.
+    /// Share of time in which each worker's loop did not serve its sockets for 1 ms or longer, 0 to
+    /// 1; empty if not measured.
     #[serde(default)]
     pub worker_away: Vec<f64>,
-    /// The largest resident size, in bytes.
+    /// The peak resident memory, in bytes.
     pub rss_max_bytes: u64,
 }

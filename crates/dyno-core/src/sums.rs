@@ -1,7 +1,7 @@
-//! Structures of sums, whose parts stand once.
+//! Structures of sums, with each field listed once.
 
-/// A structure of counts from a list of its fields: with their names, and what goes over all of
-/// them. A count that a serialised form lacks, as one from before it was counted, is 0.
+/// Defines a structure of counts from a list of its fields, with their names and operations over
+/// all of them. A count missing in the serialised form, as in older files, is 0.
 macro_rules! sums {
     (
         $(#[$about:meta])*
@@ -15,7 +15,7 @@ macro_rules! sums {
         pub struct $Sums { $($(#[$what])* pub $field: u64,)+ }
 
         impl $Sums {
-            /// The names of all counts, in their order.
+            /// The names of all counts, in order.
             pub const NAMES: [&'static str; [$(stringify!($field)),+].len()] =
                 [$(stringify!($field)),+];
 
@@ -34,7 +34,7 @@ macro_rules! sums {
                 $(self.$field += other.$field;)+
             }
 
-            /// What is counted in `self` and not in `part`, which is contained in it.
+            /// The counts of `self` minus those of `part`, which `self` includes.
             pub fn without(&self, part: &Self) -> Self {
                 Self { $($field: self.$field.saturating_sub(part.$field),)+ }
             }

@@ -1,7 +1,7 @@
-//! The tables that a run used, as facts: `db.table[sbtest1].definition` and the like.
+//! The tables of a run, as facts: `db.table[sbtest1].definition` and the like.
 //!
-//! Tables that are the same but for the number at the end of their names share one set of facts,
-//! under the first and the last of them: `db.table[sbtest1..sbtest10].definition`.
+//! Tables that differ only in the number at the end of their names share one set of facts, under
+//! the first and the last name: `db.table[sbtest1..sbtest10].definition`.
 
 mod elements;
 mod names;
@@ -17,41 +17,41 @@ pub use elements::{elements, follows_from_engine};
 pub use names::{general, names_in, natural, ranges, without_number};
 pub use places::{directory_of, places, tablespace, tablespace_of};
 
-/// What the names of these facts begin with.
+/// The prefix of these facts.
 pub const TABLE: &str = "db.table[";
-/// The fact that says how many tables there are.
+/// The fact with the number of tables.
 pub const TABLES: &str = "db.tables";
-/// The fact that says how many of them were read.
+/// The fact with the number of tables read.
 pub const TABLES_READ: &str = "db.tables.read";
 
-/// The prefix of a setting that says how a table is stored, if that changed by the end of the run:
-/// `storage of table sbtest1`.
+/// The prefix of a setting for a table's storage that changed during the run: `storage of table
+/// sbtest1`.
 pub const STORAGE_OF: &str = "storage of table ";
 
-/// Tables of one definition.
+/// Tables with the same definition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableGroup {
     /// `sbtest1`, or the first and the last: `sbtest1..sbtest10`.
     pub label: String,
     /// All of them: `sbtest1..sbtest3, sbtest7`. See [`names_in`].
     pub names: String,
-    /// How many they are.
+    /// Number of tables.
     pub tables: u32,
-    /// The first one's definition as the server gives it, without where its counters stand.
+    /// The first one's definition from the server, without counter values.
     pub definition: String,
     /// SHA-256 of the definition without the table's number, hexadecimal.
     pub sha256: String,
-    /// The storage engine or the access method; `None` where there is but one.
+    /// The storage engine or the access method; `None` if there is only one.
     pub engine: Option<String>,
     /// PostgreSQL: `permanent`, `unlogged` or `temporary`.
     pub persistence: Option<String>,
-    /// Whether it has a primary key; `None` where it is not known.
+    /// Whether it has a primary key; `None` if unknown.
     pub primary_key: Option<bool>,
-    /// How many indexes each has, the primary key's included.
+    /// Number of indexes per table, including the primary key's.
     pub indexes: Option<u32>,
-    /// Of how many tables the server has statistics for its planner; `None` where it does not say.
+    /// Number of tables with planner statistics; `None` if the server does not report it.
     pub analysed: Option<u32>,
-    /// Whether a statement of the run named one of them; `None` where that is not known.
+    /// Whether a statement of the run named one of them; `None` if unknown.
     pub used: Option<bool>,
 }
 
@@ -61,7 +61,7 @@ impl TableGroup {
         self.used != Some(false)
     }
 
-    /// The parts of the definition, with `#` for the tables' own number.
+    /// The parts of the definition, with `#` for the table's number.
     pub fn general_elements(&self) -> Vec<(String, String)> {
         let first = self.first_name();
         let parts = elements(&self.definition);
@@ -81,19 +81,19 @@ impl TableGroup {
             .collect()
     }
 
-    /// The table whose definition stands for all of them.
+    /// The table whose definition represents all of them.
     pub fn first_name(&self) -> String {
         let mut names = names_in(&self.names).into_iter();
         names.next().unwrap_or_else(|| self.label.clone())
     }
 
-    /// The fact of this name of these tables.
+    /// The name of a fact about these tables.
     pub fn fact_name(label: &str, what: &str) -> String {
         format!("{TABLE}{label}].{what}")
     }
 }
 
-/// The tables that facts tell of, in the order of their names.
+/// The table groups in the facts, sorted by name.
 pub fn groups(facts: &[Fact]) -> Vec<TableGroup> {
     let mut found: BTreeMap<&str, TableGroup> = BTreeMap::new();
     for fact in facts {
@@ -130,7 +130,7 @@ pub fn groups(facts: &[Fact]) -> Vec<TableGroup> {
     groups
 }
 
-/// The tables and the fact's own name in the name of a fact.
+/// Splits the name of a fact into the tables and the fact's own name.
 pub fn label_of(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix(TABLE)?.rsplit_once("].")
 }

@@ -1,4 +1,4 @@
-//! Targets: the server under test, named by a URL.
+//! Targets: the server under test, given as a URL.
 //!
 //! | URL | meaning |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | `sqlite:PATH`, `sqlite:/abs/path`, `sqlite:///abs/path` | an SQLite file |
 //!
 //! Hosts are a list: `h1:3306,h2,[::1]:3307`; sessions are spread over them round-robin. User,
-//! password, hosts, database and values may be percent-encoded, and must be where they hold
-//! `@ / ? # % & ,` or `:`. A host that is an absolute path (`%2Frun%2Fpostgresql`) is a UNIX
-//! socket. [`Target::parse`] documents the parameters behind `?`.
+//! password, hosts, database and values may be percent-encoded; `@ / ? # % & ,` and `:` must be. A
+//! host that is an absolute path (`%2Frun%2Fpostgresql`) is a UNIX socket. [`Target::parse`]
+//! documents the parameters after `?`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub use sqlite::{JournalMode, SqliteOptions, Synchronous};
 pub enum Endpoint {
     /// Host name or address, and port.
     Tcp(String, u16),
-    /// A UNIX-domain socket. For PostgreSQL the full path of the socket file.
+    /// A UNIX socket. For PostgreSQL the full path of the socket file.
     Unix(PathBuf),
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// How connections are protected, in libpq's words.
+/// How connections are protected, with libpq's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TlsMode {
     /// Never TLS.
@@ -57,20 +57,20 @@ pub enum TlsMode {
     /// TLS if the server offers it; no verification.
     #[default]
     Prefer,
-    /// TLS or nothing; no verification.
+    /// TLS is required; no verification.
     Require,
-    /// TLS with a certificate that a trusted authority signed.
+    /// TLS with a certificate from a trusted authority.
     VerifyCa,
-    /// The same, and issued to the host that was asked for.
+    /// The same, and the certificate must match the host name.
     VerifyFull,
 }
 
 /// TLS settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// How strict.
+    /// The TLS mode.
     pub mode: TlsMode,
-    /// A PEM file of trusted authorities; the system's when absent.
+    /// A PEM file of trusted authorities; the system's if absent.
     pub ca: Option<PathBuf>,
     /// The client's certificate chain, PEM.
     pub cert: Option<PathBuf>,
@@ -79,8 +79,8 @@ pub struct TlsOptions {
 }
 
 impl TlsOptions {
-    /// Whether a certificate that is accepted proves who the server is. An authority of the
-    /// system's vouches for anybody, each for his own host: without the host's name that proves
+    /// Whether an accepted certificate proves the server's identity. System authorities issue
+    /// certificates to anybody for their own hosts, so without a check of the host name they prove
     /// nothing.
     pub fn identifies(&self) -> bool {
         match self.mode {
@@ -91,10 +91,10 @@ impl TlsOptions {
     }
 }
 
-/// Where a password may come from besides the URL itself.
+/// Sources of the password other than the URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PasswordSources {
-    /// The name of an environment variable that holds it.
+    /// The environment variable with the password.
     pub env: Option<String>,
     /// MySQL: an option file instead of `~/.my.cnf`.
     pub defaults_file: Option<PathBuf>,
@@ -102,18 +102,17 @@ pub struct PasswordSources {
     pub passfile: Option<PathBuf>,
 }
 
-/// What the URL did not say, so that a default stands there, which a file of credentials may
-/// replace.
+/// Parts that the URL left out. Their defaults may be replaced by a credentials file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Implied {
     /// The user.
     pub user: bool,
-    /// Hosts and sockets altogether.
+    /// All hosts and sockets.
     pub host: bool,
     /// Ports and sockets.
     pub port: bool,
-    /// MySQL: the server is the local one (no host or `localhost`, and no port), so that the
-    /// endpoint is whichever socket is found.
+    /// MySQL: the server is local (no host or `localhost`, and no port), so the endpoint is the
+    /// socket that is found.
     pub socket: bool,
 }
 
@@ -122,7 +121,7 @@ pub struct Implied {
 pub struct Target {
     /// The family.
     pub family: Family,
-    /// Where; sessions are spread over them round-robin. Empty for SQLite.
+    /// The endpoints; sessions are spread over them round-robin. Empty for SQLite.
     pub endpoints: Vec<Endpoint>,
     /// The file of an SQLite database.
     pub file: PathBuf,
@@ -134,27 +133,27 @@ pub struct Target {
     pub database: String,
     /// TLS.
     pub tls: TlsOptions,
-    /// MySQL: count rows that an UPDATE found, not those it changed (CLIENT_FOUND_ROWS).
+    /// MySQL: count rows found by an UPDATE, not rows changed (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
-    /// How long a connection attempt may take, in milliseconds.
+    /// Timeout of a connection attempt, in milliseconds.
     pub connect_timeout_ms: u64,
     /// The most bytes that one operation may receive.
     pub max_answer_bytes: u64,
-    /// Where else to look for the password.
+    /// Other sources of the password.
     pub sources: PasswordSources,
-    /// Whether a server whose identity nothing proves may be sent the password itself.
+    /// Whether to send the cleartext password to a server with an unproven identity.
     pub allow_cleartext_password: bool,
     /// MySQL: a PEM file with the server's RSA key, for passwords on connections without TLS.
     pub server_public_key: Option<PathBuf>,
-    /// What the URL left to defaults.
+    /// Parts that the URL left to defaults.
     pub implied: Implied,
     /// How an SQLite database is opened.
     pub sqlite: SqliteOptions,
 }
 
-/// How long a connection attempt may take when the URL does not say, in milliseconds.
+/// Default timeout of a connection attempt, in milliseconds.
 pub const CONNECT_TIMEOUT_MS: u64 = 10_000;
-/// The most bytes that one operation may receive when the URL does not say.
+/// Default limit of the bytes that one operation may receive.
 pub const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
 /// MySQL's port.
 pub const MYSQL_PORT: u16 = 3306;
@@ -162,35 +161,34 @@ pub const MYSQL_PORT: u16 = 3306;
 pub const POSTGRES_PORT: u16 = 5432;
 
 impl Target {
-    /// Parses a URL. Parameters, besides those of each family:
+    /// Parses a URL. Parameters, in addition to those of each family:
     ///
     /// | parameter | meaning |
     /// |---|---|
     /// | `host`, `port` | as before the `?`; lists |
     /// | `user`, `password`, `dbname` | as before the `?` |
-    /// | `socket` | paths of UNIX sockets beside the hosts; to MySQL a local host is that |
+    /// | `socket` | paths of UNIX sockets, added to the hosts; on MySQL it is the local host's |
     /// | `sslmode` | one of [`TlsMode`] in libpq's spelling or MySQL's; `prefer` when absent |
     /// | `sslrootcert`, `sslcert`, `sslkey` | PEM files; `sslrootcert` alone means `verify-ca` |
     /// | `connect_timeout` | a duration, 10 s when absent |
     /// | `max_answer` | a size, 64 MiB when absent |
     /// | `password_env` | the environment variable with the password |
-    /// | `allow_cleartext_password` | send the password itself to whoever asks for it |
+    /// | `allow_cleartext_password` | send the cleartext password to any server that asks for it |
     /// | `found_rows`, `defaults_file`, `server_public_key` | MySQL only |
     /// | `passfile` | PostgreSQL only |
     /// | `busy_timeout`, `journal_mode`, `synchronous` | SQLite only; see [`SqliteOptions`] |
     ///
-    /// What is left out: the user is the operating system's; the database of PostgreSQL is the
-    /// user's name, of MySQL none; the server is the local one, by its usual UNIX socket if that
-    /// exists, else by TCP. MySQL's clients and this mean that by `localhost` too, but not where
-    /// a port is given.
+    /// Defaults: the user is the operating system's; the database is the user's name on PostgreSQL,
+    /// none on MySQL; the server is the local one, by its usual UNIX socket if that exists, else by
+    /// TCP. As in MySQL's clients, `localhost` means the same unless a port is given.
     ///
     /// # Errors
-    /// What cannot be understood, never with the password in the message.
+    /// What cannot be understood; the message never contains the password.
     pub fn parse(url: &str) -> Result<Self, TargetError> {
         parse::parse(url, &Environment::of_process())
     }
 
-    /// The same with an environment of the caller's.
+    /// The same with the given environment.
     ///
     /// # Errors
     /// As [`Target::parse`].
@@ -198,8 +196,8 @@ impl Target {
         parse::parse(url, environment)
     }
 
-    /// The URL without its password and without what is default. Parses back to the same target,
-    /// but for the password.
+    /// The URL without its password and without defaults. Parses back to the same target, except
+    /// for the password.
     pub fn label(&self) -> String {
         label::label(self)
     }
@@ -211,7 +209,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Why a URL names no target.
+/// Why a URL is not a valid target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("bad target URL: {0}")]
 pub struct TargetError(pub String);

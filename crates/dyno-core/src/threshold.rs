@@ -1,4 +1,4 @@
-//! Limits that a run, or a comparison, must keep: `p99 > 20ms`.
+//! Conditions on a run or a comparison: `p99 > 20ms`.
 
 mod parse;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::summary::{LatencySummary, OperationSummary, RoleSummary, RunSummary};
 use crate::units::{format_duration, human_number};
 
-/// What the field calls figures, and what each is in.
+/// The usual names of figures, with their kinds.
 const FIGURES: [(&str, Kind); 12] = [
     ("rate", Kind::Rate),
     ("tps", Kind::Rate),
@@ -27,15 +27,15 @@ const FIGURES: [(&str, Kind); 12] = [
     ("errors", Kind::Errors),
 ];
 
-/// A condition on a figure, under which a run or a comparison fails: `p99 > 20ms`,
-/// `new_order.p95 >= 90ms`, `rate < 1000`, `errors > 1%`, `rate < 0.95x`.
+/// A condition under which a run or a comparison fails: `p99 > 20ms`, `new_order.p95 >= 90ms`,
+/// `rate < 1000`, `errors > 1%`, `rate < 0.95x`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     /// The operation or the role; `None` for the run as a whole.
     of: Option<String>,
     figure: Kind,
     relation: Relation,
-    /// In the figure's own unit.
+    /// In the figure's unit.
     limit: f64,
     unit: Unit,
 }
@@ -49,7 +49,7 @@ enum Kind {
     Least,
     Most,
     Errors,
-    /// One that the workload makes, by its name.
+    /// A figure of the workload, by its name.
     Own(String),
 }
 
@@ -61,11 +61,11 @@ enum Relation {
     AtLeast,
 }
 
-/// What the limit is in.
+/// The unit of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// As it is.
+    /// No unit.
     Plain,
     /// Events or statements per second.
     PerSecond,
@@ -73,19 +73,19 @@ pub enum Unit {
     Ms,
     /// Percent of the attempts.
     Percent,
-    /// Times the base's.
+    /// A ratio to the base.
     Times,
 }
 
 impl Unit {
-    /// A value in it, as a person reads it.
+    /// A value in this unit, for display.
     fn told(self, value: f64) -> String {
         let (value, suffix) = match (self, value.abs()) {
             (Self::Ms, under) if under < 1.0 => (value * 1e3, " µs"),
             (Self::Ms, over) if over >= 1000.0 => (value / 1e3, " s"),
             _ => (value, self.suffix()),
         };
-        // A latency has its own unit; the rest is read as it is.
+        // A latency chooses its own unit.
         let decimals = match value.abs() {
             whole if self == Self::Plain && whole.fract() == 0.0 => 0,
             large if large >= 100.0 => 0,
@@ -106,7 +106,7 @@ impl Unit {
     }
 }
 
-/// Text that is no threshold: what is wrong, and what would be right.
+/// Invalid text of a threshold: the problem, and the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a threshold: {why}; write for example 'p99 > 20ms' or 'rate < 1000'")]
 pub struct ThresholdError {
@@ -114,23 +114,23 @@ pub struct ThresholdError {
     why: String,
 }
 
-/// A threshold held against a run or a comparison.
+/// The result of a threshold for a run or a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Held {
     /// The condition, e.g. `p99 > 20 ms`.
     pub condition: String,
-    /// The figure; `None` where there is none.
+    /// The figure; `None` if it is missing.
     pub value: Option<f64>,
-    /// What it is in.
+    /// Its unit.
     pub unit: Unit,
-    /// The condition holds, or cannot be judged: the run fails by it.
+    /// The condition holds, or cannot be judged, so the run fails.
     pub failed: bool,
-    /// Why there is no figure; empty where there is one.
+    /// Why there is no figure; else empty.
     pub why: String,
 }
 
 impl Held {
-    /// What came of it, in a line: `p99 > 20 ms: 23.1 ms`.
+    /// The result in one line: `p99 > 20 ms: 23.1 ms`.
     pub fn told(&self) -> String {
         match self.value {
             Some(value) => format!("{}: {}", self.condition, self.unit.told(value)),
@@ -140,7 +140,7 @@ impl Held {
 }
 
 impl Threshold {
-    /// Holds it against a run.
+    /// Evaluates it for a run.
     pub fn judge(&self, run: &RunSummary) -> Held {
         let found = match self.unit {
             Unit::Times => Err("a ratio is for `dyno compare`".to_owned()),
@@ -161,8 +161,8 @@ impl Threshold {
         }
     }
 
-    /// A latency that no event may exceed, where all have ended of which that must be known: what
-    /// had not ended when the run was over has no latency, and took longer than is known.
+    /// A latency limit also covers events still open at the end of the run. They have no latency,
+    /// but took longer than the time they had, which may already decide the condition.
     fn with_open_events(&self, run: &RunSummary, value: f64) -> Result<f64, String> {
         let is_limit = matches!(self.relation, Relation::Above | Relation::AtLeast);
         if !is_limit || self.unit != Unit::Ms || self.relation.holds(value, self.limit) {
@@ -177,7 +177,7 @@ impl Threshold {
             .open_loop
             .as_ref()
             .filter(|open| open.offered_per_s > 0.0);
-        // In the order in which they were due: the first of them has waited for all others.
+        // Sorted by due time: the first has waited for all others.
         let (waiting, waited_ms) = open_loop.map_or((0.0, 0.0), |open| {
             let backlog = open.backlog.unwrap_or(0) as f64;
             (backlog, backlog / open.offered_per_s * 1e3)
@@ -206,7 +206,7 @@ impl Threshold {
         }
     }
 
-    /// The percentile that it is about.
+    /// The percentile in the condition.
     pub fn percentile(&self) -> Option<f64> {
         match self.figure {
             Kind::Percentile(percent) => Some(percent),
@@ -214,7 +214,7 @@ impl Threshold {
         }
     }
 
-    /// Why no run can be held against it that has the operations and roles of these names.
+    /// Why it cannot apply to any run with the operations and roles of these names.
     pub fn without_subject<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<String> {
         let of = self.of.as_deref()?;
         let names: Vec<&str> = names.collect();
@@ -227,7 +227,7 @@ impl Threshold {
         self.unit == Unit::Times
     }
 
-    /// The name of the metric of a comparison that it is about.
+    /// The name of its metric in a comparison.
     pub fn metric(&self) -> String {
         let name = match &self.figure {
             Kind::Rate => "events".to_owned(),
@@ -245,8 +245,8 @@ impl Threshold {
         }
     }
 
-    /// Whether the condition holds for each value between these bounds (`Some(true)`), for none of
-    /// them (`Some(false)`), or for some.
+    /// Whether the condition holds for each value between these bounds (`Some(true)`), for no value
+    /// (`Some(false)`), or for some (`None`).
     pub fn holds_between(&self, low: f64, high: f64) -> Option<bool> {
         let ends = [low, high].map(|value| self.relation.holds(value, self.limit));
         (ends[0] == ends[1]).then_some(ends[0])
@@ -358,7 +358,7 @@ fn of_latency(figure: &Kind, latency: &LatencySummary) -> Result<f64, String> {
     }
 }
 
-/// Names as people type them: `new_orders` for `new orders`.
+/// Compares names as people type them: `new_orders` for `new orders`.
 fn same(name: &str, typed: &str) -> bool {
     let plain = |text: &str| text.to_ascii_lowercase().replace([' ', '-'], "_");
     plain(name) == plain(typed)

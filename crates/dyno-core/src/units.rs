@@ -1,9 +1,8 @@
-//! Units at the boundary: durations, rates, sizes and counts as people type and read them.
+//! Durations, rates, sizes and counts as people type and read them.
 //!
-//! Parsing is strict and exact (decimal arithmetic, no detour through floating point except for
-//! rates); each error names the text, says what is wrong with it and shows what is right.
-//! The `format_*` functions give text that parses back to the same value; the `human_*` functions
-//! round for reading.
+//! Parsing is strict and exact (decimal arithmetic; floating point only for rates). Each error
+//! quotes the text, names the problem and shows a valid example. The `format_*` functions give text
+//! that parses back to the same value; the `human_*` functions round for reading.
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ pub use format::{
 
 mod format;
 
-/// Text that is not the quantity it should be.
+/// Text that is not a valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a {what}: {why}; write for example {example}")]
 pub struct UnitError {
@@ -24,12 +23,12 @@ pub struct UnitError {
     example: &'static str,
 }
 
-/// A duration: `250ms`, `1.5s`, `10s`, `5m`, `1h30m`, or a bare number of seconds. Units are
-/// `ns`, `us`, `ms`, `s`, `m`, `h` and `d`, larger before smaller. The resolution is 1 ns, finer
-/// digits are refused.
+/// A duration: `250ms`, `1.5s`, `10s`, `5m`, `1h30m`, or a bare number of seconds. Units are `ns`,
+/// `us`, `ms`, `s`, `m`, `h` and `d`, larger before smaller. The resolution is 1 ns; finer digits
+/// are rejected.
 ///
 /// # Errors
-/// Anything else, and what exceeds 584 years.
+/// Anything else, and more than 584 years.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     duration_ns(text.trim())
         .map(Duration::from_nanos)
@@ -58,7 +57,7 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
 /// A size in bytes: `512`, `16K`, `4M`, `1G`, `2T`, in powers of 1024 (also as `KiB` or `KB`).
 ///
 /// # Errors
-/// Anything else, and what exceeds 64 bits or is not a whole number of bytes.
+/// Anything else, more than 64 bits, or a fraction of a byte.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     whole(text.trim(), size_factor).map_err(|why| UnitError {
         what: "size",
@@ -72,7 +71,7 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
 /// may group digits.
 ///
 /// # Errors
-/// Anything else, and what exceeds 64 bits or is not a whole number.
+/// Anything else, more than 64 bits, or a number that is not whole.
 pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     whole(text.trim(), count_factor).map_err(|why| UnitError {
         what: "count",

@@ -1,5 +1,5 @@
-//! Counters that an imported log does not have. Their type cannot express that, so they are 0: the
-//! run's `not_observed` names them, and the results file, JSON and CSV leave them out.
+//! Counters that an imported log lacks. Their type cannot express that, so they are 0; the run's
+//! `not_observed` names them, and the results file, JSON and CSV omit them.
 
 use crate::record::NotObserved;
 
@@ -15,9 +15,9 @@ pub enum Of {
 /// A gap: statements are counted, but not as reads, writes and others. All of them are `other`, so
 /// that the sum is right.
 pub const KINDS_UNKNOWN: &str = "counters.kinds";
-/// A gap: an imported log tells no figures of the whole run, or not its length.
+/// A gap: an imported log has no totals of the run, or not its length.
 pub const TOTALS_UNKNOWN: &str = "totals";
-/// A gap: an imported log does not tell the run's length.
+/// A gap: an imported log does not have the run's length.
 pub const LENGTH_UNKNOWN: &str = "measured_s";
 
 const STATEMENTS: &[&str] = &["reads", "reads_empty", "writes", "other"];

@@ -1,11 +1,10 @@
-//! Text of servers, scripts and files where people see it. Characters that steer a terminal, change
-//! the order of letters or cannot be seen at all are written out, so that nobody is shown anything
-//! but what is there.
+//! Escapes hidden characters in text of servers, scripts and files before display: characters that
+//! control a terminal, reorder text or are invisible.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character steers, reorders or hides instead of showing something.
+/// Whether a character controls, reorders or hides text instead of showing something.
 pub fn is_hidden(c: char) -> bool {
     match c {
         // The controls of C0, DEL and C1. Terminals take U+009B for ESC [.
@@ -14,17 +13,17 @@ pub fn is_hidden(c: char) -> bool {
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
             true
         }
-        // Ends of lines and paragraphs that are none of a text file's.
+        // Line and paragraph separators other than a text file's.
         '\u{2028}' | '\u{2029}' => true,
-        // Nothing to see: zero-width space, word joiner and its neighbours, byte order mark,
-        // interlinear annotations, tags. Joiners within words (U+200C, U+200D) are letters' own.
+        // Invisible: zero-width space, word joiner and its neighbours, byte order mark, interlinear
+        // annotations, tags. Joiners (U+200C, U+200D) are part of words in some scripts and stay.
         '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' => true,
         '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
         _ => false,
     }
 }
 
-/// Text with such characters written out, as `\x1b` and `\u{202e}`. Line feeds and tabs stay.
+/// Text with such characters escaped as `\x1b` and `\u{202e}`. Line feeds and tabs stay.
 pub fn text(text: &str) -> Cow<'_, str> {
     replaced(text, is_steering, |c, out| {
         let code = u32::from(c);
@@ -36,9 +35,9 @@ pub fn text(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// JSON with such characters as JSON's own escapes: to a program it is the same.
+/// JSON with such characters as JSON escapes, equal to the original when parsed.
 pub fn json(json: &str) -> Cow<'_, str> {
-    // Below U+0080 only DEL can be there, in strings as all others; above, everything is in one.
+    // Below U+0080 only DEL can occur, and only in strings; above, all characters are in strings.
     replaced(json, is_steering, |c, out| {
         let mut units = [0; 2];
         for unit in c.encode_utf16(&mut units) {

@@ -1,8 +1,8 @@
-//! A protocol on a socket: the request and response path that every operation takes.
+//! The request and response path that every operation takes: a protocol on a socket.
 //!
-//! Requests are encoded into the worker's shared output buffer and written at once; responses are
-//! read into its shared input buffer and parsed in place. Only what the kernel did not take, or a
-//! message that has not arrived whole, is kept in buffers of the connection's own.
+//! Requests are encoded into the worker's shared output buffer and written immediately; responses
+//! are read into its shared input buffer and parsed in place. A connection buffers only the bytes
+//! that the kernel did not take and messages that have not arrived completely.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -26,7 +26,7 @@ pub use ending::Loss;
 pub use protocol::{Next, Protocol, Received};
 pub use raw::{Reopen, Socket};
 
-/// How many bytes the answer to an operation may have unless the target says otherwise.
+/// The largest answer to an operation, in bytes, unless the target sets another limit.
 pub const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A protocol on a socket.
@@ -36,20 +36,19 @@ pub struct Channel<P> {
     fd: RawFd,
     tls: Option<Box<TlsSession>>,
     tls_setup: Option<Box<TlsSetup>>,
-    /// Bytes received of a message that is not whole yet.
+    /// The received part of an incomplete message.
     partial: Vec<u8>,
-    /// Bytes that the kernel has not taken yet.
     unsent: Vec<u8>,
     /// For a second attempt to connect, until the first has succeeded.
     reopen: Option<Reopen>,
-    /// Is told how the connection was lost.
+    /// Called when the connection is lost.
     lost: Option<Box<dyn FnOnce(Loss) + Send>>,
     state: State,
-    /// Readiness, or TLS, said that nothing comes behind what is there to read.
+    /// Readiness or TLS reported the peer's end of stream.
     peer_closed: bool,
-    /// Bytes received of an answer that is not complete yet.
+    /// Bytes received of the incomplete answer.
     received: u64,
-    /// The most that there may be of them.
+    /// The limit for `received`.
     answer_max: u64,
     endpoint: usize,
     what: String,
@@ -69,8 +68,8 @@ enum State {
 }
 
 impl<P: Protocol> Channel<P> {
-    /// A protocol on a socket that is connecting. `what` names the endpoint in messages;
-    /// `tls_setup` is what a `StartTls` will use.
+    /// Creates a channel on a socket that is connecting. `what` names the endpoint in messages;
+    /// `tls_setup` is used if the protocol starts TLS.
     pub fn new(
         protocol: P,
         socket: Box<dyn Socket>,
@@ -98,28 +97,28 @@ impl<P: Protocol> Channel<P> {
         }
     }
 
-    /// Bounds how many bytes the answer to one operation may have.
+    /// Limits the size of the answer to one operation, in bytes.
     #[must_use]
     pub fn with_answer_max(mut self, bytes: u64) -> Self {
         self.answer_max = bytes;
         self
     }
 
-    /// Has `tell` called if no connection to the address comes about, or the connection is lost.
+    /// Sets a callback for the loss of the connection, or the failure to make one.
     #[must_use]
     pub fn if_lost(mut self, tell: Box<dyn FnOnce(Loss) + Send>) -> Self {
         self.lost = Some(tell);
         self
     }
 
-    /// Allows a second attempt to connect where the protocol knows one, with another descriptor.
+    /// Allows a second attempt to connect, on another descriptor, if the protocol supports it.
     #[must_use]
     pub fn with_second_attempt(mut self, reopen: Reopen) -> Self {
         self.reopen = Some(reopen);
         self
     }
 
-    /// Starts an operation: `encode` writes the request, which is sent at once.
+    /// Starts an operation: `encode` writes the request, which is sent immediately.
     #[inline]
     fn start(
         &mut self,
@@ -154,7 +153,7 @@ impl<P: Protocol> Channel<P> {
         outcome.error = None;
     }
 
-    /// Whether an operation may start on a connection that is not simply idle; if not, the outcome
+    /// Checks whether an operation may start on a connection that is not idle; if not, the outcome
     /// says why.
     #[cold]
     fn may_start(&mut self, scratch: &mut Scratch) -> bool {
@@ -179,7 +178,7 @@ impl<P: Protocol> Channel<P> {
         false
     }
 
-    /// Sends `output`, keeping what the kernel does not take.
+    /// Sends `output` and keeps what the kernel does not take.
     #[inline]
     fn send(&mut self, output: &mut Vec<u8>) -> io::Result<()> {
         self.protocol.outcome_mut().bytes_out += output.len() as u64;
@@ -200,7 +199,7 @@ impl<P: Protocol> Channel<P> {
         self.flush()
     }
 
-    /// Writes what is unsent, as far as the kernel takes it.
+    /// Writes as much of the unsent bytes as the kernel takes.
     fn flush(&mut self) -> io::Result<()> {
         let mut done = 0;
         while done < self.unsent.len() {
@@ -221,7 +220,7 @@ impl<P: Protocol> Channel<P> {
         let Some(setup) = self.tls_setup.take() else {
             return Err(io::Error::other("TLS was requested without settings"));
         };
-        // Whoever put it on the wire, it must not be taken for something said under TLS.
+        // Bytes sent in the clear must not be taken for bytes sent under TLS.
         if !self.partial.is_empty() {
             let message = "the server sent unencrypted data after agreeing to TLS";
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
@@ -275,8 +274,8 @@ impl<P: Protocol> Connection for Channel<P> {
     #[inline]
     fn advance(&mut self, scratch: &mut Scratch) -> Submitted {
         match self.state {
-            // Readiness without an operation: the next one looks what it is about. What the last
-            // one brought is still being read.
+            // Readiness without an operation: the next operation checks why. Pending bytes of the
+            // last one are still being read.
             State::Idle => {
                 self.state = State::Unsettled;
                 return Submitted::Ready;
@@ -341,8 +340,8 @@ impl<P: Protocol> Connection for Channel<P> {
             return Submitted::Ready;
         }
         self.state = State::Busy;
-        // What follows may have arrived together with the previous result, be it here or in the
-        // socket: no readiness will tell of it.
+        // The next result may have arrived with the previous one, in our buffer or in the socket's,
+        // so no readiness event will announce it.
         match self.feed_partial(scratch) {
             Ok(Submitted::Ready) => self.settle(Submitted::Ready),
             Ok(Submitted::Pending) => self.advance(scratch),
@@ -399,7 +398,7 @@ impl<P: Protocol> Connection for Channel<P> {
         match self.state {
             State::Idle | State::Unsettled if !self.protocol.is_answering() => {
                 let goes_on = self.read_unasked(scratch).is_ok();
-                // What is not whole yet, or an end, is for the next operation to judge.
+                // The next operation handles an incomplete message or an end of stream.
                 self.state = match goes_on && self.partial.is_empty() {
                     true => State::Idle,
                     false => State::Unsettled,
@@ -428,7 +427,7 @@ impl<P: Protocol> Connection for Channel<P> {
         if matches!(self.state, State::Idle | State::Unsettled) {
             let mut output = Vec::new();
             self.protocol.terminate(&mut output);
-            // The server may be gone already; there is nobody left to tell.
+            // The server may be gone already.
             let _ = self.send(&mut output);
         }
         self.shut();

@@ -1,4 +1,4 @@
-//! From a target to connections.
+//! Creates connectors for targets.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use dyno_core::db::{Connector, DbError};
 use crate::remote::Remote;
 use crate::sqlite::SqliteConnector;
 
-/// A connector for the target. Host names are resolved and files of certificates read here, once.
+/// Creates the target's connector. Resolves host names and reads certificate files once, here.
 ///
 /// # Errors
 /// Settings that cannot work: an unreadable certificate, an unknown host, a file that cannot be

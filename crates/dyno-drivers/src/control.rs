@@ -1,4 +1,4 @@
-//! A connection that waits for its answers: for questions about a server beside the load.
+//! A blocking connection, for queries about a server outside of the load.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -10,20 +10,19 @@ use dyno_core::db::{
     Connection, Connector, DbError, ErrorKind, OutcomeKind, Row, Scratch, ServerInfo, Submitted,
 };
 
-/// The longest single wait in the kernel, so that a deadline is never missed by more.
+/// The longest single wait in the kernel; a deadline is missed by at most this.
 const SLICE_MS_MAX: u64 = 100;
 
 /// A row as text, `None` for NULL.
 pub type TextRow = Vec<Option<String>>;
 
-/// A connection that blocks its thread until the server has answered or a time is over. After an
-/// error that ends the connection it is closed: see
-/// [`Control::is_open`] and [`Control::reconnect`].
+/// A connection that blocks its thread until the server answers or a timeout expires. An error that
+/// ends the connection closes it: see [`Control::is_open`] and [`Control::reconnect`].
 pub struct Control {
     connection: Box<dyn Connection>,
     scratch: Scratch,
     row: Row,
-    /// The endpoint by name.
+    /// The endpoint's name.
     name: String,
     open: bool,
 }
@@ -32,15 +31,15 @@ impl Control {
     /// Connects to the connector's first endpoint within `timeout`.
     ///
     /// # Errors
-    /// Why there is no connection.
+    /// The reason why connecting failed.
     pub fn connect(connector: &dyn Connector, timeout: Duration) -> Result<Self, DbError> {
         Self::connect_unless(connector, timeout, &|| false)
     }
 
-    /// The same, and gives up as soon as it is `stopped`.
+    /// Like [`Control::connect`], but gives up as soon as `stopped` returns true.
     ///
     /// # Errors
-    /// Why there is no connection.
+    /// The reason why connecting failed.
     pub fn connect_unless(
         connector: &dyn Connector,
         timeout: Duration,
@@ -57,10 +56,10 @@ impl Control {
         Ok(control)
     }
 
-    /// Leaves the connection and makes another, within `timeout`.
+    /// Closes the connection and makes a new one within `timeout`.
     ///
     /// # Errors
-    /// Why there is none; the control connection is closed then.
+    /// The reason why connecting failed; the control connection is closed then.
     pub fn reconnect(
         &mut self,
         connector: &dyn Connector,
@@ -72,18 +71,18 @@ impl Control {
         self.greet(connector, timeout, &|| false)
     }
 
-    /// Runs one statement and returns its rows; none for a statement without a result set. Values
-    /// that are not UTF-8 have their strange bytes replaced.
+    /// Runs one statement and returns its rows, none for a statement without a result set. Invalid
+    /// UTF-8 in values is replaced.
     ///
     /// # Errors
-    /// The server's, or that it did not answer within `timeout`: the connection is closed then.
+    /// The server's error, or no answer within `timeout`, which closes the connection.
     pub fn query(&mut self, sql: &str, timeout: Duration) -> Result<Vec<TextRow>, DbError> {
         let mut rows = Vec::new();
         self.read(sql, timeout, |row| rows.push(text_row(row)))?;
         Ok(rows)
     }
 
-    /// The same with the names of the result's columns.
+    /// Like [`Control::query`], and returns the column names too.
     ///
     /// # Errors
     /// As [`Control::query`].
@@ -100,8 +99,8 @@ impl Control {
         Ok((names, rows))
     }
 
-    /// Runs one statement and shows its rows one by one, without keeping them. Of a statement with
-    /// several results the first is shown.
+    /// Runs one statement and passes its rows to `each` one by one, without keeping them. Of
+    /// several results only the first is passed.
     ///
     /// # Errors
     /// As [`Control::query`].
@@ -115,8 +114,8 @@ impl Control {
         self.take(timeout, each)
     }
 
-    /// The first half of [`Control::read`]: the server has answered when this returns, and the
-    /// rows are here.
+    /// The first half of [`Control::read`]: returns when the server has answered and the rows have
+    /// arrived.
     ///
     /// # Errors
     /// As [`Control::query`].
@@ -129,10 +128,10 @@ impl Control {
         self.finish(submitted, timeout, &|| false)
     }
 
-    /// The second half of [`Control::read`]: shows the rows.
+    /// The second half of [`Control::read`]: passes the rows to `each`.
     ///
     /// # Errors
-    /// Those of further results, which are passed over.
+    /// Those of further results, which are skipped.
     pub fn take(&mut self, timeout: Duration, mut each: impl FnMut(&Row)) -> Result<(), DbError> {
         while self.connection.next_row(&mut self.row) {
             each(&self.row);
@@ -146,7 +145,7 @@ impl Control {
         Ok(())
     }
 
-    /// The server, as it introduced itself.
+    /// What is known about the server.
     pub fn server(&self) -> &ServerInfo {
         self.connection.server()
     }
@@ -161,7 +160,7 @@ impl Control {
         self.open
     }
 
-    /// Ends the connection politely, as far as that is possible without waiting.
+    /// Closes the connection politely, as far as possible without waiting.
     pub fn close(&mut self) {
         if std::mem::take(&mut self.open) {
             self.connection.close();
@@ -202,7 +201,7 @@ impl Control {
     ) -> Result<(), DbError> {
         let deadline = Clock.now().saturating_add(timeout.as_nanos() as Nanos);
         while submitted == Submitted::Pending {
-            // Not less than was asked for: a wait of 0 ms would not let the processor go.
+            // Rounded up: a wait of 0 ms would spin.
             let left_ms = deadline.saturating_sub(Clock.now()).div_ceil(1_000_000);
             let waited = match left_ms {
                 0 => Err(self.silent(timeout)),
@@ -218,7 +217,7 @@ impl Control {
                 }),
             };
             if let Err(error) = waited {
-                // What is still to come would be taken for the answer to the next question.
+                // The remaining bytes would be taken for the answer to the next query.
                 self.close();
                 return Err(error);
             }

@@ -1,14 +1,14 @@
-//! Users and passwords from where their owners keep them.
+//! Users and passwords, and the places they are read from.
 //!
 //! | source | for | comes before |
 //! |---|---|---|
 //! | the URL | all | everything |
-//! | the environment variable that `password_env` names | all | files |
+//! | the environment variable named by `password_env` | all | files |
 //! | `PGPASSWORD` | PostgreSQL | files |
 //! | the file of `passfile`, else of `PGPASSFILE`, else `~/.pgpass` | PostgreSQL | |
 //! | the section `[client]` of the file of `defaults_file`, else of `~/.my.cnf` | MySQL | |
 //!
-//! The option file of MySQL also gives user, host, port and socket where the URL has none.
+//! MySQL's option file also supplies the user, host, port and socket that the URL lacks.
 
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -26,19 +26,19 @@ mod pgpass;
 #[cfg(test)]
 mod tests;
 
-/// Files of credentials larger than this are refused: they are something else.
+/// Larger credential files are refused: they must be something else.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Fills in what the target's URL leaves out, from the sources above. Answers with warnings about
-/// sources that were passed over. Where the password is still absent, none was found.
+/// Fills in what the target's URL omits, from the sources above. Returns warnings about sources
+/// that were skipped. If the password is still absent, no source has one.
 ///
 /// # Errors
-/// A source that the URL names and that is not there; a password given twice.
+/// A source that the URL names but that does not exist; a password given twice.
 pub fn complete(target: &mut Target) -> Result<Vec<String>, DbError> {
     complete_in(target, &|name| std::env::var(name).ok())
 }
 
-/// The same with an environment of the caller's.
+/// Like [`complete`], with the given environment.
 ///
 /// # Errors
 /// As [`complete`].
@@ -66,13 +66,13 @@ pub fn complete_in(
     match target.family {
         Family::Mysql => from_my_cnf(target, home.as_deref(), &mut warnings)?,
         Family::Postgres => from_pgpass(target, home.as_deref(), variable, &mut warnings)?,
-        // Nobody else keeps passwords in a file that is known here.
+        // No known password files for the others.
         _ => {}
     }
     Ok(warnings)
 }
 
-/// The name of a variable. What can be none may be the password itself.
+/// The variable's name for messages. An invalid name may be the password itself.
 fn named(name: &str) -> &str {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match name.chars().all(is_name) {
@@ -93,7 +93,7 @@ fn from_my_cnf(
     let Some((text, mode)) = read(&path, named.is_some(), "defaults_file", warnings)? else {
         return Ok(());
     };
-    // As MySQL's clients do: anybody could have written it.
+    // As MySQL's clients do: anybody could have written the file.
     if mode & 0o002 != 0 {
         warnings.push(format!(
             "{} is ignored because everybody can write to it; restrict it with chmod 0600",
@@ -170,7 +170,7 @@ fn from_pgpass(
     if target.password.is_some() {
         return Ok(());
     }
-    // A file that the URL names comes before a variable that the URL does not.
+    // A file named by the URL comes before a variable that the URL does not name.
     if named.is_none()
         && let Some(password) = given("PGPASSWORD")
     {
@@ -220,7 +220,7 @@ fn in_home(home: Option<&str>, name: &str) -> Option<PathBuf> {
     home.map(|home| Path::new(home).join(name))
 }
 
-/// The file's text and permissions; nothing where a file that nobody named is not there.
+/// The file's text and permissions; `None` if a default file does not exist.
 fn read(
     path: &Path,
     named: bool,
@@ -249,7 +249,7 @@ fn try_read(path: &Path) -> std::io::Result<(Zeroizing<String>, u32)> {
     if about.size() > FILE_BYTES_MAX {
         return Err(std::io::Error::other("it is larger than 1 MiB"));
     }
-    // Room for all of it, so that no copy is left behind by a buffer that grew.
+    // Full capacity, so that growing the buffer leaves no copy of the password behind.
     let mut text = Zeroizing::new(String::with_capacity(about.size() as usize + 1));
     let file = std::fs::File::open(path)?;
     file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;

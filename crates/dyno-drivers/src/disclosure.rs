@@ -1,27 +1,26 @@
-//! When a password may be sent in a form from which the other end learns it: as it is, or encrypted
-//! for a key that the other end itself has named. Answers to a challenge do not count: they prove
-//! that the password is known without giving it away.
+//! When a password may be sent in a form that reveals it to the peer: in the clear, or encrypted
+//! for a key that the peer supplied. Challenge responses do not count: they prove knowledge of the
+//! password without revealing it.
 
-/// What is known of the other end, and what the user has said about it. As it is by default, no
-/// password is disclosed.
+/// What is known about the peer, and what the user allows. The default discloses no password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disclosure {
-    /// The other end is on this machine: a UNIX socket, or a loopback address.
+    /// The peer is on this machine: a UNIX socket or a loopback address.
     pub local: bool,
-    /// TLS, if there is any, proves who the other end is.
+    /// TLS, if used, verifies the peer's identity.
     pub verified: bool,
-    /// The user allows it, whoever the other end may be.
+    /// The user allows it for any peer.
     pub allowed: bool,
 }
 
 impl Disclosure {
-    /// Whether it may be done on a connection with TLS, or without.
+    /// Whether a password may be disclosed on a connection with or without TLS.
     pub fn is_permitted(self, tls: bool) -> bool {
         self.local || self.allowed || (self.verified && tls)
     }
 }
 
-/// Why it was not done. `how` says what the server asked for; `also` what else would help.
+/// The message of a refusal. `how` is what the server asked for; `also` is a further remedy.
 pub(crate) fn refusal(how: &str, tls: bool, also: &str) -> String {
     let why = match tls {
         true => "the server's identity is unproven: its certificate was not verified",
@@ -48,7 +47,7 @@ mod tests {
             verified: true,
             ..none
         };
-        // A connection that could have been verified, but has no TLS, was not.
+        // Verification counts only on a connection that uses TLS.
         assert!(!verified.is_permitted(false) && verified.is_permitted(true));
         let local = Disclosure {
             local: true,

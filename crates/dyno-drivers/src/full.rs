@@ -1,7 +1,7 @@
-//! A file system that takes no more, as servers repeat it.
+//! Recognising a full file system in a server's error message.
 
-/// Whether a server's words are the system's for a file that cannot grow (`ENOSPC`, `EFBIG`,
-/// `EDQUOT`): servers have one code for whatever the system says.
+/// Whether the message contains the system's text for a file that cannot grow (`ENOSPC`, `EFBIG`,
+/// `EDQUOT`): servers have one code for every system error.
 pub(crate) fn says_full(message: &str) -> bool {
     [
         "No space left on device",

@@ -1,8 +1,8 @@
-//! What must hold whatever a server sends. Fuzz targets and property tests call the same
-//! functions, so that what one finds the other keeps.
+//! Properties that hold for anything a server sends. Fuzz targets and property tests call the same
+//! functions, so that a fuzzer's findings become tests.
 //!
-//! A script of bytes is read as a conversation: what is asked, and what the server answers, either
-//! as raw bytes or as well-framed messages of any content, so that the fuzzer gets past framing.
+//! A script of bytes is read as a conversation: requests, and the server's answers, either as raw
+//! bytes or as well-framed messages with arbitrary content, so that the fuzzer gets past framing.
 
 pub mod echo;
 mod unasked;
@@ -20,7 +20,7 @@ use crate::postgres::{Postgres, PostgresOptions};
 
 pub use unasked::unasked;
 
-/// More rows of one result than this are not looked at: a server may send any number of them.
+/// The most rows that are read of one result: a server may send any number.
 const ROWS_MAX: usize = 10_000;
 
 /// A conversation with a server that claims to be MySQL, before or after the login.
@@ -33,7 +33,7 @@ pub fn mysql(script: &[u8]) {
     hold(&script.exchanges(frame_mysql), || talk_mysql(logged_in));
 }
 
-/// The same for PostgreSQL.
+/// A conversation with a server that claims to be PostgreSQL, before or after the login.
 ///
 /// # Panics
 /// When the decoder panics or breaks its contract.
@@ -47,7 +47,7 @@ pub fn postgres(script: &[u8]) {
 /// An option file of MySQL.
 ///
 /// # Panics
-/// When its parser panics, or another section than `[client]` counts.
+/// When its parser panics, or a section other than `[client]` counts.
 pub fn option_file(text: &str) {
     credentials::fuzzing::option_file(text);
 }
@@ -55,7 +55,7 @@ pub fn option_file(text: &str) {
 /// A password file of PostgreSQL.
 ///
 /// # Panics
-/// When its parser panics, or a line that fits does not count.
+/// When its parser panics, or a matching line does not count.
 pub fn password_file(text: &str) {
     credentials::fuzzing::password_file(text);
 }
@@ -92,11 +92,11 @@ fn talk_postgres(logged_in: bool) -> Talk<Postgres> {
     talk
 }
 
-/// MySQL's first packet: version 10, the usual capabilities but TLS, `mysql_native_password`.
+/// MySQL's first packet: version 10, the usual capabilities except TLS, `mysql_native_password`.
 const GREETING: [u8; 81] = *b"\x0a8.4.0-made-up\0\x07\0\0\0abcdefgh\0\x81\x82\x2d\x02\0\x2b\x01\
     \x15\0\0\0\0\0\0\0\0\0\0ijklmnopqrst\0mysql_native_password\0";
 
-/// What is asked in an exchange.
+/// The request of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ask {
     Query,
@@ -105,7 +105,7 @@ enum Ask {
     Close,
     NextResult,
     Load,
-    /// Nothing: the server speaks unasked.
+    /// None: the server sends unasked.
     Nothing,
 }
 
@@ -115,7 +115,7 @@ struct Exchange {
     piece: usize,
 }
 
-/// Bytes that decide what happens; zeros when they are used up.
+/// Bytes that decide what happens; zeros after their end.
 struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
@@ -157,7 +157,7 @@ impl<'a> Script<'a> {
     }
 }
 
-/// `[number, (length, payload)…]` as packets that count on from the number.
+/// Frames `[number, (length, payload)…]` as packets numbered from `number`.
 fn frame_mysql(body: &[u8]) -> Vec<u8> {
     let mut script = Script(body);
     let mut number = script.byte();
@@ -173,7 +173,7 @@ fn frame_mysql(body: &[u8]) -> Vec<u8> {
     packets
 }
 
-/// `[(tag, length, payload)…]` as messages.
+/// Frames `[(tag, length, payload)…]` as messages.
 fn frame_postgres(body: &[u8]) -> Vec<u8> {
     let mut script = Script(body);
     let mut messages = Vec::new();
@@ -187,8 +187,8 @@ fn frame_postgres(body: &[u8]) -> Vec<u8> {
     messages
 }
 
-/// Holds the conversation twice, with the answers cut into pieces and whole. What comes of it must
-/// be the same, unless rows are loaded: how far a load was when the server spoke depends on that.
+/// Runs the conversation twice, with the answers in pieces and whole. The results must be equal,
+/// unless rows are loaded: how far a load was when the server answered depends on the pieces.
 fn hold<P: Protocol>(exchanges: &[Exchange], new: impl Fn() -> Talk<P>) {
     let cut = new().all(exchanges, |exchange| exchange.piece);
     let whole = new().all(exchanges, |_| usize::MAX);
@@ -197,7 +197,7 @@ fn hold<P: Protocol>(exchanges: &[Exchange], new: impl Fn() -> Talk<P>) {
     }
 }
 
-/// A protocol between its caller and a made-up server, as the channel holds it.
+/// A protocol between its caller and a fake server, driven as the channel drives it.
 struct Talk<P> {
     protocol: P,
     /// Received and not consumed.
@@ -237,7 +237,7 @@ impl<P: Protocol> Talk<P> {
                 }
             }
             if !pending {
-                // What arrives between operations waits for the next, as in a socket.
+                // Bytes that arrive between operations wait for the next one, as in a socket.
                 self.partial.extend_from_slice(&exchange.answer);
                 continue;
             }
@@ -253,7 +253,7 @@ impl<P: Protocol> Talk<P> {
         trace
     }
 
-    /// Feeds the answer; what came behind it stays for the next operation.
+    /// Feeds the answer; surplus bytes stay for the next operation.
     fn answered(&mut self, exchange: &Exchange, piece: usize) -> Next {
         let mut rest = &exchange.answer[..];
         let mut next = self.hear(&[]);
@@ -286,7 +286,7 @@ impl<P: Protocol> Talk<P> {
         }
     }
 
-    /// Everything that a caller can see, which also checks that failures and errors go together.
+    /// Everything a caller can see. Also checks that failures and errors go together.
     fn describe(&mut self) -> String {
         let outcome = self.protocol.outcome();
         let failed = outcome.kind == OutcomeKind::Failed;

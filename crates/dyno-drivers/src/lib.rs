@@ -2,9 +2,9 @@
 //! ([`channel::Protocol`]): bytes in, bytes out, so that it can be tested and fuzzed without a
 //! socket. [`channel::Channel`] joins one to a socket, with or without TLS.
 //!
-//! Requests are in the database's own language: only the driver reads their text. What a database
-//! takes that is no such text is a variant of `Request` in `dyno_core::session` and a method of
-//! `Connection`, as `TransactionStep` is, so that the driver words BEGIN and ROLLBACK.
+//! Requests are in the database's own language, which only the driver reads. Other operations are
+//! variants of `Request` in `dyno_core::session` and methods of `Connection`, such as
+//! `TransactionStep`, so that the driver supplies the text of BEGIN and ROLLBACK.
 //!
 //! # Where to change what
 //!

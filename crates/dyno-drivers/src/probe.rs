@@ -1,4 +1,4 @@
-//! One connection to find out what server there is, before hundreds are made.
+//! One connection to identify the server, before hundreds are made.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use dyno_core::db::{Connector, DbError, ServerInfo};
 
 use crate::control::Control;
 
-/// Connects, asks who is there, and disconnects. Blocks for `timeout_ms` at most, or until it is
-/// `stopped`.
+/// Connects, identifies the server, and disconnects. Blocks for at most `timeout_ms`, or until
+/// `stopped` returns true.
 ///
 /// # Errors
-/// Why there is no connection.
+/// The reason why connecting failed.
 pub fn probe(
     connector: &dyn Connector,
     timeout_ms: u64,

@@ -27,16 +27,16 @@ use host::{Host, Resolver};
 use resolving::Resolving;
 use speech::{Speech, Way};
 
-/// How long a connection waits for room in the queue of a UNIX socket. Meanwhile its worker does
-/// nothing else.
+/// How long a connection waits for room in the queue of a UNIX socket, in milliseconds. It blocks
+/// its worker meanwhile.
 const QUEUE_PATIENCE_MS_MAX: u64 = 1_000;
 
-/// A target's endpoints, ready to be connected to.
+/// A target's endpoints, ready for connections.
 pub(crate) struct Remote {
     parts: Arc<Parts>,
 }
 
-/// What connections are made of.
+/// The parts of a connection.
 struct Parts {
     endpoints: Vec<Place>,
     tls: Option<Arc<ClientConfig>>,
@@ -49,7 +49,7 @@ struct Parts {
 struct Place {
     name: String,
     address: Address,
-    /// Absent where there is no TLS.
+    /// `None` without TLS.
     server_name: Option<ServerName<'static>>,
 }
 
@@ -62,7 +62,7 @@ enum Address {
 struct Opened {
     socket: Box<dyn Socket>,
     way: Way,
-    /// Where it goes, by TCP.
+    /// The TCP address it connects to.
     to: Option<(Arc<Host>, SocketAddr)>,
 }
 
@@ -99,7 +99,7 @@ impl Remote {
 }
 
 impl Parts {
-    /// Begins a connection, to the addresses that are known.
+    /// Starts a connection to the known addresses.
     fn open(&self, endpoint: usize) -> Result<Box<dyn Connection>, DbError> {
         let place = &self.endpoints[endpoint];
         let opened = match &place.address {
@@ -148,8 +148,8 @@ impl Parts {
         })
     }
 
-    /// PostgreSQL decides on a session only when it knows who wants it, with TLS or without; the
-    /// other way needs another socket.
+    /// PostgreSQL accepts or refuses a session with or without TLS only once it knows the user;
+    /// trying the other way needs another socket.
     fn postgres(
         &self,
         options: &PostgresOptions,
@@ -251,7 +251,7 @@ fn place(
     })
 }
 
-/// Begins to connect to the preferred address, or the next that is not refused at once.
+/// Starts connecting to the preferred address, or to the next that is not refused immediately.
 fn begin(host: &Arc<Host>, name: &str) -> Result<Opened, DbError> {
     let mut first_error = None;
     for address in host.addresses() {

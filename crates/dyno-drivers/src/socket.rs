@@ -1,4 +1,4 @@
-//! Sockets that do not block, and what to say when they fail.
+//! Non-blocking sockets and their errors.
 
 use std::ffi::c_int;
 use std::io;
@@ -10,11 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Begins a TCP connection: the socket is connecting when this returns, or connected. Small
-/// requests are sent at once (`TCP_NODELAY`).
+/// Starts a TCP connection: the socket is connecting or connected on return. Small requests are
+/// sent immediately (`TCP_NODELAY`).
 ///
 /// # Errors
-/// What the kernel refuses at once.
+/// What the kernel refuses immediately.
 pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
     let family = match address {
         SocketAddr::V4(_) => libc::AF_INET,
@@ -49,7 +49,7 @@ pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
     };
     match started {
         Ok(()) => Ok(socket),
-        // An interrupted connect goes on by itself, as one in progress does.
+        // An interrupted connect continues in the background, like one in progress.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
             Ok(socket)
         }
@@ -57,8 +57,8 @@ pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// Connects to a UNIX-domain socket. The kernel has no half-way state for these: where the
-/// server's queue of connections is full, this waits for room, at most for `patience`.
+/// Connects to a UNIX socket. The kernel has no intermediate state for these: if the server's queue
+/// of connections is full, this waits for room, at most for `patience`.
 ///
 /// # Errors
 /// No such socket, nobody listening, a queue that stays full, a path of more than 107 bytes.
@@ -79,7 +79,7 @@ pub(crate) fn unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     }
     let socket = UnixStream::from(open(libc::AF_UNIX, 0)?);
     socket.set_write_timeout(Some(patience))?;
-    // An interrupted wait is begun anew.
+    // Retry an interrupted wait.
     while let Err(error) = connect(&socket, &raw, size_of::<libc::sockaddr_un>()) {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
@@ -90,7 +90,7 @@ pub(crate) fn unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     Ok(socket)
 }
 
-/// What to try after this error of a connection attempt; begins with `; ` if there is something.
+/// Advice for a failed attempt to connect, empty or beginning with `; `.
 pub(crate) fn advice(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::ECONNREFUSED) => "; is the server running, and does it listen there?",
@@ -121,7 +121,7 @@ fn open(family: c_int, flags: c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor was just made and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -171,7 +171,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        // At once or later, as the kernel likes.
+        // The kernel reports it immediately or later.
         let error = match tcp(address) {
             Err(error) => error,
             Ok(socket) => loop {

@@ -1,4 +1,4 @@
-//! TLS on a channel, by rustls, without I/O of its own.
+//! TLS on a channel, by rustls, without I/O.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ pub(crate) use config::client_config;
 #[cfg(test)]
 pub(crate) use config::client_config_by;
 
-/// What a TLS session needs.
+/// The settings of a TLS session.
 pub struct TlsSetup {
     /// Trust, client certificate, versions.
     pub config: Arc<ClientConfig>,
-    /// The name that the certificate is checked against.
+    /// The name to check the certificate against.
     pub server_name: ServerName<'static>,
 }
 
 /// A TLS session between two byte buffers.
 pub struct TlsSession {
     connection: ClientConnection,
-    /// The peer has ended the session: what comes behind that is not under TLS.
+    /// The peer has ended the session: later bytes are not under TLS.
     closed: bool,
 }
 
 impl TlsSession {
-    /// Prepares a session.
+    /// Creates a session.
     pub fn new(setup: TlsSetup) -> io::Result<Self> {
         let connection = ClientConnection::new(setup.config, setup.server_name)
             .map_err(|error| invalid(&error))?;
@@ -43,17 +43,17 @@ impl TlsSession {
         })
     }
 
-    /// The first flight.
+    /// Appends the first flight.
     pub fn begin(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {
         self.drain(wire)
     }
 
-    /// Whether the handshake goes on.
+    /// Whether the handshake is still going on.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
-    /// Whether the peer has ended the session, with the connection or without.
+    /// Whether the peer has ended the session, with or without the connection.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
@@ -69,7 +69,7 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Decrypts `input` onto `clear`; what the session itself has to say goes onto `wire`.
+    /// Decrypts `input` onto `clear`; messages of the session itself go onto `wire`.
     pub fn decrypt(
         &mut self,
         mut input: &[u8],
@@ -98,8 +98,8 @@ impl TlsSession {
         }
     }
 
-    /// The hash of the server's certificate for `tls-server-end-point` channel binding, where one
-    /// is defined.
+    /// The hash of the server's certificate for `tls-server-end-point` channel binding, if one is
+    /// defined.
     pub fn end_point(&self) -> Option<Vec<u8>> {
         let certificates = self.connection.peer_certificates()?;
         der::end_point(certificates.first()?)

@@ -1,6 +1,6 @@
 //! Connections by URL to real servers.
 
-// The helpers of these tests fail as the tests do.
+// Helpers of these tests may panic.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -95,7 +95,7 @@ fn a_server_that_never_answers_is_told_with_the_parameter_that_bounds_the_wait()
         let error = error.to_string();
         assert!(error.contains("within 0.3 s"), "{error}");
         assert!(error.contains("parameter connect_timeout"), "{error}");
-        // A limit of somebody else's is not the parameter's.
+        // A limit set elsewhere is not blamed on the parameter.
         let limit = std::time::Duration::from_millis(100);
         let error = dyno_drivers::Control::connect(connector.as_ref(), limit);
         let error = error.err().unwrap().to_string();

@@ -1,6 +1,6 @@
 //! The PostgreSQL driver against real servers.
 
-// The helpers of these tests fail as the tests do.
+// Helpers of these tests may panic.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -38,7 +38,7 @@ fn on(socket: Box<dyn Socket>, options: &PostgresOptions) -> Result<Blocking, Db
     Blocking::connect(Box::new(channel))
 }
 
-/// A connection by the UNIX-domain socket. Each test names its own schema and begins with none.
+/// A connection by the UNIX socket. Each test uses a separate, initially missing schema.
 fn by_socket(schema: &str) -> Blocking {
     let socket = UnixStream::connect(needed("DYNO_TEST_PG_SOCKET")).unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -72,7 +72,7 @@ fn an_error_in_a_text_takes_back_and_fails_all_of_it() {
     assert_eq!(error.sqlstate, "22012");
     assert!(!connection.outcome().more);
     assert_eq!(connection.single("SELECT count(*) FROM t"), "0");
-    // What a statement of the text has committed stays; the text has failed all the same.
+    // Statements of the text that were committed keep their effect although the text has failed.
     let error = connection
         .query("BEGIN; INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (1)")
         .unwrap_err();
@@ -276,7 +276,7 @@ fn errors_leave_the_connection_usable_and_tell_of_failed_transactions() {
     assert!(error.message.ends_with(first), "{error}");
     connection.query("ROLLBACK").unwrap();
     assert!(!connection.connection.transaction_failed());
-    // The next transaction has its own first error.
+    // The next transaction has a new first error.
     connection.query("BEGIN").unwrap();
     connection.query("SELECT 1 FROM nowhere").unwrap_err();
     let error = connection.query("SELECT 2").unwrap_err();
@@ -284,7 +284,7 @@ fn errors_leave_the_connection_usable_and_tell_of_failed_transactions() {
     connection.query("ROLLBACK").unwrap();
     connection.execute(divide, &[&int(1)]).unwrap();
     assert_eq!(connection.rows(), [[Some("1".to_owned())]]);
-    // A deferred constraint fails at the commit, behind the statement's completion.
+    // A deferred constraint fails at the commit, after the statement's completion.
     connection
         .query("CREATE TABLE t (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)")
         .unwrap();

@@ -1,7 +1,7 @@
 //! The steady state of the PostgreSQL driver allocates nothing per operation, and an idle
-//! connection holds little memory.
+//! connection uses little memory.
 
-// The helpers of these tests fail as the tests do.
+// Helpers of these tests may panic.
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -135,7 +135,7 @@ fn an_idle_connection_is_small() {
     }
     let held = BYTES.get() - before;
     assert!(held < 4096, "{held} bytes");
-    // A result of megabytes leaves nothing behind once it is freed.
+    // A result of megabytes keeps no memory once it is freed.
     let mut output = Vec::new();
     let statement = protocol.outcome().statement;
     let id = Param::new(ParamKind::Int, 0);

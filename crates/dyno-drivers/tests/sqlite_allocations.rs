@@ -68,7 +68,7 @@ fn a_point_select_allocates_nothing() {
         assert_eq!(connection.outcome().kind, OutcomeKind::Done);
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
-    // The counter does count.
+    // The counter works.
     drop(std::hint::black_box(Box::new(1)));
     assert!(ALLOCATIONS.get() > before);
 }

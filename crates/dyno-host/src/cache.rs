@@ -1,18 +1,17 @@
-//! The processor's caches, as the kernel tells them.
+//! The processor's caches, as reported by the kernel.
 
 use std::fs;
 use std::path::Path;
 
-/// A cache for data.
+/// A data cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cache {
-    /// 1 is the nearest.
+    /// 1 is closest to the core.
     pub(crate) level: u32,
-    /// Its size.
     pub(crate) bytes: u64,
 }
 
-/// The data caches of the first processor, the nearest first; none where the kernel does not tell.
+/// The data caches of the first processor, closest first; empty if the kernel does not report them.
 pub(crate) fn caches() -> Vec<Cache> {
     read(Path::new("/sys/devices/system/cpu/cpu0/cache"))
 }
@@ -35,7 +34,7 @@ fn read(folder: &Path) -> Vec<Cache> {
     caches
 }
 
-/// `48K` in bytes.
+/// Converts `48K` to bytes.
 fn size(text: &str) -> Option<u64> {
     let (digits, factor) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),

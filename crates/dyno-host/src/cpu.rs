@@ -1,4 +1,4 @@
-//! Divisions: which numbers below a limit are prime, by trial.
+//! Divisions: finds the primes below a limit by trial division.
 
 use dyno_core::interval::Counters;
 use dyno_core::session::{Port, SessionId, Step};
@@ -15,7 +15,6 @@ const OPTIONS: &[Definition] = &[option(
     "upper limit for primes generator",
 )];
 
-/// The test.
 pub(crate) const TEST: Test = Test {
     name: "cpu",
     about: "64-bit divisions: primes up to a limit, by trial",
@@ -29,7 +28,7 @@ pub(crate) const TEST: Test = Test {
 /// The test with its options read.
 #[derive(Debug)]
 pub struct Cpu {
-    /// Numbers below this are tried.
+    /// The upper limit of the numbers tried.
     pub max_prime: u64,
 }
 
@@ -56,7 +55,7 @@ impl Cpu {
     }
 
     pub(crate) fn figures(&self, counters: &Counters, seconds: f64) -> Vec<Figure> {
-        // Long to count beyond this, and no event would be short enough to be measured.
+        // Beyond this, counting takes long, and no event would be short enough to be measured.
         const COUNTED_MAX: u64 = 10_000_000;
         if self.max_prime > COUNTED_MAX {
             return Vec::new();
@@ -83,7 +82,7 @@ impl Work for Trial {
     }
 }
 
-/// How many primes there are from 3 up to below `limit`.
+/// The number of primes from 3 up to below `limit`.
 fn primes(limit: u64) -> u64 {
     let mut found = 0;
     for number in 3..limit {
@@ -97,7 +96,7 @@ fn primes(limit: u64) -> u64 {
     found
 }
 
-/// How many divisions that takes.
+/// The number of divisions that takes.
 fn divisions(limit: u64) -> u64 {
     let mut count = 0;
     for number in 3..limit {
@@ -119,14 +118,14 @@ fn root(number: u64) -> u64 {
     (number as f64).sqrt() as u64
 }
 
-/// What remains of a 64-bit division: the processor's own instruction, because compilers divide
-/// numbers that happen to be small by another one, which is faster.
+/// The remainder of a 64-bit division by the processor's own instruction: compilers use a narrower,
+/// faster one for numbers that happen to be small.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn remainder(number: u64, divisor: u64) -> u64 {
     let rest;
     // SAFETY: the divisor is at least 2 and the upper half of the number 0, so the quotient fits;
-    // the instruction touches the named registers and flags only.
+    // the instruction only touches the named registers and flags.
     unsafe {
         std::arch::asm!(
             "div {divisor}",
@@ -139,7 +138,7 @@ fn remainder(number: u64, divisor: u64) -> u64 {
     rest
 }
 
-/// What remains of a 64-bit division.
+/// The remainder of a 64-bit division.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn remainder(number: u64, divisor: u64) -> u64 {
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn divisions_are_those_that_primes_makes() {
-        // 3: none; 4: by 2; 5 to 7: by 2; 8: by 2; 9: by 2 and 3.
+        // 3: no division; 4: by 2; 5 to 7: by 2; 8: by 2; 9: by 2 and 3.
         assert_eq!(divisions(10), 1 + 3 + 1 + 2);
         assert_eq!(remainder(9, 4), 1);
         assert_eq!(remainder(u64::MAX, 2), 1);

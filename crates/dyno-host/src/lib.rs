@@ -28,21 +28,22 @@ pub use program::Program;
 pub struct Test {
     /// Its name on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// A one-line description.
     pub about: &'static str,
     /// Its options.
     pub options: &'static [Definition],
-    /// The named pieces of work within its events.
+    /// The operations within its events.
     pub operations: &'static [&'static str],
-    /// Its commands besides `run`.
+    /// Its commands other than `run`.
     pub commands: &'static [&'static str],
-    /// Whether it draws places from the distributions of `--rand-type`.
+    /// Whether it uses the distributions of `--rand-type`.
     pub draws_places: bool,
-    /// Changes whenever an event does other work than before: runs are comparable within one.
+    /// Changes whenever the work of an event changes: only runs of the same revision are
+    /// comparable.
     pub revision: u32,
 }
 
-/// All tests, in the order in which they are listed.
+/// All tests, in the order of listings.
 pub const TESTS: [&Test; 5] = [
     &cpu::TEST,
     &memory::TEST,
@@ -51,7 +52,7 @@ pub const TESTS: [&Test; 5] = [
     &fileio::TEST,
 ];
 
-/// The test of this name.
+/// Finds a test by name.
 pub fn find(name: &str) -> Option<&'static Test> {
     TESTS.into_iter().find(|test| test.name == name)
 }

@@ -1,4 +1,4 @@
-//! Locks taken at random for an instant, with some work in between.
+//! Briefly takes random locks, with some work in between.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,6 @@ const OPTIONS: &[Definition] = &[
     ),
 ];
 
-/// The test.
 pub(crate) const TEST: Test = Test {
     name: "mutex",
     about: "many locks taken briefly at random, with empty loops in between",
@@ -46,13 +45,13 @@ pub(crate) const TEST: Test = Test {
 /// The test with its options read.
 #[derive(Debug)]
 pub struct Mutex {
-    /// Locks.
+    /// The number of locks.
     pub locks: u64,
-    /// How many of them an event takes, one after another.
+    /// The number of locks that an event takes, one after another.
     pub takes: u64,
-    /// Turns of the empty loop before each.
+    /// Iterations of the empty loop before each lock.
     pub loops: u64,
-    /// Each session does one event and no more.
+    /// Each session runs exactly one event.
     pub once: bool,
     seed: u64,
 }
@@ -61,14 +60,14 @@ pub struct Mutex {
 #[derive(Debug)]
 pub struct Locks {
     locks: Vec<Apart>,
-    /// What each taker of whatever lock changes.
+    /// Changed under every lock.
     total: AtomicU64,
 }
 
 /// The most locks, which take four gigabytes.
 const LOCKS_MAX: u64 = 1 << 24;
 
-/// A lock on cache lines of its own.
+/// A lock on separate cache lines.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 struct Apart(std::sync::Mutex<()>);
@@ -142,10 +141,11 @@ impl Work for Takes {
                 for turn in 0..self.loops {
                     black_box(turn);
                 }
-                // It protects nothing, so nothing is broken by a panic while it was held.
+                // It protects nothing, so a panic while it was locked breaks nothing.
                 let lock = &locks[number as usize].0;
                 let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                // Other locks do not protect it: a lost addition is no matter, its cache line is.
+                // Other locks do not protect it: lost additions do not matter, contention for its
+                // line does.
                 let sum = total.load(Ordering::Relaxed);
                 total.store(sum + 1, Ordering::Relaxed);
                 drop(held);

@@ -1,4 +1,4 @@
-//! The options of the tests, and their values.
+//! The options of the tests and their values.
 
 pub use dyno_core::plan::Edition;
 use dyno_core::plan::OptionValue;
@@ -16,22 +16,22 @@ pub enum Kind {
     Bool,
     /// A word.
     Text,
-    /// Words with commas between them.
+    /// Words separated by commas.
     List,
 }
 
 /// An option of a test.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// Without dashes.
+    /// The name without dashes.
     pub name: &'static str,
-    /// For help.
+    /// The help text.
     pub about: &'static str,
     /// Its type.
     pub kind: Kind,
-    /// Its default under `dyno run`.
+    /// The default under `dyno run`.
     pub default: &'static str,
-    /// Its default under `dyno sysbench`, where that differs.
+    /// The default under `dyno sysbench`, if different.
     pub sysbench: Option<&'static str>,
 }
 
@@ -61,8 +61,7 @@ pub(crate) const fn option(
     }
 }
 
-/// The values of a test's options. All options of a test are there: whoever reads the command line
-/// fills in the defaults.
+/// The values of a test's options. All options are present: the caller fills in the defaults.
 pub(crate) struct Values<'a>(pub(crate) &'a [(String, OptionValue)]);
 
 impl Values<'_> {
@@ -74,7 +73,7 @@ impl Values<'_> {
             .ok_or_else(|| format!("--{name} has no value"))
     }
 
-    /// A number that may have a fraction, not negative.
+    /// A non-negative number, possibly with a fraction.
     pub(crate) fn number(&self, name: &str) -> Result<f64, String> {
         match self.find(name)? {
             OptionValue::Number(number) if *number >= 0.0 && number.is_finite() => Ok(*number),
@@ -85,9 +84,9 @@ impl Values<'_> {
         }
     }
 
-    /// A whole number from `least` on.
+    /// A whole number of at least `least`.
     pub(crate) fn count(&self, name: &str, least: u64) -> Result<u64, String> {
-        // Doubles count to here without gaps.
+        // Doubles represent all integers up to here.
         const MOST: f64 = 9_007_199_254_740_992.0;
         let number = self.number(name)?;
         if number.fract() != 0.0 || number > MOST {
@@ -110,12 +109,10 @@ impl Values<'_> {
             .ok_or_else(|| format!("--{name}: '{value}' is not one of {}", known.join(", ")))
     }
 
-    /// Any text.
     pub(crate) fn text(&self, name: &str) -> Result<String, String> {
         self.find(name).map(told)
     }
 
-    /// Words.
     pub(crate) fn list(&self, name: &str) -> Result<Vec<String>, String> {
         match self.find(name)? {
             OptionValue::List(items) => Ok(items.clone()),
@@ -123,7 +120,6 @@ impl Values<'_> {
         }
     }
 
-    /// A switch.
     pub(crate) fn switch(&self, name: &str) -> Result<bool, String> {
         match self.find(name)? {
             OptionValue::Bool(on) => Ok(*on),

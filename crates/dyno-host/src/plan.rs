@@ -1,4 +1,4 @@
-//! A test with its options read: what its sessions do and what is to be said about it.
+//! A test with its options read: the work of its sessions and the description for the user.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::options::{Edition, Values};
 use crate::program::Work;
 use crate::{Test, cpu, fileio, memory, mutex, threads};
 
-/// What a test needs to know beside its options.
+/// The settings of a test other than its options.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Whose command line asks.
+    /// The command line in use.
     pub edition: Edition,
-    /// Sessions.
+    /// The number of sessions.
     pub sessions: u32,
-    /// The seed of all streams.
+    /// The seed of all random streams.
     pub seed: u64,
-    /// Which distribution random places are drawn from.
+    /// The distribution of random places.
     pub rand: RandPlan,
 }
 
@@ -26,14 +26,14 @@ pub struct Setting {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct NotReady {
-    /// The missing things, as text.
+    /// The reason.
     pub why: String,
     /// Whether the test's command `prepare` creates what is missing.
     pub needs_prepare: bool,
 }
 
 impl NotReady {
-    /// A reason that `prepare` does not remove.
+    /// A reason that `prepare` cannot remove.
     pub(crate) fn for_good(why: String) -> Self {
         Self {
             why,
@@ -42,14 +42,14 @@ impl NotReady {
     }
 }
 
-/// A figure of a test besides its events and their latencies.
+/// A result of a test other than its events and latencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is of, e.g. `written`.
+    /// The quantity, e.g. `written`.
     pub name: &'static str,
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what, e.g. `MiB/s`.
+    /// The unit, e.g. `MiB/s`.
     pub unit: &'static str,
 }
 
@@ -60,7 +60,7 @@ pub enum Plan {
     Cpu(cpu::Cpu),
     /// Loads and stores.
     Memory(memory::Memory),
-    /// Handing over the processor.
+    /// Yielding the processor.
     Threads(threads::Threads),
     /// Locks.
     Mutex(mutex::Mutex),
@@ -68,18 +68,18 @@ pub enum Plan {
     FileIo(Box<fileio::FileIo>),
 }
 
-/// What the sessions of a run share.
+/// State shared by the sessions of a run.
 #[derive(Debug)]
 pub enum Shared {
     /// Nothing.
     Nothing,
-    /// The block that all sessions use.
+    /// The block used by all sessions.
     Block(Arc<memory::Block>),
-    /// Locks that are held while the processor is handed over.
+    /// Locks held while yielding the processor.
     Threads(Arc<threads::Locks>),
-    /// Locks that are taken at random.
+    /// Locks taken at random.
     Mutex(Arc<mutex::Locks>),
-    /// Where requests in order stand.
+    /// The positions of sequential requests.
     Files(fileio::Shared),
 }
 
@@ -87,7 +87,7 @@ impl Plan {
     /// Reads the options of a test, defaults included.
     ///
     /// # Errors
-    /// Values that make no sense, named by their option.
+    /// Invalid values, named by their option.
     pub fn new(
         test: &Test,
         options: &[(String, OptionValue)],
@@ -104,7 +104,7 @@ impl Plan {
         }
     }
 
-    /// Whether a run can begin: what it needs is there.
+    /// Checks that everything a run needs is present.
     ///
     /// # Errors
     /// What is missing, and how to get it.
@@ -118,7 +118,7 @@ impl Plan {
     /// Runs one of the test's commands on the calling thread.
     ///
     /// # Errors
-    /// An unknown command; a file that cannot be made or removed.
+    /// An unknown command; a file that cannot be created or removed.
     pub fn command(
         &self,
         name: &str,
@@ -132,7 +132,7 @@ impl Plan {
         }
     }
 
-    /// What comes after a run, outside of its measurement.
+    /// Runs the steps after a run that are not measured.
     ///
     /// # Errors
     /// Files that cannot be flushed.
@@ -143,7 +143,7 @@ impl Plan {
         }
     }
 
-    /// How many events a session has under way at a time, at most.
+    /// The most events that a session has under way at a time.
     pub fn depth(&self) -> u32 {
         match self {
             Self::FileIo(io) => io.depth_used(),
@@ -151,19 +151,19 @@ impl Plan {
         }
     }
 
-    /// How many files a session keeps open.
+    /// The number of files that a session keeps open.
     pub fn descriptors(&self) -> u64 {
         match self {
-            // A queue has two of its own.
+            // A queue uses two more.
             Self::FileIo(io) => u64::from(io.files) + 2,
             _ => 0,
         }
     }
 
-    /// What sessions of a run share, made anew for each run.
+    /// Creates the state that the sessions of one run share.
     ///
     /// # Errors
-    /// Memory that cannot be had.
+    /// Memory that cannot be allocated.
     pub fn share(&self, sessions: u32) -> Result<Shared, String> {
         match self {
             Self::Cpu(_) => Ok(Shared::Nothing),
@@ -185,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// After how many events over all sessions there is nothing left to do.
+    /// The number of events over all sessions after which nothing is left to do.
     pub fn events(&self) -> Option<u64> {
         match self {
             Self::Memory(memory) => memory.events(),
@@ -193,12 +193,12 @@ impl Plan {
         }
     }
 
-    /// Whether each session ends by itself after one event, so that a warm-up would leave nothing.
+    /// Whether each session ends after one event, so that a warm-up would leave nothing to measure.
     pub fn ends_itself(&self) -> bool {
         matches!(self, Self::Mutex(mutex) if mutex.once)
     }
 
-    /// What an event does and what its speed is the speed of; whole sentences.
+    /// What an event does and what its speed measures, in whole sentences.
     pub fn about(&self) -> Vec<String> {
         match self {
             Self::Cpu(cpu) => cpu.about(),
@@ -209,7 +209,7 @@ impl Plan {
         }
     }
 
-    /// What the test measured besides events, from what ended within `seconds`.
+    /// The results other than events, from the events that ended within `seconds`.
     pub fn figures(&self, counters: &Counters, seconds: f64) -> Vec<Figure> {
         if seconds <= 0.0 {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What workers drive: a session's events, one after another.
+//! The program for workers: a session's events, one after another.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ struct Session {
     work: Box<dyn Work>,
 }
 
-/// What a session of a test does.
+/// The work of a test's session.
 pub(crate) trait Work {
-    /// The session's turn while the run goes on.
+    /// Runs the session while the run continues.
     fn turn(&mut self, port: &mut dyn Port, session: SessionId) -> Step;
 
-    /// The run is over for the session.
+    /// Ends the session's work.
     ///
     /// # Errors
     /// A message for the user.
@@ -32,17 +32,17 @@ pub(crate) trait Work {
     }
 }
 
-/// Whether a session goes on after an event.
+/// Whether a session continues after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// With the next one.
+    /// Continue with the next event.
     Next,
-    /// No more: it was the last.
+    /// Stop: it was the last event.
     Last,
 }
 
 impl Program {
-    /// A program for one worker. All workers of a run share what `shared` holds.
+    /// Creates the program of one worker. All workers of a run share `shared`.
     pub fn new(plan: Arc<Plan>, shared: Arc<Shared>) -> Self {
         Self {
             plan,
@@ -79,13 +79,14 @@ impl dyno_core::session::Program for Program {
                 Ok(()) => Step::Finished,
                 Err(why) => Step::Failed(why),
             },
-            // The work was made when the session entered; commands run before there are sessions.
+            // The work was created when the session entered; commands run before there are
+            // sessions.
             Entry::Init | Entry::Command(_) | Entry::Call(_) | Entry::Hook(_) => Step::Finished,
         }
     }
 }
 
-/// Events one after another, each from its start to its end within this call.
+/// Runs events one after another, each completely within this call.
 pub(crate) fn events(
     port: &mut dyn Port,
     session: SessionId,

@@ -1,4 +1,4 @@
-//! Handing over the processor while a lock is held: what the scheduler costs.
+//! Yielding the processor while holding a lock: the cost of the scheduler.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,6 @@ const OPTIONS: &[Definition] = &[
     option("thread-locks", Kind::Int, "8", "number of locks per thread"),
 ];
 
-/// The test.
 pub(crate) const TEST: Test = Test {
     name: "threads",
     about: "threads that yield the processor while holding one of a few locks",
@@ -35,9 +34,9 @@ pub(crate) const TEST: Test = Test {
 /// The test with its options read.
 #[derive(Debug)]
 pub struct Threads {
-    /// How often an event hands over the processor.
+    /// The number of yields per event.
     pub yields: u64,
-    /// Locks.
+    /// The number of locks.
     pub locks: u64,
 }
 
@@ -52,7 +51,7 @@ pub struct Locks {
 /// The most locks, which take two gigabytes.
 const LOCKS_MAX: u64 = 1 << 24;
 
-/// A lock on cache lines of its own: they are to be contended for, not their neighbours.
+/// A lock on separate cache lines, to measure contention for the lock, not for its neighbours.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Apart(Mutex<()>);
@@ -118,7 +117,7 @@ impl Work for Yields {
             let number = next.fetch_add(1, Ordering::Relaxed) % locks.len() as u64;
             let lock = &locks[number as usize].0;
             for _ in 0..*yields {
-                // It protects nothing, so nothing is broken by a panic while it was held.
+                // It protects nothing, so a panic while it was locked breaks nothing.
                 let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
                 std::thread::yield_now();
                 drop(held);

@@ -1,5 +1,5 @@
 //! `fileio` driven by workers on real files.
-#![allow(clippy::unwrap_used)] // all of this is test, the functions beside the tests too
+#![allow(clippy::unwrap_used)] // all of this is test, including the helper functions
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use dyno_core::summary::RunEnd;
 use dyno_host::{Edition, Kind, Plan, Program, Setting};
 use dyno_load::{Run, RunConfig, RunOutcome, StopSignal};
 
-/// The test with its defaults but for these.
+/// The test with these options and defaults for the rest.
 fn plan(folder: &Path, options: &[(&str, &str)]) -> Result<Plan, String> {
     let test = dyno_host::find("fileio").unwrap();
     let folder = folder.display().to_string();
@@ -114,7 +114,7 @@ fn every_mode_does_what_it_says_with_every_engine() {
             assert_eq!(counters.bytes_out, written * 4096, "{engine} {mode}");
             assert_eq!(flushed > 0, writes, "{engine} {mode}");
             if writes {
-                // What was written is what a reader then finds, block by block.
+                // A reader then finds the written data, block by block.
                 let outcome = run(plan("seqrd"), 120);
                 assert_eq!(outcome.end, RunEnd::Completed, "{engine} {mode}");
             }

@@ -1,7 +1,7 @@
-//! The account of each session of a worker: what it is doing, and how long it has done nothing.
+//! The account of a worker's sessions: their states and idle times.
 //!
-//! Sessions are looked at once a second and at each interval's end, never in between: what they do
-//! then is read off the figures that they keep anyway, so that an event costs nothing more.
+//! Sessions are checked once a second and at each interval's end, from figures that they keep
+//! anyway, so that events cost nothing extra.
 
 use dyno_core::clock::Nanos;
 use dyno_core::session::{Counter, SessionId};
@@ -11,36 +11,34 @@ use crate::outcome::SessionTotals;
 use crate::session::{Lifecycle, Session, Wait};
 use crate::state::State;
 
-/// How long sessions are not looked at, at most.
+/// The longest time between two checks.
 const LOOK_NS: Nanos = 1_000_000_000;
 
-/// Who completes nothing for so long is told while the run goes on, and for so many of its events:
-/// as the finding `idle-sessions` has it at the end.
+/// A session that completes nothing for this long, and for this many of its events, is reported
+/// during the run; the finding `idle-sessions` uses the same limits at the end.
 const IDLE_NS: Nanos = 5 * LOOK_NS;
 const IDLE_EVENTS: Nanos = 20;
 
-/// What was seen of a worker's sessions.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     of: Vec<Account>,
-    /// When they are to be looked at again; never, while nothing is measured.
+    /// The next check; never, outside the measurement.
     next: Nanos,
 }
 
-/// What was seen of one session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     state: SessionState,
-    /// What it had completed.
+    /// Number of completed statements and events.
     completed: u64,
-    /// When that was seen to grow last, or the session to wait for its time.
+    /// When `completed` last grew, or the session last waited for its next event's time.
     active: Nanos,
-    /// The longest time in which it did nothing.
+    /// The longest idle time.
     idle: IdleTime,
 }
 
 impl Accounts {
-    /// Of so many sessions that have not begun.
+    /// For `sessions` that have not begun.
     pub(crate) fn new(sessions: usize) -> Self {
         Self {
             of: vec![Account::default(); sessions],
@@ -48,7 +46,6 @@ impl Accounts {
         }
     }
 
-    /// The measurement begins.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.next = now + LOOK_NS;
         for account in &mut self.of {
@@ -57,17 +54,15 @@ impl Accounts {
         }
     }
 
-    /// It has ended.
     pub(crate) fn end(&mut self) {
         self.next = Nanos::MAX;
     }
 
-    /// When to look again.
     pub(crate) fn next_look(&self) -> Nanos {
         self.next
     }
 
-    /// Looks at all sessions: how many are in which state.
+    /// Checks all sessions and counts their states.
     fn look(&mut self, sessions: &[Session], now: Nanos) -> SessionStates {
         let mut states = SessionStates::default();
         for (session, account) in sessions.iter().zip(&mut self.of) {
@@ -84,17 +79,17 @@ impl Accounts {
         states
     }
 
-    /// Since when a session is known to have completed nothing.
+    /// How long a session is known to have completed nothing.
     fn idle_ns(&self, session: SessionId, now: Nanos) -> Nanos {
         let account = self.of.get(session);
         account.map_or(0, |account| now.saturating_sub(account.active))
     }
 
-    /// Each session's sums, and what was seen of it last.
+    /// Each session's sums, with its last check.
     pub(crate) fn totals(&self, sessions: &[Session], out: &mut Vec<SessionTotals>) {
         let totals = |(session, account): (&Session, &Account)| SessionTotals {
             tid: session.tid,
-            // Whoever takes them knows whose they are.
+            // The receiver knows the worker.
             worker: 0,
             events: session.events,
             busy_ns: session.busy_ns,
@@ -136,7 +131,7 @@ impl Account {
                 idle_in: idle_in(session, self.state),
                 attempts: session.attempts.into(),
             };
-            // What it waits for right after it has a connection again is not what kept it.
+            // A wait right after reconnecting is not the cause of the idle time.
             let before = self.idle;
             if before.from == idle.from && before.idle_in == IdleIn::Connecting {
                 idle.idle_in = IdleIn::Connecting;
@@ -148,12 +143,12 @@ impl Account {
 }
 
 impl State {
-    /// Looks at all sessions: how many are in which state.
+    /// Checks all sessions and counts their states.
     pub(crate) fn look_at_sessions(&mut self, now: Nanos) -> SessionStates {
         self.accounts.look(&self.sessions, now)
     }
 
-    /// A session's run ends: takes note of whether it is without a connection.
+    /// Records at the end of a session's run whether it has no connection.
     pub(crate) fn note_connection(&mut self, session: SessionId, now: Nanos) {
         let idle_ns = self.accounts.idle_ns(session, now);
         let record = &mut self.sessions[session];
@@ -162,17 +157,17 @@ impl State {
     }
 }
 
-/// Whether a session that completed nothing for so long lost its connection and could not make
-/// another, or did not need one before its run ended. One that is about to, as a workload may be
-/// for each event, could.
+/// Whether a session that completed nothing for `idle_ns` lost its connection and could not make
+/// another, or needed none before its run ended. A workload may reconnect for each event; a session
+/// about to do so is not disconnected.
 fn is_disconnected(session: &Session, idle_ns: Nanos) -> bool {
     let begins = session.wait == Wait::Connect && session.attempts <= 1 && idle_ns < LOOK_NS;
     let connects = connects(session) && !begins;
     session.connected && (connects || session.conns.all_closed() || session.conns.any_lost())
 }
 
-/// Whether a session that completed nothing for so long is idle: against its own events, or those
-/// of its worker where it has none yet.
+/// Whether a session that completed nothing for `idle_ns` is idle, compared with its own events, or
+/// those of its worker if it has none yet.
 fn is_idle(session: &Session, all: &[Session], idle_ns: Nanos) -> bool {
     if idle_ns < IDLE_NS {
         return false;
@@ -188,7 +183,7 @@ fn is_idle(session: &Session, all: &[Session], idle_ns: Nanos) -> bool {
     idle_ns >= mean_ns.saturating_mul(IDLE_EVENTS)
 }
 
-/// What a session has completed: a number that grows with each statement and each event.
+/// A number that grows with each completed statement and event.
 fn completed(session: &Session) -> u64 {
     let counters = &session.counters;
     counters[Counter::Read as usize]
@@ -197,7 +192,6 @@ fn completed(session: &Session) -> u64 {
         + counters[Counter::Event as usize]
 }
 
-/// What a session is doing.
 pub(crate) fn state_of(session: &Session) -> SessionState {
     match session.stage {
         Lifecycle::Ended | Lifecycle::Done if session.lost => SessionState::Lost,
@@ -216,7 +210,7 @@ pub(crate) fn state_of(session: &Session) -> SessionState {
     }
 }
 
-/// Whether a session is without a connection and makes one: between attempts, too.
+/// Whether a session is reconnecting, including pauses between attempts.
 fn connects(session: &Session) -> bool {
     session.wait == Wait::Connect || (session.attempts > 0 && session.conns.all_failed())
 }
@@ -300,7 +294,7 @@ mod tests {
         session
     }
 
-    /// What a look each second finds of sessions that do not change.
+    /// The result of one check per second of an unchanging session.
     fn idle(session: Session, seconds: u64) -> SessionTotals {
         let sessions = [session];
         let mut accounts = Accounts::new(1);
@@ -331,7 +325,7 @@ mod tests {
         session.attempts = 1;
         session.connected = true;
         assert!(is_disconnected(&session, 0));
-        // One that never had a connection has lost none: its script knows what it does.
+        // A session that never had a connection has lost none.
         session.connected = false;
         assert!(!is_disconnected(&session, 0));
         session.connected = true;
@@ -386,10 +380,10 @@ mod tests {
         let long = with_events(LOOK_NS);
         assert_eq!(after(19, std::slice::from_ref(&long)), 0);
         assert_eq!(after(20, std::slice::from_ref(&long)), 1);
-        // It has none yet: those of others count.
+        // It has none yet, so those of others count.
         assert_eq!(after(5, &[running(Wait::Request)]), 1);
         assert_eq!(after(5, &[running(Wait::Request), with_events(LOOK_NS)]), 0);
-        // Who sleeps, waits for its time or connects is not meant.
+        // Sleeping, waiting for the next event and connecting are not idle.
         let mut connecting = running(Wait::Connect);
         connecting.attempts = 4;
         assert_eq!(after(9, &[running(Wait::Sleep), connecting]), 0);

@@ -1,4 +1,4 @@
-//! The arrivals of an open loop: when each event is due, whether or not anybody is free.
+//! The arrivals of an open loop: when each event is due, independent of free sessions.
 
 use std::sync::Arc;
 
@@ -8,52 +8,50 @@ use dyno_core::rand::Stream;
 
 use crate::course::Course;
 
-/// The most arrivals per second: far more than sessions can take up, few enough to be drawn and
-/// counted beside them.
+/// The most arrivals per second: far more than sessions can serve, few enough to draw and count.
 pub const RATE_MAX: f64 = 10_000_000.0;
 
-/// The streams of arrivals are streams that no session has: the run's is the first, those of roles
-/// follow it downwards.
+/// Arrivals use streams that no session has: the run's is the first, those of roles follow it
+/// downwards.
 const ARRIVAL_STREAM: u64 = u64::MAX;
 
-/// When arrivals begin, from when they are measured, and when they end.
+/// The beginning, the start of measuring and the end of arrivals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    /// The first instant.
     pub(crate) begin: Nanos,
-    /// Arrivals before it belong to the warm-up.
+    /// Earlier arrivals belong to the warm-up.
     pub(crate) measured: Nanos,
     /// No arrival at or after it.
     pub(crate) end: Option<Nanos>,
-    /// No more than so many measured arrivals.
+    /// At most this many measured arrivals.
     pub(crate) limit: Option<u64>,
 }
 
-/// Arrivals in order, by absolute instants: each is the previous plus a gap, whatever the clock
-/// said in between. A clone gives the same instants again.
+/// Arrivals in order, as absolute instants: each is the previous one plus a gap, independent of the
+/// clock. A clone gives the same instants again.
 #[derive(Clone, Debug)]
 pub(crate) struct Generator {
     span: Span,
     kind: Arrivals,
     gap_ns: f64,
-    /// A rate that changes: gaps are drawn at the rate 1, and this says when the sum is reached.
+    /// A rate that changes: gaps are drawn at the rate 1, and this maps their sum to an instant.
     course: Option<Arc<Course>>,
-    /// The sum of the gaps drawn so.
+    /// The sum of those gaps.
     drawn: f64,
     stream: Stream,
-    /// How many arrivals there were before `upcoming`.
+    /// The number of arrivals before `upcoming`.
     index: u64,
-    /// The offset of `upcoming` from the beginning. A double holds every nanosecond of a hundred
-    /// days exactly.
+    /// The offset of `upcoming` from the beginning. A double is exact to the nanosecond for a
+    /// hundred days.
     offset_ns: f64,
     measured: u64,
     upcoming: Option<Nanos>,
-    /// Those of other load generators are passed over.
+    /// Arrivals of other load generators are skipped.
     portion: Option<Portion>,
 }
 
 impl Generator {
-    /// The arrivals of this loop; `seed` and `number` fix them: 0 is the run's own.
+    /// The arrivals of this loop, determined by `seed` and `number`; number 0 is the run's.
     pub(crate) fn new(open: OpenLoop, seed: (u64, u64), span: Span) -> Self {
         Self::along(open, seed, span, None)
     }
@@ -89,13 +87,13 @@ impl Generator {
         generator
     }
 
-    /// Those of them that this load generator has.
+    /// Restricts them to this load generator's portion.
     pub(crate) fn of(mut self, portion: Option<Portion>) -> Self {
         self.portion = portion;
         self
     }
 
-    /// Takes the next arrival; `None` when there is none any more.
+    /// Takes the next arrival; `None` if there are no more.
     #[inline]
     pub(crate) fn claim(&mut self) -> Option<Nanos> {
         while self
@@ -113,7 +111,7 @@ impl Generator {
         let arrival = self.upcoming?;
         self.index += 1;
         self.offset_ns = match self.kind {
-            // From the index, so that a fractional gap's rounding does not add up.
+            // From the index, so that the rounding of a fractional gap does not add up.
             Arrivals::Constant => self.equally_spaced(self.index),
             Arrivals::Poisson => self.after_exponential_gap(),
         };
@@ -127,21 +125,21 @@ impl Generator {
         self.upcoming.is_some_and(|upcoming| upcoming <= at)
     }
 
-    /// How many arrivals were taken since it stood as `mark`.
+    /// Number of arrivals taken since the state `mark`.
     pub(crate) fn drawn_since(&self, mark: &Self) -> u64 {
         self.index - mark.index
     }
 
-    /// Whether it was the events limit that ended the arrivals, and not the deadline.
+    /// Whether the arrivals ended at the events limit, not at the deadline.
     pub(crate) fn used_up(&self) -> bool {
         self.span.limit.is_some_and(|limit| self.measured >= limit)
     }
 
-    /// Takes all arrivals that are due at `now` and tells how many there were since the beginning.
+    /// Takes all arrivals due at `now`; returns the number of arrivals since the beginning.
     pub(crate) fn due_by(&mut self, now: Nanos) -> u64 {
         match self.kind {
             Arrivals::Constant => self.pass(now),
-            // Their instants are known by drawing them only.
+            // Their instants are known only by drawing them.
             Arrivals::Poisson => {
                 while self.upcoming.is_some_and(|arrival| arrival <= now) {
                     self.next();
@@ -152,7 +150,7 @@ impl Generator {
         own.map_or(self.index, |own| own.count(self.index))
     }
 
-    /// Takes all arrivals at equal gaps that are due at `now`, however many.
+    /// Takes all equally spaced arrivals due at `now`, in constant time.
     fn pass(&mut self, now: Nanos) {
         if self.upcoming.is_none_or(|arrival| arrival > now) {
             return;
@@ -167,11 +165,11 @@ impl Generator {
         self.settle();
     }
 
-    /// How many arrivals at equal gaps there are before `at`, without an end or a limit.
+    /// The number of equally spaced arrivals before `at`, without an end or a limit.
     fn equal_gaps_before(&self, at: Nanos) -> u64 {
         let span_ns = at.saturating_sub(self.span.begin);
         let is_due = |index: u64| (self.equally_spaced(index) as u64) < span_ns;
-        // The division may be off by what doubles round.
+        // The division may be off by the rounding of doubles.
         let mut count = match &self.course {
             Some(course) => course.count_by(span_ns as f64 / 1e9) as u64,
             None => (span_ns as f64 / self.gap_ns) as u64,
@@ -185,7 +183,7 @@ impl Generator {
         count
     }
 
-    /// The offset of an arrival at equal gaps.
+    /// The offset of an equally spaced arrival.
     #[inline]
     fn equally_spaced(&self, index: u64) -> f64 {
         match &self.course {
@@ -194,8 +192,8 @@ impl Generator {
         }
     }
 
-    /// The offset after another exponential gap, drawn by inversion; `1 - u` lies in (0, 1], so
-    /// the logarithm is finite.
+    /// The offset after another exponential gap, drawn by inversion; `1 - u` is in (0, 1], so the
+    /// logarithm is finite.
     #[inline]
     fn after_exponential_gap(&mut self) -> f64 {
         let gap = -(1.0 - self.stream.next_f64()).ln() * self.gap_ns;
@@ -423,7 +421,7 @@ mod tests {
                 assert_eq!(counted.used_up(), taken.used_up());
             }
         }
-        // As many as nobody could count.
+        // Too many to be counted one by one.
         let mut arrivals = generator(RATE_MAX, Arrivals::Constant, endless(0));
         let hundred_years_ns = 3_153_600_000_000_000_000;
         let due = arrivals.due_by(hundred_years_ns) as f64;

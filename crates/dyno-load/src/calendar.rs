@@ -1,38 +1,34 @@
-//! A run's instants: when sessions begin, when measuring begins, interval boundaries, the deadline
-//! and the end of the grace. Pure: callers say what time it is.
+//! A run's instants: the starts of sessions and of measuring, interval boundaries, the deadline and
+//! the end of the grace period. Pure: callers pass the time.
 
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
 use dyno_core::plan::Drive;
 
-/// How long `thread_done` may take beyond the grace, unless that is longer itself: a server that
-/// hangs is not to keep a run from its end.
+/// Time for `thread_done` after the grace period, unless the grace is longer: a hanging server must
+/// not keep a run from ending.
 const DONE_NS: Nanos = 10_000_000_000;
 
-/// A run's instants, the same for all workers.
+/// The schedule of a run, common to all workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// When the first session may begin.
     pub(crate) begin: Nanos,
     /// Session i of n may begin at `begin + i / n * ramp_up_ns`.
     pub(crate) ramp_up_ns: Nanos,
-    /// When measuring begins: after the ramp-up and the warm-up.
+    /// Start of measuring: after the ramp-up and the warm-up.
     pub(crate) measured: Nanos,
-    /// When no new event begins any more.
+    /// No new event begins from here on.
     pub(crate) deadline: Option<Nanos>,
-    /// How much longer events may take.
     pub(crate) grace_ns: Nanos,
-    /// The length of an interval.
     pub(crate) interval_ns: Nanos,
-    /// How many sessions there are.
     pub(crate) sessions: u32,
-    /// So many arrivals are to be measured, and not those of a time.
+    /// The limit is a number of measured arrivals, not a time.
     pub(crate) counts: bool,
 }
 
 impl Schedule {
-    /// The schedule of a run that begins at `begin`.
     pub(crate) fn new(drive: &Drive, begin: Nanos) -> Self {
         let measured = begin
             .saturating_add(nanos(drive.ramp_up))
@@ -49,13 +45,12 @@ impl Schedule {
         }
     }
 
-    /// How long `thread_done` may take beyond the grace.
+    /// How long `thread_done` may take after the grace period.
     pub(crate) fn done_ns(&self) -> Nanos {
         self.grace_ns.max(DONE_NS)
     }
 
-    /// The schedule of something that has neither warm-up nor deadline, nor a grace: there are no
-    /// events whose figures would want one when a user ends it.
+    /// A schedule without warm-up, deadline or grace, for entries without events.
     pub(crate) fn unbounded(drive: &Drive, begin: Nanos) -> Self {
         Self {
             ramp_up_ns: 0,
@@ -66,24 +61,22 @@ impl Schedule {
         }
     }
 
-    /// When session `tid` may begin its first event.
     pub(crate) fn begin_of(&self, tid: u32) -> Nanos {
         let share = u128::from(self.ramp_up_ns) * u128::from(tid);
         self.begin + (share / u128::from(self.sessions.max(1))) as Nanos
     }
 }
 
-/// Where a worker is in its schedule.
+/// A worker's position in its schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calendar {
     schedule: Schedule,
     stage: Stage,
-    /// The running interval.
     index: u64,
     start: Nanos,
     /// The instant of the next [`Mark`].
     next: Nanos,
-    /// When no new event begins any more; set by the deadline or an early end.
+    /// When new events stopped: the deadline or an early end.
     stopped: Option<Nanos>,
 }
 
@@ -94,7 +87,7 @@ enum Stage {
     Stopped,
 }
 
-/// Something that is due.
+/// An instant that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Measuring begins.
@@ -105,22 +98,17 @@ pub(crate) enum Mark {
     Stop(Option<Closed>),
 }
 
-/// An interval that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Closed {
-    /// Its number.
     pub(crate) index: u64,
-    /// Its start.
     pub(crate) start: Nanos,
-    /// Its end.
     pub(crate) end: Nanos,
-    /// The number of the interval that runs now: more than `index + 1` when the caller came late.
-    /// Those between are empty.
+    /// The number of the new current interval: more than `index + 1` if the caller came late. The
+    /// intervals between are empty.
     pub(crate) next_index: u64,
 }
 
 impl Calendar {
-    /// Before the start.
     pub(crate) fn new(schedule: Schedule) -> Self {
         Self {
             schedule,
@@ -132,13 +120,12 @@ impl Calendar {
         }
     }
 
-    /// The schedule.
     #[inline]
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// When [`Self::pass`] is to be called next.
+    /// When to call [`Self::pass`] next.
     #[inline]
     pub(crate) fn next(&self) -> Nanos {
         self.next
@@ -150,10 +137,10 @@ impl Calendar {
         at >= self.schedule.measured
     }
 
-    /// Whether the event of an arrival is measured that was due then and begins now. What waits in
-    /// a queue when the measurement begins is served within it, and is the target's work like any
-    /// other. Only where arrivals are counted must it be the due ones, so that their number is
-    /// exact.
+    /// Whether the event of an arrival due at `due` that begins at `at` is measured. Arrivals that
+    /// still wait in the queue when the measurement begins are served within it and count like any
+    /// other. With a limit on the number of arrivals, only the due time decides, so that their
+    /// number is exact.
     #[inline]
     pub(crate) fn measures_arrival(&self, due: Nanos, at: Nanos) -> bool {
         self.measures(if self.schedule.counts { due } else { at })
@@ -165,22 +152,22 @@ impl Calendar {
         self.stopped
     }
 
-    /// The running interval's number and start.
+    /// The current interval's number and start.
     pub(crate) fn running(&self) -> (u64, Nanos) {
         (self.index, self.start)
     }
 
-    /// When events still under way are given up; never before the stop.
+    /// When events in flight are abandoned; never before the stop.
     pub(crate) fn grace_end(&self) -> Nanos {
         self.stop_at().saturating_add(self.schedule.grace_ns)
     }
 
-    /// When `thread_done` is given up.
+    /// When `thread_done` is abandoned.
     pub(crate) fn done_end(&self) -> Nanos {
         self.grace_end().saturating_add(self.schedule.done_ns())
     }
 
-    /// What is due at `now`; call it until it returns `None`.
+    /// The mark due at `now`; call it until it returns `None`.
     pub(crate) fn pass(&mut self, now: Nanos) -> Option<Mark> {
         if now < self.next {
             return None;
@@ -213,7 +200,7 @@ impl Calendar {
         }
     }
 
-    /// Ends the run at `now`, before its deadline. `None` if it has ended already.
+    /// Ends the run at `now`, before its deadline. `None` if it has already ended.
     pub(crate) fn end_early(&mut self, now: Nanos) -> Option<Mark> {
         match self.stage {
             Stage::Stopped => None,
@@ -254,7 +241,7 @@ impl Calendar {
     }
 }
 
-/// A duration in nanoseconds; the longest ones are cut to 292 years.
+/// A duration in nanoseconds, at most 292 years.
 pub(crate) fn nanos(duration: Duration) -> Nanos {
     duration.as_nanos().min(u128::from(Nanos::MAX / 2)) as Nanos
 }

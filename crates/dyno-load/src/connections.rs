@@ -1,4 +1,4 @@
-//! Sessions' connections: how they are made, driven by readiness, counted and dropped.
+//! Sessions' connections: made, driven by readiness, counted and dropped.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -15,19 +15,16 @@ use crate::session::{Conn, OperationKind, WATCHED, Wait, token, untoken};
 use crate::state::{State, now};
 use crate::statements::{Purposes, Statements};
 
-/// A session's latest attempt to connect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attempt {
     conn: ConnId,
-    /// When it is given up.
     deadline: Nanos,
-    /// When the session's timer for this looks at it; 0 without one. There is one timer whatever
-    /// the number of attempts.
+    /// When the session's timer checks it; 0 without a timer. There is one timer for any number of
+    /// attempts.
     timer: Nanos,
 }
 
 impl State {
-    /// Begins a connection.
     pub(crate) fn open(&mut self, session: SessionId) -> Result<(ConnId, Submitted), DbError> {
         let record = &mut self.sessions[session];
         let Some(connector) = &self.connector else {
@@ -40,7 +37,8 @@ impl State {
         record.conns.drop_failed();
         let id = record.conns.next_id();
         record.attempts = record.attempts.saturating_add(1);
-        // Sessions' first connections are spread over the endpoints the same way in every run.
+        // The first connections of sessions are spread over the endpoints the same way in every
+        // run.
         let sequence = match id {
             0 => u64::from(record.tid),
             _ => self.sequence.fetch_add(1, Ordering::Relaxed),
@@ -94,9 +92,9 @@ impl State {
         Ok((id, submitted))
     }
 
-    /// A connection is ready; `last` if it never will be again. Returns the session if that is what
-    /// it waited for.
-    // Once per answer, called at one place.
+    /// A connection is ready; `last` means for the last time. Returns the session if it waited for
+    /// this.
+    // Called once per answer, from one place.
     #[inline(always)]
     pub(crate) fn readiness(&mut self, token: u64, last: bool) -> Option<SessionId> {
         let (session, id) = untoken(token);
@@ -107,7 +105,7 @@ impl State {
         };
         if last {
             conn.connection.peer_closed();
-            // An attempt to connect may go on with another socket.
+            // A connection attempt may continue with another socket.
             conn.closed = !conn.pending || conn.kind != OperationKind::Connect;
         }
         if !conn.pending {
@@ -124,8 +122,8 @@ impl State {
         matches!(wait, Wait::Request | Wait::Connect).then_some(session)
     }
 
-    /// The peer's end came with the last answer: of an attempt to connect it may have been that of
-    /// another socket.
+    /// The peer closed its side with the last answer. During a connection attempt, that may have
+    /// been another socket.
     #[cold]
     fn look_for_end(&mut self, session: SessionId, id: ConnId) {
         if let Some(conn) = self.sessions[session].conns.find(id)
@@ -135,7 +133,7 @@ impl State {
         }
     }
 
-    /// Drives a pending operation on. True when it has ended and was counted.
+    /// Continues a pending operation. True when it has ended and was counted.
     #[inline]
     pub(crate) fn advance(&mut self, session: SessionId, id: ConnId) -> bool {
         let record = &mut self.sessions[session];
@@ -145,7 +143,7 @@ impl State {
         let mut submitted = conn.connection.advance(&mut self.scratch);
         let connects = conn.kind == OperationKind::Connect && conn.pending;
         if submitted == Submitted::Pending && connects {
-            // The driver may have gone on with another socket.
+            // The driver may have changed the socket.
             if let Err(error) = register(&self.poller, session, conn) {
                 abort_unwatched(conn, &error);
                 submitted = Submitted::Ready;
@@ -166,7 +164,7 @@ impl State {
         submitted == Submitted::Ready
     }
 
-    /// When the making of a connection is given up.
+    /// When the connection attempt is abandoned.
     pub(crate) fn connect_deadline(&self, session: SessionId, id: ConnId) -> Nanos {
         let attempt = self
             .attempts
@@ -175,8 +173,8 @@ impl State {
         attempt.map_or(Nanos::MAX, |attempt| attempt.deadline)
     }
 
-    /// A timer of a session that connects has fired. True if the attempt was given up, and the
-    /// session goes on.
+    /// The timer of a connecting session has fired. True if the attempt was abandoned, so that the
+    /// session continues.
     #[cold]
     pub(crate) fn connect_is_due(&mut self, session: SessionId, due: Nanos) -> bool {
         let attempt = &mut self.attempts[session];
@@ -200,7 +198,7 @@ impl State {
         waits
     }
 
-    /// A connection took too long to be made.
+    /// A connection attempt timed out.
     #[cold]
     pub(crate) fn give_up_connecting(&mut self, session: SessionId, id: ConnId) {
         let record = &mut self.sessions[session];
@@ -219,7 +217,7 @@ impl State {
         self.connect_ended(session, id);
     }
 
-    /// An attempt to connect has ended: takes note of what came of it.
+    /// Records the result of a connection attempt.
     fn connect_ended(&mut self, session: SessionId, id: ConnId) {
         let record = &mut self.sessions[session];
         let Some(conn) = record.conns.find(id) else {
@@ -238,7 +236,7 @@ impl State {
         }
     }
 
-    /// Drops a session's connections; politely if it is at rest.
+    /// Drops a session's connections; cleanly if they are idle.
     pub(crate) fn close_connections(&mut self, session: SessionId, politely: bool) {
         for mut conn in self.sessions[session].conns.drain() {
             self.connecting -= u32::from(conn.pending && conn.kind == OperationKind::Connect);
@@ -249,7 +247,7 @@ impl State {
     }
 }
 
-/// Counts what came of an operation that has ended.
+/// Counts the result of an operation.
 #[inline(always)]
 pub(crate) fn settle(
     (recorder, statements): (&mut Recorder, &mut Statements),
@@ -310,7 +308,7 @@ pub(crate) fn settle(
     }
 }
 
-/// Counts a statement that was completed.
+/// Counts a completed statement.
 #[inline(always)]
 fn count(counters: &mut Counters, result: PipedResult) -> Counter {
     let (counter, rows) = match result {
@@ -324,8 +322,8 @@ fn count(counters: &mut Counters, result: PipedResult) -> Counter {
     counter
 }
 
-/// Counts the statements of a pipeline that were completed, and the error that kept others from
-/// it: the server passes over what stands behind.
+/// Counts the completed statements of a pipeline, and the error that stopped it: the server skips
+/// the rest.
 fn settle_pipeline(
     (recorder, statements): (&mut Recorder, &mut Statements),
     class: Class,
@@ -358,18 +356,17 @@ fn settle_pipeline(
     conn.purposes.forget_piped();
 }
 
-/// Whether an error answers a question of Dyno's own: a statement that the server cannot prepare is
+/// Whether an error only answers Dyno's own probe: a statement that the server cannot prepare is
 /// sent as text.
 fn is_answer(kind: OperationKind, error: &DbError) -> bool {
     kind == OperationKind::Service && error.kind == ErrorKind::Unsupported
 }
 
-/// Reports readiness to be written exactly while bytes wait. False if that is impossible: the
-/// operation has failed then.
+/// Asks for write readiness only while bytes wait. False if that fails, which fails the operation.
 #[inline]
 pub(crate) fn update_interest(poller: &Poller, session: SessionId, conn: &mut Conn) -> bool {
     let writes = conn.connection.wants_write();
-    // A lost connection's descriptor may be another connection's by now.
+    // The number of a lost connection's descriptor may have been reused by another connection.
     if writes != conn.writes && conn.connection.fd() == Some(conn.fd) {
         conn.writes = writes;
         if let Err(error) = poller.modify(conn.fd, token(session, conn.id), writes) {
@@ -386,14 +383,14 @@ fn abort_unwatched(conn: &mut Conn, error: &io::Error) {
     conn.connection.abort(&why);
 }
 
-/// Has the poller report a connecting socket, whatever was registered before.
+/// Registers a connecting socket, whatever was registered before.
 fn register(poller: &Poller, session: SessionId, conn: &mut Conn) -> io::Result<()> {
     let Some(fd) = conn.connection.fd() else {
         return Ok(());
     };
     let writes = conn.connection.wants_write();
     let token = token(session, conn.id);
-    // The same number may be another socket by now, which is not registered.
+    // The number may now belong to another socket, which is not registered.
     let known = conn.fd == fd && poller.modify(fd, token, writes).is_ok();
     if !known {
         poller.add(fd, token, writes)?;

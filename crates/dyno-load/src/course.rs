@@ -1,16 +1,16 @@
-//! A load that changes over time: which arrival is due when, and how many sessions take part.
+//! A load that changes over time: due times of arrivals, and the number of active sessions.
 
 use dyno_core::clock::Nanos;
 use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape};
 
-/// Steps of the search for an instant within a sine: each halves what is left at least.
+/// Steps of the search for an instant within a sine: each at least halves the rest.
 const STEPS_MAX: u32 = 64;
-/// An instant is known when it is this exact, in seconds.
+/// Precision of an instant, in seconds.
 const EXACT_S: f64 = 1e-10;
 
-/// A rate over time, and its inverse: the n-th arrival is due when the rate, summed up from the
-/// beginning, is n. So arrivals at the rate 1 become those of any rate, equally spaced or not
-/// (a time change: Çinlar, "Introduction to Stochastic Processes").
+/// A rate over time, and its inverse: the n-th arrival is due when the integral of the rate is n.
+/// This turns arrivals at the rate 1 into those of any rate, equally spaced or not (a time change:
+/// Çinlar, "Introduction to Stochastic Processes").
 #[derive(Debug)]
 pub(crate) struct Course {
     pieces: Vec<Piece>,
@@ -19,13 +19,13 @@ pub(crate) struct Course {
 #[derive(Debug)]
 struct Piece {
     from_s: f64,
-    /// Arrivals due before it.
+    /// Arrivals due before the piece.
     before: f64,
     part: LoadPart,
 }
 
 impl Course {
-    /// Of a schedule whose measurement begins after so long at its first level.
+    /// The course of a schedule after a warm-up at its first level.
     pub(crate) fn new(schedule: &LoadSchedule, warmup_s: f64) -> Self {
         let first = schedule.first();
         let warmup = LoadPart {
@@ -51,10 +51,10 @@ impl Course {
         Self { pieces }
     }
 
-    /// When, in seconds from the beginning, so many arrivals are due; infinite where they never
-    /// are. The last level goes on behind the end.
+    /// When arrival `count` is due, in seconds from the beginning; infinite if never. The last
+    /// level continues after the end.
     pub(crate) fn instant_s(&self, count: f64) -> f64 {
-        // Of pieces without an arrival between them, the last.
+        // The last of several pieces without an arrival between them.
         let after = self.pieces.partition_point(|piece| piece.before <= count);
         let Some(piece) = self.pieces.get(after.saturating_sub(1)) else {
             return f64::INFINITY;
@@ -62,7 +62,7 @@ impl Course {
         piece.from_s + within(&piece.part, count - piece.before)
     }
 
-    /// How many arrivals are due by then, with a fraction.
+    /// The number of arrivals due by then, with a fraction.
     pub(crate) fn count_by(&self, at_s: f64) -> f64 {
         let after = self.pieces.partition_point(|piece| piece.from_s <= at_s);
         let Some(piece) = self.pieces.get(after.saturating_sub(1)) else {
@@ -74,11 +74,11 @@ impl Course {
     }
 }
 
-/// After how many seconds of the part so many arrivals of it are due.
+/// The seconds into the part when `count` of its arrivals are due.
 fn within(part: &LoadPart, count: f64) -> f64 {
     let all = part.integral(part.seconds);
     if count >= all {
-        // Zero by zero is no number: nothing is due of nothing.
+        // 0/0 is NaN: without a rate nothing is due.
         return match count > all {
             true => part.seconds + (count - all) / part.level(part.seconds),
             false => part.seconds,
@@ -100,7 +100,7 @@ fn within(part: &LoadPart, count: f64) -> f64 {
     }
 }
 
-/// By Newton's steps, which are halvings where they would leave what is known to hold the instant.
+/// Newton's method, with bisection whenever a step would leave the known bracket.
 fn searched(part: &LoadPart, count: f64) -> f64 {
     let (mut low, mut high) = (0.0, part.seconds);
     let mut at_s = part.seconds * count / part.integral(part.seconds);
@@ -124,15 +124,15 @@ fn searched(part: &LoadPart, count: f64) -> f64 {
     at_s
 }
 
-/// How many sessions take part over time.
+/// The number of active sessions over time.
 #[derive(Debug)]
 pub(crate) struct Levels {
-    /// From when on how many do, in order. The first holds from the beginning.
+    /// The changes in order, each with its instant. The first holds from the beginning.
     changes: Vec<(Nanos, u32)>,
 }
 
 impl Levels {
-    /// Of a schedule whose measurement begins at `measured`.
+    /// The levels of a schedule; the measurement begins at `measured`.
     pub(crate) fn new(schedule: &LoadSchedule, measured: Nanos) -> Self {
         let mut changes = vec![(0, schedule.first().round() as u32)];
         for placed in schedule.placed() {
@@ -151,8 +151,8 @@ impl Levels {
         Self { changes }
     }
 
-    /// Until when this session takes no part, at an instant; `None`: it does. The largest instant
-    /// where it takes part no more.
+    /// When this session becomes active again, at an instant; `None` if it is active. The largest
+    /// instant if it never will be.
     pub(crate) fn parked_until(&self, tid: u32, at: Nanos) -> Option<Nanos> {
         let after = self.changes.partition_point(|change| change.0 <= at);
         let (passed, coming) = self.changes.split_at(after);
@@ -164,7 +164,7 @@ impl Levels {
     }
 }
 
-/// Each level between for as long as any other.
+/// Each level between for the same time.
 fn climb(part: &LoadPart, (from_s, to_s): (f64, f64), add: &mut impl FnMut(f64, u32)) {
     let (from, to) = (part.from as i64, part.to as i64);
     let steps = (to - from).abs() + 1;
@@ -178,7 +178,7 @@ fn climb(part: &LoadPart, (from_s, to_s): (f64, f64), add: &mut impl FnMut(f64, 
 fn swing(part: &LoadPart, add: &mut impl FnMut(f64, u32)) {
     let period_s = part.period_s.unwrap_or(part.seconds);
     let span = part.to - part.from;
-    // Where the sine, on its way up, is half way between two levels, by symmetry also down.
+    // Where the rising sine is half way between two levels; by symmetry also where it falls.
     let levels = span.abs() as u32;
     let crossing = |step: u32| {
         let share = (f64::from(step) + 0.5) / f64::from(levels.max(1));
@@ -228,7 +228,7 @@ mod tests {
                 let at_s = course.instant_s(f64::from(index));
                 assert!(at_s >= before_s && at_s.is_finite(), "{text}: {index}");
                 before_s = at_s;
-                // Where the rate is nearly 0 an instant is hardly told apart from its neighbours.
+                // Where the rate is nearly 0, neighbouring instants can hardly be distinguished.
                 let off = course.count_by(at_s) - f64::from(index);
                 assert!(off.abs() < 1e-4, "{text}: {index} at {at_s} is {off} off");
             }
@@ -262,7 +262,7 @@ mod tests {
             let levels = Levels::new(&schedule, measured);
             let at = at_ms * 1_000_000 + 1;
             let until = levels.parked_until(tid, at);
-            // Against the schedule's own level, which is within one of the whole number.
+            // Against the schedule's level, which is within one of the whole number.
             let at_s = at as f64 / 1e9 - 1.0;
             let level = schedule.level(at_s);
             if at_s < schedule.seconds() {

@@ -1,4 +1,4 @@
-//! Room for as many sockets as a run needs.
+//! Raises the limit on open files.
 
 use thiserror::Error;
 
@@ -10,17 +10,17 @@ use thiserror::Error;
      in systemd) or use fewer sessions"
 )]
 pub struct DescriptorError {
-    /// How many are needed.
+    /// Number of descriptors needed.
     pub needed: u64,
-    /// How many the hard limit allows.
+    /// The hard limit.
     pub allowed: u64,
 }
 
-/// Makes sure that the process may open `needed` files, and `useful` ones if the hard limit lets
-/// it: raises the soft limit to the hard one when the soft one is too low.
+/// Makes sure that the process may open `needed` files, and `useful` ones if the hard limit allows
+/// it: raises the soft limit if it is too low.
 ///
 /// # Errors
-/// When the hard limit is too low as well, or the limit cannot be changed.
+/// The hard limit is too low as well, or the limit cannot be changed.
 pub fn ensure_descriptors(needed: u64, useful: u64) -> Result<(), DescriptorError> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -29,7 +29,7 @@ pub fn ensure_descriptors(needed: u64, useful: u64) -> Result<(), DescriptorErro
     // SAFETY: `limit` is a valid rlimit for the kernel to fill.
     let read = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     if read != 0 || limit.rlim_cur >= needed.max(useful) {
-        // A kernel that does not tell its limit has none that we could raise.
+        // If the kernel does not report its limit, it cannot be raised.
         return Ok(());
     }
     let allowed = limit.rlim_cur;
@@ -40,7 +40,7 @@ pub fn ensure_descriptors(needed: u64, useful: u64) -> Result<(), DescriptorErro
         });
     }
     limit.rlim_cur = limit.rlim_max;
-    // SAFETY: `limit` is a valid rlimit; the call changes nothing but this process's own limit.
+    // SAFETY: `limit` is a valid rlimit; the call changes only this process's own limit.
     let set = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     if set != 0 && allowed < needed {
         return Err(DescriptorError { needed, allowed });

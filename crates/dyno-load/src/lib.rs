@@ -1,5 +1,5 @@
 //! The hot path: workers that drive thousands of sessions each, pacing, recording, and the run's
-//! clock. It knows neither databases nor script languages: sessions run a
+//! clock. It is independent of databases and script languages: sessions run a
 //! [`dyno_core::session::Program`], and connections come from a [`dyno_core::db::Connector`].
 //!
 //! Phases of a run: every session initialises; a barrier; the ramp-up, in which sessions start one

@@ -1,4 +1,4 @@
-//! Merges the workers' intervals by number and lets them out in order.
+//! Merges the workers' intervals by number and releases them in order.
 
 use std::collections::VecDeque;
 
@@ -12,41 +12,41 @@ use crate::outcome::SessionTotals;
 use crate::recorder::Handover;
 use crate::silences::TimeRange;
 
-/// The merging side of interval recording. Totals take everything as it comes; an interval is let
-/// out when all workers have handed it over, or when half an interval has passed since its end.
-/// What comes later than that is in the next interval let out. The last one waits for all workers,
-/// so that the intervals and what was recorded after the deadline add up to the totals.
+/// The merging side of interval recording. Totals include everything at once. An interval is
+/// released when all workers have handed it over, or half an interval after its end; later records
+/// go into the next interval released. The last interval waits for all workers, so that the
+/// intervals and the records after the deadline add up to the totals.
 pub(crate) struct Merger {
     schedule: Schedule,
     workers: Vec<Reported>,
-    /// Intervals not let out yet; the first one's number is `next`.
+    /// Intervals not released yet; the first has the number `next`.
     pending: VecDeque<Pending>,
     next: u64,
-    /// What came after its interval had been let out.
+    /// Records that came after their interval was released.
     late: Option<Box<Interval>>,
-    /// Until when workers that stood still are waited for.
+    /// How long to wait for workers after a freeze.
     patience: Nanos,
     /// When the run was ended before its deadline.
     stopped: Option<Nanos>,
     totals: Interval,
     in_grace: InGrace,
-    /// Counts arrivals that are due.
+    /// Counts due arrivals.
     due: Option<Generator>,
-    /// As it stood before: arrivals are counted again from there.
+    /// Earlier states of `due`, from which arrivals are counted again.
     marks: Vec<Generator>,
     backlog_max: u64,
-    /// The civil time at which measuring begins, in nanoseconds since 1970.
+    /// Wall-clock start of the measurement, in nanoseconds since 1970.
     measured_unix_ns: u64,
 }
 
-/// So many arrivals are drawn again at most.
+/// The most arrivals drawn again.
 const REDRAWN_MAX: u64 = 10_000_000;
 
-/// A worker that has said nothing for so long has lost its sessions, as far as anybody can tell.
-/// Until then it is in a statement that blocks it, or in the script.
+/// After this time without a message, a worker's sessions count as lost. Until then it may be in a
+/// blocking statement or in the script.
 const SILENT_NS: Nanos = 5_000_000_000;
 
-/// What was recorded after the deadline, within the grace.
+/// Records after the deadline, within the grace period.
 #[derive(Debug, Default)]
 pub(crate) struct InGrace {
     pub(crate) counters: Counters,
@@ -68,35 +68,35 @@ impl InGrace {
     }
 }
 
-/// Who asks later than it wanted to by more than this part of an interval stood still.
+/// A caller later than this part of an interval was itself frozen.
 const OVERSLEPT_PART: u64 = 20;
 
-/// An interval that is not complete.
+/// An incomplete interval.
 #[derive(Debug, Default)]
 struct Pending {
-    /// Absent until there is something in it: its histograms are large.
+    /// Allocated only when needed, because its histograms are large.
     interval: Option<Box<Interval>>,
-    /// What the sessions of each worker were doing, as far as it has said so.
+    /// The session states of each worker, as far as reported.
     states: Vec<Option<SessionStates>>,
 }
 
-/// What a worker has handed over.
+/// The hand-overs of a worker.
 #[derive(Clone, Debug, Default)]
 struct Reported {
-    /// How many sessions it drives.
+    /// Number of its sessions.
     sessions: u32,
     complete_to: u64,
     begun: u64,
-    /// What its sessions were doing when it said so last.
+    /// The last reported session states.
     states: SessionStates,
     /// Each session's sums at that time.
     totals: Vec<SessionTotals>,
 }
 
 impl Merger {
-    /// Of workers that drive so many sessions each.
+    /// For workers with these numbers of sessions.
     pub(crate) fn new(schedule: Schedule, sessions: &[u32], due: Option<Generator>) -> Self {
-        // A worker that says nothing yet is in its sessions' first events.
+        // A worker that has reported nothing yet is in its sessions' first events.
         let reported = |sessions: &u32| Reported {
             sessions: *sessions,
             states: SessionStates::all(SessionState::Working, *sessions),
@@ -119,7 +119,7 @@ impl Merger {
         }
     }
 
-    /// Takes in what a worker handed over.
+    /// Adds a worker's hand-over.
     pub(crate) fn add(&mut self, handover: &mut Handover) {
         let interval = &handover.interval;
         merge(&mut self.totals, interval);
@@ -135,7 +135,7 @@ impl Merger {
         }
         worker.states = interval.states;
         std::mem::swap(&mut worker.totals, &mut handover.totals);
-        // Those that it passed over ended before this was said, too.
+        // Intervals that it skipped also ended before this.
         let last = match handover.complete_to {
             u64::MAX => interval.index,
             complete_to => complete_to.saturating_sub(1).max(interval.index),
@@ -159,13 +159,14 @@ impl Merger {
         let pending = self.pending(interval.index);
         let sum = pending.interval.get_or_insert_default();
         merge(sum, interval);
-        // Not in the totals, which would keep them all.
+        // Not in the totals, which would accumulate them all.
         sum.sessions.extend_from_slice(&interval.sessions);
         sum.concurrency += interval.concurrency;
         sum.end = sum.end.max(start).max(interval.end.min(boundary));
     }
 
-    /// The worker hands nothing over any more; its sessions ended like this, or are lost with it.
+    /// The worker sends no more hand-overs; its sessions ended in these states, or are lost with
+    /// it.
     pub(crate) fn retire(&mut self, worker: usize, states: Option<SessionStates>) {
         if let Some(worker) = self.workers.get_mut(worker) {
             worker.complete_to = u64::MAX;
@@ -179,7 +180,7 @@ impl Merger {
         self.stopped.get_or_insert(at);
     }
 
-    /// When the next interval is let out at the latest.
+    /// When the next interval is released at the latest.
     pub(crate) fn late_at(&self) -> Nanos {
         self.due_at().max(self.patience)
     }
@@ -189,8 +190,8 @@ impl Merger {
         end.saturating_add(self.schedule.interval_ns / 2)
     }
 
-    /// Who asks after the time at which it wanted to ask stood still itself, and workers may have
-    /// done so, too: they get the time to hand over what they have.
+    /// A caller that is late was itself frozen, and workers may have been, too: gives them time to
+    /// hand over.
     fn be_patient(&mut self, now: Nanos) {
         let interval_ns = self.schedule.interval_ns;
         let overslept = now > self.due_at().saturating_add(interval_ns / OVERSLEPT_PART);
@@ -199,7 +200,7 @@ impl Merger {
         }
     }
 
-    /// The next interval in order, if it is time for it.
+    /// The next interval in order, if it is due.
     pub(crate) fn release(&mut self, now: Nanos) -> Option<Interval> {
         if self.never_began() {
             return None;
@@ -208,7 +209,7 @@ impl Merger {
         let workers = || self.workers.iter();
         let complete = workers().all(|worker| worker.complete_to > self.next);
         let finished = workers().all(|worker| worker.complete_to == u64::MAX);
-        // The last one is not let out before all that is late has come.
+        // The last one is not released before all late records have come.
         let late = now >= self.late_at() && !self.ended_by(self.next + 1);
         if self.pending.is_empty() && (finished || !(complete || late)) {
             return None;
@@ -216,18 +217,18 @@ impl Merger {
         if !complete && !late {
             return None;
         }
-        // Who asks too late has not read what workers say.
+        // A late caller has not read the workers' messages yet.
         let asked_late = now >= self.due_at().saturating_add(self.schedule.interval_ns);
         Some(self.let_out(asked_late))
     }
 
-    /// The next interval of those that are left, complete or not.
+    /// The next remaining interval, complete or not.
     pub(crate) fn release_rest(&mut self) -> Option<Interval> {
         let left = !self.pending.is_empty() || self.late.is_some();
         (left && !self.never_began()).then(|| self.let_out(false))
     }
 
-    /// Arrivals that were due at `at` and had not begun when workers last said so.
+    /// Arrivals due at `at` that had not begun, as last reported by workers.
     pub(crate) fn backlog(&mut self, at: Nanos) -> u64 {
         let begun: u64 = self.workers.iter().map(|worker| worker.begun).sum();
         let due = self.due.as_mut().map_or(0, |due| due.due_by(at));
@@ -239,8 +240,8 @@ impl Merger {
         due.saturating_sub(begun)
     }
 
-    /// How many arrivals waited when the one was taken up that was due at the beginning of this
-    /// wait: it and those due since, as arrivals are taken up in order.
+    /// The backlog when an arrival was taken up after this wait: the arrival and those due since,
+    /// because arrivals are taken up in order.
     pub(crate) fn queue_behind(&self, wait: TimeRange) -> u64 {
         let mut marks = self.marks.iter().rev();
         let before = marks.find(|mark| mark.comes_by(wait.from));
@@ -251,7 +252,7 @@ impl Merger {
         })
     }
 
-    /// What a worker last said of its sessions, and until when it had handed everything over.
+    /// A worker's last report, and the time until which it had handed everything over.
     pub(crate) fn last_report(&mut self, worker: usize) -> (Vec<SessionTotals>, Nanos) {
         let Some(worker) = self.workers.get_mut(worker) else {
             return Default::default();
@@ -260,14 +261,14 @@ impl Merger {
         (totals, self.start_of(complete_to))
     }
 
-    /// What a worker's sessions were doing when it said so last; nothing of one that never did.
+    /// A worker's last reported session states; all zero without a report.
     pub(crate) fn last_states(&self, worker: usize) -> SessionStates {
         let worker = self.workers.get(worker);
         let spoke = worker.filter(|worker| worker.complete_to > 0);
         spoke.map(|worker| worker.states).unwrap_or_default()
     }
 
-    /// Everything: totals, what of them came in the grace, and the longest backlog.
+    /// The totals, their part in the grace period, and the longest backlog.
     pub(crate) fn into_totals(self) -> (Interval, InGrace, u64) {
         (self.totals, self.in_grace, self.backlog_max)
     }
@@ -281,7 +282,7 @@ impl Merger {
         interval.start_unix_ns = self.measured_unix_ns.saturating_add(since_ns);
         self.next += 1;
         if interval.end <= interval.start {
-            // Nobody handed anything over: a quiet or a late interval has its planned end.
+            // Without a hand-over, an interval has its planned end.
             interval.end = self.start_of(self.next);
         }
         if let Some(late) = self.late.take() {
@@ -303,7 +304,7 @@ impl Merger {
         interval
     }
 
-    /// The interval of this number, which is not let out yet.
+    /// The unreleased interval with this number.
     fn pending(&mut self, index: u64) -> &mut Pending {
         let offset = index.saturating_sub(self.next) as usize;
         while self.pending.len() <= offset {
@@ -312,17 +313,18 @@ impl Merger {
         &mut self.pending[offset]
     }
 
-    /// The start of an interval, which is its predecessor's end; the deadline cuts the last one.
+    /// The start of an interval, which is its predecessor's end; the deadline truncates the last
+    /// one.
     fn start_of(&self, index: u64) -> Nanos {
         let offset = index.saturating_mul(self.schedule.interval_ns);
         let start = self.schedule.measured.saturating_add(offset);
         start.min(self.schedule.deadline.unwrap_or(Nanos::MAX))
     }
 
-    /// Whether the run was ended before its measurement, of which there are no intervals then.
+    /// Whether the run ended before its measurement, so that it has no intervals.
     fn never_began(&self) -> bool {
         let early = self.stopped.is_some_and(|at| at <= self.schedule.measured);
-        // Workers hear of the end later, and may have begun to measure by then.
+        // Workers notice the end later, and may have begun to measure by then.
         early && self.totals.counters == self.in_grace.counters
     }
 
@@ -333,16 +335,15 @@ impl Merger {
     }
 }
 
-/// The civil time of an instant, as the clocks stand to one another now.
+/// The wall-clock time of an instant, by the current offset between the clocks.
 fn unix_ns(at: Nanos) -> u64 {
     let (now, unix_ns) = (Clock.now(), wall_time().as_nanos() as u64);
     unix_ns.saturating_add(at).saturating_sub(now)
 }
 
-/// Adds an interval's sums to another's.
 fn merge(into: &mut Interval, from: &Interval) {
     into.merge_sums(from);
-    // Histograms are large. Where a worker shares this core, it need not wait for them all.
+    // Merging large histograms takes time; let a worker on this core run in between.
     std::thread::yield_now();
 }
 

@@ -1,4 +1,4 @@
-//! What the coordinator and its workers tell each other.
+//! Messages between the coordinator and its workers.
 
 use std::cell::Cell;
 use std::io;
@@ -31,21 +31,21 @@ pub(crate) enum Message {
     Handover(Box<Handover>),
     /// A session failed; without a session, the worker itself did.
     Failed(Option<u32>, String),
-    /// What sessions that are not ready wait for.
+    /// The waits of the sessions that are not ready.
     Waits(Waits),
-    /// The worker is done; it sends nothing more.
+    /// The worker has ended; its last message.
     Ended(Box<WorkerEnd>),
-    /// A worker's thread has panicked, or could not begin.
+    /// A worker's thread panicked or could not start.
     Lost(usize),
-    /// No session of this worker is at work any more but those in the background.
+    /// Only background sessions of this worker are still running.
     BackgroundOnly,
-    /// A session of this worker runs `thread_done`, the first one that does.
+    /// The first session of this worker to do so runs `thread_done`.
     DoneBegun(usize),
     /// The stop signal was set.
     Stopped,
 }
 
-/// What a worker's sessions wait for while they initialise.
+/// The waits of a worker's sessions during initialisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waits {
     pub(crate) ready: u32,
@@ -56,7 +56,6 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// What these wait for.
     pub(crate) fn of(sessions: &[Session]) -> Self {
         let mut waits = Self::default();
         for session in sessions {
@@ -73,24 +72,24 @@ impl Waits {
     }
 }
 
-/// What a worker hands over at its end.
+/// A worker's last hand-over.
 #[derive(Debug)]
 pub(crate) struct WorkerEnd {
     pub(crate) worker: usize,
     pub(crate) sessions: Vec<SessionTotals>,
-    /// What became of its sessions.
+    /// The final states of its sessions.
     pub(crate) states: SessionStates,
     pub(crate) outages: Vec<Outage>,
     pub(crate) silences: Vec<TimeRange>,
     pub(crate) statements: Statements,
     pub(crate) warmup: Counters,
-    /// What its sessions did before the run, and after theirs.
+    /// Work of its sessions before and after the run.
     pub(crate) outside: (Counters, Counters),
     pub(crate) unfinished: u64,
-    /// Of a measured arrival, from when it was due to when a session took it up.
+    /// The longest wait of a measured arrival, from its due time until a session took it up.
     pub(crate) longest_wait: TimeRange,
     pub(crate) last_event_end: Nanos,
-    /// When new events stopped; `None` when all sessions ended by themselves before.
+    /// When new events stopped; `None` if all sessions ended earlier by themselves.
     pub(crate) stopped: Option<Nanos>,
     pub(crate) lag: Option<Box<Latencies>>,
     pub(crate) cpu_ns: Nanos,
@@ -108,55 +107,54 @@ pub(crate) enum Control {
     End,
     /// Drop everything.
     Abandon,
-    /// Tell what sessions wait for.
+    /// Report what the sessions wait for.
     Report,
 }
 
-/// What a worker needs to know to start.
+/// The parameters of a worker's start.
 pub(crate) struct Start {
     pub(crate) schedule: Schedule,
     pub(crate) cast: Arc<Cast>,
     pub(crate) quota: Option<Arc<Quota>>,
 }
 
-/// A worker's control queue, and what can be read of it without its help.
+/// A worker's control queue, and the state that other threads can read.
 pub(crate) struct Mailbox {
     pub(crate) waker: Waker,
     controls: Mutex<Vec<Control>>,
     pub(crate) cpu: CpuTime,
-    /// When operations that block the worker's thread are to give up waiting.
+    /// When blocking operations of the worker's thread must stop waiting.
     pub(crate) limit: AtomicU64,
-    /// How long they may go on once there is mail; they give up at once before the run begins.
+    /// How long they may continue once there is mail; they stop at once before the run begins.
     pub(crate) grace_ns: AtomicU64,
-    /// One of them was told to give up.
+    /// A blocking operation was interrupted.
     gave_up: AtomicBool,
 }
 
-/// The CPU time of a worker's thread, for those who cannot ask it.
+/// The CPU time of a worker's thread, readable by other threads.
 #[derive(Default)]
 pub(crate) struct CpuTime {
-    /// The thread's clock; 0, which is no thread's, before it began.
+    /// The thread's clock; 0, which no thread has, before it began.
     clock: AtomicI32,
-    /// CPU time at the start of the measurement, and that instant; 0 before.
+    /// CPU time and instant at the start of the measurement; 0 before.
     at_start: AtomicU64,
     since: AtomicU64,
 }
 
 impl CpuTime {
-    /// The calling thread is the worker's.
+    /// Registers the calling thread as the worker's.
     pub(crate) fn begin(&self) {
         let clock = ThreadClock::own().map_or(0, ThreadClock::raw);
         self.clock.store(clock, Ordering::Release);
     }
 
-    /// The measurement begins.
     pub(crate) fn measure(&self, cpu_ns: Nanos, now: Nanos) {
         self.at_start.store(cpu_ns, Ordering::Relaxed);
         self.since.store(now, Ordering::Release);
     }
 
-    /// CPU time since the start of the measurement, or since the thread began where the worker
-    /// did not come so far, and since when that is.
+    /// CPU time since the start of the measurement, with that start; since the thread began if the
+    /// worker did not reach the measurement.
     pub(crate) fn used(&self) -> Option<(Nanos, Option<Nanos>)> {
         let clock = self.clock.load(Ordering::Acquire);
         let used = ThreadClock::from_raw(clock).read().filter(|_| clock != 0)?;
@@ -166,7 +164,7 @@ impl CpuTime {
     }
 }
 
-/// Tells the coordinator. One that left has its result already.
+/// Sends a message to the coordinator. Fails silently if it has left: it has its result by then.
 pub(crate) fn tell(coordinator: &Sender<Message>, message: Message) {
     let _ = coordinator.send(message);
     simulated::stir();
@@ -184,21 +182,20 @@ impl Mailbox {
         }))
     }
 
-    /// Leaves something and wakes the worker.
+    /// Queues a control message and wakes the worker.
     pub(crate) fn post(&self, control: Control) {
         self.locked().push(control);
         self.waker.wake();
     }
 
-    /// Takes everything out.
     pub(crate) fn take(&self) -> Vec<Control> {
         self.waker.clear();
         std::mem::take(&mut *self.locked())
     }
 
-    /// Tells the worker's thread, without its loop, whether an operation that blocks it may go on:
-    /// until the limit, for the grace from when it first saw mail that nobody reads, or until the
-    /// user wants everything dropped.
+    /// A check for the worker's thread outside its loop: whether a blocking operation may continue.
+    /// It may until the limit, for the grace period after it first saw unread mail, or until the
+    /// user abandons the run.
     pub(crate) fn patience(self: &Arc<Self>, stop: &Arc<StopSignal>) -> Box<dyn Fn() -> bool> {
         let (mailbox, stop) = (Arc::clone(self), Arc::clone(stop));
         let unread = Cell::new(None);
@@ -222,13 +219,13 @@ impl Mailbox {
         })
     }
 
-    /// Whether an operation was told to give up: what fails from then on fails because of that.
+    /// Whether an operation was interrupted, so that later failures are a consequence.
     #[inline]
     pub(crate) fn gave_up(&self) -> bool {
         self.gave_up.load(Ordering::Relaxed)
     }
 
-    /// Operations may block until this instant. Mail that came before does not concern them.
+    /// Operations may block until this instant. Earlier mail does not affect them.
     pub(crate) fn renew(&self, limit: Nanos) {
         self.waker.clear();
         self.limit.store(limit, Ordering::Relaxed);
@@ -236,7 +233,7 @@ impl Mailbox {
     }
 
     fn locked(&self) -> MutexGuard<'_, Vec<Control>> {
-        // A list of messages: valid whatever a panicking thread did.
+        // A list of messages: valid even if a thread panicked.
         self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,9 @@
-//! Times in which no connection could be made again.
+//! Times in which reconnecting failed.
 
 use dyno_core::clock::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// How many of them a worker tells apart; what comes later is added to the last one.
+/// The most outages that a worker keeps; later ones extend the last.
 const OUTAGES_MAX: usize = 64;
 
 /// A time in which sessions lost their connections and could not make new ones.
@@ -13,16 +13,15 @@ pub struct Outage {
     pub from: Nanos,
     /// When one succeeded again; `None` if none did.
     pub until: Option<Nanos>,
-    /// How many attempts failed from then on, those after the first success included.
+    /// Failed attempts since then, including those after the first success.
     pub attempts: u64,
 }
 
-/// Those that a worker has seen.
+/// The outages that a worker has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Outages(Vec<Outage>);
 
 impl Outages {
-    /// An attempt to connect has failed.
     #[cold]
     pub(crate) fn failed(&mut self, now: Nanos) {
         let full = self.0.len() >= OUTAGES_MAX;
@@ -36,7 +35,6 @@ impl Outages {
         }
     }
 
-    /// A connection was made.
     #[cold]
     pub(crate) fn succeeded(&mut self, now: Nanos) {
         if let Some(last) = self.0.last_mut() {
@@ -44,14 +42,13 @@ impl Outages {
         }
     }
 
-    /// All of them.
     pub(crate) fn take(&mut self) -> Vec<Outage> {
         std::mem::take(&mut self.0)
     }
 }
 
-/// The outages of all workers as those of the server: which overlap are one. It is over at the
-/// first success of any session.
+/// The server's outages: overlapping ones of all workers are merged. An outage ends at the first
+/// success of any session.
 pub(crate) fn merged(mut all: Vec<Outage>) -> Vec<Outage> {
     all.sort_by_key(|outage| outage.from);
     let mut merged: Vec<Outage> = Vec::new();

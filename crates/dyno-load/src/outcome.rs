@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 mod together;
 
@@ -19,69 +19,69 @@ use crate::statements::{ShapeFigures, StatementFacts};
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// Everything measured: events that began after the warm-up (in an open loop with a number of
-    /// events: were due then) and ended before the grace was over. Complete, whatever the observer
-    /// saw in time.
+    /// All measurements: events that began after the warm-up (in an open loop limited by events:
+    /// were due then) and ended within the grace period. Complete, even if the observer got some of
+    /// them late.
     pub totals: Interval,
-    /// What of `totals` was recorded after the deadline or the early end. Rates are over
-    /// `totals - in_grace`.
+    /// The part of `totals` after the deadline or the early end. Rates are over `totals -
+    /// in_grace`.
     pub in_grace: Counters,
-    /// The same of the operations; shorter than `totals.operations` where nothing was.
+    /// The same for operations; shorter than `totals.operations` if the rest is empty.
     pub operations_in_grace: Vec<OperationCounters>,
-    /// The same of the roles.
+    /// The same for roles.
     pub roles_in_grace: Vec<RoleCounters>,
-    /// Each session's share, by `tid`: of a worker that did not respond what it last reported.
+    /// Each session's share, by `tid`; the last report for sessions of an unresponsive worker.
     pub sessions: Vec<SessionTotals>,
     /// Start of the measurement.
     pub measured_start: Nanos,
-    /// Its end without the grace: the deadline, the early stop, or the end of the last event when
-    /// all sessions ended by themselves.
+    /// Its end without the grace period: the deadline, the early stop, or the end of the last event
+    /// if all sessions ended by themselves.
     pub measured_end: Nanos,
     /// From the start of the measurement to the end of the last event that counts.
     pub elapsed_ns: Nanos,
-    /// Events begun and not ended when the grace was over.
+    /// Events still in flight when the grace period was over.
     pub unfinished: u64,
-    /// Times in which no connection could be made, in their order.
+    /// Times without a successful connection, in order.
     pub outages: Vec<Outage>,
-    /// When the target answered nothing, and when the generator was frozen.
+    /// When the target was silent, and when the generator was frozen.
     pub pauses: Pauses,
-    /// Names that statements mention, tables' among them; `None` where they are not all known.
+    /// Names in statements, including tables; `None` if incomplete.
     pub mentions: Option<BTreeSet<Box<str>>>,
     /// Whether statements differed, and what they changed.
     pub statements: StatementFacts,
-    /// What each shape of statement took, most of the time first; empty unless asked for.
+    /// The statement shapes, by total time, largest first; empty unless requested.
     pub shapes: Vec<ShapeFigures>,
-    /// What the ramp-up and the warm-up did.
+    /// Sums of the ramp-up and the warm-up.
     pub warmup: Counters,
-    /// What sessions did before the run: a script's `thread_init()`.
+    /// Work of sessions before the run: a script's `thread_init()`.
     pub before: Counters,
-    /// What they did after it: a script's `thread_done()`.
+    /// Work of sessions after the run: a script's `thread_done()`.
     pub after: Counters,
     /// Open loop: how late events began although their session was free (as service times).
     pub pacing_lag: Option<Box<Latencies>>,
-    /// Open loop: arrivals due and not begun when new events stopped.
+    /// Open loop: arrivals due but not started when new events stopped.
     pub backlog: u64,
-    /// Open loop: the longest backlog, as the event that waited longest left it and at the ends of
+    /// Open loop: the longest backlog, when the longest-waiting event began and at the ends of
     /// intervals.
     pub backlog_max: u64,
-    /// What the processes that made the load used; empty where it was this one alone.
+    /// Resource usage of the processes that made the load; empty if it was only this one.
     pub processes: Vec<ProcessUse>,
-    /// What scripts counted, where this is a part of a run.
+    /// Values counted by scripts, if this is a part of a run.
     pub counted: Counted,
-    /// The load generators, where they were several.
+    /// The agents, if there were several.
     pub agents: Vec<AgentSummary>,
-    /// What is wrong, or odd, about them.
+    /// Problems with the agents.
     pub agent_findings: Vec<AgentFinding>,
     /// The workers, in order.
     pub workers: Vec<WorkerReport>,
-    /// What failed: the session, if it was one, and why.
+    /// The failures: the session, if any, and the reason.
     pub failures: Vec<(Option<u32>, String)>,
     /// How it ended.
     pub end: RunEnd,
 }
 
 impl RunOutcome {
-    /// Takes what a worker came to.
+    /// Adds a worker's result.
     pub(crate) fn take(&mut self, end: &mut WorkerEnd) {
         self.outages.append(&mut end.outages);
         for session in &mut end.sessions {
@@ -97,12 +97,12 @@ impl RunOutcome {
         }
     }
 
-    /// What ended within the measurement: the numerator of rates.
+    /// Sums within the measurement: the numerator of rates.
     pub fn in_window(&self) -> Counters {
         self.totals.counters.without(&self.in_grace)
     }
 
-    /// What of an operation ended within the measurement.
+    /// Sums of an operation within the measurement.
     pub fn operation_in_window(&self, operation: usize) -> OperationCounters {
         let all = self.totals.operations.get(operation);
         let all = all.map(|all| all.counters).unwrap_or_default();
@@ -122,23 +122,23 @@ impl RunOutcome {
         sessions.filter(|session| session.disconnected).count()
     }
 
-    /// Events that ended after the deadline, within the grace. Contained in `totals`.
+    /// Events that ended within the grace period. Included in `totals`.
     pub fn events_in_grace(&self) -> u64 {
         self.in_grace.events
     }
 }
 
-/// What the scripts of one load generator counted for the run as a whole.
+/// Values that the scripts of one load generator counted for the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// The sums of the ledger, in the order that the script declares them: acknowledged, and of
-    /// what nobody knows whether it was kept the negative and the positive amounts.
+    /// The sums of the ledger, in the order of declaration: acknowledged, then the negative and the
+    /// positive amounts with an unknown result.
     pub sums: Vec<[i128; 3]>,
-    /// Numbers that sessions share and that are added up, by name.
+    /// Shared numbers that are added up, by name.
     pub numbers: BTreeMap<String, Vec<i64>>,
     /// Whether a session has used the database.
     pub driver_used: bool,
-    /// What one of several load generators counted is not known.
+    /// The values of one of several load generators are missing.
     pub incomplete: bool,
 }
 
@@ -166,14 +166,14 @@ impl Counted {
     }
 }
 
-/// What a process used during the measurement.
+/// Resource usage of a process during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// CPU time in the program, in seconds.
     pub user_s: f64,
     /// CPU time in the kernel, in seconds.
     pub system_s: f64,
-    /// The most memory that it had, in bytes.
+    /// Peak resident memory, in bytes.
     pub rss_max_bytes: u64,
 }
 
@@ -192,25 +192,25 @@ pub struct SessionTotals {
     pub min_ns: Nanos,
     /// Its longest event.
     pub max_ns: Nanos,
-    /// When it ended its run by itself; `None` where the run's end ended it.
+    /// When it ended by itself; `None` if the end of the run stopped it.
     pub finished: Option<Nanos>,
-    /// What it was doing when it was seen last, at the end of the measurement unless it is lost.
+    /// Its last known state, at the end of the measurement unless it is lost.
     pub state: SessionState,
-    /// It had lost its connection when its run ended, the grace included, and could not make
-    /// another.
+    /// It had lost its connection when its run ended, including the grace period, and could not
+    /// reconnect.
     pub disconnected: bool,
-    /// Its run ended between two events while a transaction of its own was open.
+    /// Its run ended between two events with an open transaction.
     pub in_transaction: bool,
-    /// When it was last seen to have completed a statement or an event, or to wait for the time of
-    /// its next event; 0 before the measurement.
+    /// When it was last seen to complete a statement or an event, or to wait for its next event's
+    /// time; 0 before the measurement.
     pub active: Nanos,
-    /// The longest time in which it did nothing.
+    /// The longest idle time.
     pub idle: IdleTime,
 }
 
 impl SessionTotals {
-    /// Those of a session whose worker does not respond: what was `known` of it at the instant
-    /// `since`.
+    /// The totals of a session of an unresponsive worker, from its last report `known` at the
+    /// instant `since`.
     pub(crate) fn lost(tid: u32, known: &[Self], since: Nanos, end: Nanos) -> Self {
         let known = known.iter().find(|session| session.tid == tid);
         let nothing = Self {
@@ -236,7 +236,7 @@ impl SessionTotals {
     }
 }
 
-/// What driving its sessions cost a worker.
+/// The cost of driving the sessions of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// CPU time of its thread during the measurement, without spinning for due times.
@@ -245,26 +245,25 @@ pub struct WorkerReport {
     pub spin_ns: Nanos,
     /// `cpu_ns` over the time it ran: 1 is a whole core.
     pub busy: f64,
-    /// The longest time that its loop was kept from its sockets; for one that did not respond,
-    /// the time since it responded last.
+    /// The longest time in which its loop did not serve its sockets; for an unresponsive worker,
+    /// the time since its last response.
     pub stall_ns_max: Nanos,
-    /// The share of the time that its loop was kept from its sockets for 10 ms or longer at a
-    /// time, 0 to 1.
+    /// The share of time in which its loop did not serve its sockets for 10 ms or longer, 0 to 1.
     pub away: f64,
-    /// How many sessions it drove.
+    /// Number of its sessions.
     pub sessions: u32,
-    /// It did not return in time: its thread hangs in the script, or it panicked. A failure says
-    /// so. What it had handed over counts, the rest is lost.
+    /// It did not return in time: its thread hangs in the script, or it panicked, as a failure
+    /// reports. Its hand-overs count, the rest is lost.
     pub stuck: bool,
 }
 
 /// Why there is no result.
 #[derive(Debug, Error, PartialEq)]
 pub enum LoadError {
-    /// The settings make no sense.
+    /// Invalid settings.
     #[error("{0}")]
     Config(String),
-    /// Threads, descriptors or programs could not be made.
+    /// Threads, descriptors or programs could not be created.
     #[error("cannot start the workers: {0}")]
     Start(String),
     /// A session's initialisation failed.
@@ -272,10 +271,10 @@ pub enum LoadError {
     Init {
         /// The session.
         tid: u32,
-        /// In the script's or server's words.
+        /// The message of the script or the server.
         why: String,
     },
-    /// Sessions took too long to initialise.
+    /// Initialisation timed out.
     #[error(
         "only {ready} of {sessions} sessions were ready within {timeout_s} s: {waits}; is the \
          server reachable and its connection limit high enough? A longer initialisation timeout \
@@ -288,33 +287,32 @@ pub enum LoadError {
         sessions: u32,
         /// The timeout, in seconds.
         timeout_s: f64,
-        /// What the others waited for.
+        /// What the other sessions waited for.
         waits: String,
     },
-    /// The instant at which to begin had passed when the sessions were ready.
+    /// The requested start had passed when the sessions were ready.
     #[error(
         "the instant at which to begin had passed by {late_s:.3} s when all sessions were ready; \
          leave more time before it, for calibration and connecting"
     )]
     BeginPassed {
-        /// By how much, in seconds.
+        /// The delay, in seconds.
         late_s: f64,
     },
-    /// It is one of several load generators, which were told not to begin.
+    /// It is one of several load generators, and the start was called off.
     #[error("the run was called off before it began: {0}")]
     CalledOff(String),
-    /// Stopped by the user before anything was measured.
+    /// Stopped by the user before the measurement.
     #[error("stopped before the measurement began")]
     Interrupted,
 }
 
 impl WorkerReport {
-    /// What a worker that ended had used.
     pub(crate) fn of(end: &WorkerEnd) -> Self {
-        // Spinning is waiting awake; it says nothing about how much the worker has to do.
+        // Spinning is waiting; it says nothing about the worker's load.
         let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
         let share = |ns: Nanos| match end.span_ns {
-            // Of a run that ended in its warm-up nothing was measured.
+            // A run that ended in its warm-up has no measurement.
             0 => 0.0,
             span_ns => ns as f64 / span_ns as f64,
         };

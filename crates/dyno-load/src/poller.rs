@@ -10,10 +10,9 @@ use dyno_core::clock::{Nanos, simulated};
 /// The token that a [`Waker`] reports.
 pub(crate) const WAKE: u64 = u64::MAX;
 
-/// How many events one wait takes.
+/// The most events that one wait takes.
 const BATCH: usize = 512;
 
-/// An epoll instance.
 pub(crate) struct Poller {
     epoll: OwnedFd,
     events: Vec<libc::epoll_event>,
@@ -22,8 +21,7 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
-    /// An instance that reports nothing yet. Wake-ups of the calling thread become as exact as
-    /// the kernel can make them.
+    /// An empty instance. Sets the calling thread's wake-ups to the best precision of the kernel.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: a system call without pointers.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -35,24 +33,24 @@ impl Poller {
         // SAFETY: a system call without pointers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
         Ok(Self {
-            // SAFETY: the descriptor is new and nobody else's.
+            // SAFETY: the descriptor is new and owned by nothing else.
             epoll: unsafe { OwnedFd::from_raw_fd(fd) },
             events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH],
             fine: true,
         })
     }
 
-    /// Begins to report a socket's readiness to be read, and to be written if asked for.
+    /// Registers a socket for read readiness, and for write readiness if `write`.
     pub(crate) fn add(&self, fd: RawFd, token: u64, write: bool) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, token, write)
     }
 
-    /// Changes whether readiness to be written is reported.
+    /// Changes whether write readiness is reported.
     pub(crate) fn modify(&self, fd: RawFd, token: u64, write: bool) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, token, write)
     }
 
-    /// Waits until something is ready, at most until `until`. Returns how many events there are.
+    /// Waits until something is ready, at most until `until`. Returns the number of events.
     #[inline]
     pub(crate) fn wait(&mut self, now: Nanos, until: Nanos) -> io::Result<usize> {
         if simulated::is_on() {
@@ -89,8 +87,8 @@ impl Poller {
         self.events[index].u64
     }
 
-    /// Whether the peer of event `index` has closed its side, or the connection broke. No other
-    /// event comes behind it.
+    /// Whether the peer of event `index` has closed its side, or the connection broke. No further
+    /// event follows.
     #[inline]
     pub(crate) fn is_last(&self, index: usize) -> bool {
         let ends = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
@@ -160,7 +158,7 @@ impl Poller {
         }
     }
 
-    /// Whole milliseconds asleep, the rest awake.
+    /// Sleeps for whole milliseconds and spins for the rest.
     fn wait_coarse(&mut self, until: Nanos) -> libc::c_int {
         loop {
             let left = until.saturating_sub(Clock.now());
@@ -173,7 +171,7 @@ impl Poller {
     }
 }
 
-/// Wakes the thread that waits on a poller, from any other.
+/// Wakes the thread that waits on a poller, from any other thread.
 pub(crate) struct Waker {
     fd: OwnedFd,
     pending: AtomicBool,
@@ -187,18 +185,17 @@ impl Waker {
             return Err(io::Error::last_os_error());
         }
         Ok(Self {
-            // SAFETY: the descriptor is new and nobody else's.
+            // SAFETY: the descriptor is new and owned by nothing else.
             fd: unsafe { OwnedFd::from_raw_fd(fd) },
             pending: AtomicBool::new(false),
         })
     }
 
-    /// Has the poller report [`WAKE`].
+    /// Registers this waker as [`WAKE`].
     pub(crate) fn register(&self, poller: &Poller) -> io::Result<()> {
         poller.add(self.fd.as_raw_fd(), WAKE, false)
     }
 
-    /// Wakes.
     pub(crate) fn wake(&self) {
         self.pending.store(true, Ordering::Release);
         let one = 1u64;
@@ -208,13 +205,13 @@ impl Waker {
         simulated::stir();
     }
 
-    /// Whether there was a wake-up: one load of a cache line that is hardly ever written.
+    /// Whether there was a wake-up: one load of a rarely written cache line.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Forgets wake-ups so far; look at what they announced afterwards.
+    /// Clears wake-ups so far. The caller must check their causes afterwards.
     pub(crate) fn clear(&self) {
         self.drain();
         self.pending.swap(false, Ordering::AcqRel);
@@ -269,14 +266,14 @@ pub(crate) fn wait_for(
     let count =
         unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
     if count > 0 && polled[0].revents != 0 {
-        // The writing of a wake-up may come after its clearing, and would end all waits at once.
-        // Whoever wakes says so before it writes, so that nothing is missed.
+        // The write of a wake-up may come after its clearing, and would end all waits at once. The
+        // waker sets its flag before it writes, so nothing is missed.
         waker.drain();
     }
     count > 0 && polled[1].revents & ENDS != 0
 }
 
-/// How a socket says that its peer has closed its side, or that the connection broke.
+/// Events for a peer that closed its side, or a broken connection.
 const ENDS: libc::c_short = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
 
 /// Whether a socket's peer has closed its side, or the connection broke.

@@ -1,4 +1,4 @@
-//! The workers as the coordinator sees them: spawned, initialised, sent to, shut down.
+//! The workers from the coordinator's side: start, initialisation, messages, shutdown.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,9 +21,9 @@ use crate::state::{Parts, now};
 use crate::stop::{Listening, StopLevel, StopSignal};
 use crate::worker::Worker;
 
-/// How long workers may take to drop everything.
+/// The time for workers to drop everything.
 const DISMISS_NS: Nanos = 900_000_000;
-/// How long workers may take to say what their sessions wait for.
+/// The time for workers to report what their sessions wait for.
 const REPORT_NS: Nanos = 200_000_000;
 
 /// The workers. Their threads are never joined, because a script may hang.
@@ -31,7 +31,7 @@ pub(crate) struct WorkerPool {
     mailboxes: Vec<Arc<Mailbox>>,
     spares: Vec<Sender<Box<Handover>>>,
     messages: Receiver<Message>,
-    /// This load generator's, of all.
+    /// The sessions of this load generator.
     sessions: u32,
     portion: Option<Portion>,
     _listening: Listening,
@@ -40,14 +40,14 @@ pub(crate) struct WorkerPool {
 /// Ends the workers when the run is to end.
 fn listen(config: &RunConfig, mailboxes: Vec<Arc<Mailbox>>, sender: Sender<Message>) -> Listening {
     config.stop.listen(Box::new(move || {
-        // First, so that the coordinator knows why workers end. One that left has nothing to stop.
+        // First, so that the coordinator knows why workers end. If it has left, there is nothing to
+        // stop.
         tell(&sender, Message::Stopped);
         mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
     }))
 }
 
 impl WorkerPool {
-    /// Starts the threads.
     pub(crate) fn spawn<P, F>(config: &RunConfig, factory: F) -> Result<Self, LoadError>
     where
         P: Program + 'static,
@@ -68,8 +68,9 @@ impl WorkerPool {
         let factory = Arc::new(factory);
         let sequence = Arc::new(AtomicU64::new(u64::from(sessions)));
         let shape = shape(config);
-        // A table that is copied while a script has a pipe to a program keeps that pipe open, and
-        // the script would wait for its end for ever. So no script begins before all have theirs.
+        // Copying a descriptor table while a script has a pipe to a program keeps the pipe open,
+        // and the script would wait for its end forever. So no script begins before all workers
+        // have their own tables.
         let opened = Arc::new(RwLock::new(()));
         let closed = opened.write();
         let (owning, owned) = channel();
@@ -105,7 +106,7 @@ impl WorkerPool {
             }
         }
         drop(gate);
-        // Nobody sends: this ends when all workers have dropped theirs.
+        // Nothing is ever sent: this ends when all workers have dropped their senders.
         let _ = owned.recv();
         drop(closed);
         Ok(pool)
@@ -137,12 +138,11 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// How many there are.
     pub(crate) fn size(&self) -> usize {
         self.mailboxes.len()
     }
 
-    /// The sessions of a worker, by their numbers among those of all load generators.
+    /// The sessions of a worker, by their numbers over all load generators.
     pub(crate) fn tids(&self, worker: usize) -> impl ExactSizeIterator<Item = u32> + use<> {
         let portion = self.portion.clone();
         let own = (worker as u32..self.sessions).step_by(self.size().max(1));
@@ -153,13 +153,12 @@ impl WorkerPool {
         })
     }
 
-    /// The CPU time of a worker's thread since the start of the measurement, and that instant;
-    /// without it where the worker did not come so far. `None` if the thread has ended.
+    /// The CPU time of a worker's thread since the start of the measurement, with that instant, if
+    /// it reached it. `None` if the thread has ended.
     pub(crate) fn cpu_used(&self, worker: usize) -> Option<(Nanos, Option<Nanos>)> {
         self.mailboxes.get(worker)?.cpu.used()
     }
 
-    /// The next message.
     pub(crate) fn receive(&self, timeout: Duration) -> Result<Message, RecvTimeoutError> {
         if simulated::is_on() {
             return self.receive_simulated(timeout);
@@ -180,25 +179,22 @@ impl WorkerPool {
         received
     }
 
-    /// Writes to one worker.
     pub(crate) fn post(&self, worker: usize, control: Control) {
         self.mailboxes[worker].post(control);
     }
 
-    /// Writes to all.
     pub(crate) fn post_all(&self, control: impl Fn() -> Control) {
         for mailbox in &self.mailboxes {
             mailbox.post(control());
         }
     }
 
-    /// Returns a buffer to its worker.
     pub(crate) fn give_back(&self, handover: Box<Handover>) {
-        // A worker that has ended needs none.
+        // An ended worker needs no buffers.
         let _ = self.spares[handover.worker].send(handover);
     }
 
-    /// Has everybody drop everything, and waits for that as long as it is decent.
+    /// Makes all workers drop everything, and waits for them for a bounded time.
     pub(crate) fn shut_down(&self, error: LoadError, gone: usize) -> LoadError {
         self.post_all(|| Control::Abandon);
         let limit = now() + DISMISS_NS;
@@ -214,7 +210,7 @@ impl WorkerPool {
         error
     }
 
-    /// What sessions that are not ready wait for.
+    /// The error of a timed-out initialisation, with what the sessions wait for.
     fn timed_out(&self, timeout: Duration) -> LoadError {
         self.post_all(|| Control::Report);
         let limit = now() + REPORT_NS;
@@ -262,12 +258,11 @@ impl WorkerPool {
 
 impl Drop for WorkerPool {
     fn drop(&mut self) {
-        // A worker that was stuck in its script is not to go on when it comes back.
+        // A worker stuck in its script must not go on when it comes back.
         self.post_all(|| Control::Abandon);
     }
 }
 
-/// What each worker records.
 fn shape(config: &RunConfig) -> Shape {
     Shape {
         endpoints: config.connector.as_ref().map_or(0, |c| c.endpoints().len()),
@@ -276,7 +271,7 @@ fn shape(config: &RunConfig) -> Shape {
     }
 }
 
-/// What wakes each of so many workers.
+/// A mailbox for each of `size` workers.
 fn mailboxes(size: usize) -> Result<Vec<Arc<Mailbox>>, LoadError> {
     let mailboxes = (0..size).map(|_| Mailbox::new());
     mailboxes
@@ -284,19 +279,19 @@ fn mailboxes(size: usize) -> Result<Vec<Arc<Mailbox>>, LoadError> {
         .map_err(|error| LoadError::Start(format!("no descriptor for waking a worker: {error}")))
 }
 
-/// What workers wait at until all have descriptors of their own.
+/// A barrier until all workers have their own descriptors.
 #[derive(Clone)]
 struct Gate {
-    /// Dropped by each that has.
+    /// Dropped by each worker that has them.
     owning: Sender<()>,
-    /// Locked until all have.
+    /// Locked until all have them.
     opened: Arc<RwLock<()>>,
 }
 
 impl Gate {
     fn pass(self) {
         drop(self.owning);
-        // Nothing is guarded, so that a lock whose holder broke down is as good as an open one.
+        // It guards no data, so a poisoned lock is as good as an open one.
         drop(self.opened.read());
     }
 }
@@ -333,25 +328,24 @@ where
             Ok(Err(why)) => why,
             Err(panic) => format!("worker {index} broke down: {}", panic_text(&*panic)),
         };
-        // A coordinator that left has its result already; there is nobody to tell.
+        // If the coordinator has left, it has its result, and nobody needs the message.
         tell(&messages, Message::Failed(None, why));
         tell(&messages, Message::Lost(index));
     };
     thread.spawn(body).map(drop)
 }
 
-/// Gives the thread a table of descriptors of its own: in a table that threads share, each system
-/// call on a socket counts its users. Not with an embedded database, whose file locks belong to
-/// the table.
+/// Gives the thread its own descriptor table: in a shared table, each system call on a socket
+/// counts its users. Not with an embedded database, whose file locks belong to the table.
 fn own_descriptors(parts: &Parts) {
     if parts
         .connector
         .as_ref()
         .is_none_or(|connector| !connector.blocks())
     {
-        // A kernel or sandbox that refuses costs a little CPU time, nothing else.
-        // SAFETY: a system call without pointers; the thread has no descriptors of its own yet,
-        // and those that it shares with others stay open on both sides.
+        // If a kernel or sandbox refuses, it only costs a little CPU time.
+        // SAFETY: a system call without pointers; the thread has no descriptors yet, and those that
+        // it shares with others stay open on both sides.
         unsafe { libc::unshare(libc::CLONE_FILES) };
     }
 }

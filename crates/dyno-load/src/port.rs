@@ -1,4 +1,4 @@
-//! What a worker offers to the program of a session.
+//! The port that a worker offers to the program of a session.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -18,14 +18,14 @@ use crate::state::{State, as_connection, now};
 use crate::statements::{Purpose, Purposes, Statements};
 use crate::stop::stoppable;
 
-/// After so many events without waiting a session gives way, if the worker has others.
+/// A session yields after this many events without waiting, if the worker has others.
 const TURN_EVENTS_MAX: u32 = 64;
-/// After so long too.
+/// A session also yields after this time.
 const TURN_NS_MAX: Nanos = 1_000_000;
-/// How long to wait for what other workers may give back of the events limit.
+/// How long to wait for other workers to return part of the events limit.
 const QUOTA_RETRY_NS: Nanos = 1_000_000;
 
-/// What a statement tells before it is sent.
+/// Records a statement before it is sent.
 #[inline(always)]
 fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Request<'_>) {
     match *operation {
@@ -54,7 +54,7 @@ fn note(statements: &mut Statements, purposes: &mut Purposes, operation: &Reques
     }
 }
 
-/// What a step to the next result is, after such an operation.
+/// The kind of a step to the next result, after an operation of kind `last`.
 fn further(last: OperationKind) -> OperationKind {
     match last {
         OperationKind::Pipeline | OperationKind::PipedResult => OperationKind::PipedResult,
@@ -77,7 +77,7 @@ impl Port for State {
     ) -> Option<Submitted> {
         self.stamp = 0;
         if self.sessions[session].conns.find(id)?.pending {
-            // One operation at a time; who did not yield for the last one waits for it here.
+            // One operation at a time: wait here for the last one if the session did not yield.
             self.wait(session, id);
         }
         let record = &mut self.sessions[session];
@@ -122,7 +122,7 @@ impl Port for State {
         };
         conn.kind = kind;
         if submitted == Submitted::Ready {
-            // What was told to give up is no error of the server's.
+            // An interrupted operation is not a server error.
             let class = record.class.unless(self.mailbox.gave_up());
             let counts = (&mut self.recorder, &mut self.statements);
             settle(counts, class, &mut record.counters, conn);
@@ -308,7 +308,7 @@ impl Port for State {
             return;
         }
         if self.gives_up(at) {
-            // It ended when the grace was over, perhaps because its connection was taken away.
+            // It ended when the grace period was over, perhaps because its connection was closed.
             self.unfinished += 1;
             return;
         }
@@ -368,7 +368,7 @@ impl Port for State {
     }
 
     fn think(&mut self, session: SessionId, duration_ns: Nanos) {
-        // Outside of an event, so that the run's end wakes it.
+        // Outside an event, so that the end of the run wakes it.
         self.drop_event(session);
         let due = now().saturating_add(duration_ns);
         self.set_timer(session, due, Wait::Sleep);
@@ -391,14 +391,14 @@ impl Port for State {
     fn wait_sleep(&mut self, session: SessionId) -> bool {
         let record = &mut self.sessions[session];
         let due = std::mem::take(&mut record.due);
-        // It has its turn still: the run's end is not to give it another.
+        // It still has its turn: the end of the run must not give it another.
         record.wait = Wait::Turn;
         loop {
             let at = now();
             self.tick(at);
             let limit = self.limit_of(session);
             self.over |= at >= limit;
-            // As those are woken who sleep outside of events and can yield.
+            // The same wake-up as for sessions that sleep outside events and can yield.
             let record = &self.sessions[session];
             let idle = self.stopping && !record.in_event && record.stage == Lifecycle::Run;
             if self.over || idle || at >= due {
@@ -407,7 +407,7 @@ impl Port for State {
             let until = due.min(self.next_mark).min(limit);
             poller::wait_for(None, false, &self.mailbox.waker, at, until);
         }
-        // When it went on.
+        // When it continued.
         self.sessions[session].due = due;
         self.stamp = 0;
         !self.over

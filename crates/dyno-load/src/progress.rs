@@ -1,41 +1,41 @@
-//! What is told of a run while it goes on.
+//! Progress reports of a run.
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::Interval;
 use dyno_core::record::Fact;
 
-/// What one of several load generators did in an interval.
+/// One agent's work in an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentInterval {
-    /// As the run calls it.
+    /// Its name in the run.
     pub name: String,
     /// Events that ended and count.
     pub events: u64,
     /// Errors of all kinds.
     pub errors: u64,
-    /// Latencies of events: how many there are.
+    /// Number of latencies.
     pub latencies: u64,
     /// The sum of the service times.
     pub service_ns_sum: u64,
 }
 
-/// What a run's observer is told, in this order.
+/// Messages to a run's observer, in this order.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// All sessions are initialised; the clock of the run has not begun.
     Initialized,
-    /// They begin.
+    /// The sessions begin.
     Started {
-        /// When measuring begins, on [`dyno_core::Clock`]: after the ramp-up and the warm-up.
+        /// Start of measuring, on [`dyno_core::Clock`]: after the ramp-up and the warm-up.
         measured: Nanos,
     },
-    /// An interval is over. Its figures are those of all workers, unless one of them was late by
-    /// more than half an interval: what that one recorded is in the next interval then, and its
-    /// sessions count as working, or as lost once it has been silent for 5 seconds. The intervals
-    /// and what was recorded after the deadline add up to the run's totals.
+    /// An interval is over. Its figures cover all workers, unless one was late by more than half an
+    /// interval: its records are then in the next interval, and its sessions count as working, or
+    /// as lost after 5 seconds of silence. The intervals and the records after the deadline add up
+    /// to the run's totals.
     Interval(&'a Interval),
-    /// What each of several load generators did in the interval that was told before.
+    /// Each agent's work in the interval reported before.
     Agents(&'a [AgentInterval]),
-    /// What is to stand beside the run's figures, at any time.
+    /// Facts to record with the run, at any time.
     Facts(&'a [Fact]),
 }

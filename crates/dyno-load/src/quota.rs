@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The most events that a worker takes at once.
 const LEASE_MAX: u64 = 256;
 
-/// Permissions to begin an event. Workers take leases that shrink towards the end, and give back
-/// what they do not use.
+/// Permissions to begin an event. Workers take leases that shrink towards the end, and return
+/// unused ones.
 #[derive(Debug)]
 pub(crate) struct Quota {
     workers: u64,
@@ -16,18 +16,18 @@ pub(crate) struct Quota {
 #[derive(Debug)]
 struct Pool {
     left: u64,
-    /// Workers with a lease that is not used up; they may still give some of it back.
+    /// Workers with a partly unused lease, which may still return some of it.
     holders: u64,
 }
 
-/// What became of a request.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
     /// One event may begin.
     Granted,
-    /// None is left now, but another worker may give some back.
+    /// None left now, but another worker may return some.
     Later,
-    /// None is left and none will be.
+    /// None left, and none will come.
     Exhausted,
 }
 
@@ -44,7 +44,7 @@ impl Quota {
         }
     }
 
-    /// Takes one permission out of the caller's lease, renewing it when it is used up.
+    /// Takes one permission from the caller's lease, renewing it when it is used up.
     #[inline]
     pub(crate) fn take(&self, lease: &mut u64) -> Permission {
         if *lease > 1 {
@@ -54,7 +54,7 @@ impl Quota {
         self.renew(lease)
     }
 
-    /// Gives back what is left of a lease.
+    /// Returns the rest of a lease.
     pub(crate) fn give_back(&self, lease: &mut u64) {
         if *lease > 0 {
             let mut pool = self.locked();
@@ -78,8 +78,8 @@ impl Quota {
                 _ => Permission::Later,
             };
         }
-        // One is used at once. Towards the end leases shrink, so that no worker idles while
-        // another sits on what is left.
+        // One is used at once. Towards the end leases shrink, so that no worker idles while another
+        // keeps unused ones.
         let taken = (pool.left / (2 * self.workers)).clamp(1, LEASE_MAX);
         pool.left -= taken;
         *lease = taken - 1;
@@ -88,7 +88,7 @@ impl Quota {
     }
 
     fn locked(&self) -> MutexGuard<'_, Pool> {
-        // Two integers: valid whatever a panicking holder did.
+        // Two integers: valid even if a thread panicked.
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
-//! What a worker records, and hands over at each interval's end.
+//! A worker's records, handed over at each interval's end.
 //!
-//! A worker writes into buffers of its own: counters and histograms of the running interval. At a
-//! boundary it sends the buffer to the coordinator and goes on with a recycled one, so that the
+//! A worker writes into its own buffers: counters and histograms of the current interval. At a
+//! boundary it sends the buffer to the coordinator and continues with a recycled one, so that the
 //! steady state has no allocation, no lock and no shared cache line per operation.
 
 use std::sync::mpsc::{Receiver, Sender};
@@ -18,23 +18,20 @@ use crate::calendar::Closed;
 use crate::message::{Message, tell};
 use crate::outcome::SessionTotals;
 
-/// How many intervals a worker may have handed over that were not merged yet. At that point it
-/// goes on recording in the same buffer: that interval is then handed over late, with what came
-/// after it.
+/// The most intervals handed over but not merged yet. At this limit a worker continues in the same
+/// buffer: that interval is then handed over late, together with the next.
 const UNMERGED_MAX: usize = 8;
 
-/// To which sums something belongs.
+/// The sums to which something belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// To none: initialisation and clean-up.
+    /// None: initialisation and clean-up.
     Outside,
-    /// To the warm-up.
     Warmup,
-    /// To the measurement.
     Measured,
 }
 
-/// What one worker recorded in an interval.
+/// The records of one worker in an interval.
 #[derive(Debug)]
 pub(crate) struct Handover {
     pub(crate) worker: usize,
@@ -43,13 +40,13 @@ pub(crate) struct Handover {
     pub(crate) complete_to: u64,
     /// Arrivals begun since the start of the run, warm-up included.
     pub(crate) begun: u64,
-    /// It is what ended after the deadline, not an interval.
+    /// Records after the deadline, not an interval.
     pub(crate) grace: bool,
-    /// Each session's sums so far; empty where it is not an interval.
+    /// Each session's sums so far; empty if it is not an interval.
     pub(crate) totals: Vec<SessionTotals>,
 }
 
-/// What a worker counts apart.
+/// The dimensions of a worker's records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Endpoints of the target.
@@ -79,7 +76,7 @@ impl Handover {
         })
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Clears everything, keeping the memory.
     pub(crate) fn clear(&mut self) {
         clear_latencies(&mut self.interval.latencies);
         self.interval.counters = Counters::default();
@@ -100,7 +97,7 @@ impl Handover {
     }
 }
 
-/// Forgets recorded latencies without touching the memory of histograms that were not used.
+/// Clears latencies without touching the memory of unused histograms.
 fn clear_latencies(latencies: &mut Latencies) {
     if !latencies.response.is_empty() || !latencies.service.is_empty() {
         latencies.clear();
@@ -115,22 +112,21 @@ pub(crate) struct Standing {
     pub(crate) begun: u64,
 }
 
-/// A named piece of work that has ended.
+/// An operation that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) operation: OperationId,
     pub(crate) end: OperationEnd,
-    /// How often it was tried again.
+    /// Number of retries.
     pub(crate) retries: u16,
-    /// From the first try's start to the end.
+    /// From the start of the first try to the end.
     pub(crate) service_ns: Nanos,
-    /// The same with the event's wait, in an open loop.
+    /// The same including the event's wait, in an open loop.
     pub(crate) response_ns: Option<Nanos>,
-    /// How long the first try took.
+    /// Duration of the first try.
     pub(crate) first_ns: Nanos,
 }
 
-/// A worker's recorder.
 pub(crate) struct Recorder {
     current: Box<Handover>,
     warmup: Counters,
@@ -138,13 +134,13 @@ pub(crate) struct Recorder {
     outside: Counters,
     spares: Receiver<Box<Handover>>,
     messages: Sender<Message>,
-    /// Handed over and not yet back.
+    /// Buffers handed over and not returned yet.
     away: usize,
     spare: Option<Box<Handover>>,
     worker: usize,
     shape: Shape,
     last_event_end: Nanos,
-    /// Only in an open loop.
+    /// Open loop only.
     lag: Option<Box<Latencies>>,
 }
 
@@ -171,7 +167,6 @@ impl Recorder {
         }
     }
 
-    /// The sums that a class goes to.
     #[inline]
     pub(crate) fn counters(&mut self, class: Class) -> &mut Counters {
         match class {
@@ -181,24 +176,21 @@ impl Recorder {
         }
     }
 
-    /// The sums of a role.
     #[inline]
     pub(crate) fn role(&mut self, role: u16) -> &mut RoleCounters {
         &mut self.current.interval.roles[usize::from(role)]
     }
 
-    /// A measured event of a background role ended.
     pub(crate) fn background_event(&mut self, role: u16) {
         self.role(role).events += 1;
     }
 
-    /// A measured event ended whose work was not done.
+    /// A measured event ended without its work.
     pub(crate) fn not_done(&mut self, role: u16, background: bool) {
         self.role(role).not_done += 1;
         self.current.interval.counters.not_done += u64::from(!background);
     }
 
-    /// A measured event ended at `now`.
     #[inline]
     pub(crate) fn event(
         &mut self,
@@ -217,7 +209,7 @@ impl Recorder {
         self.last_event_end = now;
     }
 
-    /// A measured piece of work ended.
+    /// A measured operation ended.
     pub(crate) fn operation(&mut self, ended: Ended) {
         let operations = &mut self.current.interval.operations;
         let Some(sums) = operations.get_mut(usize::from(ended.operation)) else {
@@ -242,7 +234,7 @@ impl Recorder {
         }
     }
 
-    /// An event began so much later than it was due, although its session was free.
+    /// An event began late although its session was free.
     #[inline]
     pub(crate) fn lag(&mut self, lag_ns: Nanos) {
         if let Some(lag) = &mut self.lag {
@@ -250,12 +242,11 @@ impl Recorder {
         }
     }
 
-    /// Begins to keep lags: the loop is open.
+    /// Enables the recording of lags: the loop is open.
     pub(crate) fn keep_lags(&mut self) {
         self.lag.get_or_insert_default();
     }
 
-    /// A statement went to this endpoint.
     #[inline]
     pub(crate) fn statement(&mut self, class: Class, endpoint: usize) {
         if class == Class::Measured
@@ -265,7 +256,6 @@ impl Recorder {
         }
     }
 
-    /// An operation failed.
     #[cold]
     pub(crate) fn error(&mut self, class: Class, error: &DbError) {
         if class == Class::Measured {
@@ -274,7 +264,6 @@ impl Recorder {
         }
     }
 
-    /// An attempt to connect failed.
     #[cold]
     pub(crate) fn connect_failed(&mut self, class: Class, error: Option<&DbError>) {
         self.counters(class).connects_failed += 1;
@@ -284,8 +273,8 @@ impl Recorder {
         }
     }
 
-    /// Closes an interval and hands it over, if the coordinator keeps up.
-    /// `count` is asked for the sessions' events and sums then.
+    /// Closes an interval and hands it over, if the coordinator keeps up. Then calls `count` for
+    /// the sessions' events and sums.
     pub(crate) fn close(
         &mut self,
         closed: Closed,
@@ -313,7 +302,7 @@ impl Recorder {
         self.current.grace = last;
     }
 
-    /// Hands over what is there at the end of the run.
+    /// Hands over the rest at the end of the run.
     pub(crate) fn finish(&mut self, index: u64, start: Nanos, end: Nanos, begun: u64) {
         let nothing = Shape {
             endpoints: 0,
@@ -333,27 +322,25 @@ impl Recorder {
         self.send(done, standing);
     }
 
-    /// The end of the last measured event; 0 when there was none.
+    /// The end of the last measured event; 0 without any.
     pub(crate) fn last_event_end(&self) -> Nanos {
         self.last_event_end
     }
 
-    /// What the warm-up did.
     pub(crate) fn warmup(&self) -> Counters {
         self.warmup
     }
 
-    /// The run begins: what was counted outside until now came before it.
+    /// The run begins: everything counted outside so far came before it.
     pub(crate) fn run_begins(&mut self) {
         self.before = std::mem::take(&mut self.outside);
     }
 
-    /// What sessions did before the run, and after theirs.
+    /// Work of sessions before and after the run.
     pub(crate) fn outside(&self) -> (Counters, Counters) {
         (self.before, self.outside)
     }
 
-    /// Takes the pacing lags.
     pub(crate) fn take_lag(&mut self) -> Option<Box<Latencies>> {
         self.lag.take()
     }
@@ -363,7 +350,7 @@ impl Recorder {
         handover.interval.concurrency = standing.concurrency;
         handover.begun = standing.begun;
         self.away += 1;
-        // A coordinator that left has its result already; there is nobody to tell.
+        // If the coordinator has left, it has its result, and nobody needs the message.
         tell(&self.messages, Message::Handover(handover));
     }
 }
@@ -447,7 +434,7 @@ mod tests {
         recorder.operation(ended(OperationEnd::GivenUp, 9));
         recorder.operation(ended(OperationEnd::Unknown, 0));
         recorder.operation(ended(OperationEnd::Duplicate, 1));
-        // One that nobody declared is nobody's.
+        // An undeclared operation is dropped.
         recorder.operation(Ended {
             operation: 7,
             ..ended(OperationEnd::Done, 0)

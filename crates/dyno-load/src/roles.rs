@@ -1,4 +1,4 @@
-//! Who plays what: the roles of sessions, and when their events are due.
+//! The roles of sessions, and the due times of their events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,30 +15,30 @@ use crate::session::Wait;
 use crate::silences::TimeRange;
 use crate::state::State;
 
-/// How many sessions of a role may have arrivals of their own.
+/// The most sessions of a role with their own arrivals.
 const STREAMS_PER_ROLE: u64 = 1 << 32;
 
-/// After so many arrivals left out a session gives way: the clock goes on, and the run may end.
+/// A session yields after dropping this many arrivals: the clock goes on, and the run may end.
 const SKIPS_MAX: u32 = 1024;
 
-/// Arrivals, and those who wait for them.
+/// Arrivals, and the sessions that wait for them.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     arrivals: Mutex<Generator>,
-    /// What cannot be begun within so long is left out.
+    /// Arrivals that cannot start within this time are dropped.
     pub(crate) skip_after: Option<Nanos>,
-    /// These are the run's own, and not a role's.
+    /// The run's arrivals, not a role's.
     pub(crate) own: bool,
 }
 
-/// What there is to wait for in an open loop.
+/// What a session of an open loop waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// The arrival of this instant.
+    /// The arrival at this instant.
     Arrival(Nanos),
-    /// Nothing more is due, but the run goes on until its deadline.
+    /// No more arrivals, but the run goes on until its deadline.
     Deadline(Nanos),
-    /// Nothing any more.
+    /// Nothing.
     Nothing,
 }
 
@@ -51,9 +51,8 @@ impl Pacer {
         })
     }
 
-    /// Takes the next arrival.
     pub(crate) fn claim(&self, deadline: Option<Nanos>) -> Claim {
-        // A generator is valid whatever a panicking thread did with it.
+        // A generator is valid even if a thread panicked.
         let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
         match (arrivals.claim(), deadline) {
             (Some(scheduled), _) => Claim::Arrival(scheduled),
@@ -63,19 +62,18 @@ impl Pacer {
     }
 }
 
-/// The roles of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Cast {
     parts: Vec<Part>,
-    /// The run's own arrivals.
+    /// The run's arrivals.
     own: Option<Arc<Pacer>>,
-    /// How many sessions take part over time, where that changes.
+    /// The number of active sessions over time, if it changes.
     levels: Option<Arc<Levels>>,
 }
 
 #[derive(Debug)]
 struct Part {
-    /// The first session after its last.
+    /// The session after its last.
     end: u32,
     first: u32,
     background: bool,
@@ -84,17 +82,17 @@ struct Part {
 
 #[derive(Debug)]
 enum Pacing {
-    /// As the run's.
+    /// The run's pace.
     Run,
     /// As fast as answers come.
     None,
-    /// Arrivals of all together.
+    /// Arrivals shared by all sessions.
     Together(Arc<Pacer>),
-    /// Arrivals of each.
+    /// Arrivals of each session.
     Each(Vec<Arc<Pacer>>),
 }
 
-/// A session's place in a cast.
+/// A session's role and pace.
 #[derive(Debug, Default)]
 pub(crate) struct Seat {
     pub(crate) role: u16,
@@ -126,17 +124,17 @@ impl Cast {
         }
     }
 
-    /// How many sessions take part over time, where that changes.
+    /// The number of active sessions over time, if it changes.
     pub(crate) fn levels(&self) -> Option<Arc<Levels>> {
         self.levels.clone()
     }
 
-    /// Whether there are sessions in the background.
+    /// Whether there are background sessions.
     pub(crate) fn has_background(&self) -> bool {
         self.parts.iter().any(|part| part.background)
     }
 
-    /// Whether sessions are divided into roles, few enough to be counted each by itself.
+    /// Whether sessions have roles and are few enough to be counted individually.
     pub(crate) fn counts_sessions(&self) -> bool {
         let sessions = self.parts.last().map_or(0, |part| part.end);
         (1..=SESSIONS_COUNTED_MAX).contains(&sessions)
@@ -147,7 +145,6 @@ impl Cast {
         self.own.is_some()
     }
 
-    /// A session's place.
     pub(crate) fn seat(&self, tid: u32) -> Seat {
         let found = self.parts.iter().position(|part| tid < part.end);
         let Some(number) = found else {
@@ -187,7 +184,7 @@ fn pacing(drive: &Drive, schedule: &Schedule, (number, role): (u64, &Role)) -> P
     let pacer = |member: u64| {
         let stream = 1 + number * STREAMS_PER_ROLE + member;
         let generator = Generator::new(pace.arrivals, (drive.seed, stream), span);
-        // Arrivals of each session are those of its number, wherever it runs.
+        // Arrivals per session follow the session's number, on any agent.
         let portion = drive.portion().filter(|_| !pace.each);
         Pacer::new(generator.of(portion), skip_after, false)
     };
@@ -199,7 +196,7 @@ fn pacing(drive: &Drive, schedule: &Schedule, (number, role): (u64, &Role)) -> P
 
 impl State {
     /// The session's next arrival in an open loop. Idle sessions claim arrivals in order and wait
-    /// for them: that is a single queue with as many servers as sessions, without a dispatcher.
+    /// for them: a single queue with as many servers as sessions, without a dispatcher.
     #[inline]
     pub(crate) fn next_arrival(&mut self, session: SessionId, at: Nanos) -> Next {
         for _ in 0..SKIPS_MAX {
@@ -234,7 +231,7 @@ impl State {
         }
     }
 
-    /// The session takes up the arrival that was due, unless it is too late for it.
+    /// The session takes up a due arrival, unless it is too late for it.
     #[inline]
     fn takes(&mut self, session: SessionId, scheduled: Nanos, at: Nanos) -> bool {
         let measured = self
@@ -268,11 +265,11 @@ impl State {
         true
     }
 
-    /// The session takes no part until then.
+    /// The session is inactive until then.
     #[cold]
     pub(crate) fn park(&mut self, session: SessionId, until: Nanos) -> Next {
         let deadline = self.calendar.as_ref().and_then(|c| c.schedule().deadline);
-        // One that has an arrival keeps it: nobody else takes it.
+        // A session with an arrival keeps it: no other session takes it.
         self.pause(
             session,
             deadline.map_or(until, |deadline| deadline.min(until)),

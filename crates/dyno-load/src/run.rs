@@ -1,4 +1,4 @@
-//! A run from its start to its outcome: the coordinator's side.
+//! A run from start to outcome: the coordinator's side.
 
 mod validate;
 
@@ -31,21 +31,22 @@ use crate::stop::{StopLevel, StopSignal};
 
 use self::validate::validate;
 
-/// How long after the grace, or after the time for `thread_done`, a worker is believed to be stuck.
+/// How long after the grace period, or after the time for `thread_done`, a worker is considered
+/// stuck.
 const STUCK_NS: Nanos = 900_000_000;
 
 /// The most sessions of a run: their records take some hundred megabytes.
 pub const SESSIONS_MAX: u32 = 1 << 20;
 
-/// Waits until it is known when sessions that are ready begin, and tells the instant.
+/// Blocks until the start of the ready sessions is known, and returns it.
 pub type Gate = Arc<dyn Fn() -> Result<Nanos, LoadError> + Send + Sync>;
 
-/// What to run.
+/// The configuration of a run.
 #[derive(Clone)]
 pub struct RunConfig {
-    /// How it is driven. `workers` beyond `sessions` are not started.
+    /// How it is driven. At most `sessions` workers are started.
     pub drive: Drive,
-    /// Where connections come from; `None` for scripts without a database.
+    /// The source of connections; `None` for scripts without a database.
     pub connector: Option<Arc<dyn Connector>>,
     /// Ends it early.
     pub stop: Arc<StopSignal>,
@@ -53,28 +54,28 @@ pub struct RunConfig {
     /// [`Entry::Command`]: every session runs the command once, without limits, warm-up or pacing;
     /// a failing session does not end the others.
     pub entry: Entry,
-    /// How many operations the script declares.
+    /// Number of operations that the script declares.
     pub operations: usize,
-    /// Tells when the sessions begin, in place of the drive's instant.
+    /// Gives the start of the sessions, instead of the drive's instant.
     pub gate: Option<Gate>,
-    /// How values are written, where figures of each shape of statement are to be kept.
+    /// The SQL syntax of values, if figures per statement shape are kept.
     pub shapes: Option<Literals>,
 }
 
-/// Runs.
+/// A run.
 pub struct Run;
 
 impl Run {
-    /// Runs to the end. `factory` makes each worker's program on the worker's own thread, given
-    /// the worker's number; sessions of a worker have the `tid`s `number, number + workers, …`.
+    /// Runs to the end. `factory` makes each worker's program on the worker's thread, given the
+    /// worker's number; sessions of a worker have the `tid`s `number, number + workers, …`.
     /// `observer` is called on the calling thread.
     ///
-    /// The events limit is exact and works as sysbench's does: an event takes its place within the
-    /// limit when the session is told to go on, so an event that does not count afterwards (it
-    /// returned true, or failed) has used a place. Events of the warm-up use none.
+    /// The events limit is exact and works like sysbench's: an event takes its place within the
+    /// limit when the session gets permission to go on, so an event that does not count afterwards
+    /// (it returned true, or failed) has used a place. Warm-up events use none.
     ///
     /// # Errors
-    /// Whatever keeps the run from starting. What happens later is in the outcome.
+    /// Anything that keeps the run from starting. Later failures are in the outcome.
     pub fn start<P, F, O>(
         config: RunConfig,
         factory: F,
@@ -109,22 +110,22 @@ struct Coordinator<O> {
     merger: Merger,
     schedule: Schedule,
     ends: Vec<Option<Box<WorkerEnd>>>,
-    /// The workers whose threads panicked, which they have said themselves.
+    /// The workers whose threads reported a panic.
     panicked: Vec<bool>,
     at_work: usize,
-    /// Workers of which no session is at work but those in the background.
+    /// Workers with only background sessions still running.
     background_only: usize,
     failures: Vec<(Option<u32>, String)>,
     /// When the user or a failure ended the run.
     ended_early: Option<Nanos>,
     interrupted: bool,
-    /// When workers that have not returned are believed to be stuck.
+    /// When workers that have not returned are considered stuck.
     patience: Nanos,
-    /// The user wants everything dropped.
+    /// The user abandoned the run.
     dropped: bool,
-    /// When workers of which sessions run `thread_done` were heard of last.
+    /// The last sign of life of workers that run `thread_done`.
     done_heard: Vec<Option<Nanos>>,
-    /// Absent where the system had no thread for it.
+    /// `None` if the system had no thread for it.
     heart: Option<Heartbeat>,
 }
 
@@ -179,7 +180,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             patience,
             dropped: false,
             done_heard,
-            // It would be the real clock's.
+            // It would use the real clock.
             heart: (!simulated::is_on())
                 .then(Heartbeat::start)
                 .and_then(Result::ok),
@@ -208,10 +209,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         Ok(self.conclude())
     }
 
-    /// Shows the intervals that are complete or overdue.
+    /// Passes complete or overdue intervals to the observer.
     fn let_out(&mut self) {
         loop {
-            // An observer takes its time; what came meanwhile is not late.
+            // The observer takes time; messages that came in the meantime are not late.
             while let Ok(message) = self.pool.receive(Duration::ZERO) {
                 self.handle(message);
             }
@@ -287,8 +288,8 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         self.patience = self.patience.min(patience);
     }
 
-    /// When workers that have not ended are believed to be stuck. `thread_done` has a time of its
-    /// own; in a run without limit its workers are heard of at each measured interval's end.
+    /// When workers that have not ended are considered stuck. `thread_done` has its own timeout; in
+    /// a run without a limit, its workers are checked at the end of each measured interval.
     fn patience(&self) -> Nanos {
         if self.dropped {
             return self.patience;
@@ -313,7 +314,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         let measured_end = ended.max(measured_start);
         let rest = std::iter::from_fn(|| self.merger.release_rest());
         rest.for_each(|interval| (self.observer)(Progress::Interval(&interval)));
-        // Where it ends in its warm-up, nothing was due.
+        // If it ended in the warm-up, nothing was due.
         let backlog = self.merger.backlog(measured_end) * u64::from(ended >= measured_start);
         let unfinished = self.under_way();
         let (workers, lost) = self.reports(measured_end);
@@ -343,7 +344,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             end,
             ..RunOutcome::blank(measured_start, measured_end)
         };
-        // A worker that did not end was not seen to be silent.
+        // A worker that did not end has no recorded silences.
         let mut silences = vec![Vec::new(); self.pool.size() - ends.len()];
         let mut statements = Statements::default();
         let all_ended = ends.len() == self.pool.size();
@@ -362,25 +363,25 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         outcome.statements = statements.facts();
         let shapes = statements.shapes.take();
         outcome.shapes = shapes.map_or_else(Vec::new, |shapes| shapes.figures());
-        // One that did not end may have named others.
+        // A worker that did not end may have named other tables.
         outcome.mentions = statements.names().filter(|_| all_ended);
         outcome.sessions.sort_by_key(|session| session.tid);
         outcome
     }
 
-    /// Events under way in workers that did not end, as far as can be seen from outside.
+    /// Events in flight in workers that did not end, as far as visible from outside.
     fn under_way(&self) -> u64 {
         let silent = (0..self.pool.size()).filter(|worker| self.ends[*worker].is_none());
         silent
             .map(|worker| {
                 let states = self.merger.last_states(worker);
-                // It hangs in one of them at least.
+                // It hangs in at least one of them.
                 u64::from(states.working + states.connecting).max(1)
             })
             .sum()
     }
 
-    /// What the workers came to, and what is known of the sessions of those that did not end.
+    /// The workers' results, and the known figures of sessions whose worker did not end.
     fn reports(&mut self, measured_end: Nanos) -> (Vec<WorkerReport>, Vec<SessionTotals>) {
         let mut lost = Vec::new();
         let mut reports = Vec::new();
@@ -394,7 +395,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         (reports, lost)
     }
 
-    /// A worker that did not end: what can be seen of it from outside.
+    /// The report on a worker that did not end, as far as visible from outside.
     fn silent(
         &mut self,
         worker: usize,
@@ -433,11 +434,11 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         }
     }
 
-    /// The end of the measurement without the grace.
+    /// The end of the measurement without the grace period.
     fn measured_end(&self) -> Nanos {
         let ends = || self.ends.iter().flatten();
         let mut stopped = ends().filter_map(|end| end.stopped).max();
-        // Workers that were abandoned, or are stuck, do not say when they stopped.
+        // Abandoned or stuck workers do not report when they stopped.
         if self.interrupted || self.ends.iter().any(Option::is_none) {
             stopped = stopped.max(self.ended_early.or(self.schedule.deadline));
         }
@@ -455,7 +456,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
     }
 }
 
-/// The instant of a civil time; now where none is asked for.
+/// The instant of a wall-clock time; now if not given.
 fn begin(unix_s: Option<f64>) -> Result<Nanos, LoadError> {
     let Some(unix_s) = unix_s else {
         return Ok(now());

@@ -11,54 +11,48 @@ use crate::recorder::Class;
 use crate::roles::Pacer;
 use crate::statements::Purposes;
 
-/// A session as its worker sees it. The first cache lines are what an operation touches.
+/// A session as its worker sees it. The first cache lines hold what an operation touches.
 #[repr(align(64))]
 pub(crate) struct Session {
-    /// Its connections.
     pub(crate) conns: Conns,
-    /// When its event began.
     pub(crate) started: Nanos,
-    /// When its event was due; only in an open loop.
+    /// When its event was due; open loop only.
     pub(crate) scheduled: Nanos,
-    /// When it is woken, if it waits for time.
+    /// When to wake it, if it waits for time.
     pub(crate) due: Nanos,
     pub(crate) tid: u32,
     pub(crate) stage: Lifecycle,
     pub(crate) wait: Wait,
     pub(crate) class: Class,
-    /// It has a claimed arrival or a place within the events limit that no event used yet.
+    /// It has a claimed arrival or a place within the events limit that no event has used yet.
     pub(crate) claimed: bool,
     /// It was free and waiting when its arrival was due.
     pub(crate) waited: bool,
     pub(crate) in_event: bool,
-    /// Work of its event did not come to a good end.
+    /// Work of its event failed.
     pub(crate) spoilt: bool,
-    /// Its role's number.
     pub(crate) role: u16,
     /// Its events are not the run's.
     pub(crate) background: bool,
-    /// It failed.
     pub(crate) lost: bool,
-    /// It had a connection once.
+    /// It has had a connection.
     pub(crate) connected: bool,
-    /// Its run ended while it had lost its connection and could not make another.
+    /// Its run ended while it had lost its connection and could not reconnect.
     pub(crate) disconnected: bool,
-    /// Its run ended between two events while a transaction of its own was open.
+    /// Its run ended between two events with an open transaction.
     pub(crate) in_transaction: bool,
-    /// Attempts to connect since it had a connection last; 0 once it has one. No more than fit are
-    /// counted.
+    /// Connection attempts since its last connection, saturating; 0 once it has one.
     pub(crate) attempts: u16,
-    /// When its events are due, in an open loop.
+    /// The due times of its events, in an open loop.
     pub(crate) pacer: Option<Arc<Pacer>>,
-    /// When it ended its run by itself; 0 before.
+    /// When it ended by itself; 0 before.
     pub(crate) finished: Nanos,
-    /// Events that go on without it.
+    /// Number of detached events.
     pub(crate) detached: u32,
-    /// The named piece of work under way.
+    /// The operation in progress.
     pub(crate) work: Option<OpenOperation>,
-    /// Its own totals since it began, in sysbench's order.
+    /// Its totals since it began, in sysbench's order.
     pub(crate) counters: [u64; Counter::COUNT],
-    /// Measured events.
     pub(crate) events: u64,
     /// Time in measured events, without the wait before them.
     pub(crate) busy_ns: Nanos,
@@ -67,18 +61,17 @@ pub(crate) struct Session {
     pub(crate) max_ns: Nanos,
 }
 
-/// A named piece of work under way.
+/// An operation in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenOperation {
     pub(crate) operation: OperationId,
     pub(crate) retries: u16,
     /// When the first try began.
     pub(crate) started: Nanos,
-    /// How long the first try took; only once there is a second.
+    /// Duration of the first try, once there is a second.
     pub(crate) first_ns: Nanos,
 }
 
-/// How far a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifecycle {
     /// Its initialisation has not begun.
@@ -96,14 +89,14 @@ pub(crate) enum Lifecycle {
 }
 
 impl Lifecycle {
-    /// No entry of its script is under way.
+    /// No entry of its script is in progress.
     pub(crate) fn is_between_entries(self) -> bool {
         matches!(self, Self::Queued | Self::Ready | Self::Ended)
     }
 }
 
 impl Class {
-    /// The same, unless nobody is to count it.
+    /// The same, or `Outside` if it must not be counted.
     #[inline]
     pub(crate) fn unless(self, uncounted: bool) -> Self {
         match uncounted {
@@ -113,18 +106,13 @@ impl Class {
     }
 }
 
-/// What a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// For its turn.
     Turn,
-    /// For a connection being made.
     Connect,
-    /// For an operation's end.
     Request,
     /// For the instant at which its next event may begin.
     Event,
-    /// For a sleep to end.
     Sleep,
 }
 
@@ -162,7 +150,7 @@ impl Session {
         }
     }
 
-    /// What it waits for, in words.
+    /// The wait in words.
     pub(crate) fn awaited(&self) -> &'static str {
         match self.wait {
             Wait::Connect => "it was waiting for a connection",
@@ -173,7 +161,6 @@ impl Session {
     }
 }
 
-/// A connection of a session.
 pub(crate) struct Conn {
     pub(crate) connection: Box<dyn Connection>,
     pub(crate) id: ConnId,
@@ -181,25 +168,25 @@ pub(crate) struct Conn {
     pub(crate) fd: RawFd,
     pub(crate) endpoint: u32,
     pub(crate) kind: OperationKind,
-    /// An operation is under way.
+    /// An operation is in progress.
     pub(crate) pending: bool,
-    /// Readiness to be written is reported.
+    /// Write readiness is reported.
     pub(crate) writes: bool,
     /// The peer is known to have closed it.
     pub(crate) closed: bool,
-    /// What its statements are there for.
+    /// The purposes of its statements.
     pub(crate) purposes: Purposes,
 }
 
 impl Conn {
-    /// Whether the attempt to make it failed.
+    /// Whether the connection attempt failed.
     fn never_was(&self) -> bool {
         let failed = || self.connection.outcome().kind == OutcomeKind::Failed;
         self.kind == OperationKind::Connect && !self.pending && failed()
     }
 }
 
-/// What an operation means for the statistics.
+/// How an operation counts in the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
     /// A connection being made.
@@ -208,35 +195,34 @@ pub(crate) enum OperationKind {
     Statement,
     /// A further result of a statement: its rows count, but it is not another statement.
     NextResult,
-    /// All that waited in a pipeline.
+    /// All statements of a pipeline.
     Pipeline,
     /// A further result of a pipeline, whose rows were counted when it ended.
     PipedResult,
-    /// Preparing or forgetting a statement.
+    /// Preparing or closing a statement.
     Service,
 }
 
-/// A session's connections by number: one in place, as nearly all sessions have it, and others in
-/// order. Numbers are never reused.
+/// A session's connections by number: the first inline, because nearly all sessions have only one,
+/// and others in order. Numbers are never reused.
 #[derive(Default)]
 pub(crate) struct Conns {
     first: Option<Conn>,
-    /// In a box, since few sessions have any.
+    /// Boxed, because few sessions have any.
     #[allow(clippy::box_collection)]
     rest: Option<Box<Vec<Conn>>>,
     next: ConnId,
 }
 
 impl Conns {
-    /// The number that the next connection gets.
+    /// The next connection's number.
     pub(crate) fn next_id(&mut self) -> ConnId {
         let id = self.next;
-        // Four thousand million connections of one session: a run's end would come first.
+        // Four billion connections of one session: the run ends earlier.
         self.next = self.next.wrapping_add(1);
         id
     }
 
-    /// Adds a connection.
     pub(crate) fn add(&mut self, conn: Conn) -> &mut Conn {
         if self.is_empty() {
             return self.first.insert(conn);
@@ -252,24 +238,23 @@ impl Conns {
         self.rest.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether there is none.
     fn is_empty(&self) -> bool {
         self.first.is_none() && self.rest().is_empty()
     }
 
-    /// Whether there is none but of attempts that failed.
+    /// Whether there are only failed attempts.
     pub(crate) fn all_failed(&self) -> bool {
         self.first.iter().chain(self.rest()).all(Conn::never_was)
     }
 
-    /// Whether there were connections, of which none is left: what an idle session is told of them.
+    /// Whether all connections are closed, and there was at least one.
     pub(crate) fn all_closed(&self) -> bool {
         let any = self.first.iter().chain(self.rest()).any(|conn| conn.closed);
         let mut all = self.first.iter().chain(self.rest());
         any && all.all(|conn| conn.closed || conn.never_was())
     }
 
-    /// Whether one was closed and nobody has noticed: no operation has failed by it.
+    /// Whether one was closed unnoticed: no operation has failed because of it.
     pub(crate) fn any_lost(&self) -> bool {
         let mut all = self.first.iter().chain(self.rest());
         all.any(|conn| conn.closed && conn.connection.outcome().kind != OutcomeKind::Failed)
@@ -281,7 +266,7 @@ impl Conns {
         all.any(|conn| !conn.closed && conn.connection.in_transaction())
     }
 
-    /// Forgets attempts that failed: whoever makes another one has read why.
+    /// Removes failed attempts: a session that makes another one has read the error.
     pub(crate) fn drop_failed(&mut self) {
         if self.first.as_ref().is_some_and(Conn::never_was) {
             self.first = None;
@@ -291,7 +276,6 @@ impl Conns {
         }
     }
 
-    /// The connection of this number.
     #[inline]
     pub(crate) fn find(&mut self, id: ConnId) -> Option<&mut Conn> {
         match &mut self.first {
@@ -304,7 +288,6 @@ impl Conns {
         }
     }
 
-    /// Takes a connection out.
     pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
         if self.first.as_ref().is_some_and(|conn| conn.id == id) {
             return self.first.take();
@@ -314,7 +297,6 @@ impl Conns {
         Some(rest.remove(index))
     }
 
-    /// Takes all connections out.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Conn> + use<> {
         let rest = self.rest.take().map_or_else(Vec::new, |rest| *rest);
         self.first.take().into_iter().chain(rest)
@@ -322,13 +304,13 @@ impl Conns {
 }
 
 /// The poller's token of a connection. Numbers are never reused, so late readiness of a closed
-/// connection finds none.
+/// connection finds nothing.
 #[inline]
 pub(crate) fn token(session: usize, conn: ConnId) -> u64 {
     (session as u64) << 32 | u64::from(conn)
 }
 
-/// Stands for no connection but for a descriptor that the session's program watches.
+/// Marks a descriptor that the session's program watches, instead of a connection.
 pub(crate) const WATCHED: ConnId = ConnId::MAX;
 
 /// The session and connection of a token.

@@ -1,10 +1,9 @@
-//! Silences: times in which no session's statement ended although some were under way, to the
-//! millisecond. Intervals of a second cannot show what is shorter, or lies across a boundary.
+//! Silences: times in which no session's statement ended although some were in progress, to the
+//! millisecond. One-second intervals cannot show silences that are shorter or cross a boundary.
 //!
-//! Each worker keeps its own, but for embedded databases, whose statements block it: there is
-//! nothing that it could wait for. Of the target are those that all workers share; of the generator
-//! itself are those in which a thread that only sleeps was not woken in time either: the process
-//! was stopped, or the machine stood still.
+//! Each worker records its own, except for embedded databases, whose statements block it. Silences
+//! common to all workers are the target's. Those in which a thread that only sleeps was woken late
+//! are the generator's: the process was stopped, or the machine was frozen.
 
 use std::io;
 use std::sync::Arc;
@@ -17,30 +16,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::now;
 
-/// Shorter ones are not kept: a busy host's scheduler makes them.
+/// Shorter ones are dropped: a busy host's scheduler causes them.
 pub(crate) const SILENCE_NS: Nanos = 50_000_000;
 
-/// Nor are shorter times in which the process was not woken, unless they recur.
+/// Shorter freezes are dropped, unless they recur.
 const FROZEN_NS: Nanos = 100_000_000;
 
-/// Those that recur: as long as these at least, while the thread did not wait for a CPU, and one
-/// part in so many of the measurement in all.
+/// Recurring freezes: each at least this long, while the thread did not wait for a CPU, and in sum
+/// at least one part in `BRIEF_PARTS` of the measurement.
 const BRIEF_NS: Nanos = 15_000_000;
 const BRIEF_PARTS: Nanos = 20;
 
 /// A loop that was away from its sockets for longer was busy itself.
 pub(crate) const OWN_NS: Nanos = 10_000_000;
 
-/// Times away from the sockets add up if they are as long: many ready sessions take less.
+/// The shortest time away from the sockets that is added up: many ready sessions take less.
 pub(crate) const AWAY_NS: Nanos = 1_000_000;
 
-/// How many a worker keeps: the longest.
+/// The most silences that a worker keeps: the longest.
 const KEPT: usize = 2048;
 
-/// How long the thread sleeps that sees a frozen process.
+/// How long the thread that detects a frozen process sleeps.
 const BEAT: Duration = Duration::from_millis(10);
 
-/// After so many its waits for a CPU are looked up: small ones add up.
+/// Its waits for a CPU are read after this many beats: small ones add up.
 const WAITED_BEATS: u64 = 20;
 
 /// A range of time, on [`dyno_core::Clock`].
@@ -66,10 +65,10 @@ impl TimeRange {
     }
 }
 
-/// What stood still in a measurement, in the order of time.
+/// Pauses of a measurement, in time order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pauses {
-    /// Nothing ended while work was under way, and the generator was awake.
+    /// Nothing ended while work was in progress and the generator was running.
     pub silences: Vec<TimeRange>,
     /// The generator itself was frozen.
     pub frozen: Vec<TimeRange>,
@@ -79,16 +78,14 @@ pub struct Pauses {
     pub starved: Option<Vec<TimeRange>>,
 }
 
-/// When the process was frozen.
 #[derive(Debug, Default)]
 pub(crate) struct Frozen {
-    /// All times.
     pub(crate) all: Vec<TimeRange>,
-    /// Those in which the thread waited for a CPU; `None` if unknown.
+    /// Times in which the thread waited for a CPU; `None` if unknown.
     pub(crate) starved: Option<Vec<TimeRange>>,
 }
 
-/// Those of a worker.
+/// The silences of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Silences(Vec<TimeRange>);
 
@@ -110,7 +107,7 @@ impl Silences {
         }
     }
 
-    /// All of them. The worker ends now: it is no obstacle to a silence of the others.
+    /// All silences. The worker ends now, so it does not interrupt later silences of the others.
     pub(crate) fn take(&mut self, end: Nanos) -> Vec<TimeRange> {
         let mut all = std::mem::take(&mut self.0);
         all.push(TimeRange {
@@ -121,8 +118,8 @@ impl Silences {
     }
 }
 
-/// What stood still within the measurement, of the workers' silences and the times in which the
-/// process was frozen.
+/// The pauses within the measurement, from the workers' silences and the times in which the process
+/// was frozen.
 pub(crate) fn pauses(
     workers: impl IntoIterator<Item = Vec<TimeRange>>,
     frozen: Frozen,
@@ -155,7 +152,7 @@ pub(crate) fn pauses(
     }
 }
 
-/// What is left of a range beside others, which are in the order of time.
+/// A range without others, which are in time order.
 fn without(range: TimeRange, others: &[TimeRange]) -> Vec<TimeRange> {
     let mut left = Vec::new();
     let mut from = range.from;
@@ -173,7 +170,7 @@ fn without(range: TimeRange, others: &[TimeRange]) -> Vec<TimeRange> {
     left
 }
 
-/// What lies in a range of either list, both in the order of time.
+/// The intersection of both lists, which are in time order.
 pub(crate) fn both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
     let (mut at, mut beside) = (0, 0);
     let mut shared = Vec::new();
@@ -190,15 +187,13 @@ pub(crate) fn both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
     shared
 }
 
-/// A thread that sleeps and looks whether it was woken in time.
+/// A thread that sleeps and checks whether it was woken in time.
 pub(crate) struct Heartbeat {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Frozen>,
 }
 
 impl Heartbeat {
-    /// Starts it.
-    ///
     /// # Errors
     /// The system has no thread for it.
     pub(crate) fn start() -> io::Result<Self> {
@@ -210,7 +205,7 @@ impl Heartbeat {
         Ok(Self { over, thread })
     }
 
-    /// Ends it: when the process was frozen.
+    /// Stops it; returns when the process was frozen.
     pub(crate) fn finish(self) -> Frozen {
         self.over.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
@@ -254,7 +249,7 @@ fn beat(over: &AtomicBool) -> Frozen {
     }
 }
 
-/// How long this thread has waited for a CPU so far, if the kernel tells.
+/// How long this thread has waited for a CPU so far, if the kernel reports it.
 fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok()

@@ -25,15 +25,15 @@ pub struct Single<P> {
     worker: Worker<P>,
     messages: Receiver<Message>,
     stop: Arc<StopSignal>,
-    /// How long a call may take.
+    /// The timeout of a call.
     bound: Duration,
 }
 
 impl<P: Program> Single<P> {
-    /// A session, called `tid`, that has not run anything yet.
+    /// A session with the number `tid` that has not run anything yet.
     ///
     /// # Errors
-    /// When the system lacks descriptors.
+    /// The system lacks descriptors.
     pub fn new(
         program: P,
         connector: Option<Arc<dyn Connector>>,
@@ -67,25 +67,25 @@ impl<P: Program> Single<P> {
         })
     }
 
-    /// Bounds the time that an [`Entry::Call`] or an [`Entry::Hook`] may take. Commands may take as
-    /// long as they like: a load may need hours.
+    /// Sets the timeout of an [`Entry::Call`] or an [`Entry::Hook`]. Commands have no timeout: a
+    /// load may need hours.
     pub fn bound_calls(&mut self, bound: Duration) {
         self.bound = bound;
     }
 
-    /// Runs an entry to its end. A stop signal that is at [`StopLevel::End`] already does not
-    /// concern it: that ended a measurement, which this entry reports on or cleans up after.
+    /// Runs an entry to its end. A stop signal already at [`StopLevel::End`] does not affect it:
+    /// that ended a measurement, and this entry reports on it or cleans up.
     ///
     /// # Errors
-    /// The script's message, or that the user stopped it.
+    /// The script's message, or a stop by the user.
     pub fn run(&mut self, entry: &Entry) -> Result<(), String> {
         self.run_unless(entry, StopLevel::Abandon)
     }
 
-    /// The same with an entry that a stop signal concerns, whenever it came: a load, for instance.
+    /// The same for an entry that an earlier stop signal also stops, such as a load.
     ///
     /// # Errors
-    /// The script's message, or that the user stopped it.
+    /// The script's message, or a stop by the user.
     pub fn run_unless_stopped(&mut self, entry: &Entry) -> Result<(), String> {
         self.run_unless(entry, StopLevel::End)
     }
@@ -99,7 +99,7 @@ impl<P: Program> Single<P> {
         }
         let state = &mut self.worker.state;
         state.after_end = before == StopLevel::End;
-        // An entry that was stopped before does not concern it either.
+        // An earlier stopped entry does not affect it either.
         state.over = false;
         state.bound = match entry {
             Entry::Call(_) | Entry::Hook(_) => now().saturating_add(nanos(self.bound)),
@@ -114,7 +114,7 @@ impl<P: Program> Single<P> {
         }
         let result = self.worker.run_alone(entry);
         let failed = self.messages.try_iter().next();
-        // What blocked and was told to give up failed for that reason.
+        // An interrupted operation failed for that reason.
         let gave_up = self.worker.state.mailbox.gave_up();
         if let (Some(Message::Failed(_, why)), false) = (failed, gave_up) {
             return Err(why);
@@ -123,7 +123,7 @@ impl<P: Program> Single<P> {
         self.ended(gave_up)
     }
 
-    /// How an entry ended that did not fail.
+    /// The end of an entry that did not fail.
     fn ended(&mut self, gave_up: bool) -> Result<(), String> {
         let state = &mut self.worker.state;
         if !state.over && !gave_up {
@@ -136,7 +136,7 @@ impl<P: Program> Single<P> {
             true => "it was in a statement",
             false => self.worker.state.sessions[0].awaited(),
         };
-        // What is still to come must not be taken for the answer to the next statement.
+        // A late answer must not be taken for the answer to the next statement.
         self.worker.state.close_connections(0, false);
         Err(format!(
             "it did not end within {}: {awaited}",
@@ -150,7 +150,7 @@ impl<P: Program> Single<P> {
         self.stop = stop;
     }
 
-    /// What its entries did to the database so far.
+    /// Sums of its entries so far.
     pub fn counters(&self) -> Counters {
         self.worker.state.recorder.outside().1
     }
@@ -170,7 +170,7 @@ impl<P> Drop for Single<P> {
 /// Runs one entry on one session on the calling thread.
 ///
 /// # Errors
-/// The script's message, or that the user stopped it, or that the system lacks descriptors.
+/// The script's message, a stop by the user, or a lack of descriptors.
 pub fn run_single<P: Program>(
     program: P,
     connector: Option<Arc<dyn Connector>>,

@@ -1,5 +1,5 @@
-//! A worker's state apart from the program it drives: what [`crate::port`] offers to sessions and
-//! what [`crate::worker`] loops over.
+//! A worker's state, without the program it drives: [`crate::port`] offers it to sessions, and
+//! [`crate::worker`] loops over it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,20 +27,19 @@ use crate::stop::{StopLevel, StopSignal};
 use crate::tally::Tally;
 use crate::timers::Timers;
 
-/// What a worker is made of.
+/// The parameters of a worker.
 pub(crate) struct Parts {
     pub(crate) tids: Vec<u32>,
     pub(crate) connector: Option<Arc<dyn Connector>>,
-    /// Numbers the connections of the run beyond each session's first.
+    /// Numbers the connections of the run after each session's first.
     pub(crate) sequence: Arc<AtomicU64>,
     pub(crate) stop: Arc<StopSignal>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) recorder: Recorder,
-    /// How values are written, where figures of each shape of statement are to be kept.
+    /// The SQL syntax of values, if figures per statement shape are kept.
     pub(crate) shapes: Option<Literals>,
 }
 
-/// A worker's state.
 pub(crate) struct State {
     pub(crate) sessions: Vec<Session>,
     pub(crate) scratch: Scratch,
@@ -58,60 +57,60 @@ pub(crate) struct State {
     pub(crate) calendar: Option<Calendar>,
     /// The run itself is an open loop.
     pub(crate) open: bool,
-    /// There are sessions in the background: the run ends with the others.
+    /// There are background sessions: the run ends with the others.
     pub(crate) has_background: bool,
-    /// Counts each session by itself, where they have roles.
+    /// Counts each session individually, if there are roles.
     tally: Option<Tally>,
     pub(crate) accounts: Accounts,
     pub(crate) outages: Outages,
     pub(crate) silences: Silences,
     pub(crate) statements: Statements,
-    /// Since when no statement has ended, and whether one has since the loop went to wait.
+    /// Since when no statement has ended, and whether one has ended since the loop began to wait.
     pub(crate) quiet_since: Nanos,
     pub(crate) answered: bool,
     pub(crate) quota: Option<Arc<Quota>>,
     pub(crate) lease: u64,
-    /// When the calendar wants to be asked.
+    /// When to call the calendar next.
     pub(crate) next_mark: Nanos,
     /// When the last session may begin.
     pub(crate) ramp_end: Nanos,
-    /// How many sessions take part over time, where that changes.
+    /// The number of active sessions over time, if it changes.
     pub(crate) levels: Option<Arc<Levels>>,
     /// Sessions run events rather than a command.
     pub(crate) has_events: bool,
-    /// This is what comes after a measurement that was ended early: only the next, more urgent
-    /// request stops it.
+    /// This runs after a measurement that was ended early: only the next, more urgent request stops
+    /// it.
     pub(crate) after_end: bool,
     /// No new event begins.
     pub(crate) stopping: bool,
     /// Everything is dropped.
     pub(crate) over: bool,
-    /// When a session that runs alone is given up.
+    /// The deadline of a session that runs alone.
     pub(crate) bound: Nanos,
-    /// The end of the event that ended in this turn, which is where the next one begins; 0 when
-    /// something happened since.
+    /// The end of the event that ended in this turn, where the next one begins; 0 if something
+    /// happened since.
     pub(crate) stamp: Nanos,
     pub(crate) turn_events: u32,
     pub(crate) turn_start: Nanos,
     /// Sessions that are not over, that run, that are in an event, that connect.
     pub(crate) live: u32,
     pub(crate) running: u32,
-    /// Of those that run: how many are not in the background.
+    /// Running foreground sessions.
     pub(crate) foreground: u32,
     pub(crate) in_events: u32,
     pub(crate) connecting: u32,
     pub(crate) begun: u64,
-    /// From when the arrival was due that waited longest for a session, to when it was taken up.
+    /// The longest wait of an arrival for a session: from its due time until it was taken up.
     pub(crate) longest_wait: TimeRange,
-    /// Events begun that did not end within the grace.
+    /// Events that did not end within the grace period.
     pub(crate) unfinished: u64,
     /// Mail for the loop.
     pub(crate) start: Option<Box<Start>>,
     pub(crate) reports: u32,
-    /// Since the start of the measurement: the longest time that the loop was kept from its
-    /// sockets, and how long it stayed awake for arrivals.
+    /// Since the start of the measurement: the longest time in which the loop did not serve its
+    /// sockets, and the time spent spinning for arrivals.
     pub(crate) stall_ns_max: Nanos,
-    /// The time away from the sockets, of the times that were long.
+    /// The sum of the long times away from the sockets.
     pub(crate) away_ns: Nanos,
     pub(crate) spin_ns: Nanos,
     /// CPU time and instant at the start of the measurement.
@@ -176,7 +175,6 @@ impl State {
         })
     }
 
-    /// The run begins.
     pub(crate) fn begin(&mut self, start: Start, now: Nanos) {
         let calendar = Calendar::new(start.schedule);
         let (deadline, grace_ns) = (start.schedule.deadline, start.schedule.grace_ns);
@@ -207,18 +205,18 @@ impl State {
         self.tick(now);
     }
 
-    /// The loop, which woke at one instant, is back at its sockets.
+    /// The loop, which woke at `woke`, is back at its sockets.
     #[inline]
     pub(crate) fn turn_to_sockets(&mut self, woke: Nanos, at: Nanos) {
         let away_ns = at - woke;
         if self.live > 1 {
-            // A lone session holds up nobody but itself.
+            // A single session delays only itself.
             self.stall_ns_max = self.stall_ns_max.max(away_ns);
         }
         if away_ns >= AWAY_NS {
             self.away_ns += away_ns;
         }
-        // What the loop did itself is no silence of the target's.
+        // The loop's own work is not a silence of the target.
         if self.answered || away_ns >= OWN_NS {
             self.answered = false;
             self.quiet_since = at;
@@ -234,8 +232,9 @@ impl State {
         self.answered = true;
     }
 
-    /// Nothing has ended for a while: it is a silence as far as a statement was under way. Those
-    /// of a session that paused began after its pause, those of others when nothing ended any more.
+    /// Nothing has ended for a while: it is a silence while a statement was in progress. Statements
+    /// of a session that paused began after its pause, those of others when the last statement
+    /// ended.
     #[cold]
     fn note_silence(&mut self, now: Nanos) {
         let awaits = |session: &&Session| {
@@ -251,7 +250,7 @@ impl State {
         }
     }
 
-    /// Does what is due: interval boundaries, the deadline, mail.
+    /// Handles due work: interval boundaries, the deadline, mail.
     #[inline]
     pub(crate) fn tick(&mut self, now: Nanos) {
         if now >= self.next_mark {
@@ -323,14 +322,14 @@ impl State {
             tally.begin(now);
         }
         for session in &mut self.sessions {
-            // An event that began in the warm-up stays there to its end.
+            // An event that began in the warm-up stays there until its end.
             if session.class == Class::Warmup && !session.in_event {
                 session.class = Class::Measured;
             }
         }
     }
 
-    /// Wakes sessions that sleep or wait outside events, so that they learn that the run is over.
+    /// Wakes sessions that sleep or wait outside events, so that they notice the end of the run.
     fn wake_idle(&mut self) {
         for (index, session) in self.sessions.iter_mut().enumerate() {
             let idle = matches!(session.wait, Wait::Event | Wait::Sleep) && !session.in_event;
@@ -371,7 +370,7 @@ impl State {
         }
     }
 
-    /// When sessions that are still at it are given up.
+    /// When sessions still running are abandoned.
     pub(crate) fn limit(&self) -> Nanos {
         match &self.calendar {
             Some(calendar) if self.stopping && self.running > 0 => calendar.grace_end(),
@@ -380,7 +379,7 @@ impl State {
         }
     }
 
-    /// When this session, which blocks the worker's thread, is given up.
+    /// When this session, which blocks the worker's thread, is abandoned.
     pub(crate) fn limit_of(&self, session: SessionId) -> Nanos {
         match (&self.calendar, self.sessions[session].stage) {
             (Some(calendar), Lifecycle::Done) if self.stopping => calendar.done_end(),
@@ -388,7 +387,7 @@ impl State {
         }
     }
 
-    /// Operations that block may go on for as long as `thread_done` may, or no longer.
+    /// Sets the limit of blocking operations: with or without the time for `thread_done`.
     #[cold]
     pub(crate) fn allow_done(&self, done: bool) {
         if let Some(calendar) = self.calendar.as_ref().filter(|_| self.stopping) {
@@ -400,13 +399,13 @@ impl State {
         }
     }
 
-    /// Whether what is under way now is given up.
+    /// Whether work in progress now is abandoned.
     #[inline]
     pub(crate) fn gives_up(&self, at: Nanos) -> bool {
         self.over || (self.stopping && at >= self.limit()) || self.mailbox.gave_up()
     }
 
-    /// The session's event, if it is in one, is over without counting.
+    /// Ends the session's event, if any, without counting it.
     pub(crate) fn drop_event(&mut self, session: SessionId) -> bool {
         let record = &mut self.sessions[session];
         let was = record.in_event;
@@ -417,7 +416,7 @@ impl State {
     }
 }
 
-/// The time, for those who hold no clock.
+/// The time, for callers without a clock.
 #[inline]
 pub(crate) fn now() -> Nanos {
     Clock.now()

@@ -1,5 +1,5 @@
-//! What a sample of the statements tells: whether they differ, by their text or their parameters,
-//! and which names they mention. And how many of all changed nothing or ended transactions.
+//! A sample of the statements: whether they differ, in text or parameters, and which names they
+//! contain. Also, over all statements, how many changed nothing or ended transactions.
 
 mod comments;
 mod examples;
@@ -27,57 +27,57 @@ pub use shapes::ShapeFigures;
 pub(crate) use shapes::Shapes;
 use temporary::Temporary;
 
-/// A worker looks at all of its first so many statements.
+/// A worker examines its first statements up to this number.
 const FIRST: u32 = 1_024;
-/// Then at one in so many.
+/// Then one in this many.
 const EVERY: u32 = 256;
-/// From so many different ones on nobody needs to look any more.
+/// With this many different statements there is no need to examine more.
 const DIFFERENT_MAX: usize = 1_024;
-/// So many that are prepared have their names read: each session has its own.
+/// The most prepared statements that are read for names: each session has its own.
 const PREPARED_MAX: u32 = 20_000;
 
-/// Statements that were looked at.
+/// The examined statements.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
     seen: u32,
     looked_at: u64,
-    /// How many of them choose rows by their text, and how many draw them.
+    /// How many choose rows by their text, and how many draw them.
     by_text: u64,
     drawn: u64,
     /// Of their texts or their parameters.
     hashes: HashSet<u64>,
     prepared: u32,
-    /// Of any that is prepared: nobody knows whose an execution is, so that one that draws its rows
-    /// counts for all.
+    /// The same for all prepared statements: an execution cannot be assigned to its statement, so
+    /// one that draws its rows counts for all.
     executes: Rows,
     names: Names,
     temporary: Temporary,
     settings: Settings,
     ended: Ended,
-    /// What each shape took, where that was asked for.
+    /// The figures of each shape, if requested.
     pub(crate) shapes: Option<Box<Shapes>>,
 }
 
-/// How far statements differed, and what they changed.
+/// How much statements differed, and what they changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementFacts {
-    /// Statements that were looked at, in text or prepared.
+    /// Examined statements, in text or prepared.
     pub looked_at: u64,
-    /// How many of them were different.
+    /// Different ones among them.
     pub different: u64,
-    /// How many of them choose the rows that they read or change by their text and parameters.
+    /// Those that choose their rows by text and parameters.
     #[serde(default)]
     pub by_text: u64,
-    /// How many of them call functions or use variables, which may choose other rows each time.
+    /// Those that call functions or use variables, which may choose other rows each time.
     #[serde(default)]
     pub drawn: u64,
     /// Of all in the measurement.
     pub ended: Ended,
-    /// Temporary tables that statements made and changed, by name.
+    /// Temporary tables that statements created and changed, by name.
     pub temporary: Vec<String>,
     /// Whether no other table was changed.
     pub only_temporary: bool,
-    /// Settings that statements gave their own session, with their values in lower case.
+    /// Settings that statements changed for their session, with their values in lower case.
     #[serde(default)]
     pub settings: Vec<(String, Vec<String>)>,
     /// Whether one attached a file to an embedded database.
@@ -88,7 +88,7 @@ pub struct StatementFacts {
 /// Statements of the measurement, by their first words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Those that were to change rows and changed none.
+    /// Those that should change rows but changed none.
     pub without_effect: u64,
     /// COMMIT, and END.
     pub commits: u64,
@@ -99,7 +99,7 @@ pub struct Ended {
 }
 
 impl Statements {
-    /// None yet; `shapes` says how values are written, where figures of each shape are kept.
+    /// `shapes` is the SQL syntax of values, if figures per statement shape are kept.
     pub(crate) fn new(shapes: Option<Literals>) -> Self {
         Self {
             shapes: shapes.map(|literals| Box::new(Shapes::new(literals))),
@@ -107,7 +107,6 @@ impl Statements {
         }
     }
 
-    /// A statement in text.
     #[inline]
     pub(crate) fn query(&mut self, sql: &[u8]) {
         if settings::sets(sql) {
@@ -120,7 +119,7 @@ impl Statements {
 
     #[cold]
     fn text(&mut self, sql: &[u8]) {
-        // Comments and spaces make no other statement of it.
+        // Comments and spaces do not make a different statement.
         let bare = comments::stripped(sql);
         self.names.note(&bare);
         self.temporary.note(&bare);
@@ -129,7 +128,6 @@ impl Statements {
         self.look(Rows::of(&bare), |hasher| bare.hash(hasher));
     }
 
-    /// A statement that is prepared.
     pub(crate) fn prepare(&mut self, sql: &[u8]) {
         self.prepared = self.prepared.saturating_add(1);
         if settings::sets(sql) {
@@ -143,8 +141,8 @@ impl Statements {
         }
     }
 
-    /// An execution of a prepared one. With parameters it does not matter whose statement it is:
-    /// each session has its own. Without any, sessions number theirs alike.
+    /// The execution of a prepared statement. With parameters, the statement itself does not
+    /// matter: each session has its own. Without parameters, sessions number theirs alike.
     #[inline]
     pub(crate) fn execute(&mut self, statement: StatementId, params: &[&Param]) {
         if self.is_next() {
@@ -164,7 +162,7 @@ impl Statements {
         }
     }
 
-    /// One has ended that neither found nor changed rows.
+    /// A statement ended that neither found nor changed rows.
     #[inline]
     pub(crate) fn ended(&mut self, purpose: Purpose) {
         let count = match purpose {
@@ -176,7 +174,6 @@ impl Statements {
         *count += 1;
     }
 
-    /// Takes what another worker looked at.
     pub(crate) fn merge(&mut self, other: Self) {
         self.looked_at += other.looked_at;
         self.by_text += other.by_text;
@@ -194,7 +191,7 @@ impl Statements {
         }
     }
 
-    /// Names that they mention; `None` where they are not all known.
+    /// The names they contain; `None` if incomplete.
     pub(crate) fn names(self) -> Option<BTreeSet<Box<str>>> {
         self.names.all()
     }
@@ -309,7 +306,7 @@ mod tests {
         }
         let found = own.facts();
         assert_eq!((found.looked_at, found.different), (1_024, 1_024));
-        // Of those that do not, one in many.
+        // Of identical statements, one in many is examined.
         let mut same = Statements::default();
         for _ in 0..(FIRST + 2_560) {
             same.query(b"SELECT 1");

@@ -1,4 +1,4 @@
-//! Ending a run early: a signal with two levels that wakes everybody at once.
+//! Ending a run early: a signal with two levels that wakes everything at once.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
 
-/// How urgently a run is to end.
+/// The urgency of a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
-    /// Nobody asked.
+    /// No stop was requested.
     None,
-    /// No new event begins; what is under way may end within the grace. There is a report.
+    /// No new event begins; events in flight may end within the grace period. There is a report.
     End,
     /// Everything is dropped at once.
     Abandon,
 }
 
-/// A request to end a run early. Set it from any thread (a signal's handling thread, not the
-/// signal handler itself: waking takes a lock).
+/// A request to end a run early. Set it from any thread (a signal's handling thread, not the signal
+/// handler itself: waking takes a lock).
 #[derive(Default)]
 pub struct StopSignal {
     level: AtomicU8,
@@ -29,7 +29,7 @@ pub struct StopSignal {
 type Listener = Box<dyn Fn() + Send>;
 
 impl StopSignal {
-    /// A signal that nobody has set.
+    /// A signal that is not set.
     pub fn new() -> Arc<Self> {
         Arc::new(Self::default())
     }
@@ -44,7 +44,7 @@ impl StopSignal {
         }
     }
 
-    /// Asks more urgently than before: what a user's Ctrl-C means. Returns the level reached.
+    /// Raises the level by one, as a user's Ctrl-C does. Returns the level reached.
     pub fn raise(&self) -> StopLevel {
         match self.level() {
             StopLevel::None => self.set(StopLevel::End),
@@ -53,7 +53,7 @@ impl StopSignal {
         self.level()
     }
 
-    /// Asks for at least this level.
+    /// Raises the level to at least this one.
     pub fn set(&self, level: StopLevel) {
         self.level.fetch_max(level as u8, Ordering::AcqRel);
         for (_, listener) in self.locked().iter() {
@@ -72,7 +72,7 @@ impl StopSignal {
     }
 
     fn locked(&self) -> MutexGuard<'_, Vec<(u64, Listener)>> {
-        // The list is valid whatever a panicking listener did.
+        // The list is valid even if a listener panicked.
         self.listeners
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -87,7 +87,7 @@ impl fmt::Debug for StopSignal {
     }
 }
 
-/// A load that knows when the user has stopped it.
+/// A load that checks whether the user has stopped it.
 pub(crate) fn stoppable(mut load: BulkLoad, stop: &Arc<StopSignal>, after_end: bool) -> BulkLoad {
     struct Rows {
         rows: Box<dyn RowSource>,

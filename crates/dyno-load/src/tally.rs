@@ -1,21 +1,19 @@
-//! What each session of a worker did since it was looked at last, for runs with roles.
+//! Each session's work since the last check, for runs with roles.
 
 use dyno_core::clock::Nanos;
 use dyno_core::interval::SessionCount;
 
 use crate::session::Session;
 
-/// What was seen of a worker's sessions.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// Measured events, by session of the worker.
+    /// Measured events at the last check, by session.
     seen: Vec<u64>,
-    /// When.
     at: Nanos,
 }
 
 impl Tally {
-    /// Nothing yet, of so many sessions; counting begins at `at`.
+    /// Counting begins at `at`.
     pub(crate) fn new(sessions: usize, at: Nanos) -> Self {
         Self {
             seen: vec![0; sessions],
@@ -23,12 +21,11 @@ impl Tally {
         }
     }
 
-    /// The measurement begins.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.at = now;
     }
 
-    /// Writes down what came since.
+    /// Appends the work since the last call.
     pub(crate) fn take(&mut self, sessions: &[Session], now: Nanos, out: &mut Vec<SessionCount>) {
         let span_ns = now.saturating_sub(self.at);
         self.at = now;

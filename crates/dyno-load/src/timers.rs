@@ -5,18 +5,17 @@ use std::collections::BinaryHeap;
 
 use dyno_core::clock::Nanos;
 
-/// Due instants in order. Timers are not removed when they are cancelled: whoever takes one out
-/// asks whether its session still waits for that instant.
+/// Due instants in order. Cancelled timers are not removed: the caller that takes one out checks
+/// whether its session still waits for that instant.
 #[derive(Debug, Default)]
 pub(crate) struct Timers(BinaryHeap<Reverse<(Nanos, u32)>>);
 
 impl Timers {
-    /// Timers of so many sessions, and as many cancelled ones, without allocating.
+    /// Reserves memory for each session and one cancelled timer each.
     pub(crate) fn new(sessions: usize) -> Self {
         Self(BinaryHeap::with_capacity(2 * sessions))
     }
 
-    /// Arms a session's timer.
     #[inline]
     pub(crate) fn arm(&mut self, due: Nanos, session: usize) {
         self.0.push(Reverse((due, session as u32)));

@@ -1,4 +1,4 @@
-//! Named pieces of work within events, and events that go on without their session.
+//! Operations within events, and detached events.
 
 use dyno_core::clock::Nanos;
 use dyno_core::session::{Detached, OperationEnd, OperationId, SessionId};
@@ -10,7 +10,7 @@ use crate::state::{State, now};
 impl State {
     pub(crate) fn detach(&mut self, session: SessionId) -> Detached {
         let record = &mut self.sessions[session];
-        // It stays among those under way.
+        // It stays among those in progress.
         record.detached += u32::from(record.in_event);
         record.in_event = false;
         Detached {
@@ -44,11 +44,11 @@ impl State {
             started,
             first_ns: 0,
         });
-        // It ends at an instant of its own.
+        // It ends at a different instant.
         self.stamp = 0;
     }
 
-    /// The session's detached events are over without counting. Returns how many there were.
+    /// Ends the session's detached events without counting them. Returns their number.
     pub(crate) fn drop_detached(&mut self, session: SessionId) -> u64 {
         let record = &mut self.sessions[session];
         let count = std::mem::take(&mut record.detached);
@@ -85,7 +85,7 @@ impl State {
         self.recorder.counters(class).retries += 1;
     }
 
-    /// An event has ended whose work was not done: it is counted apart.
+    /// An event ended without its work: it is counted separately.
     #[cold]
     pub(crate) fn end_spoilt(&mut self, session: SessionId, at: Nanos) {
         let record = &mut self.sessions[session];
@@ -107,8 +107,8 @@ impl State {
         if at >= self.next_mark {
             self.pass_marks(at);
         }
-        // What ends when the grace is over, perhaps because its connection was taken away, is the
-        // event's to tell.
+        // Work that ends when the grace period is over, perhaps because its connection was closed,
+        // is counted by the event.
         let gone = self.over || (self.stopping && at >= self.limit());
         let record = &mut self.sessions[session];
         let open = record.pacer.is_some();
@@ -120,7 +120,7 @@ impl State {
             return;
         }
         let service_ns = at - work.started;
-        // The event's first piece of work waited as long as the event did.
+        // The event's first operation waited as long as the event did.
         let wait_ns = match work.started == record.started {
             true => record.started.saturating_sub(record.scheduled),
             false => 0,

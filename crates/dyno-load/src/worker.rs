@@ -20,31 +20,29 @@ use crate::recorder::Class;
 use crate::session::{Lifecycle, Wait};
 use crate::state::{Parts, State, now};
 
-/// How many answers are taken before the first of their sessions goes on: so few that it waits
-/// for microseconds only.
+/// Answers that are taken before the first of their sessions continues: few, so that it waits only
+/// microseconds.
 const GROUP: usize = 32;
 
-/// How long to stay awake before an arrival is due: about what a wake-up costs.
+/// How long to spin before an arrival is due: about the cost of a wake-up.
 const SPIN_NS: Nanos = 20_000;
-/// How long sessions that can go on get their turns before sockets are looked at again.
+/// How long ready sessions get turns before sockets are checked again.
 const TURNS_NS_MAX: Nanos = 1_000_000;
 
-/// A worker with its sessions.
 pub(crate) struct Worker<P> {
     pub(crate) program: P,
     pub(crate) state: State,
     index: usize,
     messages: Sender<Message>,
-    /// What the sessions are to run.
     entry: Entry,
     ready: u32,
-    /// When the loop last came back from waiting.
+    /// When the loop last returned from waiting.
     woke: Nanos,
     /// All sessions ended by themselves.
     drained: bool,
-    /// It was told that only those in the background are left.
+    /// `BackgroundOnly` was sent.
     background_only: bool,
-    /// It was told that a session runs `thread_done`.
+    /// `DoneBegun` was sent.
     done_begun: bool,
 }
 
@@ -70,7 +68,6 @@ impl<P: Program> Worker<P> {
         })
     }
 
-    /// A worker's whole life.
     pub(crate) fn live(mut self) {
         let connector = self.state.connector.as_ref();
         if connector.is_some_and(|connector| connector.blocks()) {
@@ -88,8 +85,8 @@ impl<P: Program> Worker<P> {
         self.end();
     }
 
-    /// Has session 0 run an entry until it ends, is stopped, or its bound is reached; its
-    /// connections stay open.
+    /// Runs an entry on session 0 until it ends, is stopped, or times out; its connections stay
+    /// open.
     pub(crate) fn run_alone(&mut self, entry: &Entry) -> io::Result<()> {
         self.state.sessions[0].stage = Lifecycle::Queued;
         self.state.live = 1;
@@ -104,7 +101,7 @@ impl<P: Program> Worker<P> {
         Ok(())
     }
 
-    /// Has all sessions run to their ends, the deadline's grace or the user's patience.
+    /// Runs all sessions until they end, the grace period is over, or the user abandons the run.
     fn measure(&mut self) -> io::Result<()> {
         let Some(start) = self.state.start.take() else {
             return Ok(());
@@ -127,7 +124,7 @@ impl<P: Program> Worker<P> {
         Ok(())
     }
 
-    /// Gives up those who had their time.
+    /// Abandons sessions that ran out of time.
     fn check_limits(&mut self) {
         if self.state.has_background && self.state.foreground == 0 && !self.background_only {
             self.background_only = true;
@@ -149,8 +146,8 @@ impl<P: Program> Worker<P> {
         }
     }
 
-    /// Ends the run where no session is left in it: what it came to is handed over before
-    /// `thread_done`, which may never return.
+    /// Ends the run when no session is left in it: hands over the results before `thread_done`,
+    /// which may never return.
     fn end_drained(&mut self) {
         let state = &mut self.state;
         if state.running == 0 && !state.stopping {
@@ -162,7 +159,7 @@ impl<P: Program> Worker<P> {
         }
     }
 
-    /// Gives up those whose `thread_done` takes too long.
+    /// Abandons sessions whose `thread_done` takes too long.
     #[cold]
     fn give_up_done(&mut self) {
         for session in 0..self.state.sessions.len() {
@@ -186,12 +183,12 @@ impl<P: Program> Worker<P> {
         self.leave(session, false);
     }
 
-    /// One round: what is ready, what is due, and those who gave way.
+    /// One round: ready sockets, due timers, and sessions that yielded.
     pub(crate) fn poll(&mut self) -> io::Result<()> {
         let count = self.wait()?;
         for first in (0..count).step_by(GROUP) {
             self.serve(first, (first + GROUP).min(count));
-            // Arrivals that became due meanwhile do not wait for the whole batch.
+            // Newly due arrivals do not wait for the whole batch.
             self.fire_timers(self.state.stamp);
         }
         self.state.tick(self.woke);
@@ -203,8 +200,8 @@ impl<P: Program> Worker<P> {
         Ok(())
     }
 
-    /// Takes the answers of some events, then gives the sessions their turns: alike work side by
-    /// side finds its code and the kernel's in the caches.
+    /// Takes the answers of some events, then gives the sessions their turns: grouping the same
+    /// kind of work keeps Dyno's and the kernel's code in the caches.
     #[inline]
     fn serve(&mut self, first: usize, end: usize) {
         let mut sessions = [0; GROUP];
@@ -228,7 +225,7 @@ impl<P: Program> Worker<P> {
         }
     }
 
-    /// Waits for readiness, at most until something else is to be done.
+    /// Waits for readiness, at most until the next due work.
     fn wait(&mut self) -> io::Result<usize> {
         let at = now();
         let state = &mut self.state;
@@ -239,7 +236,7 @@ impl<P: Program> Worker<P> {
         if !state.ready.is_empty() || state.mailbox.waker.is_pending() {
             count = state.poller.wait(0, 0)?;
         } else if state.open && timer < mark {
-            // Simulated time does not pass while anybody spins.
+            // Simulated time does not pass while a thread spins.
             let spin_ns = if simulated::is_on() { 0 } else { SPIN_NS };
             let asleep = timer.saturating_sub(spin_ns);
             if asleep > at {
@@ -273,7 +270,7 @@ impl<P: Program> Worker<P> {
         }
     }
 
-    /// Gives turns to those who gave way, for a while.
+    /// Gives turns to sessions that yielded, for a limited time.
     fn take_turns(&mut self) {
         for _ in 0..self.state.ready.len() {
             let Some(session) = self.state.ready.pop_front() else {
@@ -286,7 +283,6 @@ impl<P: Program> Worker<P> {
         }
     }
 
-    /// Prepares a session for an entry.
     fn enter(&mut self, session: SessionId, entry: &Entry, stage: Lifecycle) {
         let record = &mut self.state.sessions[session];
         if record.stage == Lifecycle::Ended {
@@ -300,7 +296,6 @@ impl<P: Program> Worker<P> {
         }
     }
 
-    /// A session's turn.
     #[inline]
     fn turn(&mut self, session: SessionId) {
         let record = &mut self.state.sessions[session];
@@ -364,12 +359,12 @@ impl<P: Program> Worker<P> {
         let in_event = self.state.drop_event(session);
         let at = now();
         self.state.tick(at);
-        // What was given up at the end of the grace fails because of that, which is no failure of
-        // its own. An operation that blocks comes back after it.
+        // Work abandoned at the end of the grace period fails for that reason, which is not a
+        // separate failure. A blocking operation comes back after it.
         let given_up = self.state.gives_up(at);
         self.state.unfinished += u64::from(in_event && given_up);
-        // What a session does after its events is not cut short by the end of the load, but by a
-        // time limit of its own: that is a failure, unless the user asked for it.
+        // Work of a session after its events is not cut short by the end of the load, but by its
+        // own timeout: that is a failure, unless the user asked for it.
         let after = self.state.sessions[session].stage == Lifecycle::Done && !self.state.over;
         if !given_up || after {
             self.lose(session, why);
@@ -384,7 +379,6 @@ impl<P: Program> Worker<P> {
         self.tell(Message::Failed(Some(tid), why));
     }
 
-    /// The session is over.
     fn leave(&mut self, session: SessionId, politely: bool) {
         let record = &mut self.state.sessions[session];
         if record.stage == Lifecycle::Ended {
@@ -455,7 +449,7 @@ impl<P: Program> Worker<P> {
             stall_ns_max: self.state.stall_ns_max,
             away_ns: self.state.away_ns,
         };
-        // Scripts go before the coordinator may believe that everything is over.
+        // Scripts must be gone before the coordinator may consider the run over.
         drop(self.program);
         tell(&self.messages, Message::Ended(Box::new(end)));
     }

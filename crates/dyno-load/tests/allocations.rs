@@ -1,4 +1,4 @@
-//! The steady state allocates nothing: neither per operation nor per event.
+//! The steady state does not allocate: neither per operation nor per event.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -23,14 +23,14 @@ thread_local! {
 // SAFETY: passes everything on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that ends has no counter any more, and does not matter.
+        // An ending thread has no counter any more, and does not matter.
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Notes how many allocations its thread had made after so many turns.
+/// Records its thread's number of allocations after a number of turns.
 struct Noting {
     inner: Program1,
     turns: u64,

@@ -152,7 +152,7 @@ fn intervals_add_up_to_the_totals_and_come_in_order() {
         .collect();
     assert_eq!(offsets, [50, 100, 150, 200, 250, 300, 330]);
     assert_eq!(outcome.measured_end - outcome.measured_start, 330_000_000);
-    // What a worker handed over too late for the observer is in the totals only.
+    // Records that were handed over too late for the observer are in the totals only.
     let window = outcome.in_window();
     assert!(sum.counters.events <= window.events);
     assert!(sum.counters.events > 0);
@@ -182,7 +182,7 @@ fn a_slow_observer_loses_nothing() {
         |progress| {
             if let Progress::Interval(interval) = progress {
                 if interval.index % 10 == 0 {
-                    // Longer than workers have buffers for.
+                    // Longer than the workers' buffers last.
                     std::thread::sleep(ms(200));
                 }
                 seen += interval.counters.events;
@@ -290,10 +290,11 @@ fn a_single_session_keeps_its_connections_between_entries() {
             .load(std::sync::atomic::Ordering::Relaxed),
         1
     );
-    // What ended a measurement does not keep the script from cleaning up; the next request does.
+    // The stop that ended a measurement does not keep the script from cleaning up; the next request
+    // does.
     stop.raise();
     assert_eq!(single.run(&Entry::Done), Ok(()));
-    // What a stop concerns whenever it came does not begin.
+    // An entry that any earlier stop affects does not begin.
     assert_eq!(
         single.run_unless_stopped(&Entry::Init),
         Err("stopped by the user".to_owned())

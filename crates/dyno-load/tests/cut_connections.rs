@@ -1,6 +1,6 @@
-//! Workers whose connections are cut as a seed says: the real loop, drivers and sockets, and
-//! simulated servers. No session is forgotten, and both sides count the same. The time limit tells
-//! "ends" from "never".
+//! Workers with connections cut at seeded points: the real loop, drivers and sockets, with
+//! simulated servers. No session is forgotten, and both sides count the same. The time limit only
+//! distinguishes "ends" from "never".
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
 use std::collections::HashMap;
@@ -23,18 +23,18 @@ use dyno_drivers::fuzzing::echo::{Echo, MysqlEcho, PostgresEcho, Turn};
 use dyno_load::{Run, RunConfig, RunOutcome, StopSignal};
 
 const SESSIONS: u32 = 16;
-/// What each session must have done.
+/// The events that each session must complete.
 const EVENTS: u64 = 20;
-/// Connections that are cut; those behind them are not.
+/// The number of connections that are cut; later ones are not.
 const CUTS: i64 = 48;
-/// Most of these bytes are the log-in and the first few answers.
+/// Most of these bytes are the login and the first few answers.
 const CUT_WITHIN: u64 = 700;
-/// How they end: by RST, one direction only, with a reason, or just so.
+/// How they end: by RST, one direction only, with an error message, or by a plain close.
 const RESET: u64 = 0;
 const HALF: u64 = 1;
 const FAREWELL: u64 = 2;
 const ENDS: u64 = 4;
-/// How long a session waits before it tries to connect again.
+/// How long a session waits before it reconnects.
 const PAUSE_NS: u64 = 1_000_000;
 
 #[test]
@@ -57,7 +57,7 @@ fn every_session_goes_on_and_both_sides_count_the_same() {
                 (outcome.totals.counters.events, outcome.unfinished),
                 (events, 0)
             );
-            // An answer may be on its way when its connection is cut: the session has lost it.
+            // An answer may be in transit when its connection is cut: the session has lost it.
             let (answered, cut) = server.stop();
             let lost = lost.load(Ordering::Relaxed);
             assert!(
@@ -95,7 +95,7 @@ fn run(scheme: &str, address: SocketAddr, lost: &Arc<AtomicU64>) -> RunOutcome {
     Run::start(config, program, |_| {}).unwrap()
 }
 
-/// Sessions that ask for a number in each event, and connect again until they have it.
+/// Sessions that ask for a number in each event, and reconnect until they have it.
 struct Asking {
     sessions: HashMap<SessionId, Asker>,
     /// Statements whose connections were lost.
@@ -106,7 +106,7 @@ struct Asker {
     entry: Entry,
     at: At,
     conn: Option<ConnId>,
-    /// What was asked for last.
+    /// The last requested number.
     number: u64,
     events: u64,
 }
@@ -205,7 +205,7 @@ impl Asker {
         }
     }
 
-    /// Whether the answer is the session's own; if not, its connection is lost.
+    /// Whether the answer is the session's; if not, its connection is lost.
     fn has_answer(&self, port: &mut dyn Port, s: SessionId) -> bool {
         let connection = port.connection(s, self.conn.unwrap()).unwrap();
         let outcome = connection.outcome();
@@ -237,11 +237,11 @@ struct Server {
 }
 
 struct Counts {
-    /// Answers that were sent to their end.
+    /// Completely sent answers.
     answered: AtomicU64,
-    /// Connections that are still to be cut.
+    /// Connections still to be cut.
     cuts: AtomicI64,
-    /// Those that were.
+    /// Connections already cut.
     cut: AtomicU64,
     over: AtomicBool,
 }
@@ -265,10 +265,10 @@ impl Server {
         }
     }
 
-    /// How many answers were sent, and how many connections cut.
+    /// Returns the number of answers sent and of connections cut.
     fn stop(self) -> (u64, u64) {
         self.counts.over.store(true, Ordering::Relaxed);
-        // It looks when it has accepted.
+        // It checks after accepting.
         drop(TcpStream::connect(self.address).unwrap());
         self.thread.join().unwrap();
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -299,14 +299,14 @@ fn accept(listener: &TcpListener, scheme: &str, seed: u64, counts: &Counts) {
     });
 }
 
-/// Answers until so many bytes were sent, or the client has left.
+/// Answers until `cut` bytes were sent, or the client has left.
 fn serve(mut stream: TcpStream, mut echo: Box<dyn Echo>, cut: u64, end: u64, counts: &Counts) {
     let (mut input, mut out) = (Vec::new(), Vec::new());
     let (mut sent, mut counted) = (0, 0);
     echo.greet(&mut out);
     loop {
         let ends = out.len() as u64 >= cut - sent;
-        // A reason stands behind whole answers.
+        // An error message comes only after complete answers.
         let whole = !ends || end == FAREWELL || out.len() as u64 == cut - sent;
         let piece = match whole {
             true => out.len(),
@@ -346,7 +346,7 @@ fn serve(mut stream: TcpStream, mut echo: Box<dyn Echo>, cut: u64, end: u64, cou
     }
 }
 
-/// Ends a connection: whoever reads gets all that was sent, and then the end.
+/// Closes a connection so that the reader gets everything sent, and then the end.
 fn finish(mut stream: TcpStream, echo: &dyn Echo, end: u64) {
     match end {
         RESET => {

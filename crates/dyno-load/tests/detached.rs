@@ -1,4 +1,4 @@
-//! Events that go on without their session: several at a time.
+//! Detached events: several at a time.
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
 mod common;
@@ -25,11 +25,11 @@ fn config(drive: Drive) -> RunConfig {
     }
 }
 
-/// Keeps so many events under way, and ends the oldest to make room.
+/// Keeps several events in progress, and ends the oldest to make room.
 struct Overlapping {
     depth: usize,
     events: Vec<Detached>,
-    /// Leaves them when it is told to stop.
+    /// Leaves them in progress when the run ends.
     forgets: bool,
 }
 
@@ -104,7 +104,7 @@ fn each_counts_once_with_the_time_from_its_own_start() {
     assert_eq!(work.latencies.service.len(), 200_000);
     let busy_ns: u64 = outcome.sessions.iter().map(|session| session.busy_ns).sum();
     assert_eq!(busy_ns, outcome.totals.latencies.service_ns_sum);
-    // Four at a time add up to more than the time that passed.
+    // Four at a time add up to more than the elapsed time.
     assert!(busy_ns > 3 * outcome.elapsed_ns, "{busy_ns}");
     // Both sessions may have ended before the first interval did.
     assert!(concurrency <= 8, "{concurrency}");
@@ -113,7 +113,7 @@ fn each_counts_once_with_the_time_from_its_own_start() {
 #[test]
 fn those_that_are_never_taken_up_again_have_not_ended() {
     let (outcome, _) = overlapping(true, 1000);
-    // Each session left its last ones, and not more than it had room for.
+    // Each session left its last ones, and no more than it had room for.
     let left = outcome.unfinished;
     assert_eq!(outcome.totals.counters.events + left, 1000);
     assert!((1..=8).contains(&left), "{left}");
@@ -166,7 +166,7 @@ fn a_session_that_waits_for_time_is_resumed_by_what_it_watches() {
     let drive = Drive {
         sessions: 1,
         workers: 1,
-        // Reached only if nothing wakes the session: then it is told to stop, which fails it.
+        // Reached only if nothing wakes the session, which then fails.
         time: Some(ms(20_000)),
         open_loop: Some(OpenLoop {
             per_second: 0.01,
@@ -175,7 +175,7 @@ fn a_session_that_waits_for_time_is_resumed_by_what_it_watches() {
         ..Drive::default()
     };
     let factory = |_| {
-        // SAFETY: a system call without pointers; the descriptor is new and nobody else's.
+        // SAFETY: a system call without pointers; the descriptor is new and owned by nothing else.
         let fd = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK)) };
         let (runs, waits) = (false, false);
         Ok(Watching { runs, waits, fd })

@@ -1,5 +1,5 @@
-//! How runs end when something goes wrong. Time limits are generous: they tell "in time" from
-//! "never", not how fast the machine is.
+//! How runs end when something fails. Time limits are generous: they distinguish "in time" from
+//! "never", not the speed of the machine.
 
 mod common;
 
@@ -14,7 +14,7 @@ use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::RunEnd;
 use dyno_load::{LoadError, Progress, Run, Single, StopLevel, StopSignal};
 
-/// How long any of these runs may take on a machine that does a lot else.
+/// The time limit of these runs on a busy machine.
 const IN_TIME: Duration = Duration::from_secs(20);
 
 fn drive(sessions: u32, workers: u32) -> Drive {
@@ -109,7 +109,7 @@ fn a_worker_that_comes_back_is_in_the_intervals_as_in_the_totals() {
     .unwrap();
     assert_eq!(outcome.end, RunEnd::Completed);
     assert_eq!(shown, outcome.in_window().events);
-    // It stood still for longer than an interval and a half, and not for long.
+    // It was frozen for longer than an interval and a half, but not for long.
     assert_eq!(lost, 0);
     assert!(
         outcome
@@ -305,7 +305,6 @@ fn a_call_that_waits_for_a_silent_server_is_given_up_and_what_it_waited_for_is_s
     );
 }
 
-/// Has a bug.
 struct Broken;
 
 impl Program for Broken {

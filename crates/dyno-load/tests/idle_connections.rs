@@ -1,4 +1,4 @@
-//! Connections that the server ends while their sessions wait for the time of their next event.
+//! Connections that the server closes while their sessions wait for their next event's time.
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
 mod common;
@@ -11,7 +11,7 @@ use dyno_load::{Progress, RunOutcome};
 
 const SESSIONS: u32 = 4;
 
-/// Sessions without an event until the run ends, and what they do in its last interval.
+/// Sessions without an event until the end of the run, and their states in its last interval.
 fn idle(server: Server, statements: &'static [u8]) -> (RunOutcome, SessionStates) {
     let drive = Drive {
         sessions: SESSIONS,

@@ -1,4 +1,4 @@
-//! Events with work that did not come to a good end: counted apart, in no rate and no latency.
+//! Events with failed work: counted separately, in no rate and no latency.
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
 mod common;
@@ -8,8 +8,8 @@ use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Next, OperationEnd, Port, Program, SessionId, Step};
 use dyno_load::{Run, RunConfig, RunOutcome, StopSignal};
 
-/// The ends of the work in its events, in turn; and whether the script does its event anew after
-/// the first of them.
+/// The ends of the work in its events, in turn; and whether the script repeats its event after the
+/// first of them.
 struct Ends {
     events: Vec<Vec<OperationEnd>>,
     anew: bool,
@@ -80,7 +80,7 @@ fn what_was_given_up_passed_over_or_is_unknown_is_no_event() {
     let events = [Done, RolledBack, GivenUp, Unknown, Duplicate].map(one);
     let outcome = ended(events.to_vec(), false);
     let counters = &outcome.totals.counters;
-    // The limit is of those begun, so that a run in which nothing succeeds ends.
+    // The limit is on events begun, so that a run in which nothing succeeds ends.
     assert_eq!((counters.events, counters.not_done), (20, 30));
     assert_eq!(outcome.totals.latencies.service.len(), 20);
     assert_eq!(outcome.in_window(), *counters);

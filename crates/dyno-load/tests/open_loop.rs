@@ -1,4 +1,4 @@
-//! An open loop: arrivals do not wait for anybody.
+//! An open loop: arrivals do not wait for sessions.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn drive(per_second: f64, arrivals: Arrivals, sessions: u32, workers: u32) -> Dr
     }
 }
 
-/// Every arrival that was due ended, or had not begun, or was under way at the end.
+/// Every due arrival has ended, had not begun, or was in progress at the end.
 fn accounted(outcome: &RunOutcome) -> u64 {
     outcome.totals.counters.events + outcome.backlog + outcome.unfinished
 }
@@ -39,7 +39,7 @@ fn every_arrival_below_capacity_is_served_and_both_latencies_are_recorded() {
         }
     })
     .unwrap();
-    // Sessions are there to the deadline, though the last arrival comes before it.
+    // Sessions stay until the deadline, though the last arrival comes before it.
     assert_eq!(running, [8]);
     assert_eq!(outcome.measured_end - outcome.measured_start, 400_000_000);
     assert_eq!(accounted(&outcome), 200);
@@ -74,13 +74,13 @@ fn a_rate_above_capacity_builds_a_backlog_and_is_not_fatal() {
     // A worker burns 5 ms per event, so at most 80 of 800 arrivals begin in 400 ms.
     assert_eq!(accounted(&outcome), 800);
     assert!(outcome.backlog >= 700, "backlog {}", outcome.backlog);
-    // As the last event left it, or at the end.
+    // When the last event began, or at the end.
     let more = outcome.backlog_max - outcome.backlog;
     assert!(more <= 1, "{more}");
     assert!(backlogs.is_sorted() && backlogs.len() == 4, "{backlogs:?}");
     let latencies = &outcome.totals.latencies;
     assert!(latencies.response_ns_sum > 2 * latencies.service_ns_sum);
-    // Nobody was free when an arrival was due, except for the first ones.
+    // No session was free when an arrival was due, except for the first ones.
     assert!(outcome.pacing_lag.unwrap().service.len() <= 3);
 }
 
@@ -91,7 +91,7 @@ fn arrivals_of_the_warm_up_are_left_out() {
         ..drive(1000.0, Arrivals::Constant, 4, 2)
     };
     let outcome = run(config(drive, Server::default()), Behaviour::default()).unwrap();
-    // The last of them may begin late, and then it is measured: on a crowded machine some more.
+    // The last of them may begin late and is then measured; on a busy machine a few more.
     let before = outcome.warmup.events;
     assert!((50..=100).contains(&before), "{before} in the warm-up");
     assert_eq!(outcome.warmup.events + accounted(&outcome), 500);
@@ -112,7 +112,7 @@ fn what_waits_when_the_measurement_begins_is_served_within_it() {
     let events = outcome.totals.counters.events;
     assert!(events > 0 && outcome.warmup.events > 0, "{outcome:?}");
     assert_eq!(outcome.warmup.events + accounted(&outcome), 1200);
-    // They waited since they were due.
+    // They have waited since they were due.
     let latencies = &outcome.totals.latencies;
     assert!(
         latencies.response_ns_min > latencies.service_ns_max,
@@ -156,6 +156,6 @@ fn a_seed_fixes_the_arrivals() {
         let outcome = run(config(drive, Server::default()), Behaviour::default()).unwrap();
         accounted(&outcome)
     };
-    // The arrivals within 400 ms after the start are the same, whoever serves them.
+    // The arrivals within 400 ms after the start are the same for any sessions.
     assert_eq!(count(1), count(1));
 }

@@ -1,4 +1,4 @@
-//! Roles: sessions in the background, with paces of their own.
+//! Roles: background sessions with their own paces.
 
 mod common;
 
@@ -76,7 +76,7 @@ fn background_events_are_counted_apart_and_keep_their_pace() {
     assert_eq!(roles[2].events, outcome.totals.counters.events);
     assert_eq!(outcome.totals.latencies.service.len(), roles[2].events);
     assert_eq!(outcome.totals.latencies.response.len(), 0);
-    // Statements are the server's work, whoever sends them.
+    // Statements of all roles are the server's work.
     let all: u64 = roles.iter().map(|role| role.events).sum();
     assert_eq!(outcome.totals.counters.reads, all);
     assert_eq!((outcome.backlog, outcome.pacing_lag.is_none()), (0, true));
@@ -123,7 +123,7 @@ fn a_worker_whose_only_session_never_waits_hears_that_it_is_in_the_background() 
 
 #[test]
 fn what_cannot_be_begun_in_time_is_left_out_and_counted() {
-    // Every event takes 20 ms and 100 a second are due: four of five cannot be begun in time.
+    // Every event takes 20 ms and 100 a second are due: four of five cannot start in time.
     let slow = Behaviour {
         burns: ms(20),
         ..Behaviour::default()
@@ -164,7 +164,7 @@ fn a_latency_limit_leaves_out_what_is_too_late_and_accounts_for_every_arrival() 
     let accounted = role.events + role.skipped + outcome.backlog + outcome.unfinished;
     assert_eq!(accounted, 800, "{role:?} {}", outcome.backlog);
     assert!(role.skipped > 500, "{role:?}");
-    // What was run began within the limit.
+    // All events that ran began within the limit.
     let latencies = &outcome.totals.latencies;
     let (latest, longest) = (latencies.response_ns_max, latencies.service_ns_max);
     assert!(latest <= longest + 21_000_000, "{latest} {longest}");

@@ -1,5 +1,5 @@
-//! Whole runs in simulated time: the real workers, timers, arrivals and merging, and no second
-//! waited for. What a busy machine blurs otherwise is exact here.
+//! Whole runs in simulated time: the real workers, timers, arrivals and merging, without waiting.
+//! Results that a busy machine would blur are exact here.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // a broken test may well panic
 
@@ -14,7 +14,7 @@ use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Scheduled};
 use dyno_core::summary::RunEnd;
 use dyno_load::{Progress, RunConfig, RunOutcome};
 
-/// There is one simulated time in a process.
+/// There is only one simulated time in a process.
 fn simulate() -> (Simulation, MutexGuard<'static, ()>) {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +42,7 @@ fn open(per_second: f64) -> Option<OpenLoop> {
     })
 }
 
-/// Runs, and answers the events of each interval beside what came of it.
+/// Runs, and returns the events of each interval with the outcome.
 fn events_per_interval(drive: Drive, behaviour: Behaviour) -> (Vec<u64>, RunOutcome) {
     let mut events = Vec::new();
     let outcome = run_observed(without_server(drive), behaviour, |progress| {
@@ -94,7 +94,7 @@ fn what_an_open_loop_can_serve_begins_when_it_is_due() {
     assert_eq!(events.len(), 400);
     let totals = &outcome.totals;
     assert_eq!(totals.counters.events + outcome.unfinished, 40 * 400);
-    // One that is due as an interval ends is counted before it begins.
+    // An arrival due at the end of an interval is counted before it begins.
     assert!(
         outcome.backlog == 0 && outcome.backlog_max <= 1,
         "{outcome:?}"
@@ -127,7 +127,7 @@ fn what_it_cannot_serve_waits_as_long_as_arithmetic_says() {
         outcome.backlog
     );
     assert!(events.iter().all(|count| count.abs_diff(60) <= 6));
-    // The last one begun was due when three quarters of the time were over.
+    // The last one begun was due after three quarters of the time.
     let longest = outcome.totals.latencies.response_ns_max;
     assert!(
         longest.abs_diff(75_000_000_000) < 1_000_000_000,
@@ -181,7 +181,7 @@ fn a_rate_by_schedule_offers_each_second_what_its_level_says() {
         let (from, to) = (placed.from_s as usize, placed.to_s as usize);
         let served: u64 = events[from..to].iter().sum();
         let due = placed.part.integral(placed.part.seconds);
-        // Those that are under way at either end count in the part beside it.
+        // Events in progress at either end count in the neighbouring part.
         assert!((served as f64 - due).abs() <= 6.0, "{placed:?}: {served}");
     }
     for (second, served) in events.iter().enumerate() {
@@ -209,7 +209,7 @@ fn sessions_by_schedule_take_part_while_the_level_is_above_them() {
     };
     let (events, outcome) = events_per_interval(drive, sleeps(125));
     assert_eq!((outcome.end, events.len()), (RunEnd::Completed, 80));
-    // Eight events a second each; an event that is under way ends where its session leaves.
+    // Eight events a second each; an event in progress ends after its session leaves.
     let steps = [
         (0, 20, 2),
         (20, 40, 6),
@@ -222,7 +222,7 @@ fn sessions_by_schedule_take_part_while_the_level_is_above_them() {
         let exact = sessions * 8 * (to - from) as u64;
         assert!(served.abs_diff(exact) <= 6, "{from} to {to} s: {served}");
     }
-    // Who took no part was not idle, and each ran as long as the level was above it.
+    // An inactive session was not idle, and each ran as long as the level was above it.
     let by_session = |tid: usize| outcome.sessions.iter().find(|one| one.tid == tid as u32);
     for (tid, seconds) in [(0, 80), (1, 70), (2, 40), (3, 30), (4, 20), (5, 20)] {
         let own = by_session(tid).unwrap();

@@ -15,12 +15,12 @@ use std::os::fd::OwnedFd;
 
 pub use server::{Listeners, OPEN_FILES};
 
-/// What the server speaks.
+/// The server's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
     /// MySQL's protocol.
     Mysql,
-    /// PostgreSQL's, version 3.
+    /// PostgreSQL's protocol, version 3.
     Postgres,
 }
 

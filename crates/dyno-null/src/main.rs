@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(error) => error,
     };
-    // When stderr is gone there is nobody left to tell.
+    // Without stderr there is nowhere to report it.
     let _ = write!(std::io::stderr(), "null-server: {error}\n{USAGE}");
     ExitCode::FAILURE
 }

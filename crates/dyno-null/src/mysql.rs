@@ -1,4 +1,4 @@
-//! The MySQL protocol, as much of it as load generators speak.
+//! The part of the MySQL protocol that load generators use.
 
 use crate::server::{Fed, Protocol};
 use crate::sql::{self, CELL, Kind, Loaded, NARROW, newlines};
@@ -32,12 +32,12 @@ const TYPE_LONGLONG: u8 = 8;
 const TYPE_VAR_STRING: u8 = 253;
 const TYPE_STRING: u8 = 254;
 
-/// Answers that are the same every time; in pairs, the second without EOF packets.
+/// Constant answers, in pairs: the second without EOF packets.
 pub struct Replies {
     greeting: Vec<u8>,
     ok: Vec<u8>,
     one_changed: Vec<u8>,
-    /// By number of columns; the first has the wide one.
+    /// By number of columns; the first is the wide row.
     text_rows: Vec<[Vec<u8>; 2]>,
     binary_rows: Vec<[Vec<u8>; 2]>,
     eof: [Vec<u8>; 2],
@@ -45,7 +45,6 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Builds them.
     pub fn new() -> Replies {
         Replies {
             greeting: packet(0, &greeting()),
@@ -64,7 +63,7 @@ impl Replies {
 }
 
 impl Replies {
-    /// The answer to a `SELECT` of so many narrow columns.
+    /// The answer to a `SELECT` of this number of narrow columns.
     #[inline]
     fn select(&self, bare: bool, binary: bool, columns: u16, out: &mut Vec<u8>) {
         let ready = if binary {
@@ -79,10 +78,9 @@ impl Replies {
     }
 }
 
-/// One connection.
 pub struct Session {
     phase: Phase,
-    /// The client wants no EOF packets: an index into pairs of replies.
+    /// The client wants no EOF packets: the index into pairs of replies.
     bare: bool,
     statements: u32,
 }
@@ -91,7 +89,7 @@ pub struct Session {
 enum Phase {
     Login,
     Commands,
-    /// A file comes: rows so far, bytes left of the packet under way, and whether that packet is
+    /// Receiving a file: rows so far, bytes left of the current packet, and whether that packet is
     /// continued by the next.
     File {
         rows: u64,
@@ -101,7 +99,7 @@ enum Phase {
 }
 
 impl Session {
-    /// A connection that has not logged in.
+    /// Creates a connection that has not logged in.
     pub fn new() -> Session {
         Session {
             phase: Phase::Login,
@@ -232,7 +230,7 @@ impl Session {
         }
     }
 
-    /// A statement's number tells what it gives, so that executing one looks nothing up: the
+    /// Encodes the statement's answer in its number, so that an execution needs no look-up: the
     /// lowest two bits are a `TAG_`, the next sixteen an `INSERT`'s rows or a `SELECT`'s columns.
     fn prepare(&mut self, text: &[u8], out: &mut Vec<u8>) {
         let (tag, rows) = match sql::kind_of(text) {
@@ -296,7 +294,7 @@ impl Session {
         }
     }
 
-    /// Takes the header of a packet of a file: an empty one ends it.
+    /// Handles the header of a file's packet; an empty packet ends the file.
     fn file_packet(
         &mut self,
         loaded: &Loaded,
@@ -323,7 +321,7 @@ impl Session {
 fn greeting() -> Vec<u8> {
     let [low0, low1, high0, high1] = CAPABILITIES.to_le_bytes();
     let mut bytes = vec![10];
-    // Real servers of this line put 5.5.5- before their version, and clients strip it.
+    // MariaDB servers put 5.5.5- before their version, and clients strip it.
     bytes.extend_from_slice(b"5.5.5-10.11.0-MariaDB-null\0");
     bytes.extend_from_slice(&[1, 0, 0, 0]);
     bytes.extend_from_slice(b"abcdefgh\0");
@@ -333,13 +331,13 @@ fn greeting() -> Vec<u8> {
     bytes
 }
 
-/// A row of so many narrow columns, or of the wide one where there is none.
+/// A row of this number of narrow columns, or the wide row for 0.
 fn select_reply(bare: bool, binary: bool, columns: u16) -> Vec<u8> {
     let cell = if columns == 0 { CELL } else { NARROW };
     let count = usize::from(columns.max(1));
     let mut row = Vec::new();
     if binary {
-        // A header, and a bit for each column that is not NULL, two bits in.
+        // A header, and a bitmap of NULLs from bit 2 on, all clear.
         row.resize(1 + (count + 9) / 8, 0);
     }
     for _ in 0..count {

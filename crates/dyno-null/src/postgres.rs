@@ -1,4 +1,4 @@
-//! The PostgreSQL protocol, as much of it as load generators speak.
+//! The part of the PostgreSQL protocol that load generators use.
 
 mod replies;
 
@@ -11,7 +11,6 @@ use replies::{OID_INT4, complete, data_row, message};
 const CODE_SSL: u32 = 80_877_103;
 const CODE_GSS: u32 = 80_877_104;
 const CODE_CANCEL: u32 = 80_877_102;
-/// One connection.
 pub struct Session {
     phase: Phase,
     /// `I` outside of a transaction, `T` inside.
@@ -19,7 +18,7 @@ pub struct Session {
     statements: Vec<Statement>,
     unnamed_portal: Portal,
     portals: Vec<(Box<[u8]>, Portal)>,
-    /// After an error everything up to the next Sync is passed over.
+    /// After an error, everything up to the next Sync is skipped.
     failed: bool,
 }
 
@@ -29,7 +28,7 @@ struct Statement {
     parameters: u16,
 }
 
-/// What executing gives: the statement's kind and, for an `INSERT`, its rows.
+/// The answer to an execution: the statement's kind and, for an `INSERT`, its rows.
 #[derive(Clone, Copy)]
 struct Portal {
     kind: Kind,
@@ -40,8 +39,8 @@ struct Portal {
 enum Phase {
     Startup,
     Messages,
-    /// Data comes: rows so far, bytes left of the message under way, and whether the simple
-    /// protocol asked for it (which ends with ReadyForQuery).
+    /// Receiving data: rows so far, bytes left of the current message, and whether the simple
+    /// protocol requested it (which ends with ReadyForQuery).
     Copy {
         rows: u64,
         left: usize,
@@ -49,7 +48,7 @@ enum Phase {
     },
 }
 
-/// A message that is no data, while data was expected.
+/// A message other than data during a COPY.
 struct CopyEnd {
     tag: u8,
     rows: u64,
@@ -57,7 +56,7 @@ struct CopyEnd {
 }
 
 impl Session {
-    /// A connection that has not logged in.
+    /// Creates a connection that has not logged in.
     pub fn new() -> Session {
         Session {
             phase: Phase::Startup,
@@ -169,7 +168,8 @@ impl Session {
             b'Q' => self.query(replies, body, out),
             b'P' => self.parse(body, out),
             b'C' => self.close(body, out),
-            // Flush: answers leave at once anyway. Copy messages after a failed copy are late.
+            // Flush: answers are sent immediately anyway. Copy messages after a failed copy are
+            // late.
             b'H' | b'd' | b'c' | b'f' => {}
             b'X' => return false,
             _ => self.fail("08P01", "null-server does not know this message", out),
@@ -318,7 +318,7 @@ impl Session {
         out.extend_from_slice(&replies.copy_in);
     }
 
-    /// Ends the data, or goes on if the message means nothing here.
+    /// Ends the COPY, or continues if the message is irrelevant here.
     fn copy_end(&mut self, loaded: &Loaded, end: CopyEnd, out: &mut Vec<u8>) -> bool {
         match end.tag {
             b'c' => {
@@ -326,7 +326,7 @@ impl Session {
                 complete(&format!("COPY {}", end.rows), out);
             }
             b'f' => self.fail("57014", "COPY from stdin failed: the client gave up", out),
-            // Flush and Sync are passed over while data comes.
+            // Flush and Sync are ignored during a COPY.
             b'H' | b'S' => return true,
             _ => return false,
         }
@@ -379,7 +379,7 @@ impl Portal {
         Portal { kind, rows }
     }
 
-    /// The narrow columns of its row.
+    /// The number of narrow columns in its row.
     fn columns(self) -> u16 {
         match self.kind {
             Kind::Select => self.rows as u16,

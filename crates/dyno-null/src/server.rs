@@ -9,42 +9,41 @@ use std::os::unix::net::UnixListener;
 use dyno_sys::socket::{recv, send};
 use dyno_sys::{Epoll, Event, Interest};
 
-/// How many files the server may have open: ten thousand clients and some more.
+/// The server's limit of open files: ten thousand clients and a margin.
 pub const OPEN_FILES: u64 = 12_000;
 
-/// What one read takes at most.
 const READ_BYTES: usize = 256 * 1024;
 
-/// One connection's protocol.
+/// The protocol of one connection.
 pub trait Protocol {
-    /// The canned answers, which all connections share.
+    /// The canned answers, shared by all connections.
     type Replies;
 
-    /// What the server says first.
+    /// Appends the server's first message, if any.
     fn greet(&mut self, replies: &Self::Replies, out: &mut Vec<u8>);
 
-    /// Answers the whole requests in `input` and says how many bytes they took.
+    /// Answers the complete requests in `input`.
     fn feed(&mut self, replies: &Self::Replies, input: &[u8], out: &mut Vec<u8>) -> Fed;
 }
 
-/// What [`Protocol::feed`] did.
+/// The result of [`Protocol::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// How many bytes it took; the rest comes again with more behind it.
+    /// The number of bytes consumed; the rest is passed again with more appended.
     pub consumed: usize,
     /// Whether the connection ends here.
     pub close: bool,
 }
 
 impl Fed {
-    /// So many bytes are taken, and the connection goes on.
+    /// This number of bytes was consumed, and the connection continues.
     #[inline]
     pub fn open(consumed: usize) -> Fed {
         let close = false;
         Fed { consumed, close }
     }
 
-    /// The connection ends after so many bytes.
+    /// The connection ends after this number of bytes.
     #[inline]
     pub fn close(consumed: usize) -> Fed {
         let close = true;
@@ -52,14 +51,14 @@ impl Fed {
     }
 }
 
-/// Where the server listens.
+/// The listening sockets.
 pub struct Listeners {
     unix: UnixListener,
     tcp: Option<TcpListener>,
 }
 
 impl Listeners {
-    /// Binds, after removing a socket that an earlier server left behind.
+    /// Binds, after removing a socket left behind by an earlier server.
     ///
     /// # Errors
     /// What cannot be bound and why.
@@ -77,7 +76,7 @@ impl Listeners {
         Ok(Listeners { unix, tcp })
     }
 
-    /// The TCP port, where there is one: with `Some(0)` it is of the kernel's choice.
+    /// The TCP port, if any; `Some(0)` lets the kernel choose.
     pub fn port(&self) -> Option<u16> {
         let address = self.tcp.as_ref()?.local_addr().ok()?;
         Some(address.port())
@@ -102,8 +101,8 @@ pub fn serve<P: Protocol>(
         epoll.add(fd, fd as u64, Interest::Read)?;
     }
     for fd in listeners.descriptors() {
-        // SAFETY: the descriptor is open and of a socket; a longer queue of clients to accept
-        // lets ten thousand of them come at once.
+        // SAFETY: the descriptor is an open socket. The longer accept queue lets ten thousand
+        // clients connect at the same time.
         unsafe { libc::listen(fd, 65_535) };
         set_nonblocking(fd)?;
         epoll.add(fd, fd as u64, Interest::Read)?;
@@ -142,7 +141,7 @@ pub fn serve<P: Protocol>(
     }
 }
 
-/// Buffers that all clients share in turn.
+/// Buffers shared by all clients.
 struct Buffers {
     input: Vec<u8>,
     output: Vec<u8>,
@@ -151,13 +150,13 @@ struct Buffers {
 struct Client<P> {
     fd: OwnedFd,
     protocol: P,
-    /// The beginning of a request whose end has not come.
+    /// The beginning of an incomplete request.
     partial: Vec<u8>,
-    /// What the socket did not take yet; while there is some, nothing more is read.
+    /// Bytes that the socket has not taken yet; nothing more is read before they are sent.
     unsent: Vec<u8>,
 }
 
-/// The client is gone or is to go.
+/// The client is gone or must go.
 struct Gone;
 
 impl<P: Protocol> Client<P> {
@@ -197,7 +196,7 @@ impl<P: Protocol> Client<P> {
             if close {
                 return Err(Gone);
             }
-            // A short read emptied the socket: what comes later is a new edge.
+            // A short read has emptied the socket: later bytes cause a new edge.
             if count < buffers.input.len() || !self.unsent.is_empty() {
                 return Ok(());
             }
@@ -245,7 +244,7 @@ fn accept_all<P: Protocol>(
     loop {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let none = std::ptr::null_mut();
-        // SAFETY: no address is asked for.
+        // SAFETY: no address is requested.
         let fd = unsafe { libc::accept4(listener, none, std::ptr::null_mut(), flags) };
         if fd < 0 {
             let error = io::Error::last_os_error();
@@ -277,7 +276,7 @@ fn accept_all<P: Protocol>(
     }
 }
 
-/// Answers leave at once on TCP; a UNIX socket refuses the option, which changes nothing for it.
+/// Sends answers immediately on TCP; a UNIX socket refuses the option, which is harmless.
 fn set_nodelay(fd: RawFd) {
     let on: libc::c_int = 1;
     let size = size_of_val(&on) as libc::socklen_t;

@@ -1,31 +1,30 @@
-//! As much of SQL as tells which canned answer fits.
+//! Just enough SQL to choose a canned answer.
 
 use std::cell::Cell;
 
-/// The text that every row holds: 119 characters, as wide as a row of the usual test table.
+/// The text in every wide row: 119 characters, as in a row of the usual test table.
 pub const CELL: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
 20604855487-25459966574-28203206787-41238978918-19503783441";
 
-/// What a cell holds in all other rows: it can be a number, and a key that exists.
+/// The value of all other cells: a valid number and an existing key.
 pub const NARROW: &[u8] = b"1";
 
-/// The most columns that a row has.
 const COLUMNS_MAX: u16 = 200;
 
-/// What a statement wants.
+/// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One row.
     Select,
     /// The server's variables, one column each.
     Variables,
-    /// A number of rows: one.
+    /// A row count.
     Count,
-    /// A client's test of whether `$$` quotes, which a server of this line refuses.
+    /// A client's test whether `$$` quotes, which this server refuses.
     DollarQuote,
-    /// So many rows inserted.
+    /// This number of rows inserted.
     Insert,
-    /// Rows changed or deleted: one.
+    /// One row changed or deleted.
     Change,
     /// A file that the client sends.
     Load,
@@ -33,39 +32,37 @@ pub enum Kind {
     Begin,
     /// A transaction ends.
     End,
-    /// A table begins or ends: what was loaded is counted anew.
+    /// A table is created or dropped: the count of loaded rows restarts.
     Table,
-    /// Something to show.
+    /// A SHOW.
     Show,
-    /// Nothing but an answer.
+    /// Any other statement.
     Other,
-    /// No statement at all.
+    /// An empty statement.
     Empty,
 }
 
-/// How many rows the server was given since the last table began: what it answers when it is
-/// asked for a count, so that a load can be checked.
+/// The rows loaded since the last table was created: the answer to a count, so that a load can be
+/// checked.
 #[derive(Default)]
 pub struct Loaded(Cell<u64>);
 
 impl Loaded {
-    /// More rows came.
     pub fn add(&self, rows: u64) {
         self.0.set(self.0.get() + rows);
     }
 
-    /// A table begins or ends.
     pub fn reset(&self) {
         self.0.set(0);
     }
 
-    /// The answer to `count(*)`: one where nothing was loaded, as of any table here.
+    /// The answer to `count(*)`: 1 if nothing was loaded, as for any table here.
     pub fn count(&self) -> u64 {
         self.0.get().max(1)
     }
 }
 
-/// Tells a statement's kind by its first word, and by little more where that is not enough.
+/// Finds a statement's kind by its first word, or a little more.
 pub fn kind_of(sql: &[u8]) -> Kind {
     let sql = sql.trim_ascii_start();
     let starts = |word: &str| {
@@ -93,7 +90,7 @@ pub fn kind_of(sql: &[u8]) -> Kind {
     }
 }
 
-/// How many rows an `INSERT` has: the parenthesised groups after `VALUES`.
+/// The rows of an `INSERT`: the parenthesised groups after `VALUES`.
 pub fn inserted_rows(sql: &[u8]) -> u64 {
     let Some(values) = find(sql, b"values") else {
         return 1;
@@ -116,8 +113,8 @@ pub fn inserted_rows(sql: &[u8]) -> u64 {
     rows
 }
 
-/// How many narrow columns the row of a `SELECT` has; 0 for the wide column of the usual test
-/// table, which is asked for by its name.
+/// The number of narrow columns in the row of a `SELECT`; 0 for the wide column of the usual test
+/// table, recognised by its name.
 pub fn narrow_columns(sql: &[u8]) -> u16 {
     let sql = sql.trim_ascii_start();
     let list = sql.get("select".len()..).unwrap_or_default();
@@ -150,12 +147,12 @@ fn starts_with(text: &[u8], lower: &[u8]) -> bool {
     head.is_some_and(|head| head.eq_ignore_ascii_case(lower))
 }
 
-/// How many lines end in `bytes`: the rows of a file.
+/// The number of lines that end in `bytes`: the rows of a file.
 pub fn newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// How many `?` a statement has outside of quotes.
+/// The number of `?` outside of quotes.
 pub fn question_marks(sql: &[u8]) -> u16 {
     let (mut count, mut quote) = (0, None);
     for &byte in sql {
@@ -185,7 +182,7 @@ pub fn highest_dollar(sql: &[u8]) -> u16 {
     highest
 }
 
-/// The items of a `SELECT` for variables, with the value each gets.
+/// The items of a `SELECT` for variables, with their values.
 pub fn variables(sql: &[u8]) -> impl Iterator<Item = (&[u8], &'static [u8])> {
     const VALUES: &[(&[u8], &[u8])] = &[
         (b"max_allowed_packet", b"16777216"),
@@ -207,7 +204,7 @@ pub fn variables(sql: &[u8]) -> impl Iterator<Item = (&[u8], &'static [u8])> {
     })
 }
 
-/// The file that a `LOAD DATA LOCAL` names: its first quoted text.
+/// The file named by a `LOAD DATA LOCAL`: its first quoted text.
 pub fn file_name(sql: &[u8]) -> &[u8] {
     sql.split(|byte| matches!(byte, b'\'' | b'"'))
         .nth(1)

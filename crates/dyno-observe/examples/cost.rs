@@ -1,4 +1,4 @@
-//! What observing a target costs: `cost URL SECONDS`.
+//! Measures the CPU cost of observing a target: `cost URL SECONDS`.
 #![allow(clippy::print_stdout)]
 
 use std::time::Duration;
@@ -16,8 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         connector: Some(connector),
         ..Config::default()
     };
-    // The start and the end cost what they cost however long it is between: told apart by a run
-    // that is next to nothing but them.
+    // Starting and ending have a fixed cost, measured by a run of zero seconds.
     let ends = observe(config.clone(), 0)?;
     let whole = observe(config, seconds)?;
     let per_s = (whole - ends) / seconds.max(1) as f64;
@@ -37,7 +36,7 @@ fn observe(config: Config, seconds: u64) -> Result<f64, ObserveError> {
     // Long enough to connect.
     std::thread::sleep(Duration::from_millis(500) + Duration::from_secs(seconds));
     let cost = observers.stop().unwrap_or_default();
-    // It counts, and cannot panic.
+    // The consumer only counts, and cannot panic.
     let _ = consumer.join();
     Ok(cost.cpu_s)
 }

@@ -1,12 +1,12 @@
-//! Keeping the observers out of the workers' way.
+//! Keeps the observers off the workers' CPUs.
 
 use std::mem::{size_of, zeroed};
 
-/// The CPUs that the calling thread may use; empty where the kernel does not tell.
+/// The CPUs that the calling thread may use; empty if the kernel does not report them.
 pub(crate) fn allowed() -> Vec<usize> {
     // SAFETY: all zeros is a valid, empty set.
     let mut set: libc::cpu_set_t = unsafe { zeroed() };
-    // SAFETY: `set` is valid and as large as is said.
+    // SAFETY: `set` is valid and has this size.
     let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
     if result != 0 {
         return Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn bind(tid: i32, cpus: &[usize]) -> std::io::Result<()> {
         // SAFETY: the number is below the set's size.
         unsafe { libc::CPU_SET(*cpu, &mut set) };
     }
-    // SAFETY: `set` is valid and as large as is said.
+    // SAFETY: `set` is valid and has this size.
     let result =
         unsafe { libc::sched_setaffinity(tid, size_of::<libc::cpu_set_t>(), &raw const set) };
     if result != 0 {
@@ -35,7 +35,7 @@ pub(crate) fn bind(tid: i32, cpus: &[usize]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The CPUs that no worker ran on last, if the process may use more CPUs than there are workers.
+/// The CPUs that no worker last ran on, if the process may use more CPUs than there are workers.
 pub(crate) fn beside(allowed: &[usize], workers: usize, used: &[usize]) -> Option<Vec<usize>> {
     if allowed.len() <= workers || used.is_empty() {
         return None;
@@ -45,7 +45,7 @@ pub(crate) fn beside(allowed: &[usize], workers: usize, used: &[usize]) -> Optio
     (!left.is_empty()).then_some(left)
 }
 
-/// `0-3,7`.
+/// Formats CPUs as `0-3,7`.
 pub(crate) fn list(cpus: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for cpu in cpus {
@@ -70,9 +70,9 @@ mod tests {
         let allowed = [0, 1, 2, 3];
         assert_eq!(beside(&allowed, 2, &[1, 3]), Some(vec![0, 2]));
         assert_eq!(beside(&allowed, 2, &[1, 1]), Some(vec![0, 2, 3]));
-        // As many workers as CPUs: nowhere is better than elsewhere.
+        // As many workers as CPUs: no CPU is free.
         assert_eq!(beside(&allowed, 4, &[1]), None);
-        // Nobody knows yet where they run.
+        // It is not known yet where they run.
         assert_eq!(beside(&allowed, 2, &[]), None);
         assert_eq!(beside(&[0], 0, &[0]), None);
     }

@@ -1,4 +1,4 @@
-//! What is to be observed.
+//! What to observe.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,20 +7,21 @@ use std::time::Duration;
 use dyno_core::Target;
 use dyno_core::db::Connector;
 
-/// What is to be observed, and how often.
+/// What to observe, and how often.
 #[derive(Clone)]
 pub struct Config {
-    /// The server under test; `None` when there is no database.
+    /// The server under test; `None` without a database.
     pub target: Option<Target>,
-    /// How to reach it; without one the database itself is not asked.
+    /// How to connect to it; without a connector the database is not queried.
     pub connector: Option<Arc<dyn Connector>>,
-    /// From one sample to the next.
+    /// The time between samples.
     pub period: Duration,
-    /// Where the results file lies; its file system is watched where the server's cannot be seen.
+    /// The directory of the results file; its file system is observed if the server's is not
+    /// visible.
     pub results_directory: Option<PathBuf>,
-    /// How long the server may take to answer one question before its connection is given up.
+    /// The timeout for the server's answer to one query; after that its connection is closed.
     pub answer_timeout: Duration,
-    /// How long a connection attempt may take.
+    /// The timeout for connecting.
     pub connect_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! How much room the server's files take, by what they are for.
+//! Disk space used by the server's files, by purpose.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -10,15 +10,15 @@ use dyno_core::db::Family;
 
 use crate::sink::{Gauge, SampleBuffer, Sink};
 
-/// A walk that took so long is followed by another no sooner than after this many times as long,
-/// so that walking costs a hundredth of the time: most take a millisecond or two.
+/// The shortest pause after a walk, in multiples of the walk's duration, so that walks take a
+/// hundredth of the time. Most take a millisecond or two.
 const PAUSES: u64 = 100;
-/// Files and directories looked at in one walk; a server with more is not walked again.
+/// The most files and directories in one walk; a server with more is not walked again.
 const ENTRIES_MAX: usize = 20_000;
-/// The deepest that data lies: `pg_tblspc/LINK/VERSION/DATABASE/FILE` of PostgreSQL.
+/// The deepest path of data: PostgreSQL's `pg_tblspc/LINK/VERSION/DATABASE/FILE`.
 const DEPTH_MAX: usize = 6;
 
-/// What files are for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Class {
     Data,
@@ -43,7 +43,6 @@ pub(crate) struct Data {
     family: Family,
     sizes: [Gauge; CLASSES.len()],
     total: Gauge,
-    /// When the next walk is due.
     due: Nanos,
     is_given_up: bool,
 }
@@ -84,7 +83,7 @@ impl Data {
     }
 }
 
-/// Allocated bytes by class; `None` where there are too many files. What disappears meanwhile does
+/// Allocated bytes by class; `None` if there are too many files. Files that disappear meanwhile do
 /// not count.
 fn walk(folder: &Path, family: Family) -> Option<HashMap<Class, u64>> {
     let mut sizes = HashMap::new();
@@ -100,7 +99,7 @@ fn walk(folder: &Path, family: Family) -> Option<HashMap<Class, u64>> {
                 return None;
             }
             let relative = relative.join(entry.file_name());
-            // Links are how other places take part: a table space, a log on a disk of its own.
+            // Links lead to other locations of the data: a tablespace, a log on a separate disk.
             let Ok(found) = std::fs::metadata(entry.path()) else {
                 continue;
             };
@@ -117,7 +116,7 @@ fn walk(folder: &Path, family: Family) -> Option<HashMap<Class, u64>> {
     Some(sizes)
 }
 
-/// What a file is for, by its path below the data directory.
+/// The purpose of a file, by its path below the data directory.
 fn class_of(family: Family, path: &str) -> Class {
     match family {
         Family::Postgres => of_postgres(path),
@@ -155,7 +154,7 @@ fn of_mysql(path: &str) -> Class {
     if extension == "ibu" || name.starts_with("undo_") || is_numbered(name, "undo") {
         return Class::Undo;
     }
-    // Their base name is free; numbers behind a point are theirs alone.
+    // Their base name is configurable; only they have a number after the dot.
     if numbered && !stem.contains("relay") && !stem.starts_with("aria_log") {
         return Class::Binlog;
     }

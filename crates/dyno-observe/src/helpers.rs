@@ -1,5 +1,5 @@
-//! Processes that make a run's load, or profile it, besides this one. What they use is the
-//! client's, and their sessions are the run's own.
+//! Other processes that generate a run's load, or profile it. Their resource usage counts as the
+//! client's, and their sessions as the run's.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ pub struct Helpers {
 }
 
 impl Helpers {
-    /// These processes, by their numbers, and so many sessions from other hosts.
+    /// Registers these process numbers, and this number of sessions from other hosts.
     pub fn new(processes: Vec<i32>, sessions: u32) -> Self {
         let mut known = known();
         known.processes.extend_from_slice(&processes);
@@ -42,12 +42,11 @@ impl Drop for Helpers {
     }
 }
 
-/// The processes.
 pub(crate) fn processes() -> Vec<i32> {
     known().processes.clone()
 }
 
-/// How many sessions there are from other hosts.
+/// The number of sessions from other hosts.
 pub(crate) fn sessions() -> u32 {
     known().sessions
 }

@@ -1,73 +1,73 @@
-//! What observers hand over.
+//! The results of observers.
 
 use dyno_core::clock::Nanos;
 use dyno_core::record::{EventDetail, EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
 use serde::{Deserialize, Serialize};
 
-/// How many observations may wait for their consumer. A sample is one; the facts, settings and
-/// series of a start or an end are about two thousand with the chattiest server. What finds the
-/// queue full is dropped and counted in [`Cost::missed`].
+/// The number of observations that may wait for their consumer. A sample is one; the facts,
+/// settings and series of a start or an end are about two thousand with the server that reports
+/// most. If the queue is full, observations are dropped and counted in [`Cost::missed`].
 pub const OBSERVATIONS_MAX: usize = 8_192;
 
-/// One thing that was observed.
+/// One observation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Observation {
-    /// A series begins; it comes before the first of its values.
+    /// Announces a series, before its first value.
     Series {
-        /// What samples call it.
+        /// Its number in samples.
         id: u32,
-        /// What it is.
+        /// The series.
         key: SeriesKey,
-        /// How to read it.
+        /// The kind of its values.
         kind: SeriesKind,
     },
-    /// Values of one moment, each with its series.
+    /// Values of several series at one time.
     Sample {
-        /// When.
+        /// The time.
         at: Nanos,
         /// Series and value. A rate covers the time since the series' previous value.
         values: Vec<(u32, f64)>,
     },
-    /// A series was 0 at all these moments, which is told when it is that no longer: a series that
-    /// stays 0 from start to end is never sent, but named in the fact `observer.always_zero`.
+    /// Times at which a series was 0, sent before its first other value. A series that stays 0 from
+    /// start to end is never sent, but named in the fact `observer.always_zero`.
     Zeros {
-        /// Which series.
+        /// The series.
         id: u32,
-        /// When, in order.
+        /// The times, in order.
         at: Vec<Nanos>,
     },
     /// Something that does not change during a run.
     Fact(Fact),
     /// A setting of the server.
     Setting {
-        /// As the server names it.
+        /// The server's name for it.
         name: String,
-        /// Its value; `(hidden)` where it may hold a secret.
+        /// Its value; `(hidden)` if it may contain a secret.
         value: String,
-        /// False for the start, true for the end of the observation.
+        /// False at the start, true at the end of the observation.
         at_end: bool,
     },
     /// Something that cannot be observed.
     NotObserved(NotObserved),
-    /// Something that happened.
+    /// An event.
     Event {
         /// When it began.
         at: Nanos,
-        /// When it ended; `None` for a moment, and for what had not ended yet.
+        /// When it ended; `None` for a moment, or if it has not ended yet.
         until: Option<Nanos>,
-        /// Of what kind.
+        /// Its kind.
         kind: EventKind,
-        /// In words.
+        /// A description.
         text: String,
-        /// As values.
+        /// The details as values.
         #[serde(default)]
         detail: Box<EventDetail>,
     },
 }
 
 impl Observation {
-    /// An event with its values.
+    /// Creates an event with details.
     pub(crate) fn detailed(at: Nanos, kind: EventKind, detail: EventDetail) -> Self {
         Self::Event {
             at,
@@ -79,16 +79,16 @@ impl Observation {
     }
 }
 
-/// What observing cost.
+/// The cost of observing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// CPU time of the observers' threads, in seconds.
     pub cpu_s: f64,
     /// Samples taken of the host.
     pub samples: u64,
-    /// The largest lateness of one of them against its schedule, in milliseconds.
+    /// The largest delay of a sample against its schedule, in milliseconds.
     pub late_ms_max: f64,
-    /// Samples that were left out because the one before took too long, and observations dropped
-    /// because the consumer was too slow.
+    /// Samples skipped because the previous one took too long, and observations dropped because the
+    /// consumer was too slow.
     pub missed: u64,
 }

@@ -19,27 +19,27 @@ use crate::process::{Located, Own, Placed, Rest, Server, Workers, listeners};
 use crate::sink::{Gauge, Rate, SampleBuffer, Sink, fact};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
-/// Workers that were not told are looked for once in so many samples.
+/// The number of samples between searches for workers that were not passed in.
 const SEARCH: u64 = 10;
-/// How long after they began workers have settled on CPUs, in samples.
+/// The number of samples after which workers have settled on CPUs.
 const SETTLED: u64 = 2;
-/// How long a database that is silent is waited for at the end.
+/// The timeout for a silent database at the end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
-/// How long the observers' own last look is waited for at the end: longer than a database that is
-/// slow, and than all that is read from a host that works.
+/// The timeout for the observers' last sample: longer than for a slow database, and than reading
+/// everything from a working host takes.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// A last sample tells nothing when it follows the one before by less than this share of a period.
+/// Skip the last sample if less than this fraction of a period has passed since the previous one.
 const PERIOD_SHARE_MIN: u64 = 4;
 
 /// Why observers did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
-    /// No thread for them.
+    /// The thread could not be created.
     #[error("cannot start a thread for the observers: {0}")]
     Thread(std::io::Error),
 }
 
-/// Observers at work. Dropped without [`Observers::stop`], they end on their own.
+/// Running observers. They end by themselves when dropped without [`Observers::stop`].
 pub struct Observers {
     commands: Sender<Command>,
     sink: Sink,
@@ -53,15 +53,15 @@ enum Command {
 }
 
 impl Observers {
-    /// Starts them. They begin with facts, settings and gaps, take a first sample at once, and
-    /// from then on one a period until they are stopped. What is in the way of one observer does
-    /// not keep the others from their work: it comes as [`Observation::NotObserved`].
+    /// Starts the observers. They report facts, settings and gaps, take a first sample immediately,
+    /// and then one per period until they are stopped. A failure of one observer does not stop the
+    /// others: it is reported as [`Observation::NotObserved`].
     ///
-    /// The receiver is to be emptied all the while, [`Observers::stop`] included, or observations
-    /// are lost ([`Cost::missed`]). It is disconnected when the observers have ended.
+    /// Empty the receiver continuously, also during [`Observers::stop`], or observations are lost
+    /// ([`Cost::missed`]). It is disconnected when the observers have ended.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The thread could not be created.
     pub fn start(config: Config) -> Result<(Self, Receiver<Observation>), ObserveError> {
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
         let (commands, orders) = channel();
@@ -72,7 +72,7 @@ impl Observers {
         let allowed = affinity::allowed();
         let (owning, owned) = channel::<()>();
         let body = move || {
-            // Workers take copies of the process's descriptors; these here are for nobody else.
+            // Workers copy the process's descriptors; they do not need these.
             own_descriptors(owning);
             Observer::new(config, sink, allowed, database).work(&orders);
         };
@@ -86,17 +86,16 @@ impl Observers {
         Ok((this, observations))
     }
 
-    /// Tells which threads drive the load, as numbers of workers and of threads. Without it they
+    /// Passes the threads that drive the load, as worker and thread numbers. Without this call they
     /// are found by their names within ten periods.
     pub fn watch_workers(&self, workers: Vec<(u32, i32)>) {
-        // Observers that broke down watch nobody.
+        // Observers that panicked watch nothing.
         let _ = self.commands.send(Command::Watch(workers));
     }
 
-    /// Takes a last sample and the state at the end, and ends. A server that does not answer is
-    /// waited for no longer than a second, one that answers slowly for a few; what hangs here, such
-    /// as a file system, for no longer than 10 s.
-    /// None comes of that, nor of observers that broke down.
+    /// Takes a last sample and the state at the end, and ends. Waits at most a second for a server
+    /// that does not answer, a few for one that answers slowly, and 10 s for anything that hangs
+    /// here, such as a file system. Returns `None` after such a hang, or if the observers panicked.
     pub fn stop(self) -> Option<Cost> {
         self.stop_within(STOP_PATIENCE)
     }
@@ -107,7 +106,7 @@ impl Observers {
         match cost.recv_timeout(patience) {
             Ok(cost) => {
                 if let Some(thread) = self.thread {
-                    // It has nothing left to do.
+                    // It has finished its work.
                     let _ = thread.join();
                 }
                 Some(cost)
@@ -120,7 +119,7 @@ impl Observers {
                      the data directory hangs"
                 );
                 self.sink.gap("observers.end", why);
-                // The thread is left to itself; nobody waits for what it may yet send.
+                // Abandon the thread; whatever it may still send is discarded.
                 self.sink.close();
                 None
             }
@@ -128,7 +127,7 @@ impl Observers {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Observer {
     recorder: SampleBuffer,
     host: Host,
@@ -136,7 +135,7 @@ struct Observer {
     workers: Workers,
     rest: Rest,
     database: Option<Watch>,
-    /// Whether it is a part of this process.
+    /// Whether the server is part of this process.
     is_embedded: bool,
     up: Gauge,
     server: Option<Server>,
@@ -151,16 +150,16 @@ struct Observer {
     last_at: Option<Nanos>,
     /// CPUs that the process may use.
     allowed: Vec<usize>,
-    /// The sample with the first worker in it.
+    /// The first sample with a worker.
     workers_since: Option<u64>,
     is_placed: bool,
 }
 
-/// Gives the calling thread a table of descriptors of its own, and then drops `owning`. Whoever
-/// starts such a thread waits for that: a table that is copied while a script has a pipe to a
-/// program would keep that pipe open, and the script would wait for its end for ever.
+/// Gives the calling thread its own table of descriptors, and then drops `owning`. The caller that
+/// starts such a thread waits for that: a table copied while a script has a pipe to a program would
+/// keep the pipe open, and the script would wait for its end for ever.
 pub(crate) fn own_descriptors(owning: Sender<()>) {
-    // A kernel or sandbox that refuses costs a few descriptors.
+    // A refusal of the kernel or a sandbox only costs a few descriptors.
     // SAFETY: a system call without pointers.
     unsafe { libc::unshare(libc::CLONE_FILES) };
     drop(owning);
@@ -180,7 +179,7 @@ impl Observer {
             let file = file.unwrap_or_else(|_| target.file.clone());
             file.parent().map(Path::to_owned)
         });
-        // A file without a folder before it lies in the current one.
+        // A file without a folder is in the current one.
         let folder = folder.map(|path| match path.as_os_str().is_empty() {
             true => PathBuf::from("."),
             false => path,
@@ -234,7 +233,7 @@ impl Observer {
                 Ok(Command::Watch(workers)) => self.workers.watch(&workers),
                 Ok(Command::Stop(reply)) => {
                     let cost = self.finish();
-                    // Who does not wait for the answer does not want it.
+                    // The caller may have stopped waiting.
                     let _ = reply.send(cost);
                     return;
                 }
@@ -244,7 +243,7 @@ impl Observer {
         }
     }
 
-    /// The next moment of the schedule that lies ahead; those that passed meanwhile are missed.
+    /// The next time in the schedule; those that have passed meanwhile count as missed.
     fn next_due(&self, due: Nanos) -> Nanos {
         let next = due + self.period_ns;
         let passed = Clock.now().saturating_sub(next).div_ceil(self.period_ns);
@@ -287,7 +286,6 @@ impl Observer {
         self.place();
     }
 
-    /// CPU time of the observers' threads.
     fn cpu_ns(&self) -> Nanos {
         let database = self.database.as_ref().map(|watch| watch.shared.cpu_ns());
         thread_cpu() + database.unwrap_or(0)
@@ -318,7 +316,7 @@ impl Observer {
         }
     }
 
-    /// The server's process is known, for the first time or again.
+    /// Handles the server's process, found for the first time or again.
     fn found(&mut self, located: Located) {
         if self
             .server
@@ -378,7 +376,7 @@ impl Observer {
         let moved = beside.filter(|cpus| affinity::bind(0, cpus).is_ok());
         let database = self.database.as_ref().and_then(|watch| watch.shared.tid());
         if let (Some(cpus), Some(tid)) = (&moved, database) {
-            // It stays where it is if it has ended meanwhile.
+            // The thread may have ended meanwhile.
             let _ = affinity::bind(tid, cpus);
         }
         let cpus = affinity::list(&moved.unwrap_or_else(|| self.allowed.clone()));
@@ -386,7 +384,7 @@ impl Observer {
         self.recorder.sink().fact(known);
     }
 
-    /// The last sample, and the state at the end.
+    /// Takes the last sample and the state at the end.
     fn finish(&mut self) -> Cost {
         let now = Clock.now();
         let since = now - self.last_at.unwrap_or(now);
@@ -405,7 +403,7 @@ impl Observer {
             let seconds = END_PATIENCE.as_secs();
             let why = format!("the database did not answer within {seconds} s of the run's end");
             sink.gap("settings.end", why);
-            // Its thread waits on, for as long as one answer may take.
+            // Its thread keeps waiting, up to the timeout of an answer.
             sink.close();
         }
         let database_ns = shared.map_or(0, |shared| shared.cpu_ns());
@@ -424,7 +422,7 @@ mod tests {
 
     use super::*;
 
-    /// Enough for several samples; nothing is said about how many.
+    /// Enough for several samples, however many.
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[test]
@@ -435,7 +433,7 @@ mod tests {
         let (release, held) = channel::<()>();
         let sinks = sink.clone();
         let hung = move || {
-            // As a thread does whose file system does not answer.
+            // Like a thread whose file system does not answer.
             let _ = held.recv();
             drop((orders, sinks));
         };
@@ -492,7 +490,7 @@ mod tests {
             assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
         }
         assert!(facts.iter().any(|name| name == "client.pid"));
-        // The queue ends when the observers have.
+        // The queue ends with the observers.
         while observations.recv_timeout(LIMIT).is_ok() {}
     }
 }

@@ -1,4 +1,4 @@
-//! Where a server's files lie: file system, how it is mounted, and the device below it.
+//! Where a server's files are: the file system, its mount options, and its device.
 
 use std::path::{Path, PathBuf};
 
@@ -6,21 +6,21 @@ use crate::host::device_of;
 use crate::sink::{Sink, fact};
 use crate::text::{names_in, of_process, small};
 
-/// Options that say where layers and servers are, not how the file system works.
+/// Options that locate layers and servers, without affecting how the file system works.
 const PLACES: [&str; 5] = ["lowerdir=", "upperdir=", "workdir=", "addr=", "clientaddr="];
-/// Devices below a device are looked for so deep: partitions in volumes in arrays.
+/// The depth of the search for devices below a device: partitions in volumes in arrays.
 const LAYERS_MAX: usize = 4;
 
-/// A directory of a server's, and what lies in it.
+/// A directory of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
     /// The prefix of its facts: `data`, `data.redo`, `data.tablespace[fast]`.
     pub what: String,
-    /// As the server sees it.
+    /// The path as the server sees it.
     pub path: PathBuf,
 }
 
-/// How a path is mounted.
+/// The mount of a path.
 #[derive(Debug, PartialEq)]
 struct Mount {
     point: String,
@@ -29,13 +29,13 @@ struct Mount {
     options: String,
 }
 
-/// Tells of the first place, and of those others that lie elsewhere. `pid`: the server's process;
-/// `None` where it is this one.
+/// Reports the first place, and those others that are on another mount. `pid`: the server's
+/// process; `None` if it is this one.
 pub(crate) fn tell(sink: &Sink, places: &[Place], pid: Option<i32>) {
     let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
     let is_own = pid.is_none_or(|pid| {
         let theirs = space(&pid.to_string());
-        // What may not be looked at is on this host, and seldom in a container.
+        // A process that may not be inspected is on this host, and rarely in a container.
         theirs.is_none() || theirs == space("self")
     });
     let table = pid.and_then(|pid| small(of_process(pid, "mountinfo")));
@@ -81,7 +81,7 @@ fn say(sink: &Sink, what: &str, mount: &Mount, path: &Path) {
     say("disk", disk.unwrap_or_default(), "/sys/dev/block");
 }
 
-/// `dm-0 (sda, sdb)`.
+/// Formats devices as `dm-0 (sda, sdb)`.
 fn with_devices_below(name: &str, depth: usize) -> String {
     let below = names_in(format!("/sys/block/{}/slaves", name.replace('/', "!")));
     if below.is_empty() || depth == LAYERS_MAX {
@@ -94,8 +94,8 @@ fn with_devices_below(name: &str, depth: usize) -> String {
     format!("{name} ({})", below.join(", "))
 }
 
-/// The mount that a path lies in: the longest that it begins with, and the last of those, which
-/// hides the ones below it.
+/// The mount of a path: the longest that is a prefix of it, and the last of those, which hides the
+/// ones below it.
 fn mount_of(path: &Path, table: &str) -> Option<Mount> {
     let mut found: Option<Mount> = None;
     for mount in table.lines().filter_map(parse) {
@@ -107,7 +107,7 @@ fn mount_of(path: &Path, table: &str) -> Option<Mount> {
     found
 }
 
-/// A line of mountinfo: see proc_pid_mountinfo(5).
+/// Parses a line of mountinfo: see proc_pid_mountinfo(5).
 fn parse(line: &str) -> Option<Mount> {
     let (own, of_file_system) = line.split_once(" - ")?;
     let mut own = own.split(' ').skip(4);
@@ -134,7 +134,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Blanks and the like are octal numbers there.
+/// Decodes octal escapes of blanks and other characters.
 fn plain(text: &str) -> String {
     let escapes = [
         ("\\040", " "),

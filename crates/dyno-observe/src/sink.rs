@@ -1,4 +1,4 @@
-//! From readings to observations: series, their rates, and the queue to the consumer.
+//! Turns readings into observations: series, their rates, and the queue to the consumer.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use dyno_core::record::{EventKind, Fact, NotObserved, SeriesKey, SeriesKind};
 
 use crate::Observation;
 
-/// The way to the consumer, shared by the observers' threads. It never blocks.
+/// The queue to the consumer, shared by the observers' threads. It never blocks.
 #[derive(Clone)]
 pub(crate) struct Sink {
-    /// `None` once it was closed. Locked some times a second, and never for long.
+    /// `None` once it was closed. Locked briefly, a few times per second.
     sender: Arc<Mutex<Option<SyncSender<Observation>>>>,
-    /// The series that the consumer knows, by name: a worker or a device that is found again goes
-    /// on with its own.
+    /// The series that the consumer knows, by name: a worker or a device that is found again
+    /// continues its series.
     series: Arc<Mutex<HashMap<String, u32>>>,
     taken: Arc<AtomicU64>,
     missed: Arc<AtomicU64>,
@@ -32,7 +32,7 @@ impl Sink {
         }
     }
 
-    /// Whether it was taken. A consumer that is gone has no use for it, so that is not counted.
+    /// Whether it was accepted. If the consumer is gone, that is not counted as missed.
     pub(crate) fn send(&self, observation: Observation) -> bool {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         match sender.as_ref().map(|sender| sender.try_send(observation)) {
@@ -48,7 +48,7 @@ impl Sink {
         }
     }
 
-    /// The number of a series, of which the consumer is told once; `None` if it could not be.
+    /// The number of a series, which is announced to the consumer once; `None` if that failed.
     fn series(&self, key: &SeriesKey, kind: SeriesKind) -> Option<u32> {
         let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = series.get(&key.name) {
@@ -64,14 +64,14 @@ impl Sink {
         Some(id)
     }
 
-    /// The consumer gets what was sent so far and then its end, although a thread that still waits
-    /// for a server has a copy of this.
+    /// Ends the queue after the observations sent so far, although a thread that still waits for a
+    /// server has a copy of this.
     pub(crate) fn close(&self) {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         *sender = None;
     }
 
-    /// How many observations were taken, by all threads.
+    /// The number of observations accepted from all threads.
     pub(crate) fn taken_so_far(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
@@ -106,7 +106,6 @@ impl Sink {
     }
 }
 
-/// A fact.
 pub(crate) fn fact(name: &str, value: impl Into<String>, source: &str) -> Fact {
     Fact {
         name: name.to_owned(),
@@ -120,14 +119,14 @@ pub(crate) struct SampleBuffer {
     sink: Sink,
     at: Nanos,
     values: Vec<(u32, f64)>,
-    /// When samples were taken, for those who keep zeros back.
+    /// Times of samples, if zeros are withheld.
     times: Vec<Nanos>,
     keeps_zeros: bool,
     is_finished: bool,
 }
 
 impl SampleBuffer {
-    /// `keeps_zeros`: whether series that were always 0 are kept back.
+    /// `keeps_zeros`: whether series that were always 0 are withheld.
     pub(crate) fn new(sink: Sink, keeps_zeros: bool) -> Self {
         Self {
             sink,
@@ -143,22 +142,22 @@ impl SampleBuffer {
         &self.sink
     }
 
-    /// When the sample was begun.
+    /// The time of the sample.
     pub(crate) fn at(&self) -> Nanos {
         self.at
     }
 
-    /// Which sample this is, for [`Gauge::zero_since`].
+    /// The number of the sample, for [`Gauge::zero_since`].
     pub(crate) fn number(&self) -> usize {
         self.times.len().saturating_sub(1)
     }
 
-    /// A sample begins: what follows was read at this moment.
+    /// Begins a sample: the following values were read at this time.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.at = at;
         self.values.clear();
         if self.keeps_zeros {
-            // One that was given up told nothing.
+            // An abandoned sample reported nothing.
             if !self.is_finished {
                 self.times.pop();
             }
@@ -167,7 +166,7 @@ impl SampleBuffer {
         self.is_finished = false;
     }
 
-    /// Hands the sample over.
+    /// Sends the sample.
     pub(crate) fn finish(&mut self) {
         self.is_finished = true;
         if self.values.is_empty() {
@@ -200,7 +199,7 @@ impl SampleBuffer {
             }
         }
         let known = |id: u32| self.values.iter().any(|(own, _)| *own == id);
-        // A series has one value at a time, however many there are who read it.
+        // A series has one value at a time, even with several readers.
         if let Some(id) = slot.id(&self.sink)
             && !known(id)
         {
@@ -209,12 +208,12 @@ impl SampleBuffer {
     }
 }
 
-/// A series and whether its consumer knows of it.
+/// A series, and whether its consumer knows it.
 struct Slot {
     key: SeriesKey,
     kind: SeriesKind,
     id: Option<u32>,
-    /// It was something else than 0 once.
+    /// It had a value other than 0.
     is_loud: bool,
     zeros_from: Option<usize>,
 }
@@ -234,7 +233,7 @@ impl Slot {
         }
     }
 
-    /// Its number, once its consumer was told about it.
+    /// Its number, announcing it to the consumer if necessary.
     fn id(&mut self, sink: &Sink) -> Option<u32> {
         if self.id.is_none() {
             self.id = sink.series(&self.key, self.kind);
@@ -247,7 +246,7 @@ impl Slot {
     }
 }
 
-/// A state at the moment.
+/// A current value.
 pub(crate) struct Gauge(Slot);
 
 impl Gauge {
@@ -255,7 +254,7 @@ impl Gauge {
         Self(Slot::new(name, unit, source, SeriesKind::Gauge))
     }
 
-    /// The same for a state that is not read in every sample: its zeros are not kept back.
+    /// For a value that is not read in every sample: its zeros are not withheld.
     pub(crate) fn seldom(mut self) -> Self {
         self.0.is_loud = true;
         self
@@ -271,7 +270,7 @@ impl Gauge {
         &self.0.key.unit
     }
 
-    /// The same for a state that was 0 from that sample on, before there was a gauge for it.
+    /// For a value that was 0 since that sample, before this gauge existed.
     pub(crate) fn zero_since(mut self, sample: usize) -> Self {
         self.0.zeros_from = Some(sample);
         self
@@ -287,16 +286,16 @@ impl Gauge {
         }
     }
 
-    /// Its name, if it was 0 whenever it was read.
+    /// Its name, if it was always 0.
     pub(crate) fn always_zero(&self) -> Option<&str> {
         self.0.kept_back().then_some(self.0.key.name.as_str())
     }
 }
 
-/// A counter, told as its mean rate since it was read before.
+/// A counter, reported as its mean rate since the previous reading.
 pub(crate) struct Rate {
     slot: Slot,
-    /// Of the unit, per count.
+    /// Units per count.
     scale: f64,
     before: Option<(Nanos, f64)>,
 }
@@ -306,7 +305,7 @@ impl Rate {
         Self::scaled(name, unit, source, 1.0)
     }
 
-    /// `scale` of the unit make one count.
+    /// A counter with `scale` units per count.
     pub(crate) fn scaled(name: &str, unit: &str, source: &str, scale: f64) -> Self {
         Self {
             slot: Slot::new(name, unit, source, SeriesKind::Rate),
@@ -325,13 +324,13 @@ impl Rate {
         &self.slot.key.unit
     }
 
-    /// The same for a counter that is not read in every sample: its zeros are not kept back.
+    /// For a counter that is not read in every sample: its zeros are not withheld.
     pub(crate) fn seldom(mut self) -> Self {
         self.slot.is_loud = true;
         self
     }
 
-    /// The counter as it stands. One that went back was reset: it begins anew.
+    /// Takes the counter's current value. A counter that decreased was reset, and starts again.
     pub(crate) fn put(&mut self, recorder: &mut SampleBuffer, count: f64) -> Option<f64> {
         let before = self.before.replace((recorder.at, count));
         let (at, earlier) = before?;
@@ -352,18 +351,18 @@ impl Rate {
         self.put(recorder, count?)
     }
 
-    /// Forgets the counter, so that the next reading begins anew.
+    /// Forgets the counter's value, so that the next reading starts again.
     pub(crate) fn restart(&mut self) {
         self.before = None;
     }
 
-    /// Its name, if it was 0 whenever it was read.
+    /// Its name, if it was always 0.
     pub(crate) fn always_zero(&self) -> Option<&str> {
         self.slot.kept_back().then_some(self.slot.key.name.as_str())
     }
 }
 
-/// A rate that was worked out from others.
+/// A rate computed from others.
 pub(crate) struct Mean(Slot);
 
 impl Mean {
@@ -392,7 +391,7 @@ mod tests {
             rate.put(&mut recorder, count);
             recorder.finish();
         }
-        // A counter that starts again tells nothing about the time between.
+        // A counter that was reset has no rate for the time in between.
         recorder.begin(4_000_000_000);
         assert_eq!(rate.put(&mut recorder, 3.0), None);
         recorder.begin(4_500_000_000);
@@ -466,7 +465,7 @@ mod tests {
         gauge.put(&mut recorder, 7.0);
         recorder.finish();
         let seen: Vec<Observation> = observations.try_iter().collect();
-        // The sample that was given up does not count.
+        // The abandoned sample does not count.
         let zeros = Observation::Zeros { id: 0, at: vec![2] };
         let (at, values) = (3, vec![(0, 7.0)]);
         assert_eq!(seen[1..], [zeros, Observation::Sample { at, values }]);
@@ -483,7 +482,7 @@ mod tests {
             gauge.put(&mut recorder, 1.0);
             recorder.finish();
         }
-        // The series was taken; three samples found no room.
+        // The series was accepted; three samples found no room.
         assert_eq!(sink.missed_so_far(), 3);
         assert_eq!(observations.try_iter().count(), 1);
         drop(observations);

@@ -1,14 +1,14 @@
-//! Texts of the kernel: files that are kept open, and their words and numbers.
+//! The kernel's text files: kept open, and split into words and numbers.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// How much a file of the kernel may hold before the rest is left unread.
+/// The most bytes read of a kernel file.
 const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// A file of `/proc` or `/sys` that is read again and again through one descriptor.
+/// A file of `/proc` or `/sys` that is read repeatedly through one descriptor.
 pub(crate) struct KeptFile {
     file: File,
 }
@@ -19,14 +19,14 @@ impl KeptFile {
         Ok(Self { file })
     }
 
-    /// The same where a file that is missing is nothing to speak of.
+    /// Opens a file that may be missing without a report.
     pub(crate) fn find(path: impl AsRef<Path>) -> Option<Self> {
         let kept = Self::open(path).ok()?;
-        // Some can be opened but not read: pressure without its accounting, for one.
+        // Some can be opened but not read, such as pressure without its accounting.
         kept.file.read_at(&mut [0; 1], 0).is_ok().then_some(kept)
     }
 
-    /// Its content now, in `buffer`.
+    /// Its current content, in `buffer`.
     pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         if buffer.is_empty() {
             buffer.resize(16 * 1024, 0);
@@ -50,13 +50,13 @@ impl KeptFile {
     }
 }
 
-/// A small file as text without the white space at its ends; `None` where it cannot be read.
+/// A small file as trimmed text; `None` if it cannot be read.
 pub(crate) fn small(path: impl AsRef<Path>) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-/// The names in a directory, sorted; none where it cannot be listed.
+/// The sorted names in a directory; empty if it cannot be listed.
 pub(crate) fn names_in(path: impl AsRef<Path>) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(path) else {
         return Vec::new();
@@ -72,25 +72,23 @@ pub(crate) fn of_process(pid: i32, file: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{file}"))
 }
 
-/// The lines of a text.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
 }
 
-/// The words of a line.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
 }
 
-/// A whole word as a number.
+/// Parses a word as a number.
 pub(crate) fn number(word: &[u8]) -> Option<f64> {
-    // Counters are 64 bits wide; beyond 2^53 a rate loses less than what a clock does.
+    // Counters have 64 bits; beyond 2^53 the rounding error of a rate is smaller than the clock's.
     whole(word).map(|value| value as f64)
 }
 
-/// A whole word as an unsigned integer.
+/// Parses a word as an unsigned integer.
 pub(crate) fn whole(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
@@ -101,13 +99,13 @@ pub(crate) fn whole(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// A word as a decimal fraction.
+/// Parses a word as a decimal fraction.
 pub(crate) fn fraction(word: &[u8]) -> Option<f64> {
     let value: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
     value.is_finite().then_some(value)
 }
 
-/// Lines of a name and a number: `name value`, `name: value kB`. kB are told as bytes.
+/// Parses lines of a name and a number: `name value`, `name: value kB`, with kB converted to bytes.
 pub(crate) fn named_numbers(text: &[u8]) -> impl Iterator<Item = (&[u8], f64)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);
@@ -150,7 +148,7 @@ mod tests {
         for _ in 0..2 {
             assert!(kept.read(&mut buffer).unwrap().ends_with(b"\n"));
         }
-        // A buffer that is too small at first grows.
+        // A buffer that is too small grows.
         let mut buffer = vec![0; 8];
         let expected = std::fs::read("/proc/version").unwrap();
         let kept = KeptFile::open("/proc/version").unwrap();

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes echarts.min.js: the parts of Apache ECharts that the HTML report draws with, minified into
+# Builds echarts.min.js: the parts of Apache ECharts that the HTML report draws with, minified into
 # one file that defines `echarts`. Needs node, npm and its registry; the normal build does not:
-# what this makes is committed. Run it by hand to take a newer version, then look at a report.
+# its output is committed. Run it by hand to update the version, then check a report.
 set -eu
 
 ECHARTS=6.1.0

@@ -1,10 +1,10 @@
-// Charts in time, and what all charts share.
+// Time charts, and code shared by all charts.
 
 const DATA = JSON.parse(document.getElementById('data').textContent);
 
 // All charts of the page by id: { id, place, spec, choice, toggles, drawn }.
 const charts = new Map();
-// Per run: the part of the time that is shown, in percent.
+// Per run: the visible part of the time, in percent.
 const zooms = DATA.runs.map(() => ({ start: 0, end: 100 }));
 let printing = false;
 
@@ -46,14 +46,14 @@ function valueAxis(axis, side = 'left', { marks, ...more } = {}) {
   };
 }
 
-// A step of seconds that people count in, so that an axis has a handful of them.
+// A step in seconds for about a handful of round labels on an axis.
 function timeStep(length) {
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
   const most = narrow() || plotWidth() < 420 ? 4 : 8;
   return steps.find((step) => length / step <= most) ?? 86400 * Math.ceil(length / 86400 / most);
 }
 
-// Where an axis has its labels, in the part of a run's time that is shown.
+// The positions of an axis's labels in the visible part of a run's time.
 function timeLabels(run) {
   const { from, to } = DATA.runs[run];
   const at = (percent) => from + ((to - from) * percent) / 100;
@@ -140,7 +140,7 @@ function marks(run, labelled) {
       label: { show: labelled, formatter: part.text, color: style('--soft') },
     });
   }
-  // A stall narrower than a pixel or two still has to be seen.
+  // A stall narrower than a pixel or two must still be visible.
   const least = (to - from) / 400;
   for (const [a, b] of stalls) {
     const more = Math.max(0, least - (b - a)) / 2;
@@ -160,7 +160,7 @@ function marks(run, labelled) {
   };
 }
 
-// How lines of one colour are told apart.
+// Dash styles of lines with the same colour.
 const dashes = (number) => ['solid', [7, 4], [3, 2], [9, 3, 2, 3]][number % 4];
 
 function timeSeries(line, stacked) {
@@ -209,7 +209,7 @@ function timeOption(spec) {
   };
 }
 
-// A logarithmic axis labelled at 1, 2 and 5 times powers of ten, or at powers of ten where they are many.
+// A logarithmic axis labelled at 1, 2 and 5 times powers of ten, or only at powers of ten if they are many.
 function logScale(values) {
   const [low, high] = values.filter((y) => y > 0).reduce(([a, b], y) => [Math.min(a, y), Math.max(b, y)], [Infinity, 0]);
   if (!(high > 0)) return {};
@@ -225,7 +225,7 @@ function logScale(values) {
   return { min: below, max: above > below ? above : below * 10, marks: customValues };
 }
 
-// Steps of 1, 2 or 5 times a power of ten, so that about five of them reach so far.
+// Steps of 1, 2 or 5 times a power of ten, about five for this range.
 function roundStep(reach) {
   const rough = reach / 5;
   if (!(rough > 0)) return 1;
@@ -233,7 +233,7 @@ function roundStep(reach) {
   return [1, 2, 5, 10].find((step) => step * power >= rough * 0.999) * power;
 }
 
-// How high lines that stand on each other reach, at the times that are seen.
+// The height of stacked lines at the visible times.
 function stackedTop(lines, seen) {
   const sums = new Map();
   for (const line of lines) {
@@ -245,7 +245,7 @@ function stackedTop(lines, seen) {
 function linearScale(spec, index) {
   const own = spec.lines.filter((line) => line.axis === index);
   const { from, to } = DATA.runs[spec.run];
-  // What lies before the chart begins has no part in it.
+  // Values before the start of the chart are excluded.
   const seen = (time) => time >= from * 1000 && time <= to * 1000;
   const reaches = own.map((line) => line.y.reduce((max, y, i) => (seen(DATA.times[line.x][i]) ? Math.max(max, Math.abs(y ?? 0)) : max), 0));
   const stacked = spec.lines.some((line) => line.look === 'stack');
@@ -259,7 +259,7 @@ function linearScale(spec, index) {
   };
 }
 
-// Where an axis ends and where its lines are: for bytes at multiples of powers of two.
+// An axis's end and its lines: for bytes at multiples of powers of two.
 function scale(spec, index) {
   const axis = spec.axes[index];
   if (axis.log) return logScale(spec.lines.filter((line) => line.axis === index).flatMap((line) => line.y));
@@ -273,6 +273,6 @@ function scale(spec, index) {
   return { ...from, interval: step, max: step * Math.ceil(top / step) };
 }
 
-// The place of the chart that is being drawn.
+// The element of the chart being drawn.
 let drawing = null;
 const plotWidth = () => drawing?.clientWidth || 800;

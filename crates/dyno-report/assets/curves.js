@@ -1,4 +1,4 @@
-// Curves over a number, and groups of dots with box plots: what several runs are compared by.
+// Curves over a number, and groups of dots with box plots, to compare several runs.
 
 // Names of sides share a legend's row as long as they fit.
 const legendRows = (names) => {
@@ -21,18 +21,18 @@ const legendOf = (names, more = {}) => ({
   inactiveColor: style('--line'), ...more,
 });
 
-// What is left above a share, for the tail of a distribution: 99 becomes 1.
+// The share above, for the tail of a distribution: 99 becomes 1.
 const leftOf = (share) => 100 - share;
 const tailLabel = (left) => `${significant(left)} %`;
 
 function curvePoints(line, tail) {
   const points = groups(line.points, 2);
   if (!tail) return points;
-  // What is nothing has no place on a logarithmic axis.
+  // Zero has no place on a logarithmic axis.
   return points.map(([x, y]) => [x, leftOf(y)]).filter(([, y]) => y > 0);
 }
 
-// Bars around points, from the quarter to the three quarters.
+// Bars around points, between the quartiles.
 function whisker(params, api) {
   const [x, top] = api.coord([api.value(0), api.value(2)]);
   const bottom = api.coord([api.value(0), api.value(1)])[1];
@@ -61,7 +61,7 @@ function curveSeries(line, spec, tail) {
   return series;
 }
 
-// Where an axis of numbers ends, so that its first and last points do not lie on its frame.
+// The ends of an axis of numbers, so that its first and last points are not on its frame.
 function curveExtent(spec) {
   const all = spec.lines.flatMap((line) => groups(line.points, 2).map(([x]) => x));
   const [low, high] = [Math.min(...all), Math.max(...all)];
@@ -85,20 +85,20 @@ function curveAxis(spec) {
   };
 }
 
-// Logarithms do not give a number back to its last digit.
+// Logarithms do not restore the last digit of a number.
 function nearest(names, value) {
   const found = [...names.keys()].find((at) => Math.abs(at - value) <= Math.abs(at) * 1e-6);
   return found === undefined ? '' : names.get(found);
 }
 
-// The logarithmic axis of a tail: tenths of what is left, the rare above.
+// The logarithmic axis of a tail: powers of ten of the remaining share, the rare ones on top.
 const tailAxis = (spec) => ({
   ...valueAxis({ ...spec.y, name: 'share of events that took longer', unit: '', log: true, max: 100 }, 'left', { min: 0.001, inverse: true, logBase: 10 }),
   nameLocation: 'start',
   axisLabel: { ...axisLook().axisLabel, formatter: tailLabel },
 });
 
-// From nothing to above the highest, in round steps.
+// From 0 to above the highest value, in round steps.
 function linearCurve(spec) {
   const tops = spec.lines.flatMap((line) => [...groups(line.points, 2).map(([, y]) => y), ...groups(line.spread, 3).map(([, , high]) => high)]);
   const reach = spec.tail ? 100 : Math.max(0, ...tops);
@@ -127,11 +127,11 @@ function curvesOption(spec, toggles) {
   };
 }
 
-// The height that box plots below each other need.
+// The height for box plots below each other.
 const GROUP_HEIGHT = 36;
 const groupsHeight = (spec) => spec.groups.length * GROUP_HEIGHT + 64;
 
-// A number from 0 to 1 that looks random and is always the same for the same index.
+// A random-looking number from 0 to 1 that depends only on the index.
 const scattered = (index) => (((index + 1) * 0.6180339887498949) % 1);
 
 function boxPlot(spec) {
@@ -168,7 +168,7 @@ function groupsOption(spec) {
     type: 'scatter', name, symbolSize: 4, progressive: 0, itemStyle: { color: colour(number), opacity: printing ? 0.5 : 0.35 },
     data: values.map((value, i) => [value, row + 0.5 + (scattered(i) - 0.5) * 0.8]),
   }));
-  // A line above each group that begins something new.
+  // A line above each group that begins a section.
   const begins = all.map(({ heading }, row) => row > 0 && heading !== all[row - 1].heading).flatMap((isFirst, row) => (isFirst ? [{ yAxis: row }] : []));
   const words = ['lower whisker', 'lower quartile', 'median', 'upper quartile', 'upper whisker'];
   const named = (row) => {

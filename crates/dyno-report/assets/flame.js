@@ -1,12 +1,12 @@
-// Flame graphs: each box a function, as wide as its share of the samples, below what called it.
+// Flame graphs: each box is a function, as wide as its share of the samples, below its caller.
 
 const ROW = 18;
-// A character of the boxes' font, about.
+// The approximate width of a character in the boxes' font.
 const CHARACTER = 6.7;
-// Narrower boxes than this are not drawn; they are when their caller is enlarged.
+// Narrower boxes are not drawn until their caller is enlarged.
 const BOX_MIN = 0.4;
 
-// The frames with their callers, and where each begins: { name, kind, samples, from, depth, up }.
+// The frames with their callers and start positions: { name, kind, samples, from, depth, up }.
 function framesOf({ samples, names, kinds, frames }) {
   const whole = { name: 'all', kind: 0, samples, from: 0, depth: -1, up: null, used: 0 };
   const path = [whole];
@@ -54,7 +54,7 @@ function setUpFlame(place) {
   const reset = element('button', { type: 'button', hidden: '' }, 'Whole graph');
   const scroll = element('div', { class: 'scroll' });
   place.append(element('p', { class: 'told' }, told, reset), scroll);
-  // What fills the width, what is told of, and where the boxes are.
+  // The frame that fills the width, the described frame, and the positions of the boxes.
   let root = whole;
   let at = whole;
   let boxes = new Map();
@@ -98,7 +98,7 @@ function setUpFlame(place) {
     tell(frame);
     draw();
   };
-  // To the caller, to what it called most, to those beside it.
+  // To the caller, to the largest callee, to the neighbours.
   const step = (key) => {
     const beside = all.filter((frame) => frame.up === at.up && boxes.has(frame));
     const to = {

@@ -1,4 +1,4 @@
-// Numbers with their units, as the Rust side writes them; colours as the style sheet says.
+// Numbers with their units, in the same format as in Rust; colours from the style sheet.
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -51,7 +51,7 @@ function withUnit(value, unit) {
   }
 }
 
-// The same, short enough for an axis, whose name tells the unit where the label does not.
+// The same in short, for an axis whose name has the unit unless the label does.
 function onAxis(value, unit) {
   if (unit === 'count' || unit === 'count/s' || unit === 'ratio' || unit === 'cores') {
     const size = Math.abs(value);
@@ -63,7 +63,7 @@ function onAxis(value, unit) {
   return withUnit(value, unit).replace(/\/s$/, '');
 }
 
-// What an axis's name says of its unit.
+// The unit in an axis's name.
 function unitName(unit) {
   const names = { 'count/s': 'per second', 'bytes/s': 'per second', percent: '%', mhz: 'MHz', ms: '', '': '' };
   if (unit === 'count') return 'count';

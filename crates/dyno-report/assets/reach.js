@@ -1,6 +1,6 @@
-// One cross-hair over all charts of a run, and charts by keyboard.
+// A common cross-hair for all charts of a run, and keyboard control.
 
-// A line at the same time in every other chart of the run; none at null.
+// Shows a line at the same time in every other chart of the run; hides it for null.
 function cross(run, at, from) {
   for (const other of charts.values()) {
     if (!other.drawn || !zoomable(other) || runOf(other) !== run) continue;
@@ -30,7 +30,7 @@ function setUpCross(chart) {
   pad.on('globalout', () => cross(run, null, chart));
 }
 
-// Which point of which series a key goes to, and what is told of it.
+// The point and series selected by a key, with its description.
 function stations(chart) {
   const picked = chart.spec.of ? chart.spec.of[chart.choice][1] : chart.spec;
   const { kind } = chart.spec;
@@ -60,7 +60,7 @@ function stations(chart) {
 
 const said = () => document.getElementById('said') ?? document.body.appendChild(element('p', { id: 'said', class: 'offscreen', 'aria-live': 'polite' }));
 
-// Arrows go from point to point, Home and End to the first and the last, Escape lets go.
+// Arrows go from point to point, Home and End to the first and the last, Escape leaves.
 function onKey(chart, event) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
   const all = stations(chart);

@@ -1,4 +1,4 @@
-// The page: drawing when needed, light and dark, zoom, printing.
+// The page: lazy drawing, light and dark mode, zoom, printing.
 
 let dark = window.matchMedia('(prefers-color-scheme: dark)').matches;
 const isDark = () => dark && !printing;
@@ -69,7 +69,7 @@ function setTheme(toDark) {
   redrawAll();
 }
 
-// Buttons of which one is pressed.
+// Buttons that act as a radio group.
 function switcher(chart, name, label, choices) {
   const box = element('span', { class: 'switch', role: 'group', 'aria-label': label }, element('span', {}, label));
   for (const choice of choices) {
@@ -117,13 +117,13 @@ function setUpPrinting() {
   const toPrint = (on) => {
     if (printing === on) return;
     printing = on;
-    // The style sheet for paper does not hold yet: this makes the colours light.
+    // The print style sheet is not active yet: this makes the colours light.
     document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
     charts.forEach((chart) => {
       if (!chart.place.checkVisibility()) return;
       if (!chart.drawn) draw(chart);
       chart.drawn.resize(on ? paperSize(chart) : { width: 'auto', height: 'auto' });
-      // Last, since only this paints at once, and paper does not wait.
+      // Last, because only this paints immediately, and printing does not wait.
       draw(chart);
     });
   };
@@ -138,7 +138,7 @@ function setUpNavigation() {
   const fold = () => { contents.open = wide.matches; };
   wide.addEventListener('change', fold);
   fold();
-  // A target within something folded has to be unfolded before it can be seen.
+  // A target within a folded section must be unfolded to be visible.
   const unfold = () => {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     for (let at = target; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
@@ -190,7 +190,7 @@ function start() {
   setTheme(dark);
   setUpPrinting();
   setUpNavigation();
-  // For tests and for who wants to see everything at once.
+  // For tests, and to see everything at once.
   window.dynoReport = { charts, draw, drawAll: () => charts.forEach((chart) => chart.place.clientWidth > 0 && draw(chart)) };
 }
 

@@ -1,4 +1,4 @@
-// Charts that are not lines in time: heat maps and histograms.
+// Charts other than lines in time: heat maps and histograms.
 
 const SHADES = {
   light: ['#e9edf2', '#bcd0e6', '#7fa6d0', '#4379b5', '#1f4e8c', '#0b2650'],
@@ -21,7 +21,7 @@ function rectangle(params, api, [x0, x1, y0, y1], paint) {
   const high = Math.max(top, area.y);
   const low = Math.min(bottom, area.y + area.height);
   if (to <= from || low <= high) return null;
-  // Half a pixel more, so that neighbours leave no seam.
+  // Half a pixel more avoids gaps between neighbours.
   return { type: 'rect', shape: { x: from, y: high, width: to - from + 0.5, height: low - high + 0.5 }, style: { fill: paint } };
 }
 

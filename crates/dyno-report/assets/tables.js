@@ -1,4 +1,4 @@
-// Tables: the data behind charts, filters, and the counters to pick from.
+// Tables: the data of charts, filters, and the counters to pick from.
 
 const ROWS_MAX = 2000;
 
@@ -44,7 +44,7 @@ function timeTable(spec) {
 
 const cell = (value) => (value === null || value === undefined ? '' : String(value));
 
-// Fills the place below a chart when it is opened.
+// Fills the table below a chart when it is opened.
 function fillTable(details) {
   const chart = charts.get(details.dataset.table);
   if (!chart) return;
@@ -64,7 +64,7 @@ function fillTable(details) {
   );
 }
 
-// A spreadsheet takes a text that begins like a formula for one: a quote before it stops that.
+// A leading quote keeps a spreadsheet from evaluating a text that begins like a formula.
 function quoted(value) {
   let text = cell(value);
   if (typeof value === 'string' && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
@@ -83,7 +83,7 @@ function copyText(text, button) {
   button.focus();
 }
 
-// A field that hides the rows that do not hold what is typed, or that do not differ.
+// A field that hides the rows without the typed text, or without a difference.
 function setUpFilter(box) {
   const rows = [...document.querySelectorAll(`#${box.dataset.filter} tbody tr`)];
   const field = box.querySelector('input[type=search]');
@@ -128,7 +128,7 @@ function spark(values) {
   return svg;
 }
 
-// Rows of counters: small lines when their family is opened, and a chart of those picked.
+// Rows of counters: small lines when their family is opened, and a chart of the picked ones.
 function setUpCounters(box) {
   const set = DATA.counters.find((counters) => counters.run === Number(box.dataset.counters));
   const chart = charts.get(box.dataset.chartId);
@@ -149,7 +149,7 @@ function setUpCounters(box) {
       lines.push({ name: series.name, axis: units.indexOf(series.unit), x: series.x, y: series.y, look: 'line', colour: lines.length });
     }
     chart.spec.axes = units.map((unit) => ({ name: 'counters', unit, max: null, log: false }));
-    // Without an axis there is no chart at all.
+    // Without an axis there is no chart.
     if (units.length === 0) chart.spec.axes = [{ name: 'nothing picked', unit: 'count', max: null, log: false }];
     chart.spec.lines = lines;
     for (const button of buttons) button.setAttribute('aria-pressed', picked.includes(Number(button.dataset.series)));
@@ -161,7 +161,7 @@ function setUpCounters(box) {
       const number = Number(button.dataset.series);
       if (picked.includes(number)) picked = picked.filter((other) => other !== number);
       else picked = [...picked, number].slice(-8);
-      // A chart has two axes: those of the newest two units stay.
+      // A chart has two axes: those of the two newest units stay.
       const units = [...new Set([...picked].reverse().map((other) => set.series[other].unit))].slice(0, 2);
       picked = picked.filter((other) => units.includes(set.series[other].unit));
       pick();

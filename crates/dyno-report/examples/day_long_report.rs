@@ -1,5 +1,5 @@
-//! What it costs to report a day: 86,400 intervals, ten operations, as many spans as the results
-//! file hands over of a long run.
+//! Measures the cost of reporting a day: 86,400 intervals, ten operations, and the number of spans
+//! that the results file returns for a long run.
 //!
 //!     cargo run --release -p dyno-report --example day_long_report [FILE.html]
 
@@ -13,7 +13,7 @@ use dyno_report::html::{ReportInput, report};
 #[allow(dead_code)] // the tests use the rest
 mod samples;
 
-/// Spans held for each operation, as `dyno_results::read::Scope::whole` does: 6,000 in all.
+/// Spans per operation, as `dyno_results::read::Scope::whole` returns them: 6,000 in all.
 const SPANS: u32 = 600;
 
 fn main() {
@@ -49,7 +49,7 @@ fn main() {
     }
 }
 
-/// The most that was resident so far.
+/// Peak resident memory.
 fn resident_max_kb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! The machine's summary of a run.
+//! The machine-readable summary of a run.
 
 use dyno_core::interval::Counters;
 use dyno_core::record::NotObserved;
@@ -13,7 +13,7 @@ pub const SCHEMA: &str = include_str!("../../../docs/schema/run.json");
 /// The run as JSON by [`SCHEMA`], indented, with a line end.
 ///
 /// # Errors
-/// None that a summary can cause: its keys are texts and its numbers are numbers.
+/// None for a summary: its keys are texts and its numbers are numbers.
 pub fn run(run: &RunSummary) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&with_nulls(run, &run.not_observed)?)?;
     text.push('\n');
@@ -61,10 +61,10 @@ const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 10] = [
     ("errors", &["rates"], &["errors_per_s", "reconnects_per_s"]),
 ];
 
-/// As JSON, with null in place of a zero that means unknown. The summary may be a part of it.
+/// As JSON, with null instead of a zero that means unknown. The summary may be a part of it.
 ///
 /// # Errors
-/// As of `serde_json`.
+/// Those of `serde_json`.
 pub(crate) fn with_nulls<T: Serialize>(
     run: &T,
     gaps: &[NotObserved],
@@ -109,7 +109,7 @@ pub(crate) fn with_nulls<T: Serialize>(
     Ok(value)
 }
 
-/// Puts null in place of these fields that are zero.
+/// Replaces these fields with null if they are zero.
 fn forget(object: &mut Value, fields: &[&str]) {
     for field in fields {
         if let Some(value) = object
@@ -144,7 +144,7 @@ mod tests {
             .to_vec();
         let told = json(&run);
         assert_eq!(told["service"]["min_ms"], Value::Null);
-        // Existing values are known.
+        // Other values are known.
         assert_eq!(told["service"]["mean_ms"], 4.5);
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
         assert!(validator.is_valid(&told));
@@ -267,7 +267,7 @@ mod tests {
         assert!(!validator.is_valid(&negative));
     }
 
-    /// Nothing in the schema is a promise that no run keeps.
+    /// Every property in the schema occurs in some run.
     #[test]
     fn every_property_of_the_schema_is_produced_and_described() {
         let schema = schema();
@@ -275,7 +275,7 @@ mod tests {
         describe(&schema, &schema, "", &mut promised);
         let mut produced = BTreeSet::new();
         let mut all = samples::all();
-        // As an import has them.
+        // As in an import.
         all[0].intervals[0].printed = Some(Default::default());
         for sample in all {
             walk(&json(&sample), "", &mut produced);
@@ -320,7 +320,7 @@ mod tests {
         assert!(missing.is_empty(), "{missing:#?}");
     }
 
-    /// Has a run be made by several load generators, and be a part of another as well.
+    /// Makes a run one of several agents, and also a part of another run.
     fn divided(run: &mut RunSummary) {
         let drive = run.drive.as_mut().unwrap();
         drive.shard = Some(Shard::parse("1/2:1").unwrap());
@@ -351,8 +351,8 @@ mod tests {
         assert_eq!(json(&sample)["end"], expected);
     }
 
-    /// Collects the paths of all properties, following references, and insists on descriptions,
-    /// on closed objects, and on every property being required unless it may be absent.
+    /// Collects the paths of all properties, following references. Requires descriptions, closed
+    /// objects, and every property to be required unless it may be absent.
     fn describe(root: &Value, node: &Value, path: &str, out: &mut BTreeSet<String>) {
         if let Some(reference) = node["$ref"].as_str() {
             let pointer = reference.strip_prefix('#').unwrap();

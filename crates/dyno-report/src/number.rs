@@ -1,6 +1,6 @@
-//! Numbers as a person reads them.
+//! Numbers for reading.
 
-/// A whole number with its thousands apart: `1,234,567`.
+/// A whole number with grouped thousands: `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -25,7 +25,8 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// Any figure, to as many digits as a rate, a whole one without decimals: `41,235`, `3.25`, `-12`.
+/// Any figure, with as many digits as a rate, whole numbers without decimals: `41,235`, `3.25`,
+/// `-12`.
 pub(crate) fn figure(value: f64) -> String {
     let size = match value.abs() {
         whole if whole.fract() == 0.0 && whole < 1e15 => thousands(whole as u64),
@@ -37,8 +38,8 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// A latency of so many milliseconds with three significant digits and its unit: `4.12 µs`,
-/// `1.23 ms`, `2.31 s`.
+/// A latency in milliseconds, with three significant digits and a unit: `4.12 µs`, `1.23 ms`, `2.31
+/// s`.
 pub(crate) fn latency(ms: f64) -> String {
     let (value, unit) = if !ms.is_finite() || ms <= 0.0 {
         return "0 ms".into();
@@ -54,7 +55,7 @@ pub(crate) fn latency(ms: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// A length of time in seconds: `12.3 s`, `30 s`, `5 min`, `1 h 2 min`.
+/// A duration in seconds: `12.3 s`, `30 s`, `5 min`, `1 h 2 min`.
 pub(crate) fn length(seconds: f64) -> String {
     if !seconds.is_finite() || seconds <= 0.0 {
         return "0 s".into();
@@ -91,7 +92,7 @@ pub(crate) fn bytes(size: u64) -> String {
     format!("{} {}", significant(value), UNITS[unit])
 }
 
-/// A number as it would be typed: `95`, `99.9`.
+/// A number as typed: `95`, `99.9`.
 pub(crate) fn plain(number: f64) -> String {
     number.to_string()
 }

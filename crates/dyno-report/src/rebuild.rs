@@ -1,4 +1,4 @@
-//! The summary of a run that never finished, from what was saved of it.
+//! The summary of an unfinished run, from its saved data.
 
 use dyno_core::record::{EventKind, RunRecord, RunState};
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary, SCHEMA_VERSION};
@@ -6,13 +6,13 @@ use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary, SCHEMA_VERSION};
 use dyno_analysis::bins::ROOM_S;
 use dyno_analysis::{summarize, window};
 
-/// What can be told of a run that has intervals, and perhaps latencies, but no end: its process
-/// died, or it is still going on. Client cost, errors by code and the spread over sessions are
-/// only known at the end; they are missing here, and a warning says so.
+/// The summary of a run that has intervals, and perhaps latencies, but no end: its process died, or
+/// it is still running. Client cost, errors by code and the spread over sessions are known only at
+/// the end; they are missing, as a warning says.
 pub fn rebuild(run: &RunRecord) -> RunSummary {
     let head = &run.head;
     let drive = head.drive.clone();
-    // The warm-up is in no figure.
+    // No figure includes the warm-up.
     let measured = run
         .intervals
         .iter()
@@ -32,7 +32,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     RunSummary {
         schema_version: SCHEMA_VERSION,
         tool: head.tool.clone(),
-        // What is closest to it, where the head is of a run that began here.
+        // The closest known time, for a run that was not imported.
         started_unix_s: (run.state != RunState::Imported).then_some(head.created_unix_s),
         end: RunEnd::Failed(why(run)),
         workload: head.workload.clone(),
@@ -71,14 +71,14 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     }
 }
 
-/// What is said of a run without an end.
+/// The warning for a run without an end.
 pub(crate) const UNFINISHED: &str =
     "The run was not finished: its process died, or it is still going on.";
 
-/// What is said of an imported log without figures of the whole run, or without its length.
+/// The warning for an imported log without totals or length.
 const NO_TOTALS: &str = "the log does not show how much was done in what time";
 
-/// What ended the run, as it noted itself where it failed before there was anything to sum up.
+/// The reason for the end, as recorded if the run failed without a summary.
 fn why(run: &RunRecord) -> String {
     let noted = run
         .events

@@ -1,5 +1,5 @@
-//! Summaries of runs that might have been, for tests. The figures come from records, not from the
-//! air, so that they agree with each other.
+//! Summaries of fictitious runs, for tests. The figures come from records, so that they are
+//! consistent.
 
 mod scheduled;
 mod worked;
@@ -40,7 +40,7 @@ pub(crate) fn all() -> Vec<RunSummary> {
     ]
 }
 
-/// Nothing to remark.
+/// Nothing unusual.
 pub(crate) fn good() -> RunSummary {
     let drive = Drive {
         sessions: 16,
@@ -67,7 +67,7 @@ pub(crate) fn good() -> RunSummary {
     run
 }
 
-/// More arrivals than the server can take.
+/// More arrivals than the server can serve.
 pub(crate) fn overloaded() -> RunSummary {
     let drive = Drive {
         sessions: 8,
@@ -297,7 +297,7 @@ fn errors_by_code() -> ErrorsByCode {
     errors
 }
 
-/// A handful of slow events, which carry no high percentile; a run that failed.
+/// A few slow events, too few for high percentiles; a run that failed.
 pub(crate) fn few() -> RunSummary {
     let mut run = recorded(Drive::default(), 3, |_| 4, 700_000_000);
     run.end = RunEnd::Failed(
@@ -325,7 +325,7 @@ pub(crate) fn interrupted() -> RunSummary {
     run
 }
 
-/// The first command that a newcomer types.
+/// A newcomer's first command.
 pub(crate) fn sqlite() -> RunSummary {
     let drive = Drive {
         time: Some(Duration::from_secs(5)),
@@ -358,7 +358,7 @@ pub(crate) fn host() -> RunSummary {
     run
 }
 
-/// A run of so many seconds with so many events in each; latencies scatter around `typical_ns`.
+/// A run of `seconds` seconds with equally many events each; latencies scatter around `typical_ns`.
 fn recorded(
     drive: Drive,
     seconds: u64,
@@ -403,7 +403,7 @@ fn recorded(
     summed(drive, seconds, total, intervals)
 }
 
-/// The summary of what was recorded.
+/// The shares of the sessions.
 fn sessions(sessions: u64, events: u64, seconds: u64) -> Vec<SessionTotal> {
     (0..sessions)
         .map(|tid| SessionTotal {

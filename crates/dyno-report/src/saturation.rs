@@ -1,4 +1,4 @@
-//! More and more sessions: what they add, what they cost, and where it stops being worth it.
+//! Increasing numbers of sessions: throughput, latency, and the saturation point.
 
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{LatencySummary, PartSummary, Rates, RunSummary};
@@ -9,40 +9,40 @@ use serde::Serialize;
 pub struct Step {
     /// Sessions.
     pub sessions: u32,
-    /// The run's number in the results file; `None` where it is not kept.
+    /// The run's number in the results file; `None` if it is not recorded.
     pub run: Option<i64>,
     /// Events per second.
     pub events_per_s: f64,
-    /// How many times the events per second of the first step.
+    /// Events per second relative to the first step.
     pub throughput_ratio: Option<f64>,
-    /// Mean latency; in an open loop of response times.
+    /// Mean latency; of response times in an open loop.
     pub mean_ms: f64,
-    /// How many times the mean latency of the first step.
+    /// Mean latency relative to the first step.
     pub latency_ratio: Option<f64>,
-    /// 99th percentile, where the samples carry it.
+    /// 99th percentile, if there are enough samples.
     pub p99_ms: Option<f64>,
-    /// Whether to believe the figures.
+    /// Whether the figures are valid.
     pub verdict: Option<Verdict>,
 }
 
 /// The steps of a ladder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Saturation {
-    /// What ran, as typed.
+    /// The workload, as typed.
     pub workload: String,
-    /// The name that the steps' runs have in common.
+    /// The common name of the steps' runs.
     pub sequence: String,
-    /// In the order in which they ran.
+    /// In the order of execution.
     pub steps: Vec<Step>,
-    /// The place among the steps of the most throughput for its latency; `None` where there are
-    /// fewer than two to choose from.
+    /// The index of the step with the best ratio of throughput to latency; `None` with fewer than
+    /// two candidates.
     pub knee: Option<usize>,
-    /// The steps are parts of one run: each began with what the one before left behind.
+    /// The steps are parts of one run: each began in the state that the previous one left.
     pub in_one_run: bool,
 }
 
 impl Saturation {
-    /// From the summaries of runs with more and more sessions.
+    /// From the summaries of runs with increasing numbers of sessions.
     pub fn of(runs: &[RunSummary]) -> Self {
         let first = runs.first();
         let own = |run: &RunSummary| Step {
@@ -63,9 +63,9 @@ impl Saturation {
         }
     }
 
-    /// From a run whose sessions became more and more.
+    /// From a run with an increasing number of sessions.
     pub fn of_parts(run: &RunSummary) -> Self {
-        // One that was not begun has no figures.
+        // Parts that were not reached have no figures.
         let begun = run.parts.iter().filter(|part| part.is_measured());
         let own = |part: &PartSummary| Step {
             sessions: part.sessions,
@@ -85,7 +85,6 @@ impl Saturation {
 }
 
 impl Step {
-    /// What was measured of it.
     fn of(rates: &Rates, latency: &LatencySummary) -> Self {
         let p99 = latency.percentiles.iter().find(|p| p.percent == 99.0);
         Self {
@@ -115,7 +114,7 @@ fn against_the_first(mut steps: Vec<Step>) -> Vec<Step> {
 
 /// The step of the greatest power, which is throughput over latency (L. Kleinrock, "Power and
 /// deterministic rules of thumb for probabilistic problems in computer communications", 1979): up
-/// to there throughput grows more than latency, from there on latency more than throughput.
+/// to it throughput grows faster than latency, beyond it latency grows faster.
 fn knee(steps: &[Step]) -> Option<usize> {
     let power = |step: &Step| match step.mean_ms > 0.0 {
         true => step.events_per_s / step.mean_ms,
@@ -136,7 +135,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::samples;
 
-    /// Runs of a server that takes 1 ms for an event and has so many workers.
+    /// Runs of a server that takes 1 ms for an event and has a number of workers.
     pub(crate) fn ladder(workers: u32, sessions: &[u32]) -> Vec<RunSummary> {
         let run = |sessions: &u32| {
             let mut run = samples::good();

@@ -1,11 +1,11 @@
-//! A search for the highest load that keeps a promise: what was tried, and what was found.
+//! A search for the highest load that keeps a promise: its trials, and its result.
 
 use dyno_core::record::{Fact, RunRecord};
 use dyno_stats::Bounds;
 use dyno_stats::search::{self as stats, Class, Found, Outcome, Purpose};
 use serde::Serialize;
 
-/// What a search varies.
+/// The quantity that a search varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Searched {
@@ -21,7 +21,7 @@ pub enum Searched {
 pub enum SearchEnd {
     /// The bounds are within the width, and the lower one is confirmed.
     Found,
-    /// The greatest load that may be offered kept the promise.
+    /// The greatest allowed load kept the promise.
     Ceiling,
     /// The least load broke it.
     Floor,
@@ -29,7 +29,7 @@ pub enum SearchEnd {
     Unconfirmed,
     /// The load generator was the limit.
     Refused,
-    /// As many trials as are allowed decided nothing.
+    /// The allowed number of trials did not decide it.
     Exhausted,
     /// The user ended it.
     Interrupted,
@@ -68,7 +68,7 @@ impl From<Bounds> for Range {
     }
 }
 
-/// What a load, or a trial of it, is said to be.
+/// The judgement of a load, or of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -76,9 +76,9 @@ pub enum Judgement {
     Keeps,
     /// It broke the promise.
     Breaks,
-    /// Of a load: its trials are too few to tell.
+    /// A load with too few trials to decide.
     Undecided,
-    /// Of a trial: it says nothing about the server.
+    /// A trial that says nothing about the server.
     Void,
 }
 
@@ -87,7 +87,7 @@ pub enum Judgement {
 pub struct LoadVotes {
     /// Events per second, or sessions.
     pub load: f64,
-    /// What it is in the end.
+    /// Its final judgement.
     pub judged: Judgement,
     /// Votes for the promise kept.
     pub good: usize,
@@ -97,7 +97,7 @@ pub struct LoadVotes {
     pub confirmed: usize,
     /// Confirming trials that broke it.
     pub broken: usize,
-    /// Events per second that are correctly answered in time; only where rates are searched.
+    /// Events per second answered correctly and in time; only if rates are searched.
     pub goodput_per_s: Option<f64>,
 }
 
@@ -106,23 +106,24 @@ pub struct LoadVotes {
 pub struct SearchTrial {
     /// From 1.
     pub number: usize,
-    /// The run's number in the results file; `None` where it is not kept.
+    /// The run's number in the results file; `None` if it is not recorded.
     pub run: Option<i64>,
-    /// Events per second offered, or sessions.
+    /// Offered events per second, or sessions.
     pub load: f64,
-    /// Whether it is one of those that confirm.
+    /// Whether it is a confirming trial.
     pub confirms: bool,
-    /// What came of it.
+    /// Its judgement.
     pub judged: Judgement,
-    /// The share of the events that were not answered correctly in time; `None` of a void one.
+    /// The share of the events that were not answered correctly in time; `None` if it is void.
     pub late_share: Option<f64>,
     /// Events that ended, per second.
     pub events_per_s: f64,
-    /// Why it is void, or what it broke beside the promise of the first percentile; perhaps empty.
+    /// Why it is void, or what it broke other than the promise of the first percentile; may be
+    /// empty.
     pub why: String,
 }
 
-/// A run of the closed loop before the search.
+/// A closed-loop run before the search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClimbStep {
     /// Sessions.
@@ -131,74 +132,74 @@ pub struct ClimbStep {
     pub run: Option<i64>,
     /// Events per second.
     pub events_per_s: f64,
-    /// The share of events that took longer than the promise allows.
+    /// The share of events that exceeded the promised latency.
     pub late_share: f64,
 }
 
-/// How a search is conducted: its promise, and how surely the answer is looked for.
+/// The parameters of a search: its promise, and how reliable the answer must be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchPlan {
     /// The level of the factor `search` of its runs.
     pub name: String,
-    /// What runs.
+    /// The workload.
     pub workload: String,
-    /// On which server, as it says itself; perhaps empty.
+    /// The server, as it reports itself; may be empty.
     pub server: String,
-    /// As a person reads it, e.g. `p99 < 10 ms`.
+    /// For display, e.g. `p99 < 10 ms`.
     pub promise: String,
-    /// What is varied.
+    /// The varied quantity.
     pub searched: Searched,
-    /// Sessions among which the open loop's events are spread; `None` of a closed loop.
+    /// Sessions that share the open loop's events; `None` in a closed loop.
     pub sessions: Option<u32>,
     /// The share of events that may be late.
     pub loss_ratio: f64,
-    /// How near the bounds come, as a share of the lower one.
+    /// The largest gap between the bounds, as a share of the lower one.
     pub width: f64,
-    /// Votes on a load.
+    /// Votes per load.
     pub votes: u32,
-    /// Further trials that confirm.
+    /// Number of confirming trials.
     pub confirming: usize,
-    /// How long a trial measures.
+    /// The measured time of a trial, in seconds.
     pub trial_s: f64,
-    /// What it leaves out before.
+    /// The warm-up of a trial, in seconds.
     pub settle_s: f64,
-    /// The greatest load that may be offered, where the load generator's ceiling is known.
+    /// The greatest allowed load, if the load generator's ceiling is known.
     pub greatest: Option<f64>,
 }
 
-/// A search that has ended.
+/// A finished search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchResult {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// How it was conducted.
+    /// Its parameters.
     #[serde(flatten)]
     pub plan: SearchPlan,
     /// Why it ended.
     pub ending: SearchEnd,
-    /// In words, where there is more to say; perhaps empty.
+    /// Details in words; may be empty.
     pub why: String,
     /// The highest load that keeps the promise.
     pub lower: Option<f64>,
-    /// The smallest load that breaks it.
+    /// The smallest load that misses it.
     pub upper: Option<f64>,
-    /// The lower bound as it was voted, before it was confirmed or refuted.
+    /// The lower bound from the votes, before it was confirmed or refuted.
     pub voted: Option<f64>,
-    /// Between which loads the limit plausibly lies.
+    /// The plausible range of the limit.
     pub plausible: Option<Range>,
-    /// Events per second that are correctly answered in time at `lower`.
+    /// Events per second answered correctly and in time at `lower`.
     pub goodput_per_s: Option<f64>,
-    /// Whether further trials confirmed `lower`.
+    /// Whether confirming trials confirmed `lower`.
     pub confirmed: bool,
-    /// Each load that was tried, ascending.
+    /// All tried loads, ascending.
     pub loads: Vec<LoadVotes>,
-    /// Each trial, in the order of time.
+    /// All trials, in time order.
     pub trials: Vec<SearchTrial>,
-    /// The closed loop that said where to begin.
+    /// The closed-loop runs that gave the starting point.
     pub climb: Vec<ClimbStep>,
-    /// What to know before believing it; whole sentences.
+    /// Warnings about the result; whole sentences.
     pub warnings: Vec<String>,
-    /// How long it took in all.
+    /// Its total time, in seconds.
     pub elapsed_s: f64,
 }
 
@@ -206,7 +207,7 @@ pub struct SearchResult {
 pub const SCHEMA_VERSION: u32 = 1;
 
 impl SearchResult {
-    /// What a search has found, with what is known of its trials beside that, in the same order.
+    /// Combines the result of a search with the data of its trials, which are in the same order.
     pub fn of(plan: SearchPlan, found: &Found, trials: Vec<SearchTrial>) -> Self {
         let lower = found.lower.map(|bound| bound.load);
         let goodput_per_s = match plan.searched {
@@ -234,7 +235,7 @@ impl SearchResult {
         }
     }
 
-    /// The facts that its runs keep, beginning with the answer.
+    /// The facts that its runs record, beginning with the answer.
     pub fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         let mut put = |name: &str, value: String| {
@@ -270,10 +271,10 @@ impl SearchResult {
     }
 }
 
-/// The fact that has a search's answer.
+/// The fact with a search's answer.
 pub const ANSWER: &str = "search.answer";
 
-/// The answer of the search to which all of these runs belong; `None` if they do not belong to one.
+/// The answer of the search to which all of these runs belong, if there is one.
 pub fn answer_of(runs: &[RunRecord]) -> Option<&str> {
     let of = |run: &'_ RunRecord| -> Option<usize> {
         run.facts.iter().position(|fact| fact.name == ANSWER)
@@ -285,10 +286,10 @@ pub fn answer_of(runs: &[RunRecord]) -> Option<&str> {
     runs.iter().all(same).then_some(answer)
 }
 
-/// The factor whose level names a search.
+/// The factor with a search's name as its level.
 pub const FACTOR: &str = "search";
 
-/// A value in JSON's form.
+/// A value in its JSON form.
 fn word(value: &impl Serialize) -> String {
     let json = serde_json::to_value(value).unwrap_or_default();
     json.as_str().unwrap_or_default().to_owned()
@@ -315,7 +316,7 @@ impl LoadVotes {
             bad: tried.bad,
             confirmed: tried.confirmed,
             broken: tried.broken,
-            // 0 where too little was measured to tell.
+            // 0 with too few measurements.
             goodput_per_s: tried
                 .goodput
                 .filter(|goodput| searched == Searched::Rate && *goodput > 0.0),
@@ -324,7 +325,7 @@ impl LoadVotes {
 }
 
 impl SearchTrial {
-    /// The trial of this number, as the search judged it.
+    /// The trial with this number, as the search judged it.
     pub fn of(number: usize, judged: &stats::Judged) -> Self {
         let (late_share, why) = match &judged.trial.outcome {
             Outcome::Measured { loss_ratio, .. } => (Some(*loss_ratio), String::new()),
@@ -399,7 +400,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What is late of a load on a server with a limit; some trials have more of it.
+    /// The late share of a load on a server with a limit; some trials have more of it.
     fn late(limit: f64, number: usize, asked: &Asked) -> Outcome {
         let noise = if number % 5 == 3 { 1.6 } else { 1.0 };
         let ratio = 0.01 * (asked.load / limit).powi(12) * noise;
@@ -410,7 +411,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A search of a server that keeps the promise up to some 8,500/s.
+    /// A search on a server that keeps the promise up to about 8,500/s.
     pub(crate) fn of_rates() -> SearchResult {
         let ground = (Loads::rates(90.0, 70_000.0), Start::from_knee(9_000.0));
         searched(plan(Searched::Rate), ground, |number, asked| {
@@ -431,7 +432,7 @@ pub(crate) mod tests {
         })
     }
 
-    /// A search whose trials say nothing from some load on.
+    /// A search with void trials from some load on.
     pub(crate) fn refused() -> SearchResult {
         let ground = (Loads::rates(90.0, 70_000.0), Start::from_knee(9_000.0));
         searched(plan(Searched::Rate), ground, |number, asked| {
@@ -465,7 +466,7 @@ pub(crate) mod tests {
         assert_eq!(refused().ending, SearchEnd::Refused);
         let sessions = of_sessions();
         assert_eq!((sessions.lower, sessions.upper), (Some(23.0), Some(24.0)));
-        // Of sessions the rate is what they made, not their number.
+        // When searching sessions, the rate is that of their events, not their number.
         assert_eq!(sessions.goodput_per_s, Some(23.0));
         assert!(sessions.loads.iter().all(|own| own.goodput_per_s.is_none()));
     }

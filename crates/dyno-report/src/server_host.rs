@@ -1,4 +1,4 @@
-//! What is told of a server's host that was observed from there.
+//! The server's host in words, if it was observed there.
 
 use dyno_core::summary::ServerHost;
 

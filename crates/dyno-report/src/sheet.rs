@@ -1,15 +1,15 @@
-//! A table of an experiment: text that is ready to be shown, in a terminal, on a page or as CSV.
+//! A table of an experiment, with texts ready for a terminal, a page or CSV.
 
 use crate::export::csv;
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// How its figures are to be read; may be empty.
+    /// How to read its figures; may be empty.
     pub about: String,
-    /// The names of its columns, and whether they hold figures.
+    /// The names of its columns, and whether they contain figures.
     pub columns: Vec<(String, bool)>,
     /// Its rows, with a cell for each column.
     pub rows: Vec<Vec<String>>,
@@ -19,7 +19,7 @@ impl Sheet {
     /// A line for each row, under the names of the columns.
     pub fn csv(&self) -> String {
         let names: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        // For programs, which take no thousands apart.
+        // For programs, so without grouped thousands.
         let plain = |cell: &String| {
             let bare = cell.replace(',', "");
             match bare.parse::<f64>() {

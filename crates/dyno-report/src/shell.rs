@@ -1,6 +1,6 @@
-//! Words as a shell takes them.
+//! Quotes words for a shell.
 
-/// A word, between quotes where a shell would take it for something else.
+/// A word, quoted if needed.
 pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%".contains(c);
     match !text.is_empty() && text.chars().all(plain) {

@@ -1,5 +1,5 @@
 //! A run of sysbench 1.0.20 (oltp_read_write on MariaDB, two threads, three seconds, a checkpoint
-//! at the second), rebuilt from its numbers: every label, blank and column must come out again.
+//! at the second), rebuilt from its numbers: every label, blank and column must be identical.
 
 use dyno_core::summary::Fairness;
 use dyno_report::sysbench::*;
@@ -47,8 +47,8 @@ fn a_captured_run_is_rebuilt_to_the_letter() {
         },
         [352.0, 10.0, 1.0040, 0.0],
     );
-    // Of intermediate lines the counts behind the printed rates are not known: only their shape
-    // can be compared.
+    // The counts behind the printed rates of intermediate lines are unknown, so only their shape is
+    // compared.
     for (ours, theirs) in text.lines().zip(CAPTURED.lines()) {
         if theirs.contains("thds:") {
             assert_eq!(shape(ours), shape(theirs));
@@ -91,7 +91,7 @@ fn counts([events, reads, writes, other]: [u64; 4], errors: u64) -> Stat {
     }
 }
 
-/// The line with every number replaced by its count of decimals.
+/// The line with every number replaced by its number of decimals.
 fn shape(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;

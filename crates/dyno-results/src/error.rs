@@ -57,6 +57,12 @@ pub enum Problem {
         /// The file's version.
         version: i32,
     },
+    /// Written by a build from before the first release.
+    #[error("its schema has version {version}, of a build before the first release")]
+    BeforeFirst {
+        /// The file's version.
+        version: i32,
+    },
     /// The file or its folder cannot be written to.
     #[error("it cannot be written to ({0})")]
     ReadOnly(String),
@@ -126,6 +132,9 @@ impl Problem {
                 "nothing was written; name another file for the results"
             }
             Self::Newer { .. } => "nothing was written; use the newer program, or another file",
+            Self::BeforeFirst { .. } => {
+                "read its tables with sqlite3, and name another file for new runs"
+            }
             Self::Older { .. } => "copy it to a writable place and open the copy",
             Self::ReadOnly(_) | Self::Denied(_) => {
                 "check the permissions of the file and of its folder, or name another file"

@@ -126,7 +126,7 @@ impl Results {
         }
         let connection = read_only(at)?;
         match known(at, &connection, migrations)? {
-            Kind::Ours(version) if version < migrations.len() as i32 => {
+            Kind::Ours(version) if version < schema::newest(migrations) => {
                 drop(connection);
                 Self::open_with(path, patience, migrations)
                     .map_err(|_| at.error(Problem::Older { version }))
@@ -311,10 +311,13 @@ fn known(
     connection: &Connection,
     migrations: &[Migration],
 ) -> Result<Kind, ResultsError> {
-    let known = migrations.len() as i32;
+    let known = schema::newest(migrations);
     match schema::kind(connection).map_err(|error| at.sqlite(error))? {
         Kind::Foreign(id) => Err(at.error(Problem::Foreign(id))),
         Kind::Ours(version) if version > known => Err(at.error(Problem::Newer { version, known })),
+        Kind::Ours(version) if version < schema::FIRST => {
+            Err(at.error(Problem::BeforeFirst { version }))
+        }
         kind => Ok(kind),
     }
 }
@@ -348,7 +351,7 @@ fn prepare(
         .pragma_update(None, "synchronous", "normal")
         .and_then(|()| connection.pragma_update(None, "cache_size", CACHE_KIB))
         .map_err(sqlite)?;
-    if kind != Kind::Ours(migrations.len() as i32) {
+    if kind != Kind::Ours(schema::newest(migrations)) {
         schema::migrate(connection, migrations)
             .map_err(sqlite)?
             .map_err(|problem| at.error(problem))?;

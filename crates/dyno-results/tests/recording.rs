@@ -338,7 +338,7 @@ fn columns_of_an_imported_run_say_what_its_json_says() {
         run.state = RunState::Imported;
         let gap = |what: &&str| NotObserved {
             what: (*what).to_owned(),
-            why: "the log does not hold it".to_owned(),
+            why: "the log does not contain it".to_owned(),
         };
         run.not_observed = unknown.iter().map(gap).collect();
         let mut told = summary();

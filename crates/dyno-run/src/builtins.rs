@@ -1,4 +1,4 @@
-//! The workloads that come with the binary.
+//! The built-in workloads.
 
 use dyno_script::{Builtins, Source};
 
@@ -7,7 +7,7 @@ macro_rules! workloads {
         /// Name and script of each.
         pub const SCRIPTS: Builtins =
             &[$(($name, include_str!(concat!("../../../workloads/", $name, ".lua")))),*];
-        /// Name and one line about each; an empty line for what is no workload itself.
+        /// Name and one line about each; the line is empty for scripts that are not workloads.
         pub const ABOUT: &[(&str, &str)] = &[$(($name, $about)),*];
     };
 }
@@ -62,9 +62,9 @@ workloads! {
     "sql_file_expression": "",
 }
 
-/// Whether the script is one of these, unchanged.
+/// Whether the script is an unmodified built-in.
 pub fn is_builtin(source: &Source) -> bool {
-    // A first line `#!…` was made a comment.
+    // A first line `#!…` was turned into a comment.
     let bare = source
         .text
         .strip_prefix(b"--#!")

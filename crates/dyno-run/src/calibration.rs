@@ -1,5 +1,5 @@
-//! How much this host can offer at all: the same script, sessions and workers against a server
-//! that answers at once. Kept between runs, because it only changes with them and with the host.
+//! The load generator's own ceiling: the same script, sessions and workers against a server that
+//! answers at once. Cached between runs, because it changes only with them and with the host.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -24,34 +24,35 @@ use crate::job::{Job, Loaded};
 use crate::scratch::{self, Scratch};
 use crate::sink::{Notice, Sinks};
 
-/// How long a calibration measures, and what it leaves out before.
+/// How long a calibration measures, and its warm-up.
 const MEASURE: Duration = Duration::from_millis(1500);
 const WARMUP: Duration = Duration::from_millis(500);
 /// Both.
 pub const LENGTH: Duration = Duration::from_secs(2);
-/// After so long a calibration is made anew: kernels are updated, hosts get new neighbours.
+/// Maximum age of a cached calibration: kernels are updated, and virtual machines get new
+/// neighbours.
 const AGE_S_MAX: f64 = 7.0 * 86_400.0;
 
-/// What a script costs the client where the server costs nothing.
+/// A script's cost on the client with a server that costs nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Client CPU per event, of the workers, in microseconds.
     pub cpu_us_per_event: f64,
-    /// The most that the workers could offer with a core each, in events per second.
+    /// The most that the workers could offer with one core each, in events per second.
     pub events_per_s_max: f64,
-    /// What they did offer while they shared the host with the null server.
+    /// What they offered while sharing the host with the null server, in events per second.
     pub events_per_s: f64,
-    /// The longest time that a worker was kept from its sockets: the host's own jitter.
+    /// The longest time in which a worker did not serve its sockets: the host's jitter.
     pub stall_ms_max: f64,
-    /// 99.9th percentile of the service time, which is all client and kernel.
+    /// 99.9th percentile of the service time, all of it client and kernel.
     pub p999_ms: f64,
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u32,
-    /// Threads that drove them.
+    /// Number of threads that drove them.
     pub workers: u32,
     /// How the server was reached: `tcp` or `unix socket`.
     pub transport: String,
-    /// When it was made, seconds since the Unix epoch.
+    /// When it was made, in seconds since the Unix epoch.
     pub made_unix_s: f64,
 }
 
@@ -66,7 +67,7 @@ pub fn obstacle(target: Option<&Target>) -> Option<&'static str> {
     }
 }
 
-/// The calibration that is kept for this job, if there is one that is not too old.
+/// The cached calibration of this job, if there is a recent one.
 pub fn kept(job: &Job, options: &[(String, OptionValue)]) -> Option<Calibration> {
     let all = read(&cache_file()?);
     let calibration = all.get(&key(job, options))?.clone();
@@ -74,10 +75,10 @@ pub fn kept(job: &Job, options: &[(String, OptionValue)]) -> Option<Calibration>
     (0.0..AGE_S_MAX).contains(&age_s).then_some(calibration)
 }
 
-/// Makes a calibration and keeps it.
+/// Runs a calibration and caches it.
 ///
 /// # Errors
-/// A script that does not run on canned answers, or a host that has no room for the null server.
+/// A script that does not run on canned answers, or a host without resources for the null server.
 pub fn make(
     job: &Job,
     options: &[(String, OptionValue)],
@@ -101,18 +102,18 @@ pub fn make(
         ramp_up: Duration::ZERO,
         open_loop: None,
         schedule: None,
-        // It is over when the run begins.
+        // That instant has passed when the run begins.
         begin_unix_s: None,
         ..job.drive.clone()
     };
     let mut ready = Loaded::new(null)
         .and_then(|loaded| loaded.ready(options.to_vec(), Arc::clone(stop)))
         .context("cannot prepare the workload on the null server")?;
-    // What it looks up or makes on a server is not there; sessions do without.
+    // The null server lacks what `init` looks up or creates; sessions do without.
     let _ = ready.call("init");
     let outcome = ready.run(|_| {}).context("the script does not run")?;
     let calibration = calibration(&outcome, &ready.job.drive, server.transport)?;
-    // A cache that cannot be written costs two seconds next time, nothing else.
+    // Failing to write the cache only costs two seconds next time.
     let _ = keep(&key(job, options), &calibration);
     Ok(calibration)
 }
@@ -147,7 +148,7 @@ fn calibration(outcome: &RunOutcome, drive: &Drive, transport: &str) -> Result<C
     })
 }
 
-/// A null server on a thread of its own, until it is dropped.
+/// A null server on its own thread, until dropped.
 struct NullServer {
     folder: Scratch,
     scheme: &'static str,
@@ -203,13 +204,12 @@ impl NullServer {
     }
 }
 
-/// PostgreSQL's clients look for this name; MySQL's take any.
+/// PostgreSQL's clients require this name; MySQL's accept any.
 fn socket(folder: &Path) -> PathBuf {
     folder.join(".s.PGSQL.5432")
 }
 
-/// What a calibration depends on: the host, the tool, the script with its options, how it is
-/// driven.
+/// The inputs of a calibration: the host, the tool, the script with its options, how it is driven.
 fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
     let mut hash = Sha256::new();
     let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
@@ -237,7 +237,7 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
         .collect()
 }
 
-/// The options but for those that change how long or how fast a run goes, not what an event does.
+/// The options except those that only change the length or the rate of a run.
 fn lasting(options: &[(String, OptionValue)]) -> Vec<&(String, OptionValue)> {
     const PASSING: [&str; 6] = [
         "time",
@@ -272,7 +272,7 @@ fn keep(key: &str, calibration: &Calibration) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut all = read(&path);
     all.insert(key.to_owned(), calibration.clone());
-    // Written aside and renamed, so that two runs at once leave a whole file.
+    // Written aside and renamed, so that concurrent runs leave a complete file.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     let text = serde_json::to_string_pretty(&all).map_err(std::io::Error::from)?;
     file.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! The server's own digests of statements, before and after the measurement.
+//! The server's own statement digests, before and after the measurement.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
@@ -16,30 +16,30 @@ use dyno_observe::Digests;
 
 use crate::job::Ready;
 
-/// A server that takes longer to connect or to tell its digests is left alone.
+/// Timeout for connecting and for reading digests.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// So many digests are kept, by the server's time.
+/// The most digests kept, by server time.
 const DIGESTS_MAX: usize = 20;
-/// Who reads these looks at the server, as the observers do.
+/// Catalogs: statements on them observe the server.
 const CATALOGS: [&str; 3] = ["performance_schema", "information_schema", "pg_"];
-/// Statements that look at the server, or set their session up, by their first words.
+/// First words of statements that observe the server or set up their session.
 const QUESTIONS: [&str; 3] = ["show ", "select @@", "set "];
-/// What tells that the server answers.
+/// Statements that only check that the server answers.
 const PINGS: [&str; 2] = ["select $1", "select ?"];
 
 type Read = (Option<Control>, Result<Digests, String>);
 
-/// A connection that reads them at both ends.
+/// A connection that reads the digests at both ends.
 pub(crate) struct Reader {
     family: Family,
     endpoints: usize,
     before: Read,
-    /// Reads them again when the warm-up is over; it ends at once when the sender is dropped.
+    /// Reads them again after the warm-up; ends at once when the sender is dropped.
     later: Option<(Sender<()>, JoinHandle<Read>)>,
 }
 
 impl Reader {
-    /// Reads them for the first time; `None` where no server is loaded that could have some.
+    /// Reads the digests for the first time; `None` without a server that has some.
     pub(crate) fn begin(ready: &Ready) -> Option<Self> {
         let connector = ready.connector.as_ref()?;
         let family = connector.family();
@@ -64,7 +64,7 @@ impl Reader {
         })
     }
 
-    /// The measurement begins at that time, after a warm-up perhaps, of which nothing is to count.
+    /// The measurement begins at this time, perhaps after a warm-up, which must not count.
     pub(crate) fn again_at(&mut self, measured: Nanos) {
         let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
         if wait < Duration::from_millis(1) || self.before.1.is_err() {
@@ -76,7 +76,7 @@ impl Reader {
         let family = self.family;
         let (ended, end) = channel::<()>();
         let read = move || {
-            // Nobody sends.
+            // Nothing is ever sent.
             let _ = end.recv_timeout(wait);
             let read = Digests::read(&mut control, family, TIMEOUT);
             (Some(control), read)
@@ -93,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// Reads them for the last time, and says what came in between.
+    /// Reads the digests for the last time, and returns the differences.
     pub(crate) fn finish(mut self) -> DigestsSummary {
         if let Some((ended, thread)) = self.later.take() {
             drop(ended);
@@ -128,14 +128,14 @@ impl Reader {
     }
 }
 
-/// The digests with the shapes they belong to; those of one shape are summed up, those of catalogs
-/// counted only, and the ones that took least are left to a sum.
+/// Assigns the digests to shapes. Digests of one shape are merged, those of catalogs are only
+/// counted, and the smallest are reduced to a sum.
 pub(crate) fn matched(told: DigestsSummary, run: &RunSummary, ready: &Ready) -> DigestsSummary {
     let literals = ready.literals();
     let mut shapes: HashMap<String, Option<&str>> = HashMap::new();
     for one in &run.statements {
         if let Some(key) = comparable(&one.shape, literals) {
-            // Two shapes that cannot be told apart have no digest.
+            // Two indistinguishable shapes have no digest.
             let place = shapes.entry(key);
             place
                 .and_modify(|shape| *shape = None)
@@ -157,7 +157,7 @@ fn put_together<'a>(
     };
     for mut digest in told.digests {
         digest.shape = shape_of(&digest.text).map(str::to_owned);
-        // PostgreSQL leaves values in what is no query: passwords of roles among them.
+        // PostgreSQL leaves values in utility statements, including passwords of roles.
         digest.text = shape(digest.text.as_bytes(), literals);
         let text = digest.text.to_lowercase().replace('`', "");
         let has = |word: &&str| text.contains(word);

@@ -1,4 +1,4 @@
-//! What keeps a run from a result.
+//! Errors of a run.
 
 use std::io;
 
@@ -13,13 +13,13 @@ use thiserror::Error;
 /// Why a run, or a part of one, failed.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// What was asked for makes no sense: nothing was begun.
+    /// An invalid request: nothing was started.
     #[error("{0}")]
     Usage(String),
-    /// The run would be refused: what speaks against it, known before the load.
+    /// The run would be refused, for this reason known before the load.
     #[error("this run would be refused: {0}. Nothing ran; use --force to run it anyway")]
     Refused(String),
-    /// What a script raised, or another reason in words.
+    /// An error raised by a script, or another reason in words.
     #[error("{0}")]
     Failed(String),
     /// A test of the host lacks something that it needs.
@@ -37,31 +37,31 @@ pub enum RunError {
     /// The target could not be used.
     #[error(transparent)]
     Database(#[from] DbError),
-    /// The target's URL is none.
+    /// The target's URL is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The observers could not start.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// A waiver names no check.
+    /// A waiver names an unknown check.
     #[error(transparent)]
     Waiver(#[from] UnknownCheck),
     /// The system refused a file, a folder or a thread.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What was being done when it failed.
+    /// An error with the action that failed.
     #[error("{doing}")]
     While {
-        /// In words, without a full stop.
+        /// The action in words, without a full stop.
         doing: String,
-        /// What failed.
+        /// The error.
         #[source]
         error: Box<RunError>,
     },
 }
 
 impl RunError {
-    /// Whether what was asked for made no sense.
+    /// Whether the request was invalid.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Usage(_) => true,
@@ -70,7 +70,7 @@ impl RunError {
         }
     }
 
-    /// Whether the run was not begun because it would be refused.
+    /// Whether the run was not started because it would be refused.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Refused(_) => true,
@@ -79,7 +79,7 @@ impl RunError {
         }
     }
 
-    /// Whether the user ended the run before there was anything to measure.
+    /// Whether the user stopped the run before any measurement.
     pub fn is_interruption(&self) -> bool {
         match self {
             Self::Load(LoadError::Interrupted) => true,
@@ -88,7 +88,7 @@ impl RunError {
         }
     }
 
-    /// Whether it is of the results file, not of the target.
+    /// Whether it concerns the results file, not the target.
     pub fn is_of_results(&self) -> bool {
         match self {
             Self::Results(_) => true,
@@ -97,7 +97,7 @@ impl RunError {
         }
     }
 
-    /// The kind of the database's error, where it is one.
+    /// The kind of a database error.
     pub fn database_kind(&self) -> Option<ErrorKind> {
         match self {
             Self::Database(error) => Some(error.kind),
@@ -106,7 +106,7 @@ impl RunError {
         }
     }
 
-    /// Whether the command `prepare` of a test of the host creates what is missing.
+    /// Whether the `prepare` command of a host test can fix it.
     pub fn needs_prepare(&self) -> bool {
         match self {
             Self::NotReady(missing) => missing.needs_prepare,
@@ -115,7 +115,7 @@ impl RunError {
         }
     }
 
-    /// All of it on one line, what was being done first.
+    /// The whole chain on one line, the outermost action first.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -136,9 +136,9 @@ pub(crate) fn failed(why: impl Into<String>) -> RunError {
     RunError::Failed(why.into())
 }
 
-/// Adds to an error what was being done.
+/// Adds the failed action to an error.
 pub(crate) trait Context<T> {
-    /// Says what was being done, in words without a full stop.
+    /// The failed action, in words without a full stop.
     fn context(self, doing: impl Into<String>) -> Result<T>;
 }
 
@@ -151,9 +151,9 @@ impl<T, E: Into<RunError>> Context<T> for Result<T, E> {
     }
 }
 
-/// What is missing, in words.
+/// Turns a missing value into an error.
 pub(crate) trait OrFailed<T> {
-    /// An error of these words where there is nothing.
+    /// The value, or an error with this text.
     fn or_failed(self, why: &str) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! The server's plans of the run's statements, asked for when the load has ended.
+//! Reads the server's plans of the run's statements after the load.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use dyno_observe::{explain, has_plan};
 
 use crate::job::Ready;
 
-/// What asks for the plans of all shapes.
+/// Requests the plans of all shapes.
 pub const ALL: &str = "all";
-/// A server that takes longer to tell a plan is left alone.
+/// Timeout for reading a plan.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// So many shapes have their plans told, those that took most of the time first.
+/// The most shapes with plans, by total time.
 const SHAPES_MAX: usize = 64;
 
-/// The plans of what was asked for: of the shapes that were executed, and of statements.
+/// The requested plans: of executed shapes, and of statements.
 pub(crate) fn plans(
     ready: &Ready,
     asked: &[String],

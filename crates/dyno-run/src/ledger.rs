@@ -1,4 +1,4 @@
-//! The ledger of a run: what the server acknowledged, compared with what the database holds.
+//! The ledger of a run: what the server acknowledged, compared with the database's content.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use dyno_core::summary::LedgerEntry;
 use crate::job::Ready;
 use crate::sink::Sinks;
 
-/// What the database held before the run.
+/// The database's sums before the run.
 pub struct Before {
     sums: Vec<(String, String, i64)>,
     whole: bool,
 }
 
 impl Before {
-    /// Reads the sums; `None` where they are not wanted, and where the script keeps no ledger or
-    /// cannot read it, which is told.
+    /// Reads the sums; `None` if they are not wanted, the script keeps no ledger, or reading
+    /// failed, which is reported.
     pub fn read(ready: &mut Ready, wanted: Compared, sinks: &Sinks) -> Option<Self> {
         let whole = match wanted {
             Compared::Nothing => return None,
@@ -32,8 +32,8 @@ impl Before {
         }
     }
 
-    /// Reads them again after the run and compares what changed with what was acknowledged, which
-    /// is not `known` where a worker did not hand its sessions' sums over.
+    /// Reads them again after the run and compares the changes with the acknowledgements, which are
+    /// not `known` if a worker did not hand over its sessions' sums.
     pub fn compare(self, ready: &mut Ready, known: bool, sinks: &Sinks) -> Vec<LedgerEntry> {
         let after = match ready.read_ledger(self.whole) {
             Ok(after) => after.unwrap_or_default(),

@@ -15,31 +15,31 @@ use crate::reported;
 use crate::sink::{Notice, Sinks};
 use crate::summary::{RunRequest, StartReadings, disconnected, summarise};
 
-/// A run that has ended.
+/// A finished run.
 pub struct Measured {
-    /// What came of it.
+    /// Its summary.
     pub summary: RunSummary,
-    /// What went wrong after the measurement; the summary stands all the same.
+    /// A failure after the measurement; the summary is still valid.
     pub trouble: Option<RunError>,
-    /// What is to be said of sessions that had no connection when the run ended: it is no success.
+    /// A message about sessions without a connection at the end: the run is not a success.
     pub disconnected: Option<String>,
 }
 
-/// What a load came to.
+/// The result of a load.
 pub struct LoadEnd {
     /// Of the load itself.
     pub outcome: RunOutcome,
-    /// What those who made it could have offered at most, where they told.
+    /// The ceiling of the load generators, if they reported it.
     pub calibration: Option<Calibration>,
 }
 
-/// What makes the load of a run that is ready: it tells its progress, and what came of it.
+/// Generates the load of a run that is ready: reports progress, and returns the result.
 pub type Load<'a> = dyn FnMut(&Ready, &mut dyn FnMut(Progress<'_>)) -> Result<LoadEnd> + 'a;
 
 /// Runs the workload.
 ///
 /// # Errors
-/// What keeps it from a result.
+/// Anything that prevents a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
     if ready.gate.is_some() {
         return measure_part(ready, request, sinks);
@@ -53,10 +53,10 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     measured(ready, request, sinks, (true, own))
 }
 
-/// The same of a load that others make, who calibrate for themselves.
+/// The same for a load made by others, who calibrate for themselves.
 ///
 /// # Errors
-/// What keeps it from a result.
+/// Anything that prevents a result.
 pub fn measure_load(
     ready: &mut Ready,
     request: &RunRequest,
@@ -73,7 +73,7 @@ fn measured(
     (calibrates, load): (bool, &mut Load<'_>),
 ) -> Result<Measured> {
     let drive = &ready.job.drive;
-    // What other load generators do to the same rows is not known here.
+    // Other load generators change the same rows, unknown to this one.
     let ledger = match &drive.shard {
         Some(shard) if shard.of > 1 => Compared::Nothing,
         _ => request.plan.record.ledger,
@@ -135,7 +135,7 @@ fn measured(
 }
 
 /// Makes a part of a run's load. The script's `init()` and `done()`, its ledger and the server's
-/// plans and digests are of the run as a whole, and not made here.
+/// plans and digests belong to the whole run and are left out.
 fn measure_part(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
     let recording = Recording::start(ready, request, sinks.clone()).map_err(not_begun)?;
     let mut watch = Watch::new(recording, &request.plan.record.percentiles);
@@ -155,19 +155,19 @@ fn measure_part(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Resul
     })
 }
 
-/// Takes a load's progress into the record, and what its summary needs of it.
+/// Records a load's progress, and keeps what its summary needs.
 pub struct Watch {
     recording: Recording,
     start: StartReadings,
     intervals: Vec<IntervalSummary>,
     percentiles: Vec<f64>,
     origin: u64,
-    /// The server's digests, where figures of statements are wanted.
+    /// The server's digests, if statement figures are wanted.
     digests: Option<Reader>,
 }
 
 impl Watch {
-    /// Nothing was measured so far.
+    /// For a run without measurements so far.
     pub fn new(recording: Recording, percentiles: &[f64]) -> Self {
         Self {
             recording,
@@ -179,7 +179,7 @@ impl Watch {
         }
     }
 
-    /// Takes what the load says of itself.
+    /// Takes a progress report of the load.
     pub fn take(&mut self, progress: &Progress<'_>) {
         match progress {
             Progress::Initialized => {}
@@ -206,7 +206,7 @@ impl Watch {
         }
     }
 
-    /// The load has ended: what came of it, judged, and whether the record is complete.
+    /// The load has ended: returns its judged summary, and whether the record is complete.
     pub fn finish(
         self,
         ready: &mut Ready,
@@ -231,7 +231,7 @@ impl Watch {
         (summary, recorded)
     }
 
-    /// The same of a part of a run's load.
+    /// The same for a part of a run's load.
     fn finish_part(
         self,
         ready: &mut Ready,
@@ -245,7 +245,7 @@ impl Watch {
         (summary, recorded)
     }
 
-    /// The run ended before there was anything to sum up.
+    /// The run ended without a result.
     pub fn abandon(self, why: &str) {
         self.recording.abandon(why);
     }

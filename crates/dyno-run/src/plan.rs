@@ -7,8 +7,7 @@ use crate::job::{Job, cores};
 use crate::recording::hex;
 
 impl Job {
-    /// What the job is to do, with these options of the workload's own, in the words of a plan. It
-    /// tells roles as far as the job has them, and no phases.
+    /// The job with these workload options as a plan, with its roles but without phases.
     pub fn plan(&self, workload: &str, own: &[(String, OptionValue)], record: RecordPlan) -> Plan {
         let mut drive = self.drive.clone();
         let roles = std::mem::take(&mut drive.roles);
@@ -40,7 +39,7 @@ impl Job {
         }
     }
 
-    /// The workers that would drive so many sessions.
+    /// The default number of workers for this number of sessions.
     pub fn workers_for(&self, sessions: u32) -> u32 {
         self.workers.unwrap_or_else(cores).min(sessions)
     }

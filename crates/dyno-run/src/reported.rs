@@ -1,11 +1,11 @@
-//! What the script tells of a run, in the summary and in the record.
+//! The script's reports of a run, in the summary and in the record.
 
 use dyno_core::summary::RunSummary;
 
 use crate::job::Ready;
 use crate::sink::Sinks;
 
-/// Puts into the summary what the script has told, its figures included.
+/// Adds everything the script reported, including its figures, to the summary.
 pub fn complete(ready: &mut Ready, summary: &mut RunSummary, sinks: &Sinks) {
     let (told, made) = ready.reported(summary);
     summary.facts = told.facts;

@@ -1,5 +1,5 @@
-//! Folders of a run for temporary databases and sockets. A run that is killed leaves its own
-//! behind; the next one finds and removes it.
+//! Folders of a run for temporary databases and sockets. A killed run leaves its folder behind; the
+//! next run finds and removes it.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -10,14 +10,13 @@ use std::time::Duration;
 use dyno_core::clock::wall_time;
 use tempfile::TempDir;
 
-/// What a run holds locked in its folder for as long as it lives. The kernel lets go of it when the
-/// run ends, however it ends.
+/// The lock of a run in its folder. The kernel releases it when the run ends in any way.
 const LOCK: &str = "lock";
 
 /// A folder younger than this may not have its lock yet.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// A folder of this run, gone when it is dropped.
+/// A folder of this run, removed on drop.
 pub struct Scratch {
     folder: TempDir,
     swept: Swept,
@@ -25,17 +24,17 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder of that name, and removes those of runs that were killed.
+    /// Creates a folder with that name, and removes those of killed runs.
     ///
     /// # Errors
-    /// There is no room, or no right, or somebody was there before.
+    /// No space, no permission, or the folder exists.
     pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
         let swept = sweep(parent);
         let folder = tempfile::Builder::new()
             .prefix(name)
             .rand_bytes(0)
             .tempdir_in(parent)?;
-        // Locked before it can be seen: a lock that nobody holds is that of a run that was killed.
+        // Locked before it is visible: an unlocked folder belongs to a killed run.
         let hidden = folder.path().join("lock.new");
         let lock = File::create_new(&hidden)?;
         lock.lock()?;
@@ -47,7 +46,7 @@ impl Scratch {
         })
     }
 
-    /// What killed runs had left there.
+    /// The removed leftovers of killed runs.
     pub fn swept(&self) -> Swept {
         self.swept
     }
@@ -58,17 +57,17 @@ impl Scratch {
     }
 }
 
-/// A name for a folder of this process, which nobody else has at that time.
+/// A folder name that is unique to this process and time.
 pub fn name(ns: u128) -> String {
     format!("dyno-{}-{ns:x}", std::process::id())
 }
 
-/// What was removed.
+/// The removed folders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// How many folders.
+    /// Number of folders.
     pub folders: usize,
-    /// What they held.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
@@ -84,7 +83,7 @@ impl Swept {
     }
 }
 
-/// Removes the folders of this user's runs that are no longer alive.
+/// Removes the folders of this user's runs that are no longer running.
 pub fn sweep(parent: &Path) -> Swept {
     let mut swept = Swept::default();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -101,13 +100,13 @@ pub fn sweep(parent: &Path) -> Swept {
     swept
 }
 
-/// Whether it is a folder of a run of this user's that has ended.
+/// Whether it is a folder of this user's from a run that has ended.
 fn is_abandoned(path: &Path) -> io::Result<bool> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Some(pid) = owner(&name) else {
         return Ok(false);
     };
-    // A link is not followed: it may lead anywhere.
+    // Does not follow a link, which may lead anywhere.
     let about = fs::symlink_metadata(path)?;
     // SAFETY: the call has no conditions and cannot fail.
     if !about.is_dir() || about.uid() != unsafe { libc::geteuid() } {
@@ -119,7 +118,7 @@ fn is_abandoned(path: &Path) -> io::Result<bool> {
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         },
-        // Killed before it had a lock, or made by a version that had none.
+        // Killed before it had a lock, or created by a version without locks.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let now_s = wall_time().as_secs() as i64;
             let old = now_s - about.mtime() > YOUNG.as_secs() as i64;
@@ -129,7 +128,7 @@ fn is_abandoned(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The process in a folder's name, if it is one of ours.
+/// The process id in a folder's name, if it is one of ours.
 fn owner(name: &str) -> Option<u32> {
     let (pid, ns) = name.strip_prefix("dyno-")?.split_once('-')?;
     let hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
@@ -182,7 +181,7 @@ mod tests {
         // Without a lock, but too young to be sure.
         let young = at("dyno-4194999-18a2b3c4d5e6f709");
         fs::create_dir(&young).unwrap();
-        // Names of others', and a link that leads out.
+        // Other names, and a link to the outside.
         for name in ["dyno-servers-4753", "dyno-12-x", "other", "dyno-12-12345"] {
             fs::create_dir(at(name)).unwrap();
         }
@@ -198,7 +197,7 @@ mod tests {
         assert_eq!(sweep(parent.path()), Swept::default());
         assert!(kept.exists() && at("dyno-servers-4753").exists() && at("dyno-12-12345").exists());
 
-        // As old as a day, it was left by a version that knew no locks.
+        // At the age of a day, it was left by a version without locks.
         let now = fs::metadata(&young).unwrap().modified().unwrap();
         let day = now - Duration::from_secs(86_400);
         File::open(&young).unwrap().set_modified(day).unwrap();

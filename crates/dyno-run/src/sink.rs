@@ -1,4 +1,4 @@
-//! Where a run's figures go while it goes on: the results file, a live line, exporters.
+//! Destinations of a run's figures while it goes on: the results file, a live line, exporters.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,44 +23,45 @@ pub struct IntervalReport<'a> {
     pub operations: &'a [String],
 }
 
-/// What a run does besides measuring, and what is odd about it.
+/// Activities of a run other than measuring, and warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// The same load runs on a server that answers at once, for so long.
+    /// The same load runs against a null server for this time.
     Calibrating(Duration),
     /// Sessions connect or, in a test of the host, start.
     Starting {
-        /// How many.
+        /// Number of sessions.
         sessions: u32,
         /// The warm-up that follows.
         warmup: Duration,
         /// Whether there is a target that they connect to.
         connects: bool,
-        /// The instant that the run was told to begin at, in seconds since 1970.
+        /// The requested start, in seconds since 1970.
         begin_unix_s: Option<f64>,
     },
-    /// Temporary folders of runs that were killed were removed.
+    /// Temporary folders of killed runs were removed.
     Swept(Swept),
-    /// Another process keeps this results file from taking the run's end.
+    /// Another process blocks the writing of the run's end to this results file.
     ResultsBusy(PathBuf),
-    /// Something is wrong that does not end the run: one line.
+    /// A problem that does not end the run: one line.
     Warning(String),
 }
 
-/// Takes what a run says of itself. All calls come one at a time, from several threads, in the
-/// order `head`, `started`, `interval`…, `end`; observations come at any time between the first
-/// and the last. A run that fails before its measurement has no `end`.
+/// Receives what a run reports. All calls come one at a time, from several threads, in the order
+/// `head`, `started`, `interval`…, `end`; observations come at any time between the first and the
+/// last. A run that fails before its measurement has no `end`.
 ///
-/// A sink is called by the threads that merge and observe, never by those that make the load. One
-/// that may block has a thread and a bounded queue of its own.
+/// Sinks are called by the threads that merge and observe, never by those that make the load. A
+/// sink that may block needs its own thread and a bounded queue.
 pub trait Sink: Send {
     /// A run is about to begin.
     fn head(&mut self, _head: &RunHead) {}
-    /// The measurement begins at this instant, seconds since the Unix epoch, which may lie ahead.
+    /// The measurement begins at this instant, in seconds since the Unix epoch, which may be in the
+    /// future.
     fn started(&mut self, _unix_s: f64) {}
     /// An interval is over.
     fn interval(&mut self, _report: IntervalReport<'_>) {}
-    /// A series will come under this number, which no other series of the run has.
+    /// Announces a series under this number, which is unique in the run.
     fn series(&mut self, _number: u32, _key: &SeriesKey, _kind: SeriesKind) {}
     /// Values of several series at one instant, by their numbers.
     fn samples(&mut self, _at_s: f64, _values: &[(u32, f64)]) {}
@@ -74,49 +75,49 @@ pub trait Sink: Send {
     fn event(&mut self, _event: &Event) {}
     /// Something could not be observed.
     fn not_observed(&mut self, _gap: &NotObserved) {}
-    /// Where the CPU time of a process went; after the last interval.
+    /// The CPU profile of a process; after the last interval.
     fn profile(&mut self, _profile: &CpuProfile) {}
-    /// For who watches.
+    /// A message for the user.
     fn notice(&mut self, _notice: &Notice) {}
-    /// The CPU time that it has taken so far, in seconds, its own threads' included: the cost of
-    /// looking. 0 for who only shows.
+    /// The CPU time used so far, in seconds, including its threads: the cost of exporting. 0 for
+    /// sinks that only display.
     fn cpu_s(&self) -> f64 {
         0.0
     }
-    /// The load has ended: what came of it, and its summary, which is not judged yet.
+    /// The load has ended: its outcome, and the summary before the verdict.
     fn outcome(&mut self, _outcome: &RunOutcome, _summary: &RunSummary) {}
     /// The run has ended and is judged.
     fn end(&mut self, _summary: &RunSummary) {}
 }
 
-/// Several sinks, which take the same.
+/// Several sinks that receive the same calls.
 #[derive(Clone, Default)]
 pub struct Sinks(Arc<Mutex<Vec<Box<dyn Sink>>>>);
 
 impl Sinks {
-    /// These.
+    /// Combines these sinks.
     pub fn new(sinks: Vec<Box<dyn Sink>>) -> Self {
         Self(Arc::new(Mutex::new(sinks)))
     }
 
-    /// Has each of them take something.
+    /// Calls each of them.
     pub fn each(&self, mut take: impl FnMut(&mut dyn Sink)) {
         for sink in self.lock().iter_mut() {
             take(sink.as_mut());
         }
     }
 
-    /// The CPU time that all have taken so far, in seconds.
+    /// The CPU time that all have used so far, in seconds.
     pub fn cpu_s(&self) -> f64 {
         self.lock().iter().map(|sink| sink.cpu_s()).sum()
     }
 
-    /// Tells who watches.
+    /// Sends a message to the user.
     pub fn notice(&self, notice: &Notice) {
         self.each(|sink| sink.notice(notice));
     }
 
-    /// Warns who watches.
+    /// Sends a warning to the user.
     pub fn warn(&self, warning: impl Into<String>) {
         self.notice(&Notice::Warning(warning.into()));
     }

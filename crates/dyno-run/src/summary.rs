@@ -21,32 +21,32 @@ use self::warnings::warnings;
 pub(crate) use self::warnings::without_findings;
 use crate::job::Ready;
 
-/// A share of a core from which a worker is called busy.
+/// The share of a core from which a worker is called busy.
 const WORKER_BUSY: f64 = 0.9;
-/// A share of the host's CPU time from which the host is called busy.
+/// The share of the host's CPU time from which the host is called busy.
 const HOST_BUSY: f64 = 0.95;
-/// Of the offered rate, from which it counts as reached.
+/// The share of the offered rate that counts as reached.
 const REACHED: f64 = 0.98;
-/// Of the measurement, from which on a generator that stood still kept events waiting.
+/// The share of the measurement from which a frozen generator is reported as the cause of waits.
 const FROZEN: f64 = 0.05;
-/// Seconds; shorter ones are no measurement that anything limits.
+/// Seconds; shorter measurements are not checked for limits.
 const FIGURE_MIN_S: f64 = 0.5;
 
-/// What the user asked for that shapes the summary.
+/// The user's request, as far as it shapes the summary.
 pub struct RunRequest {
     /// The plan.
     pub plan: Plan,
-    /// The script's own options, as they are in this phase.
+    /// The script's options in this phase.
     pub options: Vec<(String, OptionValue)>,
-    /// Those of them that are not at their default.
+    /// The options that differ from their defaults.
     pub changed: Vec<String>,
-    /// Who answers at the target.
+    /// The server at the target.
     pub server: ServerInfo,
-    /// Of which sequence the run is a phase.
+    /// The sequence that the run is a phase of.
     pub phase: Option<PhaseOf>,
 }
 
-/// What a run is, as its summary says.
+/// The identity of a run for its summary.
 pub struct Subject<'a> {
     pub workload: WorkloadSummary,
     pub target: TargetSummary,
@@ -61,7 +61,7 @@ pub struct Subject<'a> {
     pub started_unix_s: Option<f64>,
 }
 
-/// Puts a summary together.
+/// Builds a summary.
 pub fn summarise(
     ready: &Ready,
     outcome: &RunOutcome,
@@ -94,7 +94,7 @@ pub fn summarise(
     summary
 }
 
-/// The summary of a load that others made, of which nothing is known but what it came to.
+/// The summary of a load made by others, from its outcome only.
 pub fn summarise_others(
     subject: Subject<'_>,
     outcome: &RunOutcome,
@@ -107,7 +107,7 @@ pub fn summarise_others(
     summary
 }
 
-/// What the load says of itself.
+/// The load's figures.
 fn figures(
     subject: Subject<'_>,
     outcome: &RunOutcome,
@@ -180,7 +180,7 @@ fn operations(
 }
 
 fn statements(outcome: &RunOutcome, measured_s: f64, percentiles: &[f64]) -> Vec<StatementSummary> {
-    // Statements of events that were given up are in no event's time.
+    // Statements of abandoned events are in no event's time.
     let shapes = outcome
         .shapes
         .iter()
@@ -251,7 +251,7 @@ fn latency_limit(drive: &Drive, outcome: &RunOutcome) -> Option<LatencyLimit> {
     })
 }
 
-/// What the sessions were doing at the end of the measurement.
+/// The session states at the end of the measurement.
 fn states(outcome: &RunOutcome) -> SessionStates {
     let mut states = SessionStates::default();
     for session in &outcome.sessions {
@@ -260,8 +260,7 @@ fn states(outcome: &RunOutcome) -> SessionStates {
     states
 }
 
-/// What is said of sessions that were without a connection of theirs when the run ended; `None` if
-/// all had theirs.
+/// A message about sessions without a connection at the end; `None` if all were connected.
 pub fn disconnected(outcome: &RunOutcome) -> Option<String> {
     let (count, all) = (outcome.disconnected(), outcome.sessions.len());
     let errors = outcome.totals.connect_errors.values();
@@ -273,7 +272,7 @@ pub fn disconnected(outcome: &RunOutcome) -> Option<String> {
     })
 }
 
-/// The sessions whose events are the run's.
+/// The foreground sessions.
 fn sessions(outcome: &RunOutcome, drive: &Drive) -> Vec<SessionTotal> {
     let total = |session: &dyno_load::SessionTotals| SessionTotal {
         events: session.events,
@@ -299,7 +298,7 @@ fn sessions(outcome: &RunOutcome, drive: &Drive) -> Vec<SessionTotal> {
 
 fn target(ready: &Ready, server: &ServerInfo) -> TargetSummary {
     if !ready.driver_used() {
-        // The script never asked for a database, so there is none to speak of.
+        // The script never used a database.
         return TargetSummary::default();
     }
     let url = ready
@@ -344,7 +343,7 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
         .iter()
         .map(|worker| worker.cpu_ns as f64 / 1e3)
         .sum();
-    // Of a load generator that was lost there are events, but no CPU time.
+    // A lost load generator has events, but no CPU time.
     let known = !outcome.counted.incomplete;
     let per = |count: u64| {
         if count > 0 && known {
@@ -354,7 +353,7 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
         }
     };
     let queries = counters.queries();
-    // Where others made the load, this process only watched.
+    // If others made the load, this process only watched.
     let processes = match outcome.processes.is_empty() {
         true => std::slice::from_ref(&own),
         false => &outcome.processes,
@@ -371,19 +370,19 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
     }
 }
 
-/// The longest time that a worker was away from its sockets.
+/// The longest time in which a worker did not serve its sockets.
 fn worker_stall_ns(outcome: &RunOutcome) -> Nanos {
     let stalls = outcome.workers.iter().map(|worker| worker.stall_ns_max);
     stalls.max().unwrap_or(0)
 }
 
-/// The longest time for which the process was not woken.
+/// The longest freeze of the process.
 fn frozen_ns(outcome: &RunOutcome) -> Nanos {
     let frozen = outcome.pauses.frozen.iter();
     frozen.map(TimeRange::length_ns).max().unwrap_or(0)
 }
 
-/// What limits the figure, as far as it can be seen from here.
+/// What limits the figure, as far as visible from here.
 fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<String> {
     let mut limits = Vec::new();
     let embedded = summary.target.family.is_some_and(Family::is_embedded);
@@ -399,9 +398,9 @@ fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<Str
         ));
     }
     if let Some((share, busy)) = start.host_busy() {
-        // Of a moment, or of nothing, nothing limits the figure.
+        // A run without events, or a very short one, has no limit.
         let is_figure = summary.totals.events > 0 && summary.measured_s >= FIGURE_MIN_S;
-        // What is served as it is offered is limited by what is offered.
+        // If the offered load is served, it is the limit.
         let reached = |open: &OpenLoopSummary| open.achieved_per_s >= open.offered_per_s * REACHED;
         let is_figure = is_figure && !summary.open_loop.as_ref().is_some_and(reached);
         if share >= HOST_BUSY && is_figure {
@@ -420,7 +419,7 @@ fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<Str
     limits
 }
 
-/// Who did not serve what was offered.
+/// The cause of unserved arrivals.
 fn unserved(open: &OpenLoopSummary, measured_s: f64, frozen_s: f64) -> Option<String> {
     let backlog = open.backlog.unwrap_or(0);
     if open.achieved_per_s >= open.offered_per_s * REACHED || backlog == 0 {

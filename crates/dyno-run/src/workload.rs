@@ -1,4 +1,4 @@
-//! What the sessions of a run do: a script, or one of the tests of the host.
+//! The work of a run's sessions: a script, or a test of the host.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,20 +13,20 @@ use crate::builtins;
 use crate::error::{Result, RunError, failed};
 use crate::job::{Job, Ready};
 
-/// What the sessions of a run do.
+/// The work of a run's sessions.
 #[derive(Clone)]
 pub enum Workload {
-    /// What a script says.
+    /// A script.
     Script(Source),
-    /// What a test of the host does, with the defaults of a command line.
+    /// A test of the host, with the defaults of a command line.
     Host(&'static Test, Edition),
 }
 
 impl Workload {
-    /// The work of this name: a test of the host, else a script.
+    /// The work with this name: a host test, else a script.
     ///
     /// # Errors
-    /// A script that is nowhere, or cannot be read.
+    /// The script does not exist, or is not readable.
     pub fn find(name: &str, edition: Edition) -> Result<Self, SourceError> {
         match dyno_host::find(name) {
             Some(test) => Ok(Self::Host(test, edition)),
@@ -58,7 +58,7 @@ impl Workload {
         }
     }
 
-    /// Where it was found, for messages.
+    /// Its path, for messages.
     pub fn path(&self) -> &str {
         match self {
             Self::Script(source) => &source.path,
@@ -66,7 +66,7 @@ impl Workload {
         }
     }
 
-    /// What two runs of the same work have in common: a script's text, a test's revision.
+    /// The identity of the work: a script's text, a test's revision.
     pub fn text(&self) -> Vec<u8> {
         match self {
             Self::Script(source) => source.text.clone(),
@@ -76,7 +76,7 @@ impl Workload {
         }
     }
 
-    /// Whether it comes with the binary, unchanged.
+    /// Whether it is an unmodified built-in.
     pub fn is_builtin(&self) -> bool {
         match self {
             Self::Script(source) => builtins::is_builtin(source),
@@ -108,7 +108,7 @@ pub fn sources(work: &Workload) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// The modules that a script requires by a text.
+/// The modules that a script requires with a string literal.
 fn required(text: &str) -> Vec<String> {
     let calls = text.split("require").skip(1);
     let names = calls.filter_map(|rest| {
@@ -120,7 +120,7 @@ fn required(text: &str) -> Vec<String> {
     names.collect()
 }
 
-/// A test of the host as the command lines see it: as if a script had declared it.
+/// A host test in the form of a script's declarations.
 pub fn description(test: &Test, edition: Edition) -> Description {
     let kind = |kind| match kind {
         Kind::Int => OptionKind::Int,
@@ -150,11 +150,11 @@ pub fn description(test: &Test, edition: Edition) -> Description {
     }
 }
 
-/// Reads the options of a test of the host, and drives it as it must be: a thread for each session,
-/// because events hold on to theirs.
+/// Reads the options of a host test, and adjusts its drive: one thread per session, because events
+/// block.
 ///
 /// # Errors
-/// Values that make no sense.
+/// Invalid values.
 pub fn plan(job: &mut Job) -> Result<Plan> {
     let Workload::Host(test, edition) = job.work else {
         let path = job.work.path();
@@ -177,7 +177,7 @@ pub fn plan(job: &mut Job) -> Result<Plan> {
     Ok(plan)
 }
 
-/// What a test needs to know of how it is driven.
+/// The part of a drive that a test needs to know.
 fn setting(edition: Edition, job: &Job) -> Setting {
     Setting {
         edition,
@@ -187,7 +187,7 @@ fn setting(edition: Edition, job: &Job) -> Setting {
     }
 }
 
-/// What a test of the host says of itself.
+/// The figures specific to a host test.
 pub fn machine(ready: &Ready, outcome: &RunOutcome, measured_s: f64) -> Option<MachineSummary> {
     let plan = ready.plan()?;
     let figures = plan.figures(&outcome.in_window(), measured_s).into_iter();

@@ -1,5 +1,5 @@
-//! Whole runs in simulated time, from the script to the verdict: what a run of minutes comes to is
-//! known beforehand, to the event.
+//! Whole runs in simulated time, from the script to the verdict: the results of runs of minutes are
+//! known exactly in advance.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use dyno_core::summary::{PartSummary, RunSummary};
 
 /// Runs a script of eight sessions in simulated time.
 fn simulated(script: &str, drive: Drive) -> RunSummary {
-    // There is one simulated time in a process.
+    // There is only one simulated time in a process.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulation = Simulation::begin(1_000_000_000).unwrap();
@@ -47,7 +47,7 @@ fn outcome(summary: &RunSummary, check: &str) -> Outcome {
     finding(summary, check).outcome
 }
 
-/// An event sleeps for so long, as a Lua expression of the run's age in seconds.
+/// An event sleeps for this time, a Lua expression of the run's age in seconds.
 fn sleeps(seconds: &str) -> String {
     format!(
         "local begun\n\
@@ -73,7 +73,7 @@ fn two_minutes_without_a_fault_come_to_what_arithmetic_says() {
 
 #[test]
 fn a_stall_of_four_seconds_is_found_to_the_second() {
-    // All sessions wait for one another from 20 to 24 s, as behind a lock.
+    // All sessions wait for one another from 20 to 24 s, as for a lock.
     let summary = simulated(
         &sleeps("(age >= 20 and age < 24) and 24 - age or 0.05"),
         of_seconds(60),
@@ -179,9 +179,7 @@ fn the_part_that_is_too_much_is_told_and_no_other() {
     assert!(against(high, "offered-rate"), "{high:?}");
     let found = finding(&summary, "offered-rate");
     assert!(
-        found
-            .evidence
-            .starts_with("In the part 120/s (60 to 120 s): "),
+        found.evidence.starts_with("In part 120/s (60 to 120 s): "),
         "{found:?}"
     );
     assert!(found.outcome >= Outcome::Doubt && high.verdict >= low.verdict);
@@ -194,7 +192,7 @@ fn a_drift_within_a_part_is_told_of_that_part() {
     let found = finding(&summary, "steady-state");
     assert_eq!(found.outcome, Outcome::Doubt, "{found:?}");
     assert!(
-        found.evidence.starts_with("In the part 8 (60 to 120 s): "),
+        found.evidence.starts_with("In part 8 (60 to 120 s): "),
         "{found:?}"
     );
     assert_eq!(summary.parts[0].sessions, 4);
@@ -228,7 +226,7 @@ fn a_pause_is_no_stall_and_is_not_judged() {
         }
         assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
         let pause = &summary.parts[1];
-        // What was under way when it began ends in it.
+        // Events in progress when it began end in it.
         assert!(pause.totals.events <= 8, "{pause:?}");
         assert!(pause.verdict.is_none() && pause.against.is_empty());
         assert!(summary.parts[2].verdict.is_some());
@@ -246,7 +244,7 @@ fn what_changes_all_the_time_is_not_asked_to_be_steady() {
         for check in ["steady-state", "warm-up", "length"] {
             let found = finding(&summary, check);
             assert_eq!(found.outcome, Outcome::NotChecked, "{found:?}");
-            assert!(found.evidence.contains("as was asked for"), "{found:?}");
+            assert!(found.evidence.contains("as requested"), "{found:?}");
         }
         for check in ["idle-sessions", "fairness"] {
             let found = finding(&summary, check);

@@ -1,4 +1,4 @@
-//! From a script's description of rows to a load.
+//! Creates a load from a script's description of rows.
 
 use dyno_core::bulk::BulkLoad;
 use mlua::Table;
@@ -7,8 +7,8 @@ use crate::context::with;
 use crate::generate::{Backslash, Column, GeneratedRows, RowRange};
 use dyno_core::plan::{RandKind, RandPlan};
 
-/// Reads `{table=, columns=, from=, rows=, table_number=, generate={…}}` and keeps the load for
-/// the call that sends it.
+/// Reads `{table=, columns=, from=, rows=, table_number=, generate={…}}` and keeps the load for the
+/// call that sends it.
 pub(crate) fn prepare(seed: u64, rand: &RandPlan, mysql: bool, spec: &Table) -> Result<(), String> {
     let backslash = if mysql {
         Backslash::Escapes
@@ -26,7 +26,7 @@ pub(crate) fn prepare(seed: u64, rand: &RandPlan, mysql: bool, spec: &Table) -> 
     )
 }
 
-/// Keeps the rows that the session has made for the call that sends them.
+/// Keeps the session's rows for the call that sends them.
 pub(crate) fn prepare_rows(
     driver: Option<&str>,
     table: String,

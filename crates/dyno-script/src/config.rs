@@ -1,4 +1,4 @@
-//! What a host needs to know.
+//! The configuration of a host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -11,82 +11,82 @@ use crate::ledger::Ledger;
 use crate::reported::Reported;
 use crate::source::{Builtins, Source};
 
-/// Where what scripts `print` goes.
+/// The destination of `print` in scripts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prints {
     /// To standard output.
     #[default]
     Output,
-    /// To standard error, so that standard output stays to be parsed.
+    /// To standard error, so that standard output can be parsed.
     Errors,
 }
 
-/// What the Lua states of a run have in common.
+/// The configuration shared by the Lua states of a run.
 pub struct HostConfig {
     /// The script.
     pub source: Source,
     /// Scripts that `require` finds in the binary.
     pub builtins: Builtins,
-    /// What scripts see as `sysbench.opt`; may be set later.
+    /// The values of `sysbench.opt`; may be set later.
     pub options: Vec<(String, OptionValue)>,
     /// The command line, program name first.
     pub argv: Vec<String>,
-    /// The command word, if there is one.
+    /// The command word, if any.
     pub command: Option<String>,
     /// The seed of all streams.
     pub seed: u64,
-    /// Added to a session's number to name its stream: keeps the main state apart from session 0.
+    /// Added to a session's number to select its stream; separates the main state from session 0.
     pub stream_base: u64,
-    /// The shapes of the distributions.
+    /// The parameters of the distributions.
     pub rand: RandPlan,
-    /// The driver's name as scripts know it (`mysql`, `pgsql`, `sqlite`); `None` without a target.
+    /// The driver's name in scripts (`mysql`, `pgsql`, `sqlite`); `None` without a target.
     pub driver_name: Option<&'static str>,
-    /// For report functions, in percent.
+    /// The percentile for report functions, in percent.
     pub percentile: f64,
-    /// Errors after which the event is run again: kinds, errnos and SQLSTATEs; `all` for any.
+    /// Errors after which the event is repeated: kinds, errnos and SQLSTATEs; `all` for any.
     pub ignored_errors: Vec<String>,
-    /// Whether a session whose connection is lost connects again and goes on.
+    /// Whether a session with a lost connection reconnects and continues.
     pub reconnect_lost: bool,
-    /// Put parameters into the text on this side instead of preparing statements.
+    /// Insert parameters into the text on the client instead of preparing statements.
     pub emulate_prepared: bool,
     /// Arguments for LuaJIT's `-j`, e.g. `off`.
     pub luajit_cmd: Option<String>,
-    /// Where what scripts `print` goes.
+    /// The destination of `print` in scripts.
     pub prints: Prints,
-    /// The script is sysbench's: failed statements are reported in the words of its drivers, and
-    /// an error in `thread_done()` ends nothing else.
+    /// The script is sysbench's: failed statements are reported in the words of its drivers, and an
+    /// error in `thread_done()` has no other effect.
     pub sysbench: bool,
-    /// Where sessions of a parallel command meet.
+    /// Where sessions of a parallel command wait for each other.
     pub barrier: Arc<Barrier>,
-    /// How far a load has come.
+    /// The progress of a load.
     pub progress: Arc<LoadProgress>,
-    /// What the script declares by name; `None` while that is being found out.
+    /// The names that the script declares; `None` while they are being collected.
     pub declared: Option<Declared>,
-    /// Sessions play the roles that the script's `roles()` tells.
+    /// Sessions play the roles returned by the script's `roles()`.
     pub plays_roles: bool,
-    /// The server is none: it answers everything at once, always the same.
+    /// There is no server: every request has the same immediate answer.
     pub canned: bool,
-    /// The numbers that all sessions of the run share.
+    /// The numbers shared by all sessions of the run.
     pub shared: Arc<SharedNumbers>,
-    /// Where the sessions' sums come together.
+    /// Collects the sessions' sums.
     pub ledger: Arc<Ledger>,
-    /// What scripts tell of the run.
+    /// Facts, figures and warnings from the script.
     pub reported: Arc<Reported>,
     /// The counter behind `sysbench.rand.unique`, shared by the whole run.
     pub unique: Arc<AtomicU64>,
-    /// What that counts by: the number of load generators, which take turns.
+    /// The step of that counter: the number of load generators, which take turns.
     pub unique_step: u64,
     /// Set once a script has asked for a database driver.
     pub driver_used: Arc<AtomicBool>,
-    /// Set once a function has failed whose error ends nothing else.
+    /// Set once a function has failed whose error has no other effect.
     pub script_failed: Arc<AtomicBool>,
-    /// Errors of the database that ended sessions.
+    /// Database errors that ended sessions.
     pub database_errors: Arc<DatabaseErrors>,
-    /// Takes messages of the script layer: level (`FATAL`, `ALERT`) and text.
+    /// Receives messages of the script layer: level (`FATAL`, `ALERT`) and text.
     pub log: fn(level: &str, text: &str),
 }
 
-/// What a script declares by name, in the order it does.
+/// The names that a script declares, in order of declaration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// Its operations.
@@ -95,14 +95,14 @@ pub struct Declared {
     pub sums: Vec<String>,
 }
 
-/// How many numbers the sessions of a run can share in all: 128 MiB of them.
+/// The most numbers that the sessions of a run can share: 128 MiB of them.
 pub(crate) const SHARED_NUMBERS_MAX: usize = 16 << 20;
 
-/// Numbers that all sessions of a run share, by name.
+/// Numbers shared by all sessions of a run, by name.
 #[derive(Debug, Default)]
 pub struct SharedNumbers {
     by_name: Mutex<HashMap<String, Numbers>>,
-    /// Other load generators have sessions of this run, too.
+    /// Other load generators also have sessions of this run.
     apart: AtomicBool,
 }
 
@@ -112,20 +112,20 @@ struct Numbers {
     across: Across,
 }
 
-/// What becomes of numbers where sessions of several load generators would share them.
+/// How numbers are shared across several load generators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Across {
-    /// They cannot.
+    /// Not at all: an error.
     #[default]
     Refused,
-    /// Each generator has its own.
+    /// Each generator has a separate copy.
     Each,
-    /// The same, and they are added up at the end.
+    /// Each generator has a separate copy, and they are added up at the end.
     Sum,
 }
 
 impl Across {
-    /// As scripts call it.
+    /// Parses the word used in scripts.
     pub(crate) fn of(word: &str) -> Self {
         match word {
             "each" => Self::Each,
@@ -136,8 +136,8 @@ impl Across {
 }
 
 impl SharedNumbers {
-    /// The numbers of this name, which are made, `count` of them, if there are none; `None` where
-    /// they would be more than [`SHARED_NUMBERS_MAX`] in all.
+    /// The numbers with this name, created with `count` entries if missing; `None` if the total
+    /// would exceed [`SHARED_NUMBERS_MAX`].
     pub(crate) fn named(
         &self,
         name: &str,
@@ -158,8 +158,8 @@ impl SharedNumbers {
         Some(own)
     }
 
-    /// Other load generators have sessions of this run, too: numbers that those would have to share
-    /// are refused from now on.
+    /// Other load generators also have sessions of this run: from now on, numbers that they would
+    /// have to share are refused.
     pub fn part(&self) {
         self.apart.store(true, Ordering::Relaxed);
     }
@@ -168,7 +168,7 @@ impl SharedNumbers {
         self.apart.load(Ordering::Relaxed)
     }
 
-    /// Those that are added up over all load generators, by name.
+    /// The numbers that are added up over all load generators, by name.
     pub fn sums(&self) -> BTreeMap<String, Vec<i64>> {
         let all = self.lock();
         let summed = all.iter().filter(|(_, own)| own.across == Across::Sum);
@@ -208,14 +208,14 @@ pub struct Barrier {
 struct BarrierState {
     sessions: u32,
     arrived: u32,
-    /// Sessions whose command has ended: nobody waits for them.
+    /// Sessions whose command has ended, which are not waited for.
     left: u32,
     round: u64,
     broken: bool,
 }
 
 impl Barrier {
-    /// A barrier for so many sessions.
+    /// Creates a barrier for this number of sessions.
     pub fn new(sessions: u32) -> Self {
         Self {
             state: Mutex::new(BarrierState {
@@ -225,12 +225,12 @@ impl Barrier {
         }
     }
 
-    /// No session waits in vain: one has failed.
+    /// A session has failed: releases the waiting ones.
     pub fn break_down(&self) {
         self.lock().broken = true;
     }
 
-    /// A session arrives; answers the round it waits for.
+    /// A session arrives. Returns the round that it waits for.
     pub(crate) fn arrive(&self) -> u64 {
         let mut state = self.lock();
         let round = state.round;
@@ -239,7 +239,7 @@ impl Barrier {
         round
     }
 
-    /// A session's command has ended. Once all have, the barrier is as it was.
+    /// A session's command has ended. After the last one, the barrier is reset.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.left += 1;
@@ -272,7 +272,7 @@ impl BarrierState {
     }
 }
 
-/// How far a load has come, in rows.
+/// The progress of a load, in rows.
 #[derive(Debug, Default)]
 pub struct LoadProgress {
     total: AtomicU64,
@@ -280,7 +280,7 @@ pub struct LoadProgress {
 }
 
 impl LoadProgress {
-    /// Rows to load and rows loaded.
+    /// The total number of rows, and the number loaded so far.
     pub fn read(&self) -> (u64, u64) {
         (
             self.total.load(Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! Whose turn it is: what the C functions that scripts call act upon.
+//! The current session: the state that C functions called by scripts act on.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,13 +17,13 @@ use crate::ledger::Entries;
 use crate::rows::Rows;
 
 unsafe extern "C" {
-    /// LuaJIT's own; absent from mlua's bindings for Lua 5.1.
+    /// A function of LuaJIT that mlua's bindings for Lua 5.1 lack.
     fn lua_isyieldable(state: *mut lua_State) -> libc::c_int;
 }
 
-/// What a script's call answers, shared with the prelude.
+/// The results of a script's call, shared with the prelude.
 pub(crate) mod code {
-    /// The answer is still to come: yield.
+    /// The answer has not arrived: yield.
     pub(crate) const PENDING: i32 = 0;
     pub(crate) const ROWS: i32 = 1;
     pub(crate) const DONE: i32 = 2;
@@ -33,26 +33,26 @@ pub(crate) mod code {
     pub(crate) const CONNECTED: i32 = 6;
 }
 
-/// What belongs to one session on the host's side.
+/// A session's state in the host.
 pub(crate) struct SessionState {
     pub(crate) id: SessionId,
-    /// The coroutine of the entry under way.
+    /// The coroutine of the running entry.
     pub(crate) thread: *mut lua_State,
-    /// The connection whose outcome the coroutine waits for.
+    /// The connection that the coroutine waits for.
     pub(crate) waiting: Option<ConnId>,
     pub(crate) stream: Stream,
-    /// The connection made last.
+    /// The last connection made.
     pub(crate) connection: ConnId,
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) bulk: Option<Box<BulkInsert>>,
     pub(crate) load: Option<Box<BulkLoad>>,
-    /// Rows that it made and that wait to be loaded.
+    /// Rows that it created, waiting to be loaded.
     pub(crate) rows: Rows,
-    /// What it entered into the ledger.
+    /// Its ledger entries.
     pub(crate) entries: Entries,
 }
 
-/// The last error, kept where C strings can be read from.
+/// The last error, stored where C strings can be read from it.
 pub(crate) struct Failure {
     pub(crate) code: i32,
     pub(crate) kind: ErrorKind,
@@ -97,32 +97,32 @@ impl SessionState {
     }
 }
 
-/// What belongs to all sessions of a host.
+/// State shared by all sessions of a host.
 pub(crate) struct Common {
     /// The run's seed.
     pub(crate) seed: u64,
     pub(crate) distributions: Distributions,
     pub(crate) rand_kind: dyno_core::plan::RandKind,
     pub(crate) unique: Unique,
-    /// How many unique numbers the run has drawn.
+    /// The number of unique numbers drawn in the run.
     pub(crate) unique_count: Arc<AtomicU64>,
-    /// What it counts by.
+    /// The step of that counter.
     pub(crate) unique_step: u64,
     pub(crate) texts: TextMaker,
-    /// The row fetched last, and a buffer for strings.
+    /// The last row fetched, and a buffer for strings.
     pub(crate) row: Row,
     pub(crate) text: Vec<u8>,
     pub(crate) statements: Statements,
 }
 
-/// After so many prepared statements the collector looks for the first time which are still held.
+/// The number of prepared statements at which the garbage collector first looks for unused ones.
 pub(crate) const STATEMENTS_CROWD: usize = 256;
 
-/// What scripts made of prepared statements.
+/// The prepared statements of scripts.
 pub(crate) struct Statements {
-    /// Held, or not collected yet.
+    /// In use, or not collected yet.
     pub(crate) live: usize,
-    /// With so many it is time to collect.
+    /// The number at which to collect.
     pub(crate) collect_at: usize,
     /// Collected without having been closed, by session and connection.
     pub(crate) dropped: HashMap<(SessionId, ConnId), Vec<StatementId>>,
@@ -138,7 +138,7 @@ impl Default for Statements {
     }
 }
 
-/// The current turn.
+/// The turn of the current session.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     pub(crate) port: *mut dyn Port,
@@ -150,7 +150,7 @@ thread_local! {
     static TURN: Cell<Option<Turn>> = const { Cell::new(None) };
 }
 
-/// Makes `turn` current until the answer is dropped, which brings the former one back.
+/// Restores the previous turn when dropped.
 pub(crate) struct TurnGuard(Option<Turn>);
 
 impl TurnGuard {
@@ -167,22 +167,22 @@ impl Drop for TurnGuard {
     }
 }
 
-/// What a C function acts upon.
+/// The state that a C function acts on.
 pub(crate) struct Context<'a> {
     pub(crate) port: &'a mut dyn Port,
     pub(crate) session: &'a mut SessionState,
     pub(crate) common: &'a mut Common,
 }
 
-/// Runs `act` on the current turn; `otherwise` where no session has its turn (a script's C call
-/// from a foreign thread).
+/// Runs `act` on the current turn; returns `otherwise` if no session has its turn (a script's C
+/// call from a foreign thread).
 #[inline]
 pub(crate) fn with<R>(otherwise: R, act: impl FnOnce(Context<'_>) -> R) -> R {
     let Some(turn) = TURN.get() else {
         return otherwise;
     };
     // SAFETY: the guard that set the turn outlives the call that leads here; the three pointers
-    // name distinct objects, which only the current C function touches while it runs.
+    // refer to distinct objects, which only the current C function uses while it runs.
     let context = unsafe {
         Context {
             port: &mut *turn.port,
@@ -194,7 +194,7 @@ pub(crate) fn with<R>(otherwise: R, act: impl FnOnce(Context<'_>) -> R) -> R {
 }
 
 impl Context<'_> {
-    /// Starts an operation and answers its outcome, or [`code::PENDING`].
+    /// Starts an operation and returns its outcome, or [`code::PENDING`].
     #[inline]
     pub(crate) fn submit(&mut self, conn: ConnId, request: Request<'_>) -> i32 {
         match self.port.submit(self.session.id, conn, request) {
@@ -204,7 +204,7 @@ impl Context<'_> {
         }
     }
 
-    /// Answers [`code::PENDING`] if the script can yield here, else waits for the outcome.
+    /// Returns [`code::PENDING`] if the script can yield here, else waits for the outcome.
     #[inline]
     pub(crate) fn pend(&mut self, conn: ConnId) -> i32 {
         if self.can_yield() {
@@ -217,7 +217,7 @@ impl Context<'_> {
 
     #[inline]
     pub(crate) fn can_yield(&self) -> bool {
-        // SAFETY: the coroutine is the one that runs, so it is alive.
+        // SAFETY: the coroutine is running, so it is alive.
         unsafe { lua_isyieldable(self.session.thread) != 0 }
     }
 
@@ -229,7 +229,7 @@ impl Context<'_> {
 }
 
 /// The outcome of the connection's last operation as a number.
-// Once per operation; its failure is out of the way.
+// Once per operation; failures are handled out of line.
 #[inline(always)]
 pub(crate) fn outcome(port: &mut dyn Port, session: &mut SessionState, conn: ConnId) -> i32 {
     let Some(connection) = port.connection(session.id, conn) else {
@@ -246,7 +246,7 @@ pub(crate) fn outcome(port: &mut dyn Port, session: &mut SessionState, conn: Con
     }
 }
 
-/// The same where an operation has ended within the call that began it, as few do.
+/// The rare case that an operation ended within the call that started it.
 #[inline(never)]
 pub(crate) fn outcome_at_once(
     port: &mut dyn Port,

@@ -1,4 +1,4 @@
-//! What a script declares, read from the main state after its top level has run.
+//! A script's declarations, read from the main state after its top level has run.
 
 use dyno_core::redact;
 use dyno_core::session::Entry;
@@ -10,24 +10,24 @@ use crate::host::Host;
 use crate::options::{OptionKind, ScriptOption};
 use crate::source::find_module;
 
-/// What a script declares.
+/// A script's declarations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
-    /// Its options; `None` where it has no options table (then any option is accepted).
+    /// Its options; `None` without an options table (then any option is accepted).
     pub options: Option<Vec<ScriptOption>>,
-    /// Its commands, with whether they run in all sessions.
+    /// Its commands, and whether they run in all sessions.
     pub commands: Vec<(String, bool)>,
-    /// The global functions that Dyno looks for.
+    /// The global functions that have a meaning for Dyno.
     pub functions: Vec<String>,
     /// Its operations and the sums of its ledger.
     pub declared: Declared,
-    /// The files of the modules that it has loaded, each with its SHA-256; no built-in ones.
+    /// The files of the modules that it has loaded, each with its SHA-256; without built-in ones.
     pub modules: Vec<(String, String)>,
     /// `report_intermediate`, `report_cumulative`, …
     pub hooks: Vec<String>,
 }
 
-/// The functions that make a difference.
+/// Functions with a special meaning.
 const FUNCTIONS: [&str; 20] = [
     "init",
     "done",
@@ -52,31 +52,31 @@ const FUNCTIONS: [&str; 20] = [
 ];
 
 impl Host {
-    /// Runs the script's top level in the main state (session 0), which then has no database, and
-    /// reads what it declares.
+    /// Runs the script's top level in the main state (session 0), without a database, and reads its
+    /// declarations.
     ///
     /// # Errors
-    /// A script that does not compile or raises, in Lua's words.
+    /// A script that does not compile or raises an error, in Lua's words.
     pub fn describe(&mut self) -> Result<Description, String> {
         self.run_alone(0, 0, &Self::top_level())?;
         self.description()
     }
 
-    /// The entry that runs nothing but the script's top level, where that has not run yet.
+    /// The entry that only runs the script's top level, if it has not run yet.
     pub fn top_level() -> Entry {
         Entry::Call("\0".to_owned())
     }
 
-    /// What the script declares, after [`top_level`](Self::top_level) has run in session 0.
+    /// The script's declarations, after [`top_level`](Self::top_level) has run in session 0.
     ///
     /// # Errors
-    /// What it declares is malformed.
+    /// A malformed declaration.
     pub fn description(&self) -> Result<Description, String> {
         self.read_description().map_err(message)
     }
 
-    /// After [`describe`](Self::describe): the statements of the script's table `templates`,
-    /// rendered for a family (`mysql`, `postgres`, `sqlite`); `None` where it has none.
+    /// After [`describe`](Self::describe): the statements in the script's table `templates`,
+    /// rendered for a family (`mysql`, `postgres`, `sqlite`); `None` without that table.
     ///
     /// # Errors
     /// A template that cannot be rendered.
@@ -176,7 +176,7 @@ fn modules(env: &Table) -> mlua::Result<Vec<(String, String)>> {
     Ok(found)
 }
 
-/// What went wrong, without Lua's word for where.
+/// The error's message, without Lua's location.
 fn message(error: mlua::Error) -> String {
     match error {
         mlua::Error::RuntimeError(text) => text,
@@ -184,7 +184,7 @@ fn message(error: mlua::Error) -> String {
     }
 }
 
-/// What is wrong with `sysbench.cmdline.options`.
+/// An error in `sysbench.cmdline.options`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OptionsError {
     #[error("sysbench.cmdline.options: expected a table, not {0}")]
@@ -206,8 +206,8 @@ pub(crate) enum OptionsError {
 }
 
 impl OptionsError {
-    /// In sysbench's words and with its location, which programs look for; details follow on a
-    /// separate line.
+    /// The text in sysbench's words and with its location, which programs look for; details follow
+    /// on a separate line.
     fn as_sysbench(&self) -> String {
         let (line, words) = match self {
             Self::NoTable(kind) => (
@@ -276,7 +276,7 @@ pub(crate) fn read_options(declared: &Value) -> Result<Option<Vec<ScriptOption>>
     Ok(Some(options))
 }
 
-/// The type of a value as LuaJIT's FFI names it.
+/// The name of a value's type in LuaJIT's FFI.
 fn ffi_name(value: &Value) -> &'static str {
     match value {
         Value::Boolean(_) => "bool",
@@ -287,7 +287,7 @@ fn ffi_name(value: &Value) -> &'static str {
 
 fn read_option(name: String, entry: &Table) -> mlua::Result<ScriptOption> {
     let description: mlua::LuaString = entry.raw_get(1)?;
-    // They are for people to read; what is not UTF-8 is replaced.
+    // Descriptions are for display, so invalid UTF-8 is replaced.
     let description = description.to_string_lossy();
     let (default, inferred) = match entry.raw_get::<Value>(2)? {
         Value::Boolean(on) => (
@@ -332,8 +332,8 @@ fn enum_number(text: &str) -> Option<OptionKind> {
     OptionKind::from_number(digits.parse().ok()?)
 }
 
-/// Refuses a word that a script declares with a password in it. Such words are kept and shown
-/// everywhere, and sessions are told by them: to hide it would make two of them the same.
+/// Refuses a declared name that contains a password. Names are stored and displayed everywhere, and
+/// identify sessions: hiding the password would make two of them equal.
 pub(crate) fn refuse_secret(of: &str, part: &str, word: &str) -> mlua::Result<()> {
     redact::known(word).map_or(Ok(()), |hidden| {
         let message = format!("{of} '{hidden}' has a password in {part}: choose another name");

@@ -1,4 +1,4 @@
-//! What the log says of a statement that failed for good.
+//! Log messages for a statement that failed for good.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use dyno_core::db::ErrorKind;
 use dyno_core::redact;
 
-/// How much of a statement is shown, in characters.
+/// The most characters shown of a statement.
 const SHOWN: usize = 512;
-/// What libpq calls a failed command (`PGRES_FATAL_ERROR`), which sysbench prints as a number.
+/// libpq's status of a failed command (`PGRES_FATAL_ERROR`), which sysbench prints as a number.
 const PG_FATAL: u32 = 7;
 
 /// A failed statement; a failed connection has no `query`.
 pub(crate) struct Failure {
-    /// The statement as error hooks see it.
+    /// The statement as passed to error hooks.
     pub(crate) query: Option<String>,
     /// The text of a prepared statement.
     pub(crate) statement: Option<String>,
@@ -34,7 +34,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The lines that programs find in the output of sysbench, whose drivers name the functions
+    /// The lines that programs look for in the output of sysbench, whose drivers name the functions
     /// of the client libraries.
     pub(crate) fn as_sysbench(&self, driver: &str) -> Vec<String> {
         let (errno, message) = (self.errno, &self.message);
@@ -75,10 +75,10 @@ impl Failure {
     }
 }
 
-/// How many different errors are kept: sessions may fail one after the other.
+/// The most different errors kept: sessions may fail one after the other.
 const KEPT: usize = 64;
 
-/// Errors of the database that ended sessions: a failure is told in words, which name no kind.
+/// Database errors that ended sessions, to recover the kind of a failure from its message.
 #[derive(Debug, Default)]
 pub struct DatabaseErrors {
     seen: Mutex<Vec<(String, ErrorKind)>>,
@@ -93,7 +93,7 @@ impl DatabaseErrors {
         }
     }
 
-    /// The kind of the error that these words repeat.
+    /// The kind of the error in this message.
     pub fn kind_behind(&self, words: &str) -> Option<ErrorKind> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let found = seen.iter().find(|(text, _)| words.contains(text));

@@ -1,9 +1,9 @@
-//! Rows to load, made on demand.
+//! Rows for loading, generated on demand.
 //!
-//! The content of a row depends on the seed, the table's number, the row's number and the columns
-//! alone. So a table's rows are the same however many sessions load it, in whatever chunks: rows
-//! belong to blocks of [`BLOCK_ROWS`], each block has a random stream of its own, and a chunk that
-//! starts inside a block draws (and drops) the rows before it.
+//! The content of a row depends only on the seed, the table's number, the row's number and the
+//! columns. So a table's rows are the same however many sessions load it, in whatever chunks: rows
+//! belong to blocks of [`BLOCK_ROWS`], each block has a separate random stream, and a chunk that
+//! starts inside a block generates and discards the rows before it.
 
 use dyno_core::bulk::{BulkFormat, RowSource};
 use dyno_core::plan::{RandKind, RandPlan};
@@ -14,23 +14,24 @@ use crate::distributions::{Distributions, Pattern};
 #[cfg(test)]
 mod tests;
 
-/// How many rows share a random stream. Blocks are counted from row 1: rows 1 to 1,000 are one,
-/// 1,001 to 2,000 the next. Chunks that start at a block's first row cost nothing extra.
+/// The number of rows that share a random stream. Blocks are counted from row 1: rows 1 to 1,000
+/// are the first, 1,001 to 2,000 the second. Chunks that start at a block's first row have no extra
+/// cost.
 pub const BLOCK_ROWS: u64 = 1_000;
 
-/// Sets the streams of tables apart from those of sessions, which come from the same seed.
+/// Separates the streams of tables from those of sessions, which use the same seed.
 const TABLE_STREAMS: u64 = 0x7461_626c_6520_726f;
 
-/// What a column holds.
+/// The contents of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// The row's number.
     Sequence,
-    /// The number, from 1, of the row's group of so many rows: its parent's number.
+    /// The number, from 1, of the row's group of this size, as a parent's number.
     Group(u64),
-    /// A number drawn between two bounds, both included.
+    /// A random number between two bounds, inclusive.
     Random(RandKind, u64, u64),
-    /// A text after a pattern: `#` a digit, `@` a letter, anything else itself.
+    /// A text by a pattern: `#` a digit, `@` a letter, anything else unchanged.
     Pattern(Vec<u8>),
     /// The same text in every row.
     Const(Vec<u8>),
@@ -41,23 +42,23 @@ pub enum Column {
 /// How string literals treat a backslash in [`BulkFormat::SqlTuples`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backslash {
-    /// It stands for itself: standard SQL, PostgreSQL, SQLite.
+    /// It is an ordinary character: standard SQL, PostgreSQL, SQLite.
     #[default]
     Plain,
-    /// It escapes, and is doubled: MySQL and MariaDB by default.
+    /// It escapes, so it is doubled: MySQL and MariaDB by default.
     Escapes,
 }
 
-/// Which rows of which table.
+/// A range of rows of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowRange {
     /// The seed of the load.
     pub seed: u64,
-    /// The table's number: tables with different numbers hold different rows.
+    /// The table's number: tables with different numbers have different rows.
     pub table: u64,
     /// The number of the first row.
     pub first: u64,
-    /// How many rows.
+    /// The number of rows.
     pub count: u64,
 }
 
@@ -77,7 +78,7 @@ pub struct GeneratedRows {
 }
 
 impl GeneratedRows {
-    /// Rows of the given columns. `rand` gives the distributions their shapes.
+    /// Rows with these columns. `rand` parameterises the distributions.
     pub fn new(range: RowRange, columns: &[Column], rand: &RandPlan, backslash: Backslash) -> Self {
         let table_seed = Stream::new(range.seed ^ TABLE_STREAMS, range.table).next_u64();
         let mut rows = Self {
@@ -97,7 +98,7 @@ impl GeneratedRows {
         rows
     }
 
-    /// The same rows, to go in by INSERTs; see [`RowSource::by_inserts`].
+    /// The same rows, to be sent as INSERTs; see [`RowSource::by_inserts`].
     pub fn by_inserts(mut self, by_inserts: bool) -> Self {
         self.by_inserts = by_inserts;
         self
@@ -203,7 +204,8 @@ impl RowSource for GeneratedRows {
     fn rewind(&mut self) {
         let (block, place) = block_of(self.range.first);
         self.stream = Stream::new(self.table_seed, block);
-        // Distributions may take any number of draws, so the rows before are made and dropped.
+        // Distributions may take any number of draws, so the rows before are generated and
+        // discarded.
         let mut dropped = Vec::new();
         for _ in 0..place {
             dropped.clear();
@@ -213,7 +215,7 @@ impl RowSource for GeneratedRows {
     }
 }
 
-/// A column with all that does not change from row to row done.
+/// A column with everything precomputed that does not change between rows.
 #[derive(Debug)]
 enum Prepared {
     Sequence,
@@ -257,12 +259,12 @@ impl Prepared {
     }
 }
 
-/// The block of a row, and its place there.
+/// The block of a row, and its position there.
 fn block_of(row: u64) -> (u64, u64) {
-    // Row 1 opens block 1; row 0 is the last of block 0, should someone count from 0.
+    // Row 1 opens block 1; row 0, if ever used, is the last of block 0.
     let shifted = u128::from(row) + u128::from(BLOCK_ROWS - 1);
     let blocks = u128::from(BLOCK_ROWS);
-    // The quotient is below 2^64, the rest below BLOCK_ROWS.
+    // The quotient is below 2^64, the remainder below BLOCK_ROWS.
     ((shifted / blocks) as u64, (shifted % blocks) as u64)
 }
 
@@ -270,10 +272,10 @@ fn append_number(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// What stands for a byte that cannot stand for itself.
+/// The replacement of a byte that must be escaped.
 type Escape = fn(u8) -> Option<[u8; 2]>;
 
-/// PostgreSQL's COPY and MySQL's LOAD DATA agree on these.
+/// The escapes shared by PostgreSQL's COPY and MySQL's LOAD DATA.
 fn tab_text_escape(byte: u8) -> Option<[u8; 2]> {
     match byte {
         b'\\' => Some(*b"\\\\"),
@@ -295,7 +297,7 @@ fn sql_escape(backslash: Backslash) -> Escape {
     }
 }
 
-/// Appends a text as tab-separated formats want it.
+/// Appends a text in tab-separated format.
 pub(crate) fn escape_tab_text(text: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(text);
@@ -304,7 +306,7 @@ pub(crate) fn escape_tab_text(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text as a literal in SQL.
+/// Appends a text as an SQL literal.
 pub(crate) fn escape_sql(text: &[u8], backslash: Backslash, out: &mut Vec<u8>) {
     let escape = sql_escape(backslash);
     out.push(b'\'');
@@ -316,7 +318,7 @@ pub(crate) fn escape_sql(text: &[u8], backslash: Backslash, out: &mut Vec<u8>) {
     out.push(b'\'');
 }
 
-/// Escapes what `text` holds from `start` on.
+/// Escapes `text` from `start` on.
 fn escape_from(text: &mut Vec<u8>, start: usize, escape: Escape) {
     let plain = text.split_off(start);
     for byte in plain {

@@ -1,4 +1,4 @@
-//! `sysbench.histogram`: a histogram with buckets at equal ratios, which scripts fill themselves.
+//! `sysbench.histogram`: a histogram with buckets at equal ratios, filled by scripts.
 
 use std::fmt::Write as _;
 
@@ -7,30 +7,30 @@ use thiserror::Error;
 /// The most buckets a script may ask for: 64 MiB of counts.
 const BUCKETS_MAX: usize = 8 << 20;
 
-/// How wide the longest bar is printed, in characters.
+/// The width of the longest bar, in characters.
 const BAR_WIDTH: f64 = 40.0;
 
-/// Why a histogram cannot be made.
+/// Why a histogram cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum HistogramError {
-    /// No room for two bounds, or too much for the memory.
+    /// Too few buckets for two bounds, or too many for the memory.
     #[error("cannot create a histogram of {0} buckets: use 2 to {BUCKETS_MAX}")]
     Size(usize),
-    /// Bounds that have no logarithm or no distance.
+    /// Bounds without a logarithm or a distance.
     #[error(
         "cannot create a histogram from {min} to {max}: the bounds must be finite and above 0, the \
          lower bound first"
     )]
     Bounds {
-        /// The lower bound as asked.
+        /// The requested lower bound.
         min: f64,
-        /// The upper bound as asked.
+        /// The requested upper bound.
         max: f64,
     },
 }
 
-/// Counts of values in buckets whose centres are spaced evenly on a logarithmic scale, the first
-/// at `min` and the last at `max`. Values outside count in the first or the last bucket.
+/// Counts of values in buckets whose centres are spaced evenly on a logarithmic scale, the first at
+/// `min` and the last at `max`. Values outside count in the first or last bucket.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -57,23 +57,23 @@ impl Histogram {
         })
     }
 
-    /// Counts a value. What has no place on the scale (0, below 0, not a number) counts in the
+    /// Counts a value. Values that are not on the scale (0, negative, not a number) count in the
     /// first bucket.
     #[inline]
     pub fn update(&mut self, value: f64) {
         let place = (value.ln() - self.log_min) * self.density;
-        // A cast brings what is below 0 or not a number to 0.
+        // The cast turns negative numbers and NaN into 0.
         let bucket = ((place + 0.5) as usize).min(self.counts.len() - 1);
         self.counts[bucket] += 1;
     }
 
-    /// How many values were counted.
+    /// The number of values counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The smallest bucket's value below or at which `percent` of the values lie, 0 when nothing
-    /// was counted. `percent` is between 0 and 100.
+    /// The value of the first bucket that, with those before it, covers `percent` of the values; 0
+    /// if nothing was counted. `percent` is between 0 and 100.
     pub fn percentile(&self, percent: f64) -> f64 {
         let total = self.count();
         let wanted = (total as f64 * percent / 100.0 + 0.5).floor();
@@ -87,8 +87,7 @@ impl Histogram {
         0.0
     }
 
-    /// The text that `print()` shows: a line per bucket that is not empty; nothing at all when
-    /// all are.
+    /// The text printed by `print()`: one line per non-empty bucket; empty without values.
     pub fn text(&self) -> String {
         let highest = self.counts.iter().copied().max().unwrap_or(0);
         let mut text = String::new();
@@ -130,7 +129,7 @@ mod tests {
         (1..=100).for_each(|value| histogram.update(f64::from(value)));
         histogram.update(0.5);
         histogram.update(5000.0);
-        // What sysbench 1.0.20 printed for the same calls.
+        // The output of sysbench 1.0.20 for the same calls.
         let expected = [
             "       value  ------------- distribution ------------- count",
             "       1.000 |**                                       2",

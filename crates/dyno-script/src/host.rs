@@ -13,11 +13,11 @@ use crate::context::{Common, SessionState, Turn, TurnGuard, outcome};
 use crate::distributions::{Distributions, TextMaker, Unique};
 use crate::prelude;
 
-/// A Lua state and its sessions. Stays on the thread that made it.
+/// A Lua state and its sessions. Stays on the thread that created it.
 pub struct Host {
-    // Sessions first: they must not outlive the state that their coroutines belong to.
+    // Sessions first: they must not outlive the state of their coroutines.
     sessions: Vec<Option<Box<SessionState>>>,
-    /// Each session's number in the run, and the entry it is in.
+    /// Each session's number in the run, and its current entry.
     entries: Vec<(u32, &'static str)>,
     common: Box<Common>,
     spawn: Function,
@@ -28,7 +28,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes a state with the prelude in it. The script itself runs when a session is entered.
+    /// Creates a state with the prelude. The script itself runs when a session is entered.
     ///
     /// # Errors
     /// A message for the user: a `--luajit-cmd` that LuaJIT refuses.
@@ -62,7 +62,7 @@ impl Host {
         })
     }
 
-    /// Replaces the options that scripts see as `sysbench.opt`.
+    /// Replaces the values of `sysbench.opt`.
     ///
     /// # Errors
     /// Lua is out of memory.
@@ -73,7 +73,7 @@ impl Host {
         prelude::set_options(&self.lua, &self.api, options).map_err(|error| error.to_string())
     }
 
-    /// Runs `entry` of a session to its end with a port that has no worker behind it.
+    /// Runs `entry` of a session to its end without a worker.
     pub(crate) fn run_alone(
         &mut self,
         session: SessionId,
@@ -124,7 +124,7 @@ impl Host {
         Step::Finished
     }
 
-    /// Notes the kind of the session's last error where it is what the session fails with.
+    /// Records the kind of the session's last error if the session fails with it.
     fn note_database_error(&self, session: SessionId, message: &str) {
         let state = self.sessions.get(session).and_then(Option::as_ref);
         let failure = state.and_then(|state| state.failure.as_ref());
@@ -141,8 +141,8 @@ impl Host {
             return Step::Failed("no such session".to_owned());
         };
         let (thread, (tid, entry)) = (state.thread, self.entries[session]);
-        // SAFETY: the error value is the top of the dead coroutine's stack; both states belong to
-        // the same Lua universe.
+        // SAFETY: the error value is at the top of the dead coroutine's stack; both states belong
+        // to the same Lua universe.
         let value = unsafe {
             self.lua.exec_raw::<Value>((), |lua| {
                 lua_ffi::lua_xmove(thread, lua, 1);
@@ -197,8 +197,8 @@ impl Program for Host {
         };
         let state: *mut SessionState = &mut **state;
         let common: *mut Common = &mut *self.common;
-        // SAFETY: the session lives in a box that nothing removes while it has its turn; the
-        // lifetime of the port is that of this call, and the guard ends with it.
+        // SAFETY: the session is in a box that is not removed while it has its turn; the lifetime
+        // of the port is that of this call, and the guard ends with it.
         let status = unsafe {
             let port: *mut dyn Port =
                 std::mem::transmute::<*mut (dyn Port + '_), *mut (dyn Port + 'static)>(port);
@@ -214,8 +214,8 @@ impl Program for Host {
                 lua_ffi::lua_pushinteger(thread, code as lua_ffi::lua_Integer);
                 arguments = 1;
             }
-            // What was yielded stays on the stack, below the arguments of the next resumption,
-            // where nothing looks at it; it goes when the frame does.
+            // Yielded values stay on the stack, below the arguments of the next resumption, where
+            // they are ignored; they disappear with the frame.
             lua_ffi::lua_resume_(thread, arguments)
         };
         match status {

@@ -1,4 +1,4 @@
-//! The ledger: sums of what the server has acknowledged, to be compared with what it holds.
+//! The ledger: sums of the work that the server acknowledged, for comparison with the database.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,20 +6,21 @@ use mlua::{Table, Value};
 
 use crate::host::Host;
 
-/// The largest sum that a script's numbers hold exactly.
+/// The largest sum that a script's numbers represent exactly.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 impl Host {
-    /// Where its sessions' sums go when it ends.
+    /// Receives its sessions' sums when it ends.
     pub fn shared_ledger(&self) -> std::sync::Arc<Ledger> {
         std::sync::Arc::clone(&self.config.ledger)
     }
 
-    /// What the script's `ledger()` answered when it was called last: a table of numbers, or of
-    /// tables of numbers, by the names of sums. As (sum, name in the database, value), by name.
+    /// The result of the script's `ledger()`, which must have been the last call: a table of
+    /// numbers, or of tables of numbers, by the names of sums. Returned as (sum, name in the
+    /// database, value), by name.
     ///
     /// # Errors
-    /// Another answer, in words for the script's author.
+    /// Another result, explained to the script's author.
     pub fn ledger(&self) -> Result<Vec<(String, String, i64)>, String> {
         let answer = self.api.get::<mlua::Function>("answer");
         let answer = answer.and_then(|answer| answer.call::<Value>(0));
@@ -48,7 +49,7 @@ fn entries(sum: &str, several: &Table, out: &mut Vec<(String, String, i64)>) -> 
     Ok(())
 }
 
-/// Numbers, and texts as the server sends them.
+/// Converts numbers, and numbers in the server's texts.
 fn whole(name: &str, value: &Value) -> Result<i64, String> {
     let number = match value {
         Value::Integer(number) => return Ok(*number),
@@ -73,14 +74,14 @@ fn whole(name: &str, value: &Value) -> Result<i64, String> {
 pub struct Sum {
     /// Acknowledged.
     pub kept: i128,
-    /// Of what nobody knows whether the server kept it: the sum of the negative amounts.
+    /// The sum of the negative amounts for which it is unknown whether the server kept them.
     pub unknown_low: i128,
-    /// The same of the positive ones.
+    /// The same for positive amounts.
     pub unknown_high: i128,
 }
 
 impl Sum {
-    /// The smallest and the largest change that the database may show.
+    /// The smallest and largest change that the database may show.
     pub fn bounds(&self) -> (i128, i128) {
         (self.kept + self.unknown_low, self.kept + self.unknown_high)
     }
@@ -99,13 +100,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The sums in the order that the script declares them; those that nothing was entered under
-    /// may be missing at the end.
+    /// The sums in order of declaration; sums without entries may be missing at the end.
     pub fn sums(&self) -> Vec<Sum> {
         self.lock().clone()
     }
 
-    /// Adds sums of others, in the same order.
+    /// Adds other sums, in the same order.
     pub fn add(&self, sums: &[Sum]) {
         let mut all = self.lock();
         if all.len() < sums.len() {
@@ -121,7 +121,7 @@ impl Ledger {
     }
 }
 
-/// What became of a piece of work.
+/// The fate of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
     Kept,
@@ -133,13 +133,13 @@ pub(crate) enum Settled {
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     sums: Vec<Sum>,
-    /// Those of the piece of work under way.
+    /// Those of the current operation.
     open: Vec<(usize, i64)>,
     working: bool,
 }
 
 impl Entries {
-    /// A piece of work begins, or begins again.
+    /// An operation begins, or begins again.
     pub(crate) fn begin(&mut self) {
         self.open.clear();
         self.working = true;
@@ -153,16 +153,16 @@ impl Entries {
         }
     }
 
-    /// Whether there are some of the piece of work under way.
+    /// Whether the current operation has entries.
     pub(crate) fn are_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// The piece of work has ended.
+    /// The operation has ended.
     pub(crate) fn settle(&mut self, settled: Settled) {
         self.working = false;
         if settled != Settled::Dropped {
-            // Put back below: its memory serves the next piece of work.
+            // Put back below, to reuse its memory for the next operation.
             let open = std::mem::take(&mut self.open);
             for &(number, amount) in &open {
                 let amount = i128::from(amount);
@@ -178,8 +178,7 @@ impl Entries {
         self.open.clear();
     }
 
-    /// The session is over, perhaps in the middle of a piece of work: then nobody knows what came
-    /// of that.
+    /// The session has ended, perhaps during an operation, whose fate is then unknown.
     pub(crate) fn close(&mut self, ledger: &Ledger) {
         self.settle(Settled::Unknown);
         if !self.sums.is_empty() {
@@ -209,7 +208,7 @@ mod tests {
         entries.settle(Settled::Kept);
         entries.begin();
         entries.add(0, 1000);
-        // A second try begins from nothing.
+        // A second attempt begins without entries.
         entries.begin();
         entries.add(0, 10);
         entries.settle(Settled::Kept);

@@ -14,7 +14,7 @@ pub struct MadeTable {
     pub columns: Vec<String>,
     /// The columns that some options add.
     pub optional: Vec<String>,
-    /// `prepare` takes a table with these columns that exists.
+    /// `prepare` accepts an existing table with these columns.
     pub may_exist: bool,
 }
 
@@ -34,7 +34,8 @@ impl MadeTable {
 }
 
 impl Host {
-    /// The tables that the last call, of `tables_made()`, returned; `None` if it returned nothing.
+    /// The result of `tables_made()`, which must have been the last call; `None` if it returned
+    /// nothing.
     ///
     /// # Errors
     /// An answer that is not a list of tables, explained to the script's author.

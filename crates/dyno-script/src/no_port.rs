@@ -1,5 +1,4 @@
-//! A port without a worker: for a script's top level and for report functions, which have no
-//! database.
+//! A port without a worker or database: for a script's top level and for report functions.
 
 use std::io;
 use std::os::fd::RawFd;

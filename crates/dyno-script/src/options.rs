@@ -1,10 +1,10 @@
-//! Options that a script declares: their types, their values, their help text.
+//! Options declared by a script: their types, values and help text.
 
 use std::fmt::Write as _;
 
 use dyno_core::plan::OptionValue;
 
-/// The type of a script's option, numbered as scripts see it.
+/// The type of a script's option, with the number used in scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // named as in scripts
 pub enum OptionKind {
@@ -19,7 +19,7 @@ pub enum OptionKind {
 }
 
 impl OptionKind {
-    /// The type of this number.
+    /// The type with this number.
     pub fn from_number(number: i64) -> Option<Self> {
         use OptionKind::*;
         [Null, Bool, Int, Size, Double, String, List, File]
@@ -27,7 +27,7 @@ impl OptionKind {
             .copied()
     }
 
-    /// How help shows the value.
+    /// The placeholder of the value in help.
     pub fn placeholder(self) -> &'static str {
         match self {
             Self::Null => "",
@@ -44,9 +44,9 @@ impl OptionKind {
 /// An option that a script declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptOption {
-    /// As declared; `-` and `_` are the same on the command line.
+    /// The declared name; `-` and `_` are equivalent on the command line.
     pub name: String,
-    /// For help.
+    /// The help text.
     pub description: String,
     /// Its type.
     pub kind: OptionKind,
@@ -54,38 +54,38 @@ pub struct ScriptOption {
     pub default: Option<String>,
 }
 
-/// A value that an option cannot take.
+/// An invalid value of an option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid value '{value}' for --{name}: {expected}")]
 pub struct InvalidValue {
     /// The option.
     pub name: String,
-    /// What was given.
+    /// The given value.
     pub value: String,
-    /// What would do.
+    /// A description of valid values.
     pub expected: &'static str,
 }
 
 impl ScriptOption {
-    /// The name under which scripts find it.
+    /// The option's name in scripts.
     pub fn key(&self) -> String {
         self.name.replace('-', "_")
     }
 
-    /// The value for what was given on the command line: `None` where the option was not given,
-    /// `Some(None)` for `--name` alone.
+    /// The value of the option: `None` if it was not given on the command line, `Some(None)` for
+    /// `--name` alone.
     ///
     /// # Errors
     /// Text that is not of the option's type.
     pub fn value(&self, given: Option<Option<&str>>) -> Result<OptionValue, InvalidValue> {
         match given {
             Some(Some(text)) => self.parse(text),
-            // A switch alone is on; anything else alone is empty.
+            // A switch without a value is on; any other option is empty.
             Some(None) if self.kind == OptionKind::Bool => Ok(OptionValue::Bool(true)),
             Some(None) => self.parse(""),
             None => match &self.default {
                 Some(text) => self.parse(text),
-                // sysbench switches a BOOL without a default on.
+                // sysbench turns a BOOL without a default on.
                 None if self.kind == OptionKind::Bool => Ok(OptionValue::Bool(true)),
                 None => Ok(self.empty()),
             },
@@ -141,7 +141,7 @@ fn split(text: &str) -> Vec<String> {
     items.map(str::to_owned).collect()
 }
 
-/// A number, perhaps with a decimal multiplier (`10k`, `1M`); empty is zero, as in sysbench.
+/// A number with an optional decimal multiplier (`10k`, `1M`); empty is zero, as in sysbench.
 fn parse_number(text: &str, whole: bool) -> Option<f64> {
     let text = text.trim();
     if text.is_empty() {
@@ -178,7 +178,7 @@ fn parse_size(text: &str) -> Option<f64> {
     Some(number * power.map_or(1.0, |power| 1024f64.powi(power as i32 + 1)))
 }
 
-/// Help on options, a line each, in the order of their names, as sysbench prints it.
+/// Help on options, one per line, sorted by name, as sysbench prints it.
 pub fn help(options: &[ScriptOption]) -> String {
     let mut sorted: Vec<&ScriptOption> = options.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));

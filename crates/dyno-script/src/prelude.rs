@@ -13,7 +13,7 @@ use crate::config::{HostConfig, Prints};
 use crate::exports::TEXT_BYTES_MAX;
 use crate::source;
 
-/// The prelude's parts, in the order they run; each gets the host's table.
+/// The prelude's parts, in order of execution; each gets the host's table.
 const PARTS: [(&str, &str); 17] = [
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=pipeline.lua", include_str!("prelude/pipeline.lua")),
@@ -34,19 +34,19 @@ const PARTS: [(&str, &str); 17] = [
     ("=reported.lua", include_str!("prelude/reported.lua")),
 ];
 
-/// LuaJIT's own limits are for small programs: many statements and sessions make many traces.
+/// LuaJIT's default limits are for small programs: many statements and sessions create many traces.
 const JIT_LIMITS: &str =
     "jit.opt.start('maxtrace=8000', 'maxrecord=16000', 'maxmcode=16384', 'maxside=400')";
 
 /// A LuaJIT state with all of its libraries.
 pub(crate) fn new_state() -> Lua {
     // Scripts need FFI, which mlua calls unsafe: they can do whatever the user can. Without
-    // `catch_rust_panics` mlua would replace `pcall` by one that a session cannot yield through,
-    // and a worker would stand still for each answer.
+    // `catch_rust_panics` mlua would replace `pcall` with one that a session cannot yield through,
+    // and a worker would block on each answer.
     unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(true)) }
 }
 
-/// Loads the prelude; answers the table through which it and the host know each other.
+/// Loads the prelude and returns the table shared by it and the host.
 pub(crate) fn load(lua: &Lua, config: &Arc<HostConfig>) -> mlua::Result<Table> {
     let api = lua.create_table()?;
     // Many sessions run many traces; LuaJIT's defaults are for small programs.
@@ -97,8 +97,7 @@ pub(crate) fn set_options(
     )
 }
 
-/// What a line on standard error begins with, where a line of progress may be drawn there: it is
-/// cleared first.
+/// The prefix of a line on standard error, which clears a progress line that may be there.
 fn line_start() -> &'static str {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     match std::io::stderr().is_terminal() && !is_dumb {

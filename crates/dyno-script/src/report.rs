@@ -4,7 +4,7 @@ use mlua::{Function, Table};
 
 use crate::host::Host;
 
-/// What `report_intermediate` and `report_cumulative` get. Times in seconds.
+/// The argument of `report_intermediate` and `report_cumulative`. Times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs)] // named as in scripts
 pub struct Stat {
@@ -25,7 +25,7 @@ pub struct Stat {
 }
 
 impl Host {
-    /// Lays the figures ready for a report hook (`report_intermediate`, `report_cumulative`), which
+    /// Sets the statistics for a report hook (`report_intermediate`, `report_cumulative`), which
     /// [`Entry::Hook`](dyno_core::session::Entry::Hook) calls.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Host {
             .map_err(|error| error.to_string())
     }
 
-    /// Ends what a report function has begun (the JSON array of `report_json`).
+    /// Ends the output of a report function (the JSON array of `report_json`).
     ///
     /// # Errors
     /// Standard output is closed.

@@ -1,4 +1,4 @@
-//! What a script tells of its run: facts about its data, figures that it makes, warnings.
+//! A script's reports about its run: facts about its data, derived figures, warnings.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,34 +12,34 @@ use sha2::{Digest as _, Sha256};
 use crate::config::HostConfig;
 use crate::host::Host;
 
-/// How many of one kind are kept: they are for people to read.
+/// The most entries of one kind: they are for people to read.
 const MAX: usize = 200;
 
-/// What the sessions of a run tell, and the functions around them. Whoever tells the same again
-/// replaces it.
+/// The reports of a run's sessions and other functions. A later report replaces one with the same
+/// name.
 #[derive(Debug, Default)]
 pub struct Reported(Mutex<ScriptReport>);
 
-/// All that was told, in the order that it was told first.
+/// All reports, in order of their first appearance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptReport {
-    /// Facts, named as among the facts of a run.
+    /// Facts, named like other facts of a run.
     pub facts: Vec<Fact>,
     /// Figures.
     pub figures: Vec<Figure>,
-    /// Warnings, whole sentences.
+    /// Warnings, in whole sentences.
     pub warnings: Vec<String>,
-    /// The result was made of it; what is told now would be lost.
+    /// The result was made from it; later reports would be lost.
     complete: bool,
 }
 
 impl Reported {
-    /// What was told so far.
+    /// The reports so far.
     pub fn read(&self) -> ScriptReport {
         self.lock().clone()
     }
 
-    /// What was told, to which nothing more can be added.
+    /// The reports, to which nothing more can be added.
     pub fn complete(&self) -> ScriptReport {
         let mut report = self.lock();
         report.complete = true;
@@ -93,7 +93,7 @@ impl ScriptReport {
     }
 }
 
-/// In the place of what is the same, or at the end.
+/// Replaces an equal entry, or appends.
 fn put<T>(
     list: &mut Vec<T>,
     new: T,
@@ -109,7 +109,7 @@ fn put<T>(
 }
 
 /// The functions behind `dyno.fact`, `dyno.figure`, `dyno.warning` and the fingerprints of
-/// datasets. The prelude has checked what they get; they answer what is wrong all the same.
+/// datasets. The prelude has checked their arguments; they return errors nevertheless.
 pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("seed", config.seed.to_string())?;
     let reported = Arc::clone(&config.reported);
@@ -139,7 +139,7 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
         Ok(reported.lock().warning(&text.to_string_lossy()).err())
     })?;
     api.set("tell_warning", tell)?;
-    // It may pass on what a server said.
+    // It may quote a server's message.
     let shown = lua.create_function(|_, text: mlua::LuaString| {
         Ok(visible::text(&redact::text(&text.to_string_lossy())).into_owned())
     })?;
@@ -156,7 +156,7 @@ fn fingerprint(text: &str) -> String {
 }
 
 impl Host {
-    /// Lets the main state's `dyno.measured()` answer what came of the measurement.
+    /// Sets the result of the main state's `dyno.measured()`.
     ///
     /// # Errors
     /// Lua is out of memory.

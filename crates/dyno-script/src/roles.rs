@@ -1,4 +1,4 @@
-//! The roles and phases that a script's `roles()` and `phases()` tell.
+//! The roles and phases that a script's `roles()` and `phases()` return.
 
 use dyno_core::plan::{Arrivals, OpenLoop, OptionValue, Pace, Role};
 use dyno_core::session::Entry;
@@ -9,34 +9,36 @@ use crate::host::Host;
 
 impl Host {
     /// After [`Host::describe`] and [`Host::set_options`]: the roles of the script's `roles()`;
-    /// empty where it has none, or answers nothing.
+    /// empty if it is missing or returns nothing.
     ///
     /// # Errors
-    /// What it raised, or an answer that is no list of roles, in words for the script's author.
+    /// An error that it raised, or a result that is not a list of roles, explained to the script's
+    /// author.
     pub fn roles(&mut self) -> Result<Vec<Role>, String> {
         self.run_alone(0, 0, &Entry::Call("roles".to_owned()))?;
         self.read_roles().map_err(told)
     }
 
     /// After [`Host::describe`] and [`Host::set_options`]: the phases of the script's `phases()`;
-    /// empty where it has none, or answers nothing.
+    /// empty if it is missing or returns nothing.
     ///
     /// # Errors
-    /// What it raised, or an answer that is no list of phases, in words for the script's author.
+    /// An error that it raised, or a result that is not a list of phases, explained to the script's
+    /// author.
     pub fn phases(&mut self) -> Result<Vec<Phase>, String> {
         self.run_alone(0, 0, &Entry::Call("phases".to_owned()))?;
         self.reported_phases()
     }
 
-    /// The phases that a function answered which ran last; empty where it answered nothing.
+    /// The phases returned by the function that ran last; empty if it returned nothing.
     ///
     /// # Errors
-    /// An answer that is no list of phases, in words for the script's author.
+    /// A result that is not a list of phases, explained to the script's author.
     pub fn reported_phases(&self) -> Result<Vec<Phase>, String> {
         self.read_phases().map_err(told)
     }
 
-    /// The text that the command that ran last answered; `None` where it answered none.
+    /// The text returned by the command that ran last, if any.
     pub fn answer(&self) -> Option<String> {
         let answer = self.api.get::<Function>("answer");
         match answer.and_then(|answer| answer.call::<Value>(0)) {
@@ -58,28 +60,29 @@ impl Host {
     }
 }
 
-/// A step of a workload: a run of its own.
+/// A step of a workload, which is a separate run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phase {
-    /// As the script names it.
+    /// The script's name for it.
     pub name: String,
-    /// The script's options that are not as the user set them, by name.
+    /// The script's options that differ from the user's, by name.
     pub options: Vec<(String, OptionValue)>,
-    /// How long it is measured, in seconds; without limit where it is `None`.
+    /// The length of the measurement in seconds; `None` for no limit.
     pub time_s: Option<f64>,
-    /// How many events it has; without limit where it is `None`.
+    /// The number of events; `None` for no limit.
     pub events: Option<u64>,
-    /// How long it warms up, in seconds; as the user asked, else not at all, where it is `None`.
+    /// The length of the warm-up in seconds; `None` for the user's setting, by default 0.
     pub warmup_s: Option<f64>,
-    /// Events per second of its open loop, 0 for none; as the user asked where it is `None`.
+    /// The rate of the open loop in events per second, 0 for a closed loop; `None` for the user's
+    /// setting.
     pub rate_per_s: Option<f64>,
-    /// The script's commands that are run before it, in their order.
+    /// The script's commands to run before it, in order.
     pub before: Vec<String>,
-    /// The script's command that takes back what those did, where one failed or was stopped.
+    /// The script's command that undoes them, if one failed or was stopped.
     pub undo: Option<String>,
-    /// What an event is made of; `events` unless the script tells.
+    /// The unit of work of an event, `events` by default.
     pub unit: String,
-    /// How many of them an event is.
+    /// The number of units per event.
     pub per_event: f64,
 }
 
@@ -116,7 +119,7 @@ fn phase(table: &Table) -> mlua::Result<Phase> {
     })
 }
 
-/// The name of a role or a phase, and what its events are made of.
+/// The name of a role or a phase, and the unit of its events.
 fn named(table: &Table, of: &str) -> mlua::Result<(String, String)> {
     let name: String = table.get("name")?;
     refuse_secret(of, "its name", &name)?;
@@ -126,7 +129,7 @@ fn named(table: &Table, of: &str) -> mlua::Result<(String, String)> {
     Ok((name, unit))
 }
 
-/// What Lua says, without where in the host it was said.
+/// Lua's message, without the location in the host.
 fn told(error: mlua::Error) -> String {
     match error {
         mlua::Error::CallbackError { cause, .. } => cause.to_string(),

@@ -6,7 +6,7 @@ use dyno_core::bulk::{BulkFormat, RowSource};
 
 use crate::generate::{Backslash, escape_sql, escape_tab_text};
 
-/// A value's kind, before its bytes.
+/// The kind of a value, stored before its bytes.
 const NULL: u8 = 0;
 const INT: u8 = 1;
 const CENTS: u8 = 2;
@@ -35,7 +35,7 @@ impl Rows {
         self.values.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A text of so many bytes, which `fill` writes.
+    /// Appends a text of this length, which `fill` writes.
     pub(crate) fn text(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) {
         self.values.push(TEXT);
         self.values.extend_from_slice(&(len as u64).to_le_bytes());
@@ -44,7 +44,7 @@ impl Rows {
         fill(&mut self.values[start..]);
     }
 
-    /// The row is complete; answers how many bytes wait.
+    /// Completes the row and returns the number of bytes waiting.
     pub(crate) fn end(&mut self) -> usize {
         self.values.push(END);
         self.count += 1;
@@ -64,7 +64,7 @@ impl Rows {
     }
 }
 
-/// Complete rows on their way.
+/// Complete rows being loaded.
 #[derive(Debug)]
 pub(crate) struct KeptRows {
     values: Vec<u8>,
@@ -81,7 +81,7 @@ impl KeptRows {
         })
     }
 
-    /// Writes one row; `at` then is at the next.
+    /// Writes one row and moves `at` to the next.
     fn write_row(&mut self, out: &mut Vec<u8>, format: BulkFormat) {
         let tuples = format == BulkFormat::SqlTuples;
         if tuples {

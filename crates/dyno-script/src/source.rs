@@ -8,24 +8,24 @@ use std::path::Path;
 /// A script's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// As typed; `None` for standard input.
+    /// The name as typed; `None` for standard input.
     pub name: Option<String>,
-    /// Where it was found, for messages.
+    /// Its path, for messages.
     pub path: String,
-    /// Its text, without a `#!` line's effect: bytes, as Lua takes them.
+    /// Its text as bytes, with a `#!` line made ineffective.
     pub text: Vec<u8>,
 }
 
-/// What compiled Lua begins with.
+/// The beginning of compiled Lua.
 const COMPILED: &[u8] = b"\x1bL";
 
-/// The scripts that come with the binary: name (without `.lua`) and text.
+/// The scripts in the binary: name (without `.lua`) and text.
 pub type Builtins = &'static [(&'static str, &'static str)];
 
-/// What to suggest if there is no script of that name.
+/// The suggestion if a script is not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// The name is that of a directory.
+    /// The name is a directory's.
     Directory,
     /// A built-in script has a similar name.
     Nearest(String),
@@ -43,32 +43,32 @@ impl fmt::Display for Hint {
     }
 }
 
-/// A script that cannot be had.
+/// A script that is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// Nothing of that name anywhere.
+    /// The name was not found.
     #[error("there is no workload '{name}', neither built in nor as a file or module; {hint}")]
     NotFound {
-        /// As typed.
+        /// The name as typed.
         name: String,
         /// A suggestion.
         hint: Hint,
     },
-    /// It is there and cannot be read.
+    /// The file exists but cannot be read.
     #[error("cannot read {path}: {cause}")]
     Unreadable {
-        /// Where.
+        /// The path.
         path: String,
-        /// Why.
+        /// The cause.
         cause: std::io::Error,
     },
 }
 
-/// Finds the script as sysbench does: a file of that very name first, then Lua's path, then the
+/// Finds the script as sysbench does: a file of this exact name first, then Lua's path, then the
 /// built-in ones. `-` is standard input.
 ///
 /// # Errors
-/// A script that is nowhere, or cannot be read.
+/// A script that is not found or cannot be read.
 pub fn find(name: &str, builtins: Builtins) -> Result<Source, SourceError> {
     if name == "-" {
         return from_stdin();
@@ -97,14 +97,14 @@ pub fn find(name: &str, builtins: Builtins) -> Result<Source, SourceError> {
     })
 }
 
-/// A file of SQL is run by the built-in script that reads such files.
+/// Wraps an SQL file in a call of the built-in script that runs such files.
 fn sql_file(path: &Path, text: &[u8]) -> Vec<u8> {
     let mut level = String::new();
     let holds = |end: String| text.windows(end.len()).any(|part| part == end.as_bytes());
     while holds(format!("]{level}]")) {
         level.push('=');
     }
-    // A first line break within long brackets is dropped.
+    // Lua drops a first line break within long brackets.
     let name = path
         .display()
         .to_string()
@@ -114,7 +114,7 @@ fn sql_file(path: &Path, text: &[u8]) -> Vec<u8> {
     [before.as_bytes(), text, after.as_bytes()].concat()
 }
 
-/// A module for `require`: its text and path, or the list of places that were tried.
+/// Finds a module for `require`: its text and path, or the list of places tried.
 pub(crate) fn find_module(
     name: &str,
     path: &str,
@@ -189,7 +189,7 @@ fn hint(name: &str, builtins: Builtins) -> Hint {
     nearest.map_or(Hint::List, |(_, builtin)| Hint::Nearest(builtin.to_owned()))
 }
 
-/// Levenshtein's distance.
+/// The Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -246,7 +246,7 @@ fn from_stdin() -> Result<Source, SourceError> {
     })
 }
 
-/// Makes a first line `#!…` a comment, so that line numbers stay.
+/// Turns a first line `#!…` into a comment, to preserve line numbers.
 fn strip_shebang(text: Vec<u8>) -> Vec<u8> {
     match text.first() {
         Some(b'#') => [b"--", text.as_slice()].concat(),

@@ -1,4 +1,4 @@
-//! A command that runs beside the load of a server, such as a packet capture, and ends with Dyno.
+//! A command that runs during the load of a server, such as a packet capture, and ends with Dyno.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::error::{OnPath, Result, failed};
 use crate::process::{confine, wait_until};
 
-/// So long may it take to end before it is killed.
+/// How long it may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
-/// One that has ended so soon did not run beside anything.
+/// A command that ends this soon counts as failed.
 const BEGIN: Duration = Duration::from_millis(300);
 
-/// A command that runs. It ends when this is dropped, or with Dyno however that ends.
+/// A running command. It ends when this is dropped, or with Dyno in any way.
 #[derive(Debug)]
 pub struct Companion {
     child: Child,
@@ -21,10 +21,10 @@ pub struct Companion {
 }
 
 impl Companion {
-    /// Starts a command of the shell, whose output goes to a file.
+    /// Starts a shell command, whose output goes to a file.
     ///
     /// # Errors
-    /// It does not start, or has ended at once; with what it wrote.
+    /// It does not start, or ends at once; with its output.
     pub fn start(text: &str, log: &Path) -> Result<Self> {
         let output = File::create(log).on("write", log)?;
         let errors = output.try_clone().on("write", log)?;
@@ -47,10 +47,10 @@ impl Companion {
         Ok(companion)
     }
 
-    /// Ends it, as Ctrl-C would.
+    /// Stops it, as Ctrl-C would.
     ///
     /// # Errors
-    /// It had ended by itself, so that it was not beside all of the load; or it does not end.
+    /// It had ended by itself, so it did not cover all of the load; or it does not end.
     pub fn end(mut self) -> Result<()> {
         if self.has_ended() {
             return failed(format!(
@@ -74,7 +74,7 @@ impl Companion {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// To all of its processes: it leads a session of its own.
+    /// To all of its processes: it leads its own session.
     fn signal(&self, signal: i32) {
         if let Ok(pid) = i32::try_from(self.child.id()) {
             // SAFETY: a system call without pointers.
@@ -122,11 +122,11 @@ mod tests {
         assert!(error.to_string().contains("before the load did"), "{error}");
     }
 
-    /// A script that starts Dyno with `&` has it ignore Ctrl-C.
+    /// A script that starts Dyno with `&` makes it ignore Ctrl-C.
     #[test]
     fn a_command_ends_where_its_parent_ignores_ctrl_c() {
         let folder = tempfile::tempdir().unwrap();
-        // SAFETY: system calls without pointers, which leave the handler as it was.
+        // SAFETY: system calls without pointers, which restore the handler.
         let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
         let running = Companion::start("sleep 60", &folder.path().join("log"));
         unsafe { libc::signal(libc::SIGINT, before) };

@@ -1,5 +1,5 @@
-//! What a server must be able to do to be started, loaded and ended: the seam between Dyno and a
-//! kind of server. Dyno's own kinds ([`crate::kinds`]) and folders of executables
+//! The operations needed to start, load and stop a server: the interface between Dyno and a kind of
+//! server. Dyno's built-in kinds ([`crate::kinds`]) and folders of executables
 //! ([`crate::executables`]) are two implementations.
 
 use std::collections::BTreeMap;
@@ -15,54 +15,54 @@ use crate::server::Context;
 use crate::settings::Reported;
 use crate::supervisor::Launch;
 
-/// So long may a question to a server take.
+/// Timeout of a query to a server.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
-/// So long may one attempt to reach a server take.
+/// Timeout of one attempt to reach a server.
 const ATTEMPT: Duration = Duration::from_secs(2);
 
 /// A kind of server.
 pub(crate) trait Contract {
-    /// Makes what the server needs before its first start.
+    /// Creates everything the server needs before its first start.
     fn install(&self, context: &Context<'_>) -> Result<()>;
 
-    /// What starts the server, and how it ends.
+    /// How to start and stop the server.
     fn launch(&self, context: &Context<'_>) -> Result<Launch>;
 
-    /// The URL by which it is loaded: over its socket, or by TCP.
+    /// The URL for the load: over its socket, or by TCP.
     fn url(&self, context: &Context<'_>, tcp: bool) -> Result<String>;
 
-    /// Whether it answers. The error is why it does not.
+    /// Whether it answers; if not, the error says why.
     fn ready(&self, context: &Context<'_>) -> std::result::Result<(), String> {
         self.connect(context).map(drop)
     }
 
-    /// What is to be done once, when the server answers for the first time.
+    /// Work to do once, when the server answers for the first time.
     fn welcome(&self, context: &Context<'_>) -> Result<()>;
 
-    /// Its settings; `None` where it has none to tell.
+    /// Its settings; `None` if it does not report any.
     fn settings(&self, context: &Context<'_>) -> Result<Option<BTreeMap<String, Reported>>> {
         settings_by_url(self.connect(context))
     }
 
-    /// The size of its data in bytes, where it does not lie in the server's folder.
+    /// The size of its data in bytes, if they are outside the server's folder.
     fn data_size(&self, context: &Context<'_>) -> Result<Option<u64>> {
         let _ = context;
         Ok(None)
     }
 
-    /// Keeps a copy of its data under a name. False where Dyno is to copy the data folder.
+    /// Saves a copy of its data under a name. False if Dyno must copy the data folder.
     fn snapshot(&self, context: &Context<'_>, name: &str) -> Result<bool> {
         let _ = (context, name);
         Ok(false)
     }
 
-    /// Puts a copy in the place of its data. False where Dyno is to do it.
+    /// Replaces its data with a copy. False if Dyno must do it.
     fn restore(&self, context: &Context<'_>, name: &str) -> Result<bool> {
         let _ = (context, name);
         Ok(false)
     }
 
-    /// A connection for questions.
+    /// A connection for queries.
     fn connect(&self, context: &Context<'_>) -> std::result::Result<Reached, String> {
         let url = self
             .url(context, false)
@@ -71,13 +71,13 @@ pub(crate) trait Contract {
     }
 }
 
-/// A connection for questions.
+/// A connection for queries.
 pub(crate) struct Reached {
     pub(crate) control: Control,
     pub(crate) family: Family,
 }
 
-/// A connection to the server of a URL.
+/// Connects to the server at a URL.
 pub(crate) fn connect_to(url: &str) -> std::result::Result<Reached, String> {
     let mut target = Target::parse(url).map_err(|error| error.to_string())?;
     let complete = dyno_drivers::credentials::complete(&mut target);
@@ -92,7 +92,7 @@ pub(crate) fn connect_to(url: &str) -> std::result::Result<Reached, String> {
     })
 }
 
-/// The settings that a database tells over a connection.
+/// The settings that a database reports over a connection.
 pub(crate) fn settings_by_url(
     reached: std::result::Result<Reached, String>,
 ) -> Result<Option<BTreeMap<String, Reported>>> {
@@ -136,7 +136,7 @@ fn settings_of(
     Ok(Some(settings))
 }
 
-/// The password of a server that Dyno made.
+/// The password of a server created by Dyno.
 pub(crate) fn password(context: &Context<'_>) -> Result<Password> {
     Password::of(context.folder)
 }

@@ -1,4 +1,4 @@
-//! Folders copied whole: by sharing blocks where the file system can (`FICLONE`), else byte by
+//! Copies whole folders: by sharing blocks if the file system supports it (`FICLONE`), else byte by
 //! byte.
 
 use std::fs::{self, File};
@@ -9,13 +9,13 @@ use std::path::Path;
 use crate::error::{OnPath, Result, ServerError, failed};
 use crate::process::{Identity, give};
 
-/// How much is read at once.
+/// Buffer size.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What a copy was.
+/// Statistics of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Copied {
-    /// Files.
+    /// Number of files.
     pub files: u64,
     /// Their bytes, by their lengths.
     pub bytes: u64,
@@ -23,11 +23,11 @@ pub struct Copied {
     pub shared_bytes: u64,
 }
 
-/// Copies a folder into another one that is empty or not there, and gives it to a user. `progress`
-/// hears how many bytes there are so far.
+/// Copies a folder into another one that is empty or missing, and gives it to a user. Calls
+/// `progress` with the bytes so far.
 ///
 /// # Errors
-/// A file that cannot be read or written. What was copied so far stays.
+/// A file that cannot be read or written. The partial copy stays.
 pub fn tree(
     from: &Path,
     to: &Path,
@@ -73,7 +73,7 @@ fn folder(
             file(&source, &target, copied, progress)?;
             give(&target, identity)?;
         }
-        // Sockets and pipes are of a server that ran; a new one makes its own.
+        // Sockets and pipes belong to a server that ran; a new one creates its own.
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ fn file(from: &Path, to: &Path, copied: &mut Copied, progress: &dyn Fn(u64)) -> 
         progress(copied.bytes);
         return Ok(());
     }
-    // Zeros that take room take it in the copy, too: a server preallocates its logs.
+    // Allocated zeros stay allocated in the copy: a server preallocates its logs.
     let is_sparse = data.blocks() * 512 < data.len();
     let mut block = vec![0; BLOCK_BYTES];
     let mut from_byte = 0;
@@ -111,7 +111,7 @@ fn file(from: &Path, to: &Path, copied: &mut Copied, progress: &dyn Fn(u64)) -> 
             let most = (extent.end - from_byte).min(BLOCK_BYTES as u64) as usize;
             let count = source.read(&mut block[..most]).on("read", from)?;
             if count == 0 {
-                // It has become shorter meanwhile.
+                // It became shorter during the copy.
                 return target.sync_data().on("write", to);
             }
             target.write_all(&block[..count]).on("write", to)?;
@@ -128,8 +128,8 @@ fn file(from: &Path, to: &Path, copied: &mut Copied, progress: &dyn Fn(u64)) -> 
     target.sync_data().on("write", to)
 }
 
-/// The next bytes of a file, from this one on, that are no hole; to its end where its file system
-/// cannot tell, and nothing at its end where there are none left.
+/// The next range of a file, from `from_byte` on, that is not a hole; up to its end if the file
+/// system does not report holes, and empty if no data is left.
 fn extent(file: &File, from_byte: u64, length: u64) -> std::ops::Range<u64> {
     use rustix::fs::SeekFrom::{Data, Hole};
     let start = match rustix::fs::seek(file, Data(from_byte)) {
@@ -141,16 +141,16 @@ fn extent(file: &File, from_byte: u64, length: u64) -> std::ops::Range<u64> {
     start.min(length)..end.clamp(start.min(length), length)
 }
 
-/// What a folder holds.
+/// The size of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Bytes by the files' lengths.
+    /// Sum of the files' lengths in bytes.
     pub length: u64,
-    /// Bytes of the blocks that they take.
+    /// Bytes of the allocated blocks.
     pub allocated: u64,
 }
 
-/// The size of a folder. Files that vanish meanwhile are nothing.
+/// The size of a folder. Ignores files that vanish in the process.
 pub fn size(path: &Path) -> Size {
     let mut total = Size::default();
     let mut folders = vec![path.to_owned()];
@@ -168,10 +168,10 @@ pub fn size(path: &Path) -> Size {
     total
 }
 
-/// Bytes that are free for this user on the file system of a path.
+/// Free bytes for this user on the file system of a path.
 ///
 /// # Errors
-/// The file system cannot be asked.
+/// The file system cannot be queried.
 pub fn free_bytes(path: &Path) -> Result<u64> {
     let data = rustix::fs::statvfs(path).map_err(|error| ServerError::Io {
         what: format!("cannot read the file system of {}", path.display()),
@@ -214,7 +214,7 @@ mod tests {
         assert!(again.to_string().contains("cannot"), "{again}");
     }
 
-    /// What InnoDB makes of compressed pages: some blocks of each are a hole.
+    /// InnoDB punches holes of a few blocks into compressed pages.
     #[test]
     fn holes_of_a_few_blocks_are_holes_in_the_copy() {
         let outer = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The user, the database and the password of a server that Dyno made.
+//! The user, the database and the password of a server created by Dyno.
 
 use std::fs;
 use std::path::Path;
@@ -9,21 +9,21 @@ use zeroize::Zeroizing;
 use crate::error::{OnPath, Result, failed};
 use crate::home::Folder;
 
-/// The user: it may do everything.
+/// The user, with all privileges.
 pub const USER: &str = "dyno";
-/// The database, by the name that sysbench's users expect.
+/// The database; its name is sysbench's default.
 pub const DATABASE: &str = "sbtest";
-/// The file of the password.
+/// The password file.
 const FILE: &str = "password";
 /// Letters and digits; 24 of them are 142 bits.
 const LENGTH: usize = 24;
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// A password. It is wiped from memory when it is dropped, and never shown by `Debug`.
+/// A password. Wiped from memory on drop, and never shown by `Debug`.
 pub struct Password(Zeroizing<String>);
 
 impl Password {
-    /// A new one.
+    /// Generates a password.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -35,7 +35,7 @@ impl Password {
             if random.fill(&mut byte).is_err() {
                 return failed("the system provides no random numbers for a password");
             }
-            // The largest multiple of 62: what is above would make some letters likelier.
+            // The largest multiple of 62: higher values would make some letters more likely.
             if byte[0] < 248 {
                 text.push(char::from(LETTERS[usize::from(byte[0]) % LETTERS.len()]));
             }
@@ -43,27 +43,27 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// That of a server.
+    /// The password of a server.
     ///
     /// # Errors
-    /// There is no file of it.
+    /// The file is missing.
     pub fn of(folder: &Folder) -> Result<Self> {
         Self::in_file(&folder.join(FILE))
     }
 
-    /// That of a file.
+    /// The password in a file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file is not readable.
     pub fn in_file(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).on("read", path)?;
         Ok(Self(Zeroizing::new(text.trim().to_owned())))
     }
 
-    /// Keeps it in the server's folder.
+    /// Saves it in the server's folder.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file is not writable.
     pub fn keep(&self, folder: &Folder) -> Result<()> {
         folder.write(FILE, self.expose(), 0o600).map(drop)
     }

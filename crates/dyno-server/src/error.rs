@@ -1,35 +1,35 @@
-//! What can go wrong with a server.
+//! Errors of servers.
 
 use std::io;
 use std::path::Path;
 
-/// Why something could not be done with a server.
+/// Why an operation on a server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// What was asked for makes no sense: a name, a kind, a setting.
+    /// An invalid request: a name, a kind, a setting.
     #[error("{0}")]
     Usage(String),
-    /// It makes sense and did not work.
+    /// A valid request that failed.
     #[error("{0}")]
     Failed(String),
     /// A file or a system call.
     #[error("{what}: {why}")]
     Io {
-        /// What was being done, on what.
+        /// The operation and its object.
         what: String,
-        /// Why it did not work; no source of the error, which says it already.
+        /// The reason; not a source of the error, because its message already includes it.
         why: io::Error,
     },
 }
 
 impl ServerError {
-    /// Whether the fault is what was asked for.
+    /// Whether the request was invalid.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Usage(_))
     }
 }
 
-/// What functions of this crate answer.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, ServerError>;
 
 pub(crate) fn failed<T>(why: impl Into<String>) -> Result<T> {
@@ -40,7 +40,7 @@ pub(crate) fn usage<T>(why: impl Into<String>) -> Result<T> {
     Err(ServerError::Usage(why.into()))
 }
 
-/// Says on what an operation of the file system failed.
+/// Adds the operation and the path to a file system error.
 pub(crate) trait OnPath<T> {
     fn on(self, doing: &str, path: &Path) -> Result<T>;
 }

@@ -1,5 +1,5 @@
-//! Servers that somebody else's executables start: a folder of small programs, here or on another
-//! host over the user's own `ssh`. `docs/servers.md` describes what each of them is to do.
+//! Servers started by a user's executables: a folder of small programs, here or on another host
+//! over the user's `ssh`. `docs/servers.md` describes each of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::server::{Context, GRACE_S};
 use crate::settings::{Reported, Settings};
 use crate::supervisor::{Launch, Stop};
 
-/// The programs, of which those without `true` may be missing.
+/// The programs; those without `true` are optional.
 const PROGRAMS: [(&str, bool); 9] = [
     ("install", false),
     ("start", true),
@@ -33,17 +33,17 @@ const PROGRAMS: [(&str, bool); 9] = [
 pub struct Executables {
     /// The folder, on the host below.
     pub path: PathBuf,
-    /// What `ssh` is called with; `None` for this host.
+    /// The argument of `ssh`; `None` for this host.
     pub host: Option<String>,
-    /// Which of the programs there are.
+    /// The existing programs.
     pub programs: Vec<String>,
 }
 
 impl Executables {
-    /// Looks which programs a folder holds: `./folder`, or `ssh:HOST:/folder`.
+    /// Lists the programs in a folder: `./folder`, or `ssh:HOST:/folder`.
     ///
     /// # Errors
-    /// There is no such folder, or it lacks a program that every server needs.
+    /// The folder is missing, or lacks a required program.
     pub fn find(text: &str) -> Result<Self> {
         let (host, path) = match text.strip_prefix("ssh:") {
             None => (None, std::path::absolute(text).on("find", Path::new(text))?),
@@ -73,7 +73,7 @@ impl Executables {
             }
         }
         if found.host.is_some() && !found.has("stop") {
-            // The end of ssh is not the end of what it started.
+            // The end of ssh does not end the program that it started.
             return usage(format!(
                 "{text} contains no executable `stop`, which a server on another host needs"
             ));
@@ -112,7 +112,7 @@ impl Executables {
         self.programs.iter().any(|program| program == name)
     }
 
-    /// The command that runs one of the programs, with the server's environment.
+    /// The command for one of the programs, with the server's environment.
     fn words(&self, context: &Context<'_>, name: &str, arguments: &[&str]) -> Vec<String> {
         let program = self.path.join(name);
         let Some(host) = &self.host else {
@@ -120,7 +120,7 @@ impl Executables {
             words.extend(arguments.iter().map(|&text| text.to_owned()));
             return words;
         };
-        // ssh hands one line to a shell over there.
+        // ssh passes a single line to a shell on the other host.
         let mut line = "env".to_owned();
         for (variable, value) in self.environment(context) {
             line += &format!(" {variable}={}", quoted(&value));
@@ -134,7 +134,7 @@ impl Executables {
         words
     }
 
-    /// What the programs are told of the server. On another host the folder is theirs to make.
+    /// The programs' variables. On another host, they create the server's folder themselves.
     fn environment(&self, context: &Context<'_>) -> Vec<(String, String)> {
         let mut environment = vec![
             (
@@ -151,7 +151,7 @@ impl Executables {
         environment
     }
 
-    /// The user for its programs: on another host, by ssh, the calling user, who has the keys.
+    /// The user for its programs: over ssh, the calling user, who has the keys.
     fn whom(
         &self,
         unprivileged: Option<crate::process::Identity>,
@@ -168,7 +168,7 @@ impl Executables {
         command.output().on("run", &self.path.join(name))
     }
 
-    /// Has the program that copies data do so; false where Dyno is to do it.
+    /// Calls the program that copies data, if it exists; false if Dyno must do it.
     fn keeps_copies(&self, context: &Context<'_>, program: &str, name: &str) -> Result<bool> {
         match (self.has(program), &self.host) {
             (true, _) => self.ask(context, program, &[name]).map(|_| true),
@@ -180,7 +180,7 @@ impl Executables {
         }
     }
 
-    /// Runs a program that must end well, and answers what it prints.
+    /// Runs a program that must succeed, and returns its output.
     fn ask(&self, context: &Context<'_>, name: &str, arguments: &[&str]) -> Result<String> {
         let output = self.run(context, name, arguments)?;
         if !output.status.success() {
@@ -195,7 +195,7 @@ impl Executables {
     }
 }
 
-/// Without questions: nobody is there to answer them.
+/// Without prompts, which could not be answered.
 const SSH: [&str; 5] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
 
 fn ssh(host: &str) -> Command {
@@ -204,7 +204,7 @@ fn ssh(host: &str) -> Command {
     command
 }
 
-/// What can be a host, and no option of ssh's.
+/// A possible host name, which cannot be an option of ssh.
 fn is_host(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_whitespace)
 }
@@ -221,7 +221,7 @@ fn output_of(command: &mut Command, host: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// As one word for a shell.
+/// Quotes a word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

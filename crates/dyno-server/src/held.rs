@@ -1,21 +1,21 @@
-//! One command at a time changes a server.
+//! Locks, so that only one command at a time changes a server.
 
 use std::fs::File;
 
 use crate::error::{OnPath, Result, failed};
 use crate::server::Server;
 
-/// A server that other commands leave alone.
+/// A lock on a server.
 #[derive(Debug)]
 pub struct Held {
     _file: File,
 }
 
 impl Server {
-    /// Keeps other commands of Dyno from changing the server as long as what is returned lives.
+    /// Locks the server against changes by other Dyno commands, until the returned lock is dropped.
     ///
     /// # Errors
-    /// Another command is changing it.
+    /// Another command holds the lock.
     pub fn hold(&self) -> Result<Held> {
         let mut path = crate::place::record_of(self.folder());
         let mut options = File::options();
@@ -24,7 +24,7 @@ impl Server {
             path = self.folder().join("busy");
             options.create(true).truncate(true);
         }
-        // A file within a file system of the server's own would keep that from being unmounted.
+        // An open file within the server's own file system would prevent unmounting it.
         let file = options.open(&path).on("open", &path)?;
         let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
         match rustix::fs::flock(&file, exclusive) {

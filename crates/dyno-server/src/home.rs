@@ -1,16 +1,16 @@
-//! Where the servers of a user live: one folder each.
+//! The location of a user's servers: one folder each.
 //!
 //! | in a server's folder | |
 //! |---|---|
 //! | `server.json` | its kind, program, port and settings; no secrets |
-//! | `password`, `client.cnf`, `pgpass`, `url` | credentials, only for their owner to read |
-//! | `data/`, `run/`, `tmp/`, `log` | the server's own |
+//! | `password`, `client.cnf`, `pgpass`, `url` | credentials, readable only by their owner |
+//! | `data/`, `run/`, `tmp/`, `log` | the server's own files |
 //! | `snapshots/NAME/` | copies of `data/` |
 //! | `supervisor.json`, `ended.json` | the processes that run it; how it ended |
 //! | `limits.json` | its control groups |
 //!
-//! A folder may be a file system of its own; then `.NAME.img` beside it is its image, and
-//! `.NAME.place` says how it is mounted.
+//! A folder may be a separate file system; then `.NAME.img` next to it is its image, and
+//! `.NAME.place` has its mount options.
 
 use std::fs;
 use std::io::Write;
@@ -25,21 +25,21 @@ use crate::error::{OnPath, Result, failed, usage};
 use crate::place::{self, Place};
 use crate::process::{Identity, effective_uid, give, unprivileged};
 
-/// The environment variable that names the folder of servers.
+/// The environment variable with the folder of servers.
 pub const VARIABLE: &str = "DYNO_SERVERS";
-/// A socket's path may not be longer (unix(7)), and the longest below a server's folder is this.
+/// The limit of a socket's path (unix(7)) minus the longest path below a server's folder.
 const SOCKET_BYTES_MAX: usize = 107 - "/run/.s.PGSQL.65535".len();
-/// So long may a server's name be.
+/// The longest name of a server.
 const NAME_BYTES_MAX: usize = 40;
 
-/// The folder that holds a user's servers.
+/// The folder with a user's servers.
 #[derive(Clone, Debug)]
 pub struct Home {
     root: PathBuf,
     identity: Option<Identity>,
 }
 
-/// What a server takes before there are data, and a copy of that: MySQL's is the largest.
+/// Space for a server without data and a copy of it: MySQL's is the largest.
 const ROOM_MIN: u64 = 512 * 1024 * 1024;
 
 fn is_room(there: &Path, free: u64) -> Result<()> {
@@ -56,10 +56,10 @@ fn is_room(there: &Path, free: u64) -> Result<()> {
 }
 
 impl Home {
-    /// Whether whoever servers run as can reach them here.
+    /// Checks that the user that servers run as can reach this folder.
     ///
     /// # Errors
-    /// A folder on the way that only others may enter.
+    /// A parent folder that other users cannot enter.
     pub fn can_be_entered(&self) -> Result<()> {
         let Some(identity) = crate::process::unprivileged()? else {
             return Ok(());
@@ -81,21 +81,21 @@ impl Home {
         Ok(())
     }
 
-    /// Whether a server without data, and a copy of it, have room here.
+    /// Checks that there is room for a server without data and a copy of it.
     ///
     /// # Errors
-    /// They have none, or what is free cannot be told.
+    /// There is too little room, or the free space is unknown.
     pub fn has_room(&self) -> Result<()> {
         let there = self.root.ancestors().find(|path| path.exists());
         let there = there.unwrap_or(Path::new("/"));
         is_room(there, crate::copy::free_bytes(there)?)
     }
 
-    /// That of `$DYNO_SERVERS`, else `/var/tmp/dyno-servers-UID`: a place that the unprivileged
-    /// user of the servers can enter and that survives a reboot. It is made when it is needed.
+    /// The folder in `$DYNO_SERVERS`, else `/var/tmp/dyno-servers-UID`, which the servers'
+    /// unprivileged user can enter and which survives a reboot. Created on demand.
     ///
     /// # Errors
-    /// It is not this user's own, or others may write to it.
+    /// Another user owns it or can write to it.
     pub fn of_user() -> Result<Self> {
         let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
         let root = named.map_or_else(
@@ -105,7 +105,7 @@ impl Home {
         Self::at(&root)
     }
 
-    /// That of a path.
+    /// The folder at a path.
     ///
     /// # Errors
     /// As [`Home::of_user`].
@@ -121,7 +121,7 @@ impl Home {
         Ok(home)
     }
 
-    /// Others must be able to pass, for the servers' user, but not to put anything there.
+    /// Others must be able to enter it, for the servers' user, but not to write to it.
     fn examine(&self, found: &fs::Metadata) -> Result<()> {
         let path = self.root.display();
         if !found.is_dir() {
@@ -138,7 +138,7 @@ impl Home {
         Ok(())
     }
 
-    /// Whom servers run as, where that is not this user.
+    /// The user that servers run as, if it is not this user.
     pub fn identity(&self) -> Option<Identity> {
         self.identity
     }
@@ -148,10 +148,10 @@ impl Home {
         &self.root
     }
 
-    /// The folder of a server, which need not be there.
+    /// The folder of a server, which may not exist.
     ///
     /// # Errors
-    /// A name that is none, or a path that is too long for a socket.
+    /// An invalid name, or a path that is too long for a socket.
     pub fn folder(&self, name: &str) -> Result<Folder> {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
         let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -176,18 +176,18 @@ impl Home {
         })
     }
 
-    /// Makes the home and the folder of a new server.
+    /// Creates the home and the folder of a new server.
     ///
     /// # Errors
-    /// There is one of that name.
+    /// The name is taken.
     pub fn make(&self, name: &str) -> Result<Folder> {
         self.make_on(name, None)
     }
 
-    /// The same on a file system of its own.
+    /// The same on a separate file system.
     ///
     /// # Errors
-    /// There is one of that name, or the file system cannot be made.
+    /// The name is taken, or the file system cannot be created.
     pub fn make_on(&self, name: &str, place: Option<&Place>) -> Result<Folder> {
         let folder = self.folder(name)?;
         fs::DirBuilder::new()
@@ -220,7 +220,7 @@ impl Home {
     /// The folders of all servers, by name.
     ///
     /// # Errors
-    /// The home cannot be read.
+    /// The home is not readable.
     pub fn folders(&self) -> Result<Vec<Folder>> {
         if !self.root.exists() {
             return Ok(Vec::new());
@@ -228,7 +228,7 @@ impl Home {
         let mut folders = Vec::new();
         for entry in fs::read_dir(&self.root).on("read", &self.root)? {
             let name = entry.on("read", &self.root)?.file_name();
-            // Of a server on a file system of its own the record is there, too.
+            // A server on its own file system also has a record here.
             let name = name
                 .to_str()
                 .map(|name| place::name_in(name).unwrap_or(name));
@@ -264,12 +264,12 @@ impl Folder {
         &self.path
     }
 
-    /// Whom the server runs as, where that is not this user.
+    /// The user that the server runs as, if it is not this user.
     pub fn identity(&self) -> Option<Identity> {
         self.identity
     }
 
-    /// Something in it.
+    /// The path of an entry.
     pub fn join(&self, inner: &str) -> PathBuf {
         self.path.join(inner)
     }
@@ -279,17 +279,17 @@ impl Folder {
         self.join("data")
     }
 
-    /// What the server says.
+    /// The server's log.
     pub fn log(&self) -> PathBuf {
         self.join("log")
     }
 
-    /// Whether it is there.
+    /// Whether it exists.
     pub fn exists(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok()
     }
 
-    /// Makes a folder in it that is the server's own.
+    /// Creates a folder in it that belongs to the server's user.
     pub(crate) fn make_given(&self, inner: &str) -> Result<PathBuf> {
         let path = self.join(inner);
         fs::DirBuilder::new()
@@ -301,7 +301,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// Writes a file as a whole: whoever reads it sees the old one or the new one.
+    /// Replaces a file atomically.
     pub(crate) fn write(&self, inner: &str, text: &str, mode: u32) -> Result<PathBuf> {
         let path = self.join(inner);
         let beside = self.join(&format!("{inner}.new"));
@@ -327,7 +327,7 @@ impl Folder {
         }
     }
 
-    /// What [`Folder::write_json`] wrote; `None` where there is no such file.
+    /// Reads a file of [`Folder::write_json`]; `None` if it is missing.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, inner: &str) -> Result<Option<T>> {
         let path = self.join(inner);
         let text = match fs::read_to_string(&path) {
@@ -341,7 +341,7 @@ impl Folder {
         }
     }
 
-    /// Removes a file that may not be there.
+    /// Removes a file, if it exists.
     pub(crate) fn remove(&self, inner: &str) -> Result<()> {
         let path = self.join(inner);
         match fs::remove_file(&path) {

@@ -1,4 +1,4 @@
-//! What a server is started by, and the settings that it can have.
+//! Kinds of servers, and their settings.
 
 use std::path::{Path, PathBuf};
 
@@ -12,32 +12,32 @@ use crate::kinds::{Installation, KindName, Product, Version, mysql, postgres};
 use crate::limits::Limits;
 use crate::settings::Settings;
 
-/// What a server is started by.
+/// How a server is started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Programs that Dyno knows.
+    /// Programs known to Dyno.
     Programs {
         /// `mariadb`, `mysql` or `postgresql`.
         product: String,
-        /// What the program says of its version.
+        /// The program's version text.
         described: String,
         /// The server's program.
         program: PathBuf,
-        /// The folder of its other files.
+        /// The base folder of its other files.
         basedir: PathBuf,
-        /// MariaDB's tables are MyRocks'.
+        /// MariaDB with MyRocks tables.
         rocks: bool,
     },
-    /// Executables that Dyno does not know.
+    /// Unknown executables.
     Executables(Executables),
 }
 
 impl Kind {
-    /// What a user means by a kind: a name, a folder of executables, or one on another host.
+    /// The kind meant by a user: a name, a folder of executables, or one on another host.
     ///
     /// # Errors
-    /// There is no such kind, or no such server on this machine.
+    /// An unknown kind, or a server that is not installed here.
     pub fn find(text: &str, basedir: Option<&Path>) -> Result<Self> {
         if text.contains('/') || text.starts_with("ssh:") {
             if basedir.is_some() {
@@ -57,7 +57,7 @@ impl Kind {
         })
     }
 
-    /// In a few words.
+    /// A short description.
     pub fn title(&self) -> String {
         match self {
             Self::Programs { rocks, .. } => match self.installation() {
@@ -72,19 +72,18 @@ impl Kind {
         }
     }
 
-    /// Refuses settings that Dyno makes itself, and those that the server does not know.
+    /// Rejects settings that Dyno sets itself, and unknown ones.
     ///
     /// # Errors
-    /// The first such setting, with the nearest that the server has.
+    /// The first such setting, with the most similar one that the server has.
     pub fn check(&self, settings: &Settings, home: &Home) -> Result<()> {
         check_settings(self, settings, home)
     }
 
-    /// What tells a server's program from all others: a hash of the file. `None` for executables
-    /// on another host.
+    /// A hash that identifies the server's program file. `None` for executables on another host.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The file is not readable.
     pub fn fingerprint(&self) -> Result<Option<String>> {
         let program = match self {
             Self::Programs { program, .. } => program.clone(),
@@ -100,7 +99,7 @@ impl Kind {
         ))
     }
 
-    /// Whether a setting belongs to the data directory, and is the server's for good.
+    /// Whether a setting belongs to the data directory, so that it cannot change later.
     pub fn is_of_data(&self, setting: &str) -> bool {
         let Some(installation) = self.installation() else {
             return false;
@@ -112,12 +111,12 @@ impl Kind {
         }
     }
 
-    /// The family of the server's protocol; `None` where only the server knows.
+    /// The family of the server's protocol; `None` if only the server knows it.
     pub fn family(&self) -> Option<dyno_core::db::Family> {
         self.installation().map(|found| found.product.family())
     }
 
-    /// Refuses limits of a server that runs on another host.
+    /// Rejects limits for a server on another host.
     pub(crate) fn must_be_here(&self, limits: &Limits) -> Result<()> {
         match self {
             Self::Executables(Executables {
@@ -153,14 +152,13 @@ impl Kind {
     }
 }
 
-/// Whether a setting belongs to the data directory on any of the servers that Dyno knows.
+/// Whether a setting belongs to the data directory on any server known to Dyno.
 pub fn is_of_data(setting: &str) -> bool {
     let name = setting.to_ascii_lowercase().replace('-', "_");
     let name = name.as_str();
     postgres::OF_DATA.contains(&name) || mysql::OF_DATA[..6].contains(&name)
 }
 
-/// Feeds a hash.
 struct HashWriter<'a>(&'a mut Sha256);
 
 impl std::io::Write for HashWriter<'_> {
@@ -174,7 +172,7 @@ impl std::io::Write for HashWriter<'_> {
     }
 }
 
-/// Refuses settings that Dyno makes itself, and those that the server does not know.
+/// Rejects settings that Dyno sets itself, and unknown ones.
 pub(crate) fn check_settings(kind: &Kind, settings: &Settings, home: &Home) -> Result<()> {
     let Some(installation) = kind.installation() else {
         return Ok(());
@@ -193,7 +191,7 @@ pub(crate) fn check_settings(kind: &Kind, settings: &Settings, home: &Home) -> R
     let Some(known) = installation.settings(home.identity()) else {
         return Ok(());
     };
-    // Plugins bring settings of their own, which the program does not list without them.
+    // Plugins have settings that the program does not list without them.
     let extensible = settings
         .iter()
         .any(|(name, _)| name.starts_with("plugin_load"))

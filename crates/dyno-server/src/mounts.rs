@@ -1,4 +1,4 @@
-//! What is mounted where, by proc(5).
+//! Mount points, from proc(5).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,19 +9,19 @@ use crate::error::{OnPath, Result, failed};
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Where.
+    /// The mount point.
     pub(crate) point: PathBuf,
-    /// What: `ext4`, `cgroup2`.
+    /// The file system: `ext4`, `cgroup2`.
     pub(crate) kind: String,
-    /// From what: a device, or a word.
+    /// The source: a device, or a word.
     pub(crate) source: String,
-    /// Options of this mount: `rw,noatime`.
+    /// Mount options: `rw,noatime`.
     pub(crate) flags: String,
-    /// Options of the file system itself.
+    /// Options of the file system.
     pub(crate) options: String,
 }
 
-/// All that this process sees, in the order in which they were mounted.
+/// All mounts visible to this process, in mount order.
 pub(crate) fn mounts() -> Vec<Mount> {
     parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 }
@@ -43,7 +43,7 @@ fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(line).collect()
 }
 
-/// Blanks and backslashes stand as octal numbers.
+/// Blanks and backslashes are octal escapes.
 fn unescaped(text: &str) -> String {
     let codes = [
         ("\\040", " "),
@@ -56,12 +56,12 @@ fn unescaped(text: &str) -> String {
     })
 }
 
-/// What is mounted at a path itself.
+/// The mount at exactly this path.
 pub(crate) fn mounted_at(path: &Path) -> Option<Mount> {
     mounts().into_iter().rfind(|mount| mount.point == path)
 }
 
-/// What a path lies on.
+/// The mount that contains a path.
 pub(crate) fn mount_of(path: &Path) -> Option<Mount> {
     let path = fs::canonicalize(path).ok()?;
     let mut found: Option<Mount> = None;
@@ -76,16 +76,16 @@ pub(crate) fn mount_of(path: &Path) -> Option<Mount> {
     found
 }
 
-/// The disk that a path lies on, as the kernel writes devices: `MAJOR:MINOR`. Of a partition it is
-/// the whole disk, since only that can be limited.
+/// The disk that contains a path, in the kernel's notation `MAJOR:MINOR`. For a partition it is the
+/// whole disk, because only that can be limited.
 ///
 /// # Errors
-/// The path lies on no block device of this host.
+/// The path is not on a block device of this host.
 pub(crate) fn disk_of(path: &Path) -> Result<String> {
     let data = fs::metadata(path).on("read", path)?;
     let mut device = data.dev();
     let mount = mount_of(path);
-    // btrfs has numbers of its own for its volumes.
+    // btrfs has its own numbers for its volumes.
     if libc::major(device) == 0
         && let Some(source) = mount.as_ref().map(|mount| &mount.source)
         && let Ok(source) = fs::metadata(source)
@@ -108,7 +108,7 @@ pub(crate) fn disk_of(path: &Path) -> Result<String> {
     let disk = fs::canonicalize(&known)
         .on("read", &known)?
         .with_file_name("dev");
-    // The folder of a partition lies in that of its disk.
+    // A partition's folder is in that of its disk.
     let disk = disk
         .parent()
         .map_or_else(|| disk.clone(), |folder| folder.join("dev"));

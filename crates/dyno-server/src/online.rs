@@ -1,4 +1,4 @@
-//! Settings and statements on a server that runs.
+//! Changing settings and running statements on a running server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::home::Home;
 use crate::server::Server;
 use crate::settings::{Reported, Settings, read_back};
 
-/// So long may a statement take.
+/// Timeout of a statement.
 const STATEMENT: Duration = Duration::from_secs(600);
 
-/// What a target that is one of Dyno's own servers begins with; its name follows.
+/// The prefix of a target that is one of Dyno's servers, before its name.
 const OWN: &str = "server:";
 
-/// The URL of a target that may be one of Dyno's own servers.
+/// The URL of a target, which may be one of Dyno's servers.
 ///
 /// # Errors
-/// There is no such server, or it does not run.
+/// The server is unknown, or does not run.
 pub fn url_of(target: &str) -> Result<String> {
     let Some(name) = target.strip_prefix(OWN) else {
         return Ok(target.to_owned());
@@ -34,7 +34,7 @@ pub fn url_of(target: &str) -> Result<String> {
     server.url(false)
 }
 
-/// A connection to a server that runs, to change it.
+/// A connection to a running server, to change it.
 pub struct Online {
     reached: Reached,
     url: String,
@@ -53,10 +53,10 @@ impl Online {
         }
     }
 
-    /// Runs statements, which `;` separates.
+    /// Runs statements, separated by `;`.
     ///
     /// # Errors
-    /// The server's words, with the statement.
+    /// The server's message, with the statement.
     pub fn run(&mut self, sql: &str) -> Result<()> {
         for statement in statements(sql) {
             if let Err(error) = self.reached.control.query(statement, STATEMENT) {
@@ -66,10 +66,10 @@ impl Online {
         Ok(())
     }
 
-    /// The first field of the first row; `None` where there is none, or NULL.
+    /// The first field of the first row; `None` if there is no row, or for NULL.
     ///
     /// # Errors
-    /// The server's words, with the query.
+    /// The server's message, with the query.
     pub fn value(&mut self, sql: &str) -> Result<Option<String>> {
         match self.reached.control.query(sql, STATEMENT) {
             Ok(rows) => Ok(rows
@@ -81,10 +81,10 @@ impl Online {
     }
 
     /// Changes settings of the running server, reads them back, and returns the statements that
-    /// put them as they were.
+    /// restore them.
     ///
     /// # Errors
-    /// The server refuses one, or changes or ignores it.
+    /// The server rejects, changes or ignores a setting.
     pub fn set(&mut self, settings: &Settings) -> Result<Vec<String>> {
         if settings.is_empty() {
             return Ok(Vec::new());
@@ -99,7 +99,7 @@ impl Online {
         Ok(undo)
     }
 
-    /// Changes settings and adds the statements that put them as they were, also on an error.
+    /// Changes settings and adds the statements that restore them, also on an error.
     fn change(&mut self, settings: &Settings, undo: &mut Vec<String>) -> Result<()> {
         let before = self.settings()?;
         let is_postgres = self.reached.family == Family::Postgres;
@@ -124,7 +124,7 @@ impl Online {
         }
         if is_postgres {
             self.run("SELECT pg_reload_conf()")?;
-            // A session sees the new values when its server process has read them.
+            // A session sees the new values once its server process has read them.
             std::thread::sleep(Duration::from_millis(200));
         }
         let has = self.settings()?;
@@ -138,7 +138,7 @@ impl Online {
         Ok(())
     }
 
-    /// The value that the user's own ALTER SYSTEM gave a PostgreSQL setting.
+    /// The value of a PostgreSQL setting from the user's ALTER SYSTEM.
     fn of_system(&mut self, name: &str) -> Result<Option<String>> {
         self.value(&format!(
             "SELECT setting FROM pg_file_settings WHERE sourcefile LIKE \
@@ -176,7 +176,7 @@ impl Online {
     }
 }
 
-/// The statement that puts a setting of ALTER SYSTEM back.
+/// The statement that restores a setting of ALTER SYSTEM.
 fn put_back(name: &str, was: Option<&str>) -> String {
     match was {
         Some(value) => format!("ALTER SYSTEM SET {name} = {}", quoted(value)),
@@ -189,8 +189,7 @@ fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-/// A value as `SET GLOBAL` takes it: numbers and words as they are, sizes in bytes, all else in
-/// quotes.
+/// A value for `SET GLOBAL`: numbers and words unchanged, sizes in bytes, everything else quoted.
 fn literal(value: &str) -> String {
     let is_word = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphabetic());
     if value.parse::<f64>().is_ok() || is_word {

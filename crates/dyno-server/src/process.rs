@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{OnPath, Result, failed};
 
-/// How often something that is waited for is looked at.
+/// Polling interval of waits.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 /// A user and its group.
@@ -30,10 +30,11 @@ pub fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whom servers run as: `nobody` when this process is root (servers refuse root), else itself.
+/// The user that servers run as: `nobody` if this process is root (servers refuse root), else this
+/// user.
 ///
 /// # Errors
-/// Root without a user `nobody` on the machine.
+/// Root on a machine without a user `nobody`.
 pub fn unprivileged() -> Result<Option<Identity>> {
     if effective_uid() != 0 {
         return Ok(None);
@@ -59,16 +60,16 @@ pub(crate) fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
     std::os::unix::fs::lchown(path, Some(uid), Some(gid)).on(&format!("give to user {uid}"), path)
 }
 
-/// Has a command run as a user, in a session of its own; the kernel kills it when the thread that
-/// starts it ends, however it ends.
+/// Makes a command run as a user, in its own session; the kernel kills it when the thread that
+/// starts it ends in any way.
 pub(crate) fn confine(command: &mut Command, identity: Option<Identity>) {
     if let Some(Identity { uid, gid }) = identity {
-        // The standard library drops root's other groups along with the uid.
+        // The standard library drops root's supplementary groups along with the uid.
         command.uid(uid).gid(gid);
     }
     let prepare = || {
-        // A shell has what it starts in the background ignore Ctrl-C, and that is handed on; what
-        // is started here is ended by it.
+        // Processes that a shell starts in the background inherit that Ctrl-C is ignored; processes
+        // started here are stopped by it.
         // SAFETY: system calls without pointers.
         let failed = unsafe {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -84,8 +85,8 @@ pub(crate) fn confine(command: &mut Command, identity: Option<Identity>) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Has a command join control groups before it runs, and only then become a user, who may not.
-/// Nothing is done where there are no groups.
+/// Makes a command join control groups before it runs, and only then change to a user, who may not
+/// join. Does nothing without groups.
 pub(crate) fn join(command: &mut Command, groups: Vec<File>, identity: Option<Identity>) {
     if groups.is_empty() {
         return;
@@ -96,7 +97,7 @@ pub(crate) fn join(command: &mut Command, groups: Vec<File>, identity: Option<Id
     };
     let prepare = move || {
         for group in &groups {
-            // 0 is whoever writes it.
+            // 0 means the writing process.
             rustix::io::write(group, b"0")?;
         }
         if let Some(Identity { uid, gid }) = identity {
@@ -113,21 +114,21 @@ pub(crate) fn join(command: &mut Command, groups: Vec<File>, identity: Option<Id
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Has a command run as a user.
+/// Makes a command run as a user.
 pub(crate) fn become_user(command: &mut Command, identity: Option<Identity>) {
     if let Some(Identity { uid, gid }) = identity {
         command.uid(uid).gid(gid);
     }
 }
 
-/// A process, distinguished from a later one with the same pid by when it started.
+/// A process, identified by its pid and start time, because pids are reused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
     /// The pid.
     pub pid: u32,
     /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
-    /// Which boot that was.
+    /// The id of that boot.
     pub boot: String,
 }
 
@@ -142,7 +143,7 @@ impl ProcessId {
         })
     }
 
-    /// Whether it still runs. A process that ended and waits to be reaped does not.
+    /// Whether it still runs. A zombie does not.
     pub fn is_alive(&self) -> bool {
         self.boot == boot_id()
             && stat(self.pid)
@@ -152,40 +153,38 @@ impl ProcessId {
     /// Sends a signal if it still runs.
     pub fn signal(&self, signal: i32) {
         if self.is_alive() {
-            // SAFETY: kill has no memory effects; the pid is that of the process just seen. That
-            // it may end in between is no error: it was to be signalled, not to be kept.
+            // SAFETY: kill has no memory effects; the pid is that of the process just seen. If it
+            // ends in between, no signal is needed.
             unsafe { libc::kill(self.pid.cast_signed(), signal) };
         }
     }
 
-    /// Waits until it has ended. False when it has not after `limit`.
+    /// Waits until it has ended; false after `limit`.
     pub fn wait_gone(&self, limit: Duration) -> bool {
         wait_until(limit, || !self.is_alive())
     }
 }
 
-/// When a time is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Nanos);
 
 impl Deadline {
-    /// So long from now.
     pub(crate) fn after(limit: Duration) -> Self {
         Self(Clock.now().saturating_add(limit.as_nanos() as Nanos))
     }
 
-    /// What is left; nothing when it is over.
+    /// The remaining time; zero if it is over.
     pub(crate) fn left(self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(Clock.now()))
     }
 }
 
-/// How long it is since an instant of the clock.
+/// Time since an instant of the clock.
 pub(crate) fn since(begun: Nanos) -> Duration {
     Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
 
-/// Looks again and again until `done` or `limit` is over; says whether it was done.
+/// Polls until `done` or the limit; returns whether it was done.
 pub(crate) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let deadline = Deadline::after(limit);
     loop {
@@ -204,10 +203,10 @@ fn boot_id() -> String {
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// The state and start of a process, by proc(5).
+/// The state and start time of a process, from proc(5).
 fn stat(pid: u32) -> Option<(char, u64)> {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may itself hold spaces and parentheses.
+    // The name is in parentheses and may itself contain spaces and parentheses.
     let (_, rest) = line.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
     let state = fields.next()?.chars().next()?;

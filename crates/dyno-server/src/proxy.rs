@@ -1,4 +1,4 @@
-//! A proxy before a server: HAProxy on loopback, which passes bytes on and ends with Dyno.
+//! A proxy in front of a server: HAProxy on loopback, which forwards bytes and ends with Dyno.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,21 +10,21 @@ use crate::error::{OnPath, Result, failed, usage};
 use crate::process::{confine, give, unprivileged, wait_until};
 use crate::server::Server;
 
-/// So long may it take until it takes connections.
+/// How long it may take to accept connections.
 const BEGIN_LIMIT: Duration = Duration::from_secs(10);
-/// Where it is, beside the search path.
+/// Its locations, in addition to the search path.
 const PLACES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
-/// Lines of what it wrote that are shown when it does not start.
+/// Lines of its output shown if it does not start.
 const LINES: usize = 5;
 
-/// A proxy that runs. It ends when this is dropped, or with Dyno however that ends.
+/// A running proxy. It ends when this is dropped, or with Dyno in any way.
 #[derive(Debug)]
 pub struct Proxy {
     child: Child,
     port: u16,
 }
 
-/// What of a proxy can be chosen.
+/// The options of a proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyOptions {
     program: PathBuf,
@@ -32,10 +32,10 @@ pub struct ProxyOptions {
 }
 
 impl ProxyOptions {
-    /// From names and values: `kind = "haproxy"`, `mode = "tcp"`, `threads = 1`.
+    /// Parses names and values: `kind = "haproxy"`, `mode = "tcp"`, `threads = 1`.
     ///
     /// # Errors
-    /// An option or value that there is not, or no such program on this host.
+    /// An unknown option or value, or a missing program.
     pub fn of<'a>(options: impl Iterator<Item = (&'a str, String)>) -> Result<Self> {
         let mut threads = 1;
         let mut kind = None;
@@ -74,10 +74,10 @@ impl ProxyOptions {
 }
 
 impl Proxy {
-    /// Starts it before a server, which it reaches by TCP.
+    /// Starts it in front of a server, which it reaches by TCP.
     ///
     /// # Errors
-    /// It does not start, or takes no connections; with what it wrote.
+    /// It does not start, or does not accept connections; with its output.
     pub fn start(server: &Server, options: &ProxyOptions) -> Result<Self> {
         let identity = unprivileged()?;
         let port = free_port()?;
@@ -116,7 +116,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // One that is gone already needs no end.
+        // If it has already ended, nothing needs to be done.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! What the host remembers of a server between two trials, and how that is forgotten: pages in the
-//! page cache, and blocks that a device still believes to be in use.
+//! Clears the host's state between trials: pages in the page cache, and blocks that a device still
+//! considers in use.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -13,21 +13,21 @@ use serde::{Deserialize, Serialize};
 use crate::error::{OnPath, Result, ServerError, failed};
 use crate::server::Server;
 
-/// Where the kernel is told to drop clean caches.
+/// The kernel's file for dropping clean caches.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// What was done to have a trial begin as the others did, and what could not be; both in words,
-/// to be recorded.
+/// Actions to give trials equal starting conditions, and those that failed, both in words for the
+/// record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reset {
-    /// What was done.
+    /// Completed actions.
     pub done: Vec<String>,
-    /// What was not, and why.
+    /// Failed actions, with reasons.
     pub not_done: Vec<String>,
 }
 
 impl Reset {
-    /// Adds what another one did.
+    /// Adds another's actions.
     pub fn and(&mut self, other: Self) {
         self.done.extend(other.done);
         self.not_done.extend(other.not_done);
@@ -41,11 +41,11 @@ impl Reset {
     }
 }
 
-/// Writes dirty pages of the whole host to its disks, and drops its page cache, directory entries
-/// and inodes.
+/// Writes all dirty pages of the host to its disks, and drops its page cache, directory entries and
+/// inodes.
 ///
 /// # Errors
-/// Why it cannot be: this user is not root, or `/proc/sys` is read-only, as in many containers.
+/// This user is not root, or `/proc/sys` is read-only, as in many containers.
 pub fn drop_page_cache() -> Result<()> {
     // Only clean pages can be dropped.
     rustix::fs::sync();
@@ -67,23 +67,23 @@ pub fn drop_page_cache() -> Result<()> {
     })
 }
 
-/// What [`forget_files`] did.
+/// The result of [`forget_files`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forgotten {
     /// Files that the kernel was advised about.
     pub files: u64,
-    /// Their bytes, by the blocks that they take.
+    /// Their bytes, by allocated blocks.
     pub bytes: u64,
     /// Files that could not be opened or written back.
     pub refused: u64,
 }
 
-/// Writes the files of a folder back and advises the kernel (`posix_fadvise`) that their pages are
-/// not needed. That needs no root, and is less than [`drop_page_cache`]: pages that some process
-/// has mapped stay, and so do directory entries and inodes.
+/// Writes back the files of a folder and advises the kernel (`posix_fadvise`) that their pages are
+/// not needed. Needs no root, but does less than [`drop_page_cache`]: pages mapped by a process
+/// stay, and so do directory entries and inodes.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// The folder is not readable.
 pub fn forget_files(folder: &Path) -> Result<Forgotten> {
     let mut forgotten = Forgotten::default();
     let mut folders = vec![folder.to_owned()];
@@ -113,12 +113,12 @@ pub fn forget_files(folder: &Path) -> Result<Forgotten> {
     Ok(forgotten)
 }
 
-/// What came of telling a device which blocks are free.
+/// The result of a trim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trimmed {
-    /// So many bytes are free, and the device knows it.
+    /// The number of free bytes reported to the device.
     Bytes(u64),
-    /// The device or the file system has no such thing; why, in words.
+    /// The device or the file system does not support it; the reason in words.
     Unsupported(String),
 }
 
@@ -133,7 +133,7 @@ struct Range {
 /// `FITRIM` of linux/fs.h.
 const FITRIM: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<Range>(b'X', 121);
 
-/// Tells the device below the file system of a path which blocks are free, as fstrim(8) does.
+/// Reports free blocks to the device below the file system of a path, like fstrim(8).
 ///
 /// # Errors
 /// The path cannot be opened, or this user is not root.
@@ -144,8 +144,8 @@ pub fn trim(path: &Path) -> Result<Trimmed> {
         length: u64::MAX,
         least: 0,
     };
-    // SAFETY: FITRIM reads and writes the one structure that its opcode is made of, which lives
-    // until the call returns.
+    // SAFETY: FITRIM reads and writes the one structure that its opcode names, which lives until
+    // the call returns.
     let done = unsafe {
         let call = rustix::ioctl::Updater::<FITRIM, Range>::new(&mut range);
         rustix::ioctl::ioctl(&folder, call)
@@ -172,8 +172,8 @@ pub fn trim(path: &Path) -> Result<Trimmed> {
 }
 
 impl Server {
-    /// Has the host forget pages of the server's files: by dropping the page cache, else by advice
-    /// about the files of the server's data. A server that runs keeps what it caches itself.
+    /// Drops the server's pages from the host's page cache: all of the cache if possible, else the
+    /// files of the server's data. A running server keeps its own cache.
     pub fn forget_pages(&self) -> Reset {
         let mut reset = Reset::default();
         let Err(why) = drop_page_cache() else {
@@ -197,8 +197,8 @@ impl Server {
         reset
     }
 
-    /// Tells the device below the server's folder which blocks are free. That a device has no such
-    /// thing stands in `not_done` without being a failure.
+    /// Reports free blocks to the device below the server's folder. Missing support is listed in
+    /// `not_done`, but is not an error.
     pub fn trim(&self) -> Reset {
         let mut reset = Reset::default();
         match trim(self.folder().path()) {
@@ -216,7 +216,7 @@ impl Server {
 mod tests {
     use super::*;
 
-    /// Pages of a file that are in the page cache.
+    /// Pages of a file in the page cache.
     fn cached(path: &Path) -> usize {
         let file = File::open(path).expect("a file");
         let length = usize::try_from(file.metadata().expect("metadata").len()).expect("a length");

@@ -1,4 +1,4 @@
-//! A server of Dyno's own: made, started with settings that are read back, stopped, removed.
+//! One of Dyno's servers: created, started with settings that are read back, stopped, removed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,23 +17,23 @@ use crate::process::give;
 use crate::settings::Settings;
 use crate::supervisor::{self, Ended, Running};
 
-/// So long may a server take to end before it is killed.
+/// How long a server may take to stop before it is killed, in seconds.
 pub(crate) const GRACE_S: u64 = 120;
-/// What is known of a server.
+/// The record of a server.
 pub(crate) const RECORD: &str = "server.json";
 
-/// What a kind's programs are told.
+/// The context of a kind's programs.
 pub(crate) struct Context<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) port: u16,
     pub(crate) settings: &'a Settings,
-    /// MariaDB's tables are MyRocks'.
+    /// MariaDB with MyRocks tables.
     pub(crate) rocks: bool,
     /// The server has not run yet.
     pub(crate) is_first: bool,
 }
 
-/// What is known of a server that does not run.
+/// The persistent state of a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The version of this format.
@@ -41,19 +41,19 @@ pub(crate) struct Record {
     pub(crate) kind: Kind,
     pub(crate) port: u16,
     pub(crate) settings: Settings,
-    /// What it may use at most.
+    /// The limits.
     #[serde(default)]
     pub(crate) limits: Limits,
-    /// Variables of its environment, beside those that it always has.
+    /// Additional environment variables.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
-    /// Its data directory is made.
+    /// The data directory was created.
     pub(crate) is_made: bool,
     /// It has answered once.
     pub(crate) is_welcomed: bool,
 }
 
-/// A server of Dyno's own.
+/// One of Dyno's servers.
 #[derive(Clone, Debug)]
 pub struct Server {
     pub(crate) folder: Folder,
@@ -61,10 +61,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a server's folder with what it needs to be started. On an error nothing is left.
+    /// Creates a server's folder with everything needed to start it. Leaves nothing on an error.
     ///
     /// # Errors
-    /// The name is taken, a setting is none, or the server's programs fail.
+    /// The name is taken, a setting is invalid, or the server's programs fail.
     pub fn make(
         home: &Home,
         name: &str,
@@ -75,7 +75,7 @@ impl Server {
         Self::make_on(home, name, kind, settings, port, None)
     }
 
-    /// The same on a file system of its own, with all that is the server's within.
+    /// The same on a separate file system, which contains all of the server's files.
     ///
     /// # Errors
     /// As [`Server::make`], and as [`Place::check`].
@@ -126,10 +126,10 @@ impl Server {
         self.save()
     }
 
-    /// One that is there.
+    /// Opens an existing server.
     ///
     /// # Errors
-    /// There is none of that name; those there are stand in the message.
+    /// The name is unknown; the message lists the existing ones.
     pub fn open(home: &Home, name: &str) -> Result<Self> {
         let folder = home.folder(name)?;
         // After a reboot.
@@ -155,11 +155,11 @@ impl Server {
         }
     }
 
-    /// All that are there, by name. What is damaged is told instead, and so are those whose file
-    /// system is not mounted ([`Folder::is_unmounted`]).
+    /// All existing servers, by name. Damaged ones, and those with an unmounted file system
+    /// ([`Folder::is_unmounted`]), are returned as errors.
     ///
     /// # Errors
-    /// The folder of servers cannot be read.
+    /// The folder of servers is not readable.
     pub fn all(home: &Home) -> Result<Vec<std::result::Result<Self, Folder>>> {
         let folders = home.folders()?.into_iter();
         Ok(folders
@@ -185,15 +185,15 @@ impl Server {
         self.record.port
     }
 
-    /// The settings that were asked for.
+    /// The requested settings.
     pub fn settings(&self) -> &Settings {
         &self.record.settings
     }
 
-    /// Changes the settings that the server has from its next start on.
+    /// Changes the settings from the server's next start on.
     ///
     /// # Errors
-    /// A setting that is none, or one that belongs to the data.
+    /// An invalid setting, or one that belongs to the data.
     pub fn change(&mut self, set: &Settings, unset: &[String], home: &Home) -> Result<()> {
         check_settings(&self.record.kind, set, home)?;
         if let Kind::Programs { product, .. } = &self.record.kind {
@@ -227,28 +227,28 @@ impl Server {
         self.save()
     }
 
-    /// Puts settings in the place of all there are.
+    /// Replaces all settings.
     ///
     /// # Errors
-    /// The file that keeps them cannot be written.
+    /// The file is not writable.
     pub fn put_settings(&mut self, settings: Settings) -> Result<()> {
         self.record.settings = settings;
         self.save()
     }
 
-    /// Variables of the environment that it has from its next start on.
+    /// Sets the additional environment variables from its next start on.
     ///
     /// # Errors
-    /// The file that keeps them cannot be written.
+    /// The file is not writable.
     pub fn put_environment(&mut self, environment: BTreeMap<String, String>) -> Result<()> {
         self.record.environment = environment;
         self.save()
     }
 
-    /// Writes a file into its folder, which it can read and nobody else. Returns the path.
+    /// Writes a file into its folder that only the server can read. Returns the path.
     ///
     /// # Errors
-    /// A name that is a path, or a file that cannot be written.
+    /// A name that is a path, or a file that is not writable.
     pub fn put_file(&self, name: &str, text: &str) -> Result<PathBuf> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
@@ -261,46 +261,45 @@ impl Server {
         Ok(path)
     }
 
-    /// The processes that run it, if it runs.
+    /// The processes that run it, if any.
     ///
     /// # Errors
-    /// The file that says so cannot be read.
+    /// The file is not readable.
     pub fn running(&self) -> Result<Option<Running>> {
         supervisor::running(&self.folder)
     }
 
-    /// How it ended the last time.
+    /// How it last ended.
     ///
     /// # Errors
-    /// The file that says so cannot be read.
+    /// The file is not readable.
     pub fn ended(&self) -> Result<Option<Ended>> {
         supervisor::ended(&self.folder)
     }
 
-    /// Stops it; `None` where it did not run.
+    /// Stops it; `None` if it did not run.
     ///
     /// # Errors
-    /// It outlives even SIGKILL.
+    /// It survives SIGKILL.
     pub fn stop(&self) -> Result<Option<Ended>> {
         let ended = supervisor::stop(&self.folder)?;
         crate::limits::forget(&self.folder)?;
         Ok(ended)
     }
 
-    /// Stops it and removes all that is its own. Answers how many bytes that frees.
+    /// Stops it and removes all of its files. Returns the freed bytes.
     ///
     /// # Errors
-    /// It does not end, or its files cannot be removed.
+    /// It does not stop, or its files cannot be removed.
     pub fn remove(self) -> Result<u64> {
         self.stop()?;
         crate::place::discard(&self.folder)
     }
 
-    /// The URL by which it is loaded, without a password for Dyno's own kinds: those of their
-    /// clients read it from a file beside the server.
+    /// The URL for the load. For built-in kinds it has no password: clients read it from a file.
     ///
     /// # Errors
-    /// Its kind does not tell.
+    /// Its kind does not report it.
     pub fn url(&self, tcp: bool) -> Result<String> {
         self.with(|contract, context| contract.url(context, tcp))
     }
@@ -308,7 +307,7 @@ impl Server {
     /// The size of its data in bytes, as allocated.
     ///
     /// # Errors
-    /// Its kind does not tell.
+    /// Its kind does not report it.
     pub fn data_size(&self) -> Result<u64> {
         let told = self.with(|contract, context| contract.data_size(context))?;
         Ok(told.unwrap_or_else(|| crate::copy::size(&self.folder.data()).allocated))
@@ -374,7 +373,7 @@ impl Server {
     }
 }
 
-/// A free port of loopback; 0 for any.
+/// A free loopback port; 0 for any.
 pub(crate) fn claim_port(port: u16) -> Result<u16> {
     match std::net::TcpListener::bind(("127.0.0.1", port)).and_then(|l| l.local_addr()) {
         Ok(address) => Ok(address.port()),

@@ -1,5 +1,4 @@
-//! Settings of a server: what is asked for, what the server says it has, and whether that is the
-//! same.
+//! Settings of a server: the requested ones, the reported ones, and their comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, usage};
 
-/// Settings by name. Names are in lower case with `_` for `-`, as servers themselves take them.
+/// Settings by name. Names are in lower case with `_` for `-`, as servers accept them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Settings(BTreeMap<String, String>);
@@ -16,7 +15,7 @@ impl Settings {
     /// Reads `name=value`.
     ///
     /// # Errors
-    /// There is no name, or no value.
+    /// The name or the value is missing.
     pub fn put(&mut self, text: &str) -> Result<()> {
         let Some((name, value)) = text.split_once('=') else {
             return usage(format!(
@@ -34,12 +33,12 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets one whose name is as servers write it.
+    /// Sets a setting with its name in the server's spelling.
     pub(crate) fn insert(&mut self, name: &str, value: &str) {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Forgets a setting; says whether it was there.
+    /// Removes a setting; returns whether it existed.
     pub fn unset(&mut self, name: &str) -> bool {
         self.0.remove(&normal(name)).is_some()
     }
@@ -61,7 +60,7 @@ impl Settings {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -85,38 +84,38 @@ fn normal(name: &str) -> String {
         .replace('-', "_")
 }
 
-/// What a server says of one of its settings.
+/// A setting as reported by a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
     /// The value, in units.
     pub value: String,
     /// The unit of the value, in PostgreSQL's spelling: `8kB`, `ms`; empty for none.
     pub unit: String,
-    /// The server has read another value and waits for a restart.
+    /// The server has read another value and needs a restart to apply it.
     pub waits_for_restart: bool,
 }
 
-/// A setting that the server does not have as it was asked for.
+/// A setting that differs from the requested value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The setting.
     pub name: String,
-    /// The value that was asked for.
+    /// The requested value.
     pub asked: String,
-    /// The value that the server has, with its unit.
+    /// The server's value, with its unit.
     pub has: String,
 }
 
-/// What came of reading settings back.
+/// The result of reading settings back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadBack {
     /// Settings that the server changed or ignored.
     pub mismatches: Vec<Mismatch>,
-    /// Settings of which the server shows no value.
+    /// Settings without a reported value.
     pub unseen: Vec<String>,
 }
 
-/// Compares what was asked for with what the server says.
+/// Compares requested with reported settings.
 pub fn read_back(asked: &Settings, reported: &BTreeMap<String, Reported>) -> ReadBack {
     let mut result = ReadBack::default();
     for (name, value) in asked.iter() {
@@ -151,7 +150,7 @@ fn is_same(name: &str, asked: &str, has: &Reported) -> bool {
         return true;
     }
     if name == "log_bin" {
-        // It has a file's name or is on; the server says only that it is on.
+        // It has a file's name or is on; the server reports only that it is on.
         return boolean(value) == Some(boolean(asked).unwrap_or(true));
     }
     if let (Some(asked), Some(has)) = (boolean(asked), boolean(value)) {
@@ -175,7 +174,7 @@ fn is_same(name: &str, asked: &str, has: &Reported) -> bool {
     charset(asked) == charset(value) || is_same_list(asked, value)
 }
 
-/// Lists in any order; of switches (`a=on,b=off`) those that were asked for.
+/// Lists in any order; of switches (`a=on,b=off`) only the requested ones.
 fn is_same_list(asked: &str, has: &str) -> bool {
     let parts = |text: &str| {
         let mut parts: Vec<String> = text
@@ -194,7 +193,7 @@ fn is_same_list(asked: &str, has: &str) -> bool {
     }
 }
 
-/// SQL modes that stand for several, which MySQL or MariaDB shows beside them.
+/// SQL modes that combine several others, which MySQL or MariaDB also lists.
 const SEVERAL_MODES: [(&str, &[&str]); 3] = [
     (
         "ansi",
@@ -233,7 +232,7 @@ const SEVERAL_MODES: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Modes in any order, with those that they stand for.
+/// Modes in any order, with the ones they combine.
 fn is_same_mode(asked: &str, has: &str) -> bool {
     let parts = |text: &str| -> BTreeSet<String> {
         let parts = text.split(',').map(|part| part.trim().to_ascii_lowercase());
@@ -248,7 +247,7 @@ fn is_same_mode(asked: &str, has: &str) -> bool {
     asked.is_subset(&has) && has.iter().all(stands)
 }
 
-/// As MySQL reads a switch, and PostgreSQL, which takes the beginning of a word as well.
+/// As MySQL reads a switch, and PostgreSQL, which also accepts the beginning of a word.
 fn boolean(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" | "t" | "tr" | "tru" | "y" | "ye" => Some(true),
@@ -280,7 +279,7 @@ const UNITS: [(&str, f64); 19] = [
     ("16mb", 16_777_216.0),
 ];
 
-/// A number with its own unit, else with that of the setting.
+/// A number with its own unit, else in the setting's unit.
 fn quantity(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim();
     let end = text

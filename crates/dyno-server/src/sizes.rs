@@ -1,5 +1,5 @@
-//! What the files of a server take, by what they are for: told by their names alone, so that it
-//! can be asked once a second while the server runs.
+//! Sizes of a server's files by purpose, derived only from their names, so that they can be read
+//! once a second while the server runs.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,27 +10,27 @@ use serde::{Deserialize, Serialize};
 use crate::kinds::Product;
 use crate::server::Server;
 
-/// Bytes of the blocks that files take, by class. Files that vanish meanwhile are nothing, and so
-/// are those that a process holds open without a name, as many temporary ones are.
+/// Bytes of allocated blocks, by class. Ignores files that vanish in the process, and open files
+/// without a name, as many temporary ones are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
-    /// Tables and indexes, and what describes them. InnoDB's system tablespace is among them, in
-    /// which MariaDB keeps its undo logs unless it is told otherwise.
+    /// Tables and indexes with their descriptions. Includes InnoDB's system tablespace, where
+    /// MariaDB keeps its undo logs by default.
     pub data: u64,
-    /// The log of changes that a crash is recovered from: InnoDB's redo log, the WAL of
-    /// PostgreSQL and RocksDB, Aria's log.
+    /// The log for crash recovery: InnoDB's redo log, the WAL of PostgreSQL and RocksDB, Aria's
+    /// log.
     pub redo: u64,
     /// Undo tablespaces of InnoDB.
     pub undo: u64,
     /// Binary logs and relay logs, with their indexes.
     pub binlog: u64,
-    /// Temporary tables and files of sorts.
+    /// Temporary tables and sort files.
     pub temporary: u64,
     /// The rest: doublewrite files, commit status, keys, lists.
     pub other: u64,
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Data,
@@ -42,7 +42,7 @@ enum Class {
 }
 
 impl Sizes {
-    /// All together.
+    /// The sum.
     pub fn total(&self) -> u64 {
         let Self {
             data,
@@ -69,7 +69,7 @@ impl Sizes {
 }
 
 impl Server {
-    /// What its files take, running or not; `None` where its kind is not one of Dyno's own.
+    /// The sizes of its files, running or not; `None` if its kind is not built in.
     pub fn sizes(&self) -> Option<Sizes> {
         let product = self.kind().installation()?.product;
         let mut sizes = Sizes::default();
@@ -122,7 +122,7 @@ fn mysql(folders: &[String], name: &str) -> Class {
             "log" => Class::Redo,
             _ => Class::Other,
         },
-        // A table that is being made anew.
+        // A table being rebuilt.
         Some(_) if name.starts_with("#sql") => Class::Temporary,
         Some(_) => Class::Data,
         None if name.starts_with("ib_logfile") || name.starts_with("aria_log.") => Class::Redo,
@@ -233,7 +233,7 @@ mod tests {
         eprintln!("1,000 files: {taken_us} us");
         assert_eq!(sizes.total(), sizes.data);
         assert!(sizes.data >= 1_000 * 512, "{sizes:?}");
-        // Some 2 ms without optimisation; a busy machine may take a while.
+        // About 2 ms without optimisation; a busy machine may take longer.
         assert!(taken_us < 1_000_000, "{taken_us} us");
     }
 }

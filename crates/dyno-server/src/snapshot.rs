@@ -1,4 +1,4 @@
-//! Copies of a server's data, made and put back while it does not run.
+//! Copies of a server's data, made and restored while it is stopped.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,11 +12,11 @@ use crate::error::{OnPath, Result, failed, usage};
 use crate::home::Folder;
 use crate::server::Server;
 
-/// What is known of a copy.
+/// The description of a copy.
 const RECORD: &str = "snapshot.json";
 /// The password of the users in a copy's data.
 const PASSWORD: &str = "password";
-/// While this is there, the data are not whole.
+/// While this file exists, the data are incomplete.
 const RESTORING: &str = "restoring";
 
 /// A copy of a server's data.
@@ -28,22 +28,22 @@ pub struct Snapshot {
     pub server: String,
     /// When it was made, in seconds since 1970.
     pub made_s: u64,
-    /// What was copied; nothing is known of copies that a server's own executables keep.
+    /// Statistics of the copy; `None` for copies made by a user's executables.
     pub copied: Option<Copied>,
 }
 
 impl Server {
-    /// Copies the data of the server, which must not run, under a name. `progress` hears how many
-    /// bytes there are so far, and of how many.
+    /// Copies the data of the server, which must be stopped, under a name. Calls `progress` with
+    /// the bytes so far, and the total.
     ///
     /// # Errors
-    /// The server runs, the name is taken, there is no room.
+    /// The server runs, the name is taken, or there is no room.
     pub fn snapshot(&self, name: &str, progress: &dyn Fn(u64, u64)) -> Result<Snapshot> {
         self.can_snapshot(name)?;
         self.must_rest("copy its data")?;
         let folder = self.folder();
         let place = place(folder, name);
-        // The users in the data log in by it, whatever the server's is by then.
+        // The users in the data have this password, even if the server's changes later.
         let password = self.password()?;
         let copied = match self.copies_by_itself(name, false)? {
             true => {
@@ -77,13 +77,13 @@ impl Server {
     }
 
     /// Copies another server's snapshot into this server's folder, under its name, so that one
-    /// image can be restored at several places. Once it is restored this server's password is
-    /// that of the users in it. Neither server need rest. Blocks are shared where both folders
-    /// are on one file system that can.
+    /// image can be restored in several places. After restoring it, this server's password is that
+    /// of the users in it. Both servers may run. Blocks are shared if both folders are on one file
+    /// system that supports it.
     ///
     /// # Errors
-    /// There is no such snapshot, the name is taken, the servers are of different kinds or
-    /// versions, a server's own executables keep its copies, or there is no room.
+    /// An unknown snapshot, a name that is taken, servers of different kinds or versions, copies
+    /// kept by a user's executables, or no room.
     pub fn adopt_snapshot(&self, from: &Self, name: &str) -> Result<Snapshot> {
         let snapshot = from.find_snapshot(name)?;
         self.can_snapshot(name)?;
@@ -114,7 +114,7 @@ impl Server {
             let password = from.folder().join(&format!("snapshots/{name}/{PASSWORD}"));
             let kept = match password.exists() {
                 true => Some(Password::in_file(&password)?),
-                // A copy from before passwords were kept with copies has that of its server.
+                // Older copies without a password have that of their server.
                 false => from.password()?,
             };
             fs::rename(&beside, &target).on("make", &target)?;
@@ -133,11 +133,11 @@ impl Server {
         Ok(adopted)
     }
 
-    /// Whether a copy can have this name, and the data are whole: to be asked before a server is
+    /// Checks that a copy can have this name and that the data are complete, before a server is
     /// stopped for it.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason against it.
     pub fn can_snapshot(&self, name: &str) -> Result<()> {
         check_name(name)?;
         let folder = self.folder();
@@ -176,11 +176,11 @@ impl Server {
         }
     }
 
-    /// Puts a copy in the place of the data of the server, which must not run. Each file of the
-    /// copy is there with its length afterwards, and no other.
+    /// Replaces the data of the server, which must be stopped, with a copy. Afterwards exactly the
+    /// files of the copy exist, with their lengths.
     ///
     /// # Errors
-    /// The server runs, there is no such copy or no room.
+    /// The server runs, the copy is unknown, or there is no room.
     pub fn restore(&self, name: &str, progress: &dyn Fn(u64, u64)) -> Result<Snapshot> {
         let folder = self.folder();
         let snapshot = self.find_snapshot(name)?;
@@ -189,7 +189,7 @@ impl Server {
             return Ok(snapshot);
         }
         let (from, to) = (place(folder, name).join("data"), folder.data());
-        // The old data go first: there may be no room for both, but there must be for one.
+        // The old data are removed first: there may be no room for both.
         must_have_room(&from, folder.path(), copy::size(&to).allocated)?;
         folder.write(RESTORING, name, 0o644)?;
         if to.exists() {
@@ -225,10 +225,10 @@ impl Server {
         })
     }
 
-    /// The copy of this name.
+    /// The copy with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     pub fn find_snapshot(&self, name: &str) -> Result<Snapshot> {
         let folder = self.folder();
         let snapshot: Option<Snapshot> = match check_name(name) {
@@ -252,7 +252,7 @@ impl Server {
     /// All copies, by name.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// They are not readable.
     pub fn snapshots(&self) -> Result<Vec<Snapshot>> {
         let path = self.folder().join("snapshots");
         let mut found = Vec::new();
@@ -275,7 +275,7 @@ impl Server {
     }
 }
 
-/// Refuses data that an interrupted restore left.
+/// Rejects data of an interrupted restore.
 pub(crate) fn must_be_whole(folder: &Folder) -> Result<()> {
     match fs::read_to_string(folder.join(RESTORING)) {
         Err(_) => Ok(()),
@@ -301,8 +301,8 @@ fn check_name(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses a copy that does not fit, with so many bytes that will be free besides, unless it
-/// shares its blocks with the original.
+/// Rejects a copy that does not fit, given that `freed` bytes will be freed, unless it shares its
+/// blocks with the original.
 fn must_have_room(from: &Path, to: &Path, freed: u64) -> Result<()> {
     let needed = copy::size(from).allocated;
     let free = copy::free_bytes(to)?.saturating_add(freed);
@@ -319,7 +319,7 @@ fn must_have_room(from: &Path, to: &Path, freed: u64) -> Result<()> {
     ))
 }
 
-/// Whether the file system copies the largest file by sharing its blocks.
+/// Whether the file system can copy the largest file by sharing its blocks.
 fn shares(from: &Path, to: &Path) -> bool {
     let mut largest: Option<(u64, PathBuf)> = None;
     let mut folders = vec![from.to_owned()];

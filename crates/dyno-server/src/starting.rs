@@ -1,4 +1,4 @@
-//! How a server is started, and what it must be when it answers.
+//! Starting a server, and checking it once it answers.
 
 use std::time::Duration;
 
@@ -13,44 +13,45 @@ use crate::server::{Server, claim_port};
 use crate::settings::{ReadBack, Settings, read_back};
 use crate::supervisor::{self, Lifeline, SupervisorCommand};
 
-/// The variable that names libraries which a program is to load first.
+/// The variable with libraries that a program loads first.
 const PRELOAD: &str = "LD_PRELOAD";
-/// So many lines of a server's log an error shows.
+/// Lines of a server's log shown in an error.
 const LOG_LINES: usize = 12;
-/// Between two questions whether a server answers.
+/// Polling interval for a starting server.
 const READY_POLL: Duration = Duration::from_millis(50);
 
-/// How a server is started.
+/// Parameters of a start.
 #[derive(Clone, Debug)]
 pub struct Start<'a> {
     /// How Dyno starts itself to run the server.
     pub supervisor: &'a SupervisorCommand,
-    /// So long may it take until it answers.
+    /// Timeout until it answers.
     pub limit: Duration,
-    /// It does not fill its cache by itself, unless a setting of the user's has it do so. Pages of
-    /// its files in the page cache are another matter: see [`Server::forget_pages`].
+    /// Prevent the server from filling its cache at start, unless one of the user's settings
+    /// enables that. Pages of its files in the page cache are separate: see
+    /// [`Server::forget_pages`].
     pub cold: bool,
 }
 
 /// A server that answers.
 #[derive(Debug)]
 pub struct Started {
-    /// Holds the server.
+    /// Keeps the server alive.
     pub lifeline: Lifeline,
-    /// How long it took to answer.
+    /// Time until it answered.
     pub ready_in: Duration,
-    /// Settings that the server shows no value of.
+    /// Settings without a reported value.
     pub unseen: Vec<String>,
-    /// What was done for a cold start, in words.
+    /// Actions for a cold start, in words.
     pub cold: Vec<String>,
 }
 
 impl Server {
-    /// Starts it and waits until it answers; then its settings are read back. One that does not
-    /// answer, or has other settings than it was to have, is stopped again.
+    /// Starts it, waits until it answers, and reads its settings back. If it does not answer, or
+    /// its settings differ from the requested ones, it is stopped again.
     ///
     /// # Errors
-    /// It does not start, with the last lines of its log; or a setting was changed or ignored.
+    /// It does not start, with the last lines of its log; or it changed or ignored a setting.
     pub fn start(&mut self, how: &Start<'_>) -> Result<Started> {
         if let Some(running) = self.running()? {
             return usage(format!(
@@ -108,7 +109,7 @@ impl Server {
         }
     }
 
-    /// The settings of this start, and what was done for a cold one.
+    /// The settings of this start, and the actions for a cold one.
     fn settings_of(&self, how: &Start<'_>) -> (Settings, Vec<String>) {
         let settings = &self.record.settings;
         match (how.cold, self.record.kind.installation()) {
@@ -152,7 +153,7 @@ impl Server {
         Ok((ready_in, back.unseen))
     }
 
-    /// The dynamic linker only warns of a library that is not there, and the server runs without.
+    /// The dynamic linker only warns about a missing library, and the server would run without it.
     fn must_be_preloaded(&self) -> Result<()> {
         let (Some(libraries), Some(running)) =
             (self.record.environment.get(PRELOAD), self.running()?)
@@ -200,7 +201,7 @@ impl Server {
         }
     }
 
-    /// The last lines of what the server has said since its log was so long.
+    /// The last lines of the server's log after position `begins`.
     fn log_since(&self, begins: u64) -> String {
         let path = self.folder.log();
         let text = std::fs::read(&path).unwrap_or_default();

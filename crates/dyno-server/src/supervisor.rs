@@ -1,10 +1,10 @@
-//! The process that runs a server and ends it: when it is told to, and when whoever asked for the
-//! server is gone, however that came about.
+//! The process that runs a server and stops it: on request, or when the process that started it has
+//! ended in any way.
 //!
-//! Dyno starts itself again as a supervisor, which starts the server and waits. The supervisor
-//! holds the reading end of a pipe whose only writer is Dyno, so that the end of Dyno, `kill -9`
-//! included, is the end of the file, unless it was told before that the server stays. The kernel
-//! kills the server if its supervisor is killed.
+//! Dyno starts itself again as a supervisor, which starts the server and waits. The supervisor has
+//! the reading end of a pipe that only Dyno writes to. The end of Dyno, including `kill -9`, is the
+//! end of the file; the server then stops unless Dyno has asked for it to stay. The kernel kills
+//! the server if its supervisor is killed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,18 +22,18 @@ use crate::error::{OnPath, Result, ServerError, failed};
 use crate::home::Folder;
 use crate::process::{Deadline, Identity, ProcessId, children, confine, join, wait_until};
 
-/// What a supervisor is told.
+/// The supervisor's instructions.
 const LAUNCH: &str = "launch.json";
-/// Which processes run.
+/// The running processes.
 const RUNNING: &str = "supervisor.json";
-/// How the last one ended.
+/// How the last ones ended.
 const ENDED: &str = "ended.json";
-/// So often is a server asked to end.
+/// How often to repeat the request to stop.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// So long does a supervisor take to say that it has started a server, at most.
+/// How long a supervisor may take to report that it has started a server.
 const BEGIN_LIMIT: Duration = Duration::from_secs(20);
 
-/// How a server is asked to end.
+/// How to stop a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
@@ -43,26 +43,26 @@ pub enum Stop {
     Program(Vec<String>),
 }
 
-/// What is started, as whom, and how it ends.
+/// The program, its user, and how to stop it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Launch {
     /// The program with its arguments.
     pub command: Vec<String>,
     /// Variables of its environment.
     pub environment: Vec<(String, String)>,
-    /// It has Dyno's own environment beside them.
+    /// It also inherits Dyno's environment.
     pub inherits: bool,
-    /// What it reads from its standard input.
+    /// Its standard input.
     pub input: String,
-    /// Whom it runs as, where that is not this user.
+    /// Its user, if it is not this user.
     pub identity: Option<Identity>,
-    /// How it is asked to end.
+    /// How to stop it.
     pub stop: Stop,
-    /// So long may it take to end before it is killed.
+    /// How long it may take to stop before it is killed, in seconds.
     pub grace_s: u64,
-    /// It may end with status 0 and leave the server running.
+    /// It may exit with status 0 and leave the server running.
     pub daemon: bool,
-    /// The control groups that it is in.
+    /// Its control groups.
     #[serde(default)]
     pub groups: Vec<PathBuf>,
 }
@@ -94,13 +94,13 @@ pub struct Running {
 pub struct Ended {
     /// In words.
     pub how: String,
-    /// Somebody asked for it.
+    /// It was requested.
     pub asked: bool,
-    /// It did not end in time and was killed.
+    /// It did not stop in time and was killed.
     pub killed: bool,
 }
 
-/// How Dyno starts itself as a supervisor: its program, and arguments before the folder's path.
+/// How Dyno starts itself as a supervisor: its program, and the arguments before the folder's path.
 #[derive(Clone, Debug)]
 pub struct SupervisorCommand {
     /// The program.
@@ -109,10 +109,10 @@ pub struct SupervisorCommand {
     pub arguments: Vec<OsString>,
 }
 
-/// What tells a supervisor that its server stays.
+/// Asks a supervisor to keep its server running.
 const STAY: u8 = b's';
 
-/// Holds a server: it ends when this is dropped, or with this process.
+/// Keeps a server alive: it stops when this is dropped, or with this process.
 #[derive(Debug)]
 pub struct Lifeline {
     supervisor: Child,
@@ -120,7 +120,7 @@ pub struct Lifeline {
 }
 
 impl Lifeline {
-    /// Whether the server that it holds has ended.
+    /// Whether the server has ended.
     pub fn is_over(&mut self) -> bool {
         !matches!(self.supervisor.try_wait(), Ok(None))
     }
@@ -128,7 +128,7 @@ impl Lifeline {
     /// Lets the server outlive this process.
     ///
     /// # Errors
-    /// Its supervisor is gone.
+    /// Its supervisor has ended.
     pub fn stay(mut self) -> Result<()> {
         let told = self
             .supervisor
@@ -146,14 +146,14 @@ impl Lifeline {
 impl Drop for Lifeline {
     fn drop(&mut self) {
         if !self.stays {
-            // The end of the file is what tells the supervisor.
+            // The supervisor sees the end of the file.
             drop(self.supervisor.stdin.take());
             let _ = self.supervisor.wait();
         }
     }
 }
 
-/// Starts a supervisor, which starts the server. What is returned holds the server.
+/// Starts a supervisor, which starts the server. The server lives as long as the returned value.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -166,7 +166,7 @@ pub fn start(folder: &Folder, launch: &Launch, command: &SupervisorCommand) -> R
     let mut supervisor = Command::new(&command.program);
     supervisor.args(&command.arguments).arg(folder.path());
     if !launch.inherits {
-        // It lives as long as the server: what the user's variables hold is not for so long.
+        // It lives as long as the server, so it must not inherit the user's variables.
         supervisor
             .env_clear()
             .envs(launch.environment.iter().cloned());
@@ -202,27 +202,27 @@ pub fn start(folder: &Folder, launch: &Launch, command: &SupervisorCommand) -> R
     Ok(lifeline)
 }
 
-/// The processes that run a folder's server, if they do.
+/// The processes that run a folder's server, if any.
 ///
 /// # Errors
-/// The file that says so cannot be read.
+/// The file is not readable.
 pub fn running(folder: &Folder) -> Result<Option<Running>> {
     let running: Option<Running> = folder.read_json(RUNNING)?;
     Ok(running.filter(|running| running.supervisor.is_alive() || running.server.is_alive()))
 }
 
-/// How the folder's server ended, if it has been running.
+/// How the folder's server ended, if it has run.
 ///
 /// # Errors
-/// The file that says so cannot be read.
+/// The file is not readable.
 pub fn ended(folder: &Folder) -> Result<Option<Ended>> {
     folder.read_json(ENDED)
 }
 
-/// Ends the folder's server and answers how it ended; `None` where none ran.
+/// Stops the folder's server and returns how it ended; `None` if it did not run.
 ///
 /// # Errors
-/// It outlives even SIGKILL.
+/// It survives SIGKILL.
 pub fn stop(folder: &Folder) -> Result<Option<Ended>> {
     let Some(running) = running(folder)? else {
         return Ok(None);
@@ -250,10 +250,10 @@ enum Event {
     Ended(ExitStatus),
 }
 
-/// What a supervisor does. Answers its exit status.
+/// The supervisor's main function.
 ///
 /// # Errors
-/// The server cannot be started; this is in the folder, too.
+/// The server cannot be started; the error is also written to the folder.
 pub fn supervise(folder: &Folder) -> Result<()> {
     let Some(launch) = folder.read_json::<Launch>(LAUNCH)? else {
         return failed("this command is Dyno's own: `dyno server up` starts servers");
@@ -323,7 +323,7 @@ fn watch_end_of_dyno(sender: Sender<Event>) {
     });
 }
 
-/// Starts the server on this thread, whose end is the server's.
+/// Starts the server on this thread; the server ends with it.
 fn spawn(folder: &Folder, launch: &Launch) -> Result<Child> {
     let Some((program, arguments)) = launch.command.split_first() else {
         return failed("no program to start is given");
@@ -349,13 +349,13 @@ fn spawn(folder: &Folder, launch: &Launch) -> Result<Child> {
     );
     let mut child = command.spawn().on("start", Path::new(program))?;
     if let Some(mut input) = child.stdin.take() {
-        // A program that reads nothing has closed it; that is its affair.
+        // A program that reads no input has closed it, which is fine.
         let _ = input.write_all(launch.input.as_bytes());
     }
     Ok(child)
 }
 
-/// Waits for the server's end, or brings it about.
+/// Waits for the server's end, or stops it.
 fn attend(
     mut child: Child,
     running: &Running,
@@ -386,7 +386,7 @@ fn attend(
     }
 }
 
-/// Asks the server to end, and kills it when its time is over.
+/// Asks the server to stop, and kills it after the grace period.
 fn end(
     why: &str,
     has_ended: bool,
@@ -409,12 +409,12 @@ fn end(
         match events.recv_timeout(deadline.left().min(ASK_AGAIN)) {
             Ok(Event::Ended(_)) => gone = true,
             Ok(Event::Stop(_)) => {}
-            // A server that had only begun to start may not have heard.
+            // A server that was just starting may have missed the request.
             Err(mpsc::RecvTimeoutError::Timeout) => ask(),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
         }
     }
-    // What a daemon left to this process ends by itself, too.
+    // Processes that a daemon left to this process end by themselves, too.
     let quiet = wait_until(deadline.left(), || {
         reap();
         children().is_empty()
@@ -445,7 +445,7 @@ fn run_stop(words: &[String], launch: &Launch, deadline: Deadline) {
     }
 }
 
-/// Kills what is left of the server: as its subreaper this process has got its orphans.
+/// Kills the server's remaining processes, which this process inherited as their subreaper.
 fn end_orphans() {
     wait_until(Duration::from_secs(10), || {
         for pid in children() {
@@ -458,7 +458,7 @@ fn end_orphans() {
     });
 }
 
-/// Takes the status of children that have ended.
+/// Reaps children that have ended.
 fn reap() {
     let options = rustix::process::WaitOptions::NOHANG;
     while matches!(rustix::process::wait(options), Ok(Some(_))) {}

@@ -1,5 +1,5 @@
-//! Servers that fill their caches at start by themselves: what is switched off for a cold start,
-//! and what is left that says so.
+//! Servers that fill their caches at start: switched off for a cold start, with a report of what
+//! remains.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::home::Folder;
 use crate::kinds::{Installation, Product};
 use crate::settings::Settings;
 
-/// A list of pages that a server keeps of its cache: its file in the data directory, the setting
-/// that has it read at start.
+/// A server's list of cached pages: its file in the data directory, and the setting that loads it
+/// at start.
 struct Warming {
     file: &'static str,
     load: &'static str,
@@ -29,8 +29,8 @@ const PREWARM: Warming = Warming {
     dump: "pg_prewarm.autoprewarm",
 };
 
-/// What a server is started with so that it is cold, beside the settings that it has; and what
-/// that was, in words. A setting of the user's stands, and is told.
+/// The additional settings for a cold start, and what they do, in words. Settings of the user take
+/// precedence, and are reported.
 pub(crate) fn cold(
     installation: &Installation,
     settings: &Settings,
@@ -44,7 +44,7 @@ pub(crate) fn cold(
     };
     let modules = settings.get("shared_preload_libraries").unwrap_or_default();
     match installation.product {
-        // Without the module there is no such setting, and nothing that could warm.
+        // Without the module there is no such setting, and nothing warms the cache.
         Product::Postgres if !modules.contains("pg_prewarm") => {
             said.push("pg_prewarm is not loaded: the server's cache is empty at start".to_owned());
         }

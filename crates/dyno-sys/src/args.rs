@@ -1,17 +1,16 @@
-//! Options of the form `--name value` or `--name=value`: all that these programs need.
+//! Options of the form `--name value` or `--name=value`, enough for these programs.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// A parsed command line. Every option must be asked for before [`Args::finish`], which reports
-/// those that nobody knows.
+/// A parsed command line. Take every option before [`Args::finish`], which reports unknown ones.
 #[derive(Debug)]
 pub struct Args {
     values: BTreeMap<String, String>,
 }
 
 impl Args {
-    /// Parses words without the program's name.
+    /// Parses the words after the program's name.
     ///
     /// # Errors
     /// A word that is not an option, an option without a value, an option given twice.
@@ -36,7 +35,7 @@ impl Args {
         Ok(Args { values })
     }
 
-    /// Takes an option's value, if it was given.
+    /// Takes an option's value, if given.
     ///
     /// # Errors
     /// The value is not a `T`.
@@ -50,7 +49,7 @@ impl Args {
         }
     }
 
-    /// Takes an option's value, which must be given.
+    /// Takes the value of a required option.
     ///
     /// # Errors
     /// The option is missing or not a `T`.
@@ -62,7 +61,7 @@ impl Args {
     /// Ends the parse.
     ///
     /// # Errors
-    /// Options are left that nobody took.
+    /// Unknown options are left.
     pub fn finish(self) -> Result<(), String> {
         match self.values.keys().next() {
             Some(name) => Err(format!("--{name} is not an option of this program")),

@@ -5,10 +5,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::check;
 
-/// How many events one wait returns at most.
+/// The most events that one wait returns.
 pub const BATCH_EVENTS_MAX: usize = 512;
 
-/// What a descriptor waits for.
+/// The events a descriptor waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Bytes to read, or the peer's end.
@@ -23,7 +23,7 @@ pub enum Interest {
 pub struct Event(libc::epoll_event);
 
 impl Event {
-    /// The number that was registered with the descriptor.
+    /// The number registered with the descriptor.
     pub fn token(self) -> u64 {
         self.0.u64
     }
@@ -34,17 +34,17 @@ impl Event {
     }
 }
 
-/// An epoll instance and the buffer of its events.
+/// An epoll instance with its event buffer.
 pub struct Epoll {
     fd: OwnedFd,
     events: Vec<Event>,
 }
 
 impl Epoll {
-    /// Makes one.
+    /// Creates an instance.
     ///
     /// # Errors
-    /// What `epoll_create1` says.
+    /// `epoll_create1` failed.
     pub fn new() -> io::Result<Epoll> {
         // SAFETY: no memory is passed.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -58,7 +58,7 @@ impl Epoll {
     /// Registers a descriptor, edge-triggered.
     ///
     /// # Errors
-    /// What `epoll_ctl` says.
+    /// `epoll_ctl` failed.
     pub fn add(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
     }
@@ -66,16 +66,16 @@ impl Epoll {
     /// Changes what a registered descriptor waits for.
     ///
     /// # Errors
-    /// What `epoll_ctl` says.
+    /// `epoll_ctl` failed.
     pub fn modify(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
     }
 
-    /// Waits without limit and gives how many events [`Epoll::event`] holds; none when a signal
-    /// came.
+    /// Waits without a timeout and returns the number of events for [`Epoll::event`], 0 after a
+    /// signal.
     ///
     /// # Errors
-    /// What `epoll_wait` says.
+    /// `epoll_wait` failed.
     pub fn wait(&mut self) -> io::Result<usize> {
         let (buffer, room) = (self.events.as_mut_ptr(), self.events.len() as libc::c_int);
         // SAFETY: Event is transparent over epoll_event and the buffer holds `room` of them.

@@ -10,7 +10,7 @@ pub use args::Args;
 pub use epoll::{Epoll, Event, Interest};
 pub use process::{Cpu, Finished};
 
-/// What `check` makes of a system call's result: its value, or the error that `errno` names.
+/// The value of a system call's result, or the error in `errno`.
 fn check(result: libc::c_int) -> std::io::Result<libc::c_int> {
     if result < 0 {
         return Err(std::io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! Processes: what they cost, where they run, how they end.
+//! Processes: their cost, placement and end.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -19,18 +19,18 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What this process used so far.
+    /// CPU time of this process so far.
     ///
     /// # Errors
-    /// What `getrusage` says.
+    /// `getrusage` failed.
     pub fn of_self() -> io::Result<Cpu> {
         Cpu::of(libc::RUSAGE_SELF)
     }
 
-    /// What the children used that were waited for so far, with their own.
+    /// CPU time of the children waited for so far, including their own children.
     ///
     /// # Errors
-    /// What `getrusage` says.
+    /// `getrusage` failed.
     pub fn of_children() -> io::Result<Cpu> {
         Cpu::of(libc::RUSAGE_CHILDREN)
     }
@@ -42,7 +42,7 @@ impl Cpu {
         Ok(cpu_of(&usage))
     }
 
-    /// What was used since `earlier`.
+    /// CPU time since `earlier`.
     pub fn since(self, earlier: Cpu) -> Cpu {
         Cpu {
             user_us: self.user_us - earlier.user_us,
@@ -50,38 +50,38 @@ impl Cpu {
         }
     }
 
-    /// User and system time together, microseconds.
+    /// User and system time, microseconds.
     pub fn total_us(self) -> f64 {
         self.user_us + self.system_us
     }
 }
 
-/// A child that ended, with what it used.
+/// A child that ended, with its resource usage.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// Its CPU time, threads included.
+    /// Its CPU time, including all threads.
     pub cpu: Cpu,
     /// Its largest resident size in bytes (`VmHWM`).
     pub rss_max_bytes: u64,
 }
 
-/// How many ticks a second of `/proc/stat` has.
+/// Ticks per second in `/proc/stat`.
 pub fn ticks_per_second() -> f64 {
     // SAFETY: no memory is passed.
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
 }
 
-/// Waits for a child and gives what it used. A child that takes longer than `limit` is killed,
-/// which its status tells. Pipes of the child must be read before or meanwhile.
+/// Waits for a child and returns its resource usage. A child that exceeds `limit` is killed, as its
+/// status shows. Read the child's pipes before or meanwhile.
 ///
 /// # Errors
-/// What `pidfd_open`, `poll` or `wait4` says.
+/// `pidfd_open`, `poll` or `wait4` failed.
 pub fn wait_with_usage(child: &Child, limit: Duration) -> io::Result<Finished> {
     let pid = child.id() as libc::pid_t;
     if !ends_within(pid, limit)? {
-        // SAFETY: the child is not waited for yet, so the number is still its own.
+        // SAFETY: the child was not waited for yet, so the number is still its own.
         check(unsafe { libc::kill(pid, libc::SIGKILL) })?;
     }
     let mut usage = no_usage();
@@ -111,7 +111,7 @@ fn ends_within(pid: libc::pid_t, limit: Duration) -> io::Result<bool> {
     Ok(ended == 1)
 }
 
-/// Lets the command run on one core only, and end when the process that started it ends.
+/// Pins the command to one core, and ends it with the process that started it.
 pub fn pin(command: &mut Command, core: usize) {
     // SAFETY: between fork and exec only system calls are made, on memory of the closure.
     unsafe {
@@ -125,8 +125,7 @@ pub fn pin(command: &mut Command, core: usize) {
     }
 }
 
-/// Raises the number of files this process may open to at least `wanted`, the hard limit too if
-/// it is allowed to.
+/// Raises this process's limit of open files to at least `wanted`, and the hard limit if allowed.
 ///
 /// # Errors
 /// The limit is lower and may not be raised.
@@ -149,7 +148,7 @@ pub fn raise_open_files(wanted: u64) -> io::Result<()> {
 
 static ALARMED: AtomicBool = AtomicBool::new(false);
 
-/// Sets [`alarmed`] after some seconds, so that a loop can end in time without reading a clock.
+/// Sets [`alarmed`] after this number of seconds, so that a loop can end without reading a clock.
 pub fn alarm_after(seconds: u32) {
     extern "C" fn note(_: libc::c_int) {
         ALARMED.store(true, Ordering::Relaxed);
@@ -169,7 +168,7 @@ pub fn alarmed() -> bool {
 }
 
 fn no_usage() -> libc::rusage {
-    // SAFETY: rusage is plain numbers, for which zero is a value.
+    // SAFETY: rusage consists of numbers, for which zero is valid.
     unsafe { std::mem::zeroed() }
 }
 

@@ -3,10 +3,10 @@
 use std::io;
 use std::os::fd::RawFd;
 
-/// Reads what is there.
+/// Reads the available bytes.
 ///
 /// # Errors
-/// What `recv` says; `WouldBlock` when nothing is there on a non-blocking socket.
+/// `recv` failed; `WouldBlock` if nothing is available on a non-blocking socket.
 #[inline]
 pub fn recv(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the buffer is valid for its length.
@@ -14,10 +14,10 @@ pub fn recv(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     size(count)
 }
 
-/// Writes what fits. A peer that is gone is an error, not a signal.
+/// Writes as much as fits. A closed peer is an error, not a signal.
 ///
 /// # Errors
-/// What `send` says; `WouldBlock` when nothing fits on a non-blocking socket.
+/// `send` failed; `WouldBlock` if nothing fits on a non-blocking socket.
 #[inline]
 pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the bytes are valid for their length.

@@ -1,4 +1,4 @@
-//! Records what a server answers to all questions of `dyno top`, twice, as the tests read it.
+//! Records a server's answers to all questions of `dyno top`, twice, in the tests' format.
 //!
 //!     cargo run -p dyno-top --example record -- TARGET SECONDS > FILE
 //!
@@ -12,7 +12,7 @@ use dyno_core::Target;
 use dyno_top::sources::{Console, HaProxy, Server};
 use dyno_top::{Answer, Source, Trouble};
 
-/// More rows than that show nothing new.
+/// More rows show nothing new.
 const ROWS_MAX: usize = 24;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn written(answer: &Answer) -> String {
     let mut text = answer.names.join("\t") + "\n";
-    // Values by name are few enough, and each may be wanted.
+    // Values by name are few, and each may be needed.
     let most = if answer.names.len() == 2 {
         usize::MAX
     } else {

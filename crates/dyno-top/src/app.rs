@@ -1,6 +1,7 @@
-//! The terminal: taken at the beginning, given back however this ends.
+//! The terminal: set up at the start, restored at the end in any case.
 //!
-//! Keys are read by a thread of its own: the library reads on and on from a terminal that is gone.
+//! Keys are read by a separate thread, because the library reads endlessly from a terminal that is
+//! gone.
 
 use std::io::{self, Write as _};
 use std::mem::ManuallyDrop;
@@ -28,53 +29,53 @@ use crate::poll::{Poller, Told};
 use crate::profile::Profile;
 use crate::state::{Effect, State};
 
-/// How long keys are waited for before it is looked what else there is.
+/// How long to wait for keys before checking for other events.
 const LOOK: Duration = Duration::from_millis(50);
-/// The largest area that is drawn. A terminal may claim any size, and each cell takes memory.
+/// The largest drawn area. A terminal may claim any size, and each cell takes memory.
 const AREA_MAX: Size = Size::new(1_000, 500);
-/// How often is drawn where nothing changes but the time.
+/// How often to redraw if only the time changes.
 const REDRAW_NS: u64 = 500_000_000;
 
-/// Why there is nothing to see (any more).
+/// Why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
 pub enum TopError {
-    /// There never was a connection.
+    /// There was never a connection.
     #[error("{0}")]
     Source(String),
-    /// The terminal does not take what is drawn, or has no keys.
+    /// Drawing to the terminal or reading keys failed.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
     /// The terminal was closed.
     #[error("the terminal is gone")]
     Gone,
-    /// A defect of Dyno's own.
+    /// A bug in Dyno.
     #[error("the display crashed; see the message above")]
     Defect,
 }
 
-/// How the screen looks.
+/// Parameters of the screen.
 pub struct Screen<'a> {
-    /// Whether colours are welcome.
+    /// Whether to use colours.
     pub colour: bool,
-    /// How often is asked at first.
+    /// The initial interval.
     pub interval: Duration,
-    /// Whether a signal wants an end.
+    /// Whether a signal asked to stop.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
-/// Shows the screens until the user wants an end. Standard output must be a terminal.
+/// Shows the screens until the user quits. Standard output must be a terminal.
 ///
 /// # Errors
-/// There never was a connection; the terminal fails.
+/// There was never a connection, or the terminal fails.
 pub fn screen(poller: &Poller, how: &Screen<'_>) -> Result<(), TopError> {
-    // Before the terminal is taken, so that an error has its usual place.
+    // Before the terminal is set up, so that an error is printed normally.
     let Some(profile) = first(poller, how.stopped)? else {
         return Ok(());
     };
     let mut state = State::new(profile, how.interval);
     let taken = Taken::take()?;
     let keys = keys()?;
-    // Not dropped: it would speak of a cursor that it cannot show, on a terminal that is gone.
+    // Not dropped: it would report a cursor that it cannot show, on a terminal that is gone.
     let size = ratatui::crossterm::terminal::size()?;
     let viewport = Viewport::Fixed(drawn_area(size.into()));
     let out = CrosstermBackend::new(io::stdout());
@@ -85,7 +86,7 @@ pub fn screen(poller: &Poller, how: &Screen<'_>) -> Result<(), TopError> {
     ended
 }
 
-/// What is drawn of a terminal of this size.
+/// The drawn area of a terminal of this size.
 fn drawn_area(size: Size) -> Rect {
     Rect::new(
         0,
@@ -95,7 +96,7 @@ fn drawn_area(size: Size) -> Rect {
     )
 }
 
-/// What the keyboard and the terminal's size tell, as it comes.
+/// Events of the keyboard and the terminal's size.
 fn keys() -> io::Result<Receiver<io::Result<Event>>> {
     let (send, keys) = channel();
     let read = move || {
@@ -113,7 +114,7 @@ fn keys() -> io::Result<Receiver<io::Result<Event>>> {
     Ok(keys)
 }
 
-/// Whether the terminal is gone: its window was closed, or the connection to it was lost.
+/// Whether the terminal is gone: its window was closed, or its connection was lost.
 fn is_gone() -> bool {
     let mut stdin = libc::pollfd {
         fd: libc::STDIN_FILENO,
@@ -125,10 +126,10 @@ fn is_gone() -> bool {
     told > 0 && stdin.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
-/// Waits for the first connection; `None` when the user does not want to wait any longer.
+/// Waits for the first connection; `None` if the user stops waiting.
 ///
 /// # Errors
-/// There is none.
+/// There is no connection.
 pub fn first(poller: &Poller, stopped: &dyn Fn() -> bool) -> Result<Option<Profile>, TopError> {
     loop {
         if stopped() {
@@ -191,7 +192,7 @@ fn watch(
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return Err(TopError::Defect),
         };
-        // Whatever it is, the screen may look otherwise now.
+        // Any event may change the screen.
         drawn_at = None;
         let Event::Key(key) = event else {
             continue;
@@ -209,10 +210,10 @@ fn watch(
     }
 }
 
-/// What a hook is that tells of a panic.
+/// A panic hook.
 type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Sync + Send>;
 
-/// The terminal while it is ours.
+/// The terminal while Dyno uses it.
 struct Taken {
     panicked: Arc<AtomicBool>,
     before: Arc<Hook>,
@@ -229,7 +230,7 @@ impl Taken {
         let before: Arc<Hook> = Arc::new(panic::take_hook());
         let panicked = Arc::new(AtomicBool::new(false));
         let (hook, flag) = (Arc::clone(&before), Arc::clone(&panicked));
-        // Whichever thread it is: what is said of it must be seen.
+        // On any thread: the message must be visible.
         panic::set_hook(Box::new(move |info| {
             if !flag.swap(true, Ordering::Relaxed) {
                 give_back();
@@ -249,7 +250,7 @@ impl Drop for Taken {
         if !self.panicked() {
             give_back();
         }
-        // A thread that panics may not change the hook.
+        // A panicking thread may not change the hook.
         if !std::thread::panicking() {
             let before = Arc::clone(&self.before);
             panic::set_hook(Box::new(move |info| before(info)));

@@ -1,4 +1,4 @@
-//! Values by name, and what is made of two snapshots of them.
+//! Values by name, and figures derived from two snapshots of them.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::source::Answer;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values(BTreeMap<String, String>);
 
-/// A field as it is shown.
+/// A field for display.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// It is not known: the column is not there, or there is no earlier snapshot.
+    /// Unknown: the column is missing, or there is no earlier snapshot.
     Absent,
     /// Text.
     Text(String),
@@ -31,7 +31,7 @@ impl Cell {
 }
 
 impl Values {
-    /// Takes the values of an answer in.
+    /// Adds the values of an answer.
     pub fn add(&mut self, answer: &Answer, form: Form) {
         match form {
             Form::Rows => {
@@ -49,7 +49,7 @@ impl Values {
         }
     }
 
-    /// The sum of a column of numbers, or the first of its texts.
+    /// The sum of a numeric column, or the first of its texts.
     fn add_column(&mut self, answer: &Answer, column: usize, name: &str) {
         let fields = (0..answer.rows.len()).filter_map(|row| answer.field(row, column));
         let mut sum = None;
@@ -69,23 +69,23 @@ impl Values {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Where the fields of a row, or values by name, are looked up.
+/// Looks up the fields of a row, or values by name.
 pub trait Fields {
-    /// The text of one name.
+    /// The text with this name.
     fn text(&self, name: &str) -> Option<&str>;
 
-    /// The text of the first name that is there.
+    /// The first existing name's text.
     fn first(&self, names: &str) -> Option<&str> {
         names.split('|').find_map(|name| self.text(name))
     }
 
-    /// The number that [`Figure::from`] means.
+    /// The number for [`Figure::from`].
     fn sum(&self, from: &str) -> Option<f64> {
         let mut sum = None;
         for names in from.split('+') {
@@ -118,7 +118,7 @@ impl Fields for RowOf<'_> {
     }
 }
 
-/// A figure of a snapshot and of the one before it, `seconds` earlier.
+/// A figure from a snapshot and the one before it, `seconds` earlier.
 pub fn cell<F: Fields>(figure: &Figure, now: &F, before: Option<(&F, f64)>) -> Cell {
     if figure.kind == Kind::Text {
         let text = now.first(figure.from);
@@ -130,7 +130,7 @@ pub fn cell<F: Fields>(figure: &Figure, now: &F, before: Option<(&F, f64)>) -> C
     let difference = |from: &str| {
         let (before, _) = before?;
         let difference = now.sum(from)? - before.sum(from)?;
-        // A counter that went back was reset: nobody knows how far it had come.
+        // A counter that decreased was reset: its increase is unknown.
         (difference >= 0.0).then_some(difference)
     };
     let made = match figure.take {
@@ -151,13 +151,13 @@ pub fn cell<F: Fields>(figure: &Figure, now: &F, before: Option<(&F, f64)>) -> C
     made.map_or(Cell::Absent, |made| Cell::Number(made * figure.scale))
 }
 
-/// Nothing of nothing is no share.
+/// 0 of 0 is not a share.
 fn share(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     let whole = whole.filter(|whole| *whole > 0.0)?;
     Some(part? / whole)
 }
 
-/// A number as servers write it.
+/// A number in a server's notation.
 pub fn number(text: &str) -> Option<f64> {
     let number = text.trim().parse::<f64>().ok()?;
     number.is_finite().then_some(number)

@@ -1,11 +1,11 @@
-//! Values as they are shown, short enough for columns.
+//! Values for display, short enough for columns.
 
 use dyno_core::units::{human_number, human_seconds};
 
 use crate::figures::Cell;
 use crate::profile::Kind;
 
-/// What stands where a value is not known.
+/// The text of an unknown value.
 pub const ABSENT: &str = "–";
 
 /// A cell of this kind as text.
@@ -27,12 +27,12 @@ pub fn value(kind: Kind, number: f64) -> String {
     }
 }
 
-/// A number of things or a rate: whole where it is, else to some three digits; from 100,000 on
-/// with `k`, `M`, `G`, `T` for thousands.
+/// A count or a rate: whole numbers as they are, else about three digits; from 100,000 on with `k`,
+/// `M`, `G`, `T` for thousands.
 fn count(number: f64) -> String {
     let size = number.abs();
     if size > 0.0 && size < 0.005 {
-        // Not nothing.
+        // Distinguishable from 0.
         return "<0.01".to_owned();
     }
     if size < 99_999.5 {
@@ -66,7 +66,7 @@ fn bytes(number: f64) -> String {
     format!("{}{}", three_digits(value), units[unit])
 }
 
-/// Days where hours would be many.
+/// A time; days instead of many hours.
 fn seconds(number: f64) -> String {
     const DAY_S: f64 = 86_400.0;
     match number >= 2.0 * DAY_S {

@@ -6,27 +6,27 @@ use crate::figures::number;
 use crate::profile::Latencies;
 use crate::source::Answer;
 
-/// The upper bounds of the rows in seconds, some three in a decade as servers and proxies have
-/// their buckets; what is above the last has a row of its own.
+/// The upper bounds of the rows in seconds, about three per decade like the buckets of servers and
+/// proxies; latencies above the last have an additional row.
 pub const BOUNDS_S: [f64; 11] = [
     100e-6, 300e-6, 1e-3, 3e-3, 10e-3, 30e-3, 100e-3, 300e-3, 1.0, 3.0, 10.0,
 ];
-/// Rows.
+/// Number of rows.
 pub const ROWS: usize = BOUNDS_S.len() + 1;
-/// So many columns are kept: more than a wide terminal has.
+/// The most columns kept: more than a wide terminal has.
 const COLUMNS_MAX: usize = 512;
 
-/// How many operations ended in each row's range of latencies; the fastest row first.
+/// Number of operations per row; the fastest row first.
 pub type Column = [f64; ROWS];
 
-/// What a snapshot tells of latencies.
+/// The latencies of a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
-    /// Nothing, and why.
+    /// None, with the reason.
     Absent(String),
-    /// Counters since the server's start, by the buckets' bounds in nanoseconds.
+    /// Counters since the server's start, by bucket bound in nanoseconds.
     Counters(BTreeMap<u64, f64>),
-    /// Intervals that have ended, in the order of time.
+    /// Ended intervals, in time order.
     Columns(Vec<Column>),
 }
 
@@ -39,7 +39,7 @@ pub struct Strip {
 }
 
 impl Strip {
-    /// Takes in what a snapshot tells.
+    /// Adds the latencies of a snapshot.
     pub fn add(&mut self, told: &Told) {
         match told {
             Told::Absent(why) => self.why_absent = Some(why.clone()),
@@ -61,12 +61,12 @@ impl Strip {
         self.columns.iter()
     }
 
-    /// Whether nothing is known of any interval yet.
+    /// Whether there are no columns yet.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Why there are none, if that is known.
+    /// Why there are no latencies, if known.
     pub fn why_absent(&self) -> Option<&str> {
         self.why_absent.as_deref()
     }
@@ -94,7 +94,7 @@ impl Strip {
 
 /// The row of a bucket with this upper bound.
 fn row_of(bound_s: f64) -> usize {
-    // Bounds that were rounded still belong where they were meant.
+    // Rounded bounds still belong to their intended row.
     let fits = |row: &f64| bound_s <= row * 1.000_001;
     BOUNDS_S.iter().position(fits).unwrap_or(BOUNDS_S.len())
 }
@@ -114,7 +114,7 @@ fn difference(now: &BTreeMap<u64, f64>, before: &BTreeMap<u64, f64>) -> Column {
     column
 }
 
-/// What an answer tells, by how latencies lie in it.
+/// The latencies of an answer, by its layout.
 pub fn told(latencies: &Latencies, answer: &Answer) -> Told {
     match latencies {
         Latencies::Absent(why) => Told::Absent((*why).to_owned()),
@@ -150,7 +150,7 @@ fn buckets(answer: &Answer, bound: &str, count: &str, scale: f64) -> Told {
         let Some(count) = field(count).and_then(number) else {
             continue;
         };
-        // A bucket without a bound in figures is the last: TOO LONG, for instance.
+        // A bucket without a numeric bound is the last, such as TOO LONG.
         let bound_s = field(bound)
             .and_then(number)
             .map_or(f64::MAX, |b| b * scale);
@@ -180,7 +180,7 @@ fn intervals(answer: &Answer) -> Told {
 }
 
 fn ns(seconds: f64) -> u64 {
-    // A cast of what is too large gives the largest.
+    // A cast of a value that is too large gives the largest.
     (seconds * 1e9).round() as u64
 }
 

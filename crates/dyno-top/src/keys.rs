@@ -1,39 +1,39 @@
-//! What keys mean: as in htop, as far as there is the same to do.
+//! Key bindings, as in htop where it has the same functions.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::state::Mode;
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The end.
+    /// Quit.
     Quit,
-    /// Another screen, by its number from 0.
+    /// Another screen, by its index from 0.
     Screen(usize),
     /// The next screen.
     NextScreen,
-    /// The one before.
+    /// The previous screen.
     LastScreen,
     /// The next table of the screen.
     NextTable,
     /// Sort by the next column.
     SortNext,
-    /// Sort by the column before.
+    /// Sort by the previous column.
     SortLast,
-    /// The other order.
+    /// Reverse the order.
     Invert,
-    /// A filter is typed.
+    /// Start typing a filter.
     Filter,
     /// A letter of the filter.
     Type(char),
-    /// The filter's last letter goes.
+    /// Erase the filter's last letter.
     Erase,
-    /// The filter stays as it is.
+    /// Accept the filter.
     Accept,
-    /// The filter goes, or the help.
+    /// Clear the filter, or close the help.
     Clear,
-    /// What is seen stays as it is, or goes on.
+    /// Freeze or continue the display.
     Freeze,
     /// Ask less often.
     Slower,
@@ -41,21 +41,21 @@ pub enum Action {
     Faster,
     /// Ask now.
     Refresh,
-    /// The help, or no help.
+    /// Show or hide the help.
     Help,
-    /// So many rows down, or up.
+    /// Rows down, or up if negative.
     Rows(isize),
-    /// A page down, or up.
+    /// Pages down, or up if negative.
     Pages(isize),
     /// To the first row.
     Top,
     /// To the last row.
     Bottom,
-    /// So many columns to the right, or to the left.
+    /// Columns to the right, or to the left if negative.
     Columns(isize),
 }
 
-/// What the key asks for; `None` for nothing.
+/// The action of the key, if it has one.
 pub fn action(key: KeyEvent, mode: Mode) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
         return None;
@@ -118,7 +118,7 @@ fn usual(code: KeyCode) -> Option<Action> {
     })
 }
 
-/// The help: keys and what they do.
+/// The help: keys and their actions.
 pub const HELP: [(&str, &str); 14] = [
     ("q F10 Ctrl-C", "quit"),
     ("1 … 9, Tab", "next screen; Shift-Tab: previous screen"),

@@ -1,4 +1,4 @@
-//! One line for each interval, where there is no terminal.
+//! One line for each interval, without a terminal.
 
 use std::time::Duration;
 
@@ -14,38 +14,38 @@ use crate::poll::{Poller, Told};
 use crate::profile::{Figure, Kind, Profile};
 use crate::state::State;
 
-/// The header comes again after so many lines.
+/// The header is repeated after this many lines.
 const HEADER_EVERY: u64 = 20;
-/// Characters of a figure's column, and of the time before them.
+/// Characters of a figure's column, and of the time before the figures.
 const WIDTH: usize = 10;
-/// How soon is looked whether the user wants an end.
+/// How often to check whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How lines are written.
+/// How to write lines.
 pub struct Lines<'a> {
-    /// How often.
+    /// The interval.
     pub interval: Duration,
-    /// End after so many; `None` for never.
+    /// Stop after this many; `None` for never.
     pub count: Option<u64>,
-    /// A JSON object a line.
+    /// One JSON object per line.
     pub json: bool,
-    /// Whether the user wants an end.
+    /// Whether the user wants to stop.
     pub stopped: &'a dyn Fn() -> bool,
-    /// Takes a line, with its line feed; false when nobody reads any more.
+    /// Writes a line, with its line feed; false if the reader has closed the output.
     pub write: &'a mut dyn FnMut(&str) -> bool,
 }
 
-/// Writes lines until their number is reached, or the user wants an end.
+/// Writes lines until their number is reached, or the user wants to stop.
 ///
 /// # Errors
-/// There never was a connection.
+/// There was never a connection.
 pub fn lines(poller: &Poller, how: Lines<'_>) -> Result<(), TopError> {
     let Some(profile) = first(poller, how.stopped)? else {
         return Ok(());
     };
     let mut state = State::new(profile, how.interval);
     let mut written = 0;
-    // The first snapshot begins the first interval, and is no line.
+    // The first snapshot only starts the first interval.
     let mut is_first = true;
     while how.count.is_none_or(|count| written < count) {
         let Some(told) = next(poller, &how)? else {
@@ -82,9 +82,9 @@ pub fn lines(poller: &Poller, how: Lines<'_>) -> Result<(), TopError> {
     Ok(())
 }
 
-/// What is told next, or that nothing was in time; `None` when the user wants an end.
+/// The next message; `Some(None)` if none came in time; `None` if the user wants to stop.
 fn next(poller: &Poller, how: &Lines<'_>) -> Result<Option<Option<Told>>, TopError> {
-    // An answer may take as long as an interval before it is missed.
+    // An answer may take as long as an interval before it counts as missing.
     let patience = how.interval.max(Duration::from_secs(1)) * 2;
     let mut waited = Duration::ZERO;
     while waited < patience {
@@ -132,7 +132,7 @@ fn line(state: &State, silent: Option<&str>, written: u64) -> String {
     text
 }
 
-/// On the right of the figure's column, with a space before it whatever its length.
+/// Right-aligned in the figure's column, always after a space.
 fn padded(text: &str, figure: &Figure) -> String {
     let width = figure.title.chars().count().max(WIDTH);
     format!(" {text:>width$}")
@@ -167,12 +167,12 @@ fn object(state: &State, silent: Option<&str>) -> String {
     format!("{}\n", visible::json(&text))
 }
 
-/// To six digits: more is noise of the division by the interval.
+/// Six digits: more are noise from dividing by the interval.
 pub fn rounded(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 
-/// A figure's name for programs: its title with its unit.
+/// A figure's name in JSON: its title with its unit.
 fn name(figure: &Figure) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let title = figure.title.to_lowercase().replace("/s", " per s");

@@ -1,15 +1,15 @@
-//! Statements without their literals. A list of processes shows what others sent: names, card
-//! numbers, passwords. Whatever cannot be told apart is masked to the end of the text.
+//! Masks literals in statements. A process list shows what others sent: names, card numbers,
+//! passwords. If the syntax is ambiguous, the rest of the text is masked.
 
-/// What stands for a literal.
+/// Replaces a literal.
 const MASK: char = '?';
 
-/// A statement whose strings and numbers are masked. Text in double quotes is masked as well: it is
-/// a string on MySQL. Comments are left out: they may hold anything.
+/// A statement with masked strings and numbers. Text in double quotes is masked as well, because it
+/// is a string on MySQL. Comments are removed, because they may contain anything.
 pub fn statement(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
     let mut rest = sql;
-    // Whether what comes before is a part of a name, in which digits are no number.
+    // Whether the preceding text is part of a name, in which digits are not a number.
     let mut in_name = false;
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
@@ -57,7 +57,7 @@ pub fn statement(sql: &str) -> String {
                 continue;
             }
         };
-        // A prefix such as N, X or E belongs to the literal, and says nothing of it.
+        // A prefix such as N, X or E belongs to the literal, and reveals nothing of it.
         out.push(MASK);
         in_name = false;
         match taken {
@@ -68,8 +68,8 @@ pub fn statement(sql: &str) -> String {
     out
 }
 
-/// How long the rest of a quoted text is, its end included. `None` where it has no end, or where
-/// the servers do not agree where that is: a backslash before a quote.
+/// The length of the rest of a quoted text, including its end. `None` if it has no end, or if
+/// servers disagree about the end because of a backslash before a quote.
 fn quoted(rest: &str, quote: char) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -84,7 +84,7 @@ fn quoted(rest: &str, quote: char) -> Option<usize> {
     }
 }
 
-/// The tag that begins a text in dollars on PostgreSQL; none for a parameter such as `$1`.
+/// The tag of a dollar-quoted text on PostgreSQL; `None` for a parameter such as `$1`.
 fn dollar_tag(rest: &str) -> Option<&str> {
     let end = rest[1..].find('$')? + 2;
     let name = &rest[1..end - 1];
@@ -93,7 +93,7 @@ fn dollar_tag(rest: &str) -> Option<&str> {
     (plain && !digit).then(|| &rest[..end])
 }
 
-/// How long a number is: hexadecimal and exponents are of it, so are signs within them.
+/// The length of a number, including hexadecimal, exponents and signs within them.
 fn number(rest: &str) -> usize {
     let mut before = ' ';
     for (at, c) in rest.char_indices() {

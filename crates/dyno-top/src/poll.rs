@@ -1,4 +1,4 @@
-//! The thread that asks: a source that hangs must not stop the screen.
+//! The polling thread: a source that hangs must not block the screen.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,33 +17,33 @@ use crate::heat;
 use crate::profile::{Ask, Latencies, Profile};
 use crate::source::{Answer, Source, Trouble};
 
-/// So many snapshots may wait to be shown; the thread waits beyond.
+/// The most snapshots that wait to be shown; then the thread waits.
 const WAITING_MAX: usize = 8;
-/// A question whose answer took so long is not asked again before this many times as long has
-/// passed, and so costs a twentieth of the server's time at most.
+/// A question is repeated only after this multiple of its answer's duration, so that it takes at
+/// most a twentieth of the server's time.
 const PAUSES: u64 = 20;
-/// Answers that came faster cost nothing to speak of.
+/// Faster answers have a negligible cost.
 const CHEAP_NS: Nanos = 20_000_000;
 
-/// What the thread tells.
+/// A message of the thread.
 #[derive(Debug)]
 pub enum Told {
-    /// There is a connection, and this is what there is to ask.
+    /// Connected; the profile lists the questions.
     Opened(Box<Profile>),
-    /// What was answered.
+    /// New answers.
     Snapshot(Box<Snapshot>),
-    /// There is no connection (any more), and why. It is tried again.
+    /// No connection, with the reason. It is retried.
     Lost(String),
 }
 
-/// What was answered at one time.
+/// The answers of one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// When the values were asked for.
+    /// When the values were requested.
     pub at: Nanos,
-    /// The same as civil time, seconds since the Unix epoch.
+    /// The same as wall-clock time, seconds since the Unix epoch.
     pub unix_s: f64,
-    /// Of which screen the tables are.
+    /// The screen of the tables.
     pub screen: usize,
     /// Values of figures.
     pub values: Values,
@@ -51,22 +51,22 @@ pub struct Snapshot {
     pub latencies: heat::Told,
     /// The tables of the screen.
     pub tables: Vec<Answered>,
-    /// What was refused beside the tables, and what helps.
+    /// Refused questions other than the tables, with advice.
     pub notes: Vec<String>,
 }
 
 /// A table's answer.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
-    /// When it was asked for; the same as before where it was not asked for again.
+    /// When it was requested; unchanged if the question was not repeated.
     pub at: Nanos,
-    /// `None` where every way to ask was refused.
+    /// `None` if every way to ask was refused.
     pub answer: Option<Arc<Answer>>,
-    /// Why better ways were not taken.
+    /// Why better ways were not used.
     pub notes: Vec<String>,
 }
 
-/// What the thread is told.
+/// A command to the thread.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     Screen(usize),
@@ -74,11 +74,11 @@ enum Order {
     Refresh,
 }
 
-/// The thread as the others see it. It ends when this is dropped, as soon as the source lets it.
+/// A handle to the thread. The thread ends when this is dropped, as soon as the source allows it.
 pub struct Poller {
     orders: Sender<Order>,
     told: Receiver<Told>,
-    /// Since when a question waits for its answer; 0 where none does.
+    /// When the pending question was asked; 0 without one.
     asked_at: Arc<AtomicU64>,
 }
 
@@ -109,7 +109,8 @@ impl Poller {
         })
     }
 
-    /// What has been told, if anything was within `patience`; `None` when the thread has ended.
+    /// The next message; `Some(None)` if none came within `patience`; `None` when the thread has
+    /// ended.
     pub fn next(&self, patience: Duration) -> Option<Option<Told>> {
         match self.told.recv_timeout(patience) {
             Ok(told) => Some(Some(told)),
@@ -127,22 +128,22 @@ impl Poller {
         }
     }
 
-    /// Asks for another screen from now on, at once.
+    /// Asks for another screen from now on, immediately.
     pub fn show(&self, screen: usize) {
         let _ = self.orders.send(Order::Screen(screen));
     }
 
-    /// Asks so often from now on.
+    /// Sets the interval from now on.
     pub fn every(&self, interval: Duration) {
         let _ = self.orders.send(Order::Interval(interval));
     }
 
-    /// Asks at once.
+    /// Asks immediately.
     pub fn refresh(&self) {
         let _ = self.orders.send(Order::Refresh);
     }
 
-    /// For how long a question has been waiting for its answer.
+    /// How long a question has been waiting for its answer.
     pub fn unanswered_for(&self) -> Option<Duration> {
         let asked_at = self.asked_at.load(Ordering::Relaxed);
         let waits = Duration::from_nanos(Clock.now().saturating_sub(asked_at));
@@ -150,10 +151,10 @@ impl Poller {
     }
 }
 
-/// How a table is asked for.
+/// The way to ask for a table.
 #[derive(Clone, Debug, Default)]
 struct Way {
-    /// The way that is taken.
+    /// The index of the way in use.
     at: usize,
     notes: Vec<String>,
     last: Option<Answered>,
@@ -164,7 +165,7 @@ struct Way {
 #[derive(Clone, Debug)]
 struct Refused {
     why: String,
-    /// The user can do something about it.
+    /// The user can fix it.
     is_told: bool,
 }
 
@@ -175,7 +176,7 @@ struct Asker {
     screen: usize,
     /// By screen and table.
     ways: HashMap<(usize, usize), Way>,
-    /// Questions beside the tables that are not asked any more, and why.
+    /// Questions other than the tables that are no longer asked, with the reasons.
     refused: HashMap<&'static str, Refused>,
 }
 
@@ -206,7 +207,7 @@ impl Asker {
         }
     }
 
-    /// One snapshot, with a connection before it where there is none. False when nobody listens.
+    /// One snapshot, after connecting if needed. False if there is no receiver.
     fn turn(&mut self, teller: &SyncSender<Told>) -> bool {
         self.asked_at.store(Clock.now(), Ordering::Relaxed);
         let profile = match &self.profile {
@@ -284,7 +285,7 @@ impl Asker {
             None => {
                 let refused = self.refused.get_mut(ask.text);
                 let why = refused.map(|refused| {
-                    // It is said in the place of the latencies.
+                    // It is shown instead of the latencies.
                     refused.is_told = false;
                     refused.why.clone()
                 });
@@ -293,7 +294,7 @@ impl Asker {
         }
     }
 
-    /// The answer to a question that no table is made of; `None` where it is refused.
+    /// The answer to a question other than the tables; `None` if it is refused.
     fn beside(&mut self, profile: &Profile, ask: &Ask) -> Result<Option<Answer>, Trouble> {
         if self.refused.contains_key(ask.text) {
             return Ok(None);
@@ -334,7 +335,7 @@ impl Asker {
             return Ok(last);
         }
         let mut answer = None;
-        // Said where no other way is left and nothing else was said.
+        // Reported if no other way is left and there is no other message.
         let mut silent = None;
         while let Some(ask) = asks.get(way.at) {
             let tried = match profile.can(ask.needs) {
@@ -379,7 +380,7 @@ fn worded(profile: &Profile, ask: &Ask) -> String {
     ask.text.replace("{schema}", &profile.schema)
 }
 
-/// The same with what helps, where it is no loss of the connection.
+/// Adds the advice, unless the connection was lost.
 fn refused(trouble: Trouble, ask: &Ask) -> Trouble {
     let said = |why: &str| {
         let why = redact::text(why);
@@ -395,7 +396,7 @@ fn refused(trouble: Trouble, ask: &Ask) -> Trouble {
     }
 }
 
-/// One snapshot without a thread, for tests of what is made of it.
+/// One snapshot without a thread, for tests.
 #[cfg(test)]
 pub(crate) fn snapshot(
     source: Box<dyn Source>,

@@ -1,11 +1,11 @@
-//! What there is to ask of a source, and how the answers are shown: screens as data.
+//! Profiles: the questions to a source, and how the answers are displayed; screens as data.
 
-/// What a figure or the fields of a column are, which decides how they are written and aligned.
+/// The kind of a figure or a column, which sets its format and alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Text, on the left.
+    /// Text, left-aligned.
     Text,
-    /// A number of things.
+    /// A count.
     Count,
     /// Bytes.
     Bytes,
@@ -15,48 +15,48 @@ pub enum Kind {
     Share,
 }
 
-/// What is made of the values of two snapshots.
+/// How a figure is derived from the values of two snapshots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Take {
-    /// The value as it is.
+    /// The current value.
     Now,
-    /// The value as it is; 0 stands for no limit.
+    /// The current value; 0 means no limit.
     Limit,
-    /// A number of sessions without Dyno's own.
+    /// A number of sessions, minus Dyno's own.
     Others,
     /// A counter: its difference per second.
     Rate,
-    /// The same for a counter that its source refreshes every few seconds, or when one of the
+    /// The same for a counter that its source refreshes only every few seconds, or when one of the
     /// sessions counted in this column ends: see [`crate::slow`].
     SlowRate(&'static str),
-    /// The difference of one counter for each of another: a mean over the interval.
+    /// The difference of one counter over that of another: a mean over the interval.
     Per(&'static str),
-    /// One less that: the share that was not so.
+    /// 1 minus that: the complementary share.
     Less(&'static str),
 }
 
-/// How one value is found and shown. `from` names columns or variables: `a|b` is the first of them
-/// that is there, `a+b` the sum of those that are.
+/// How a value is found and displayed. `from` names columns or variables: `a|b` is the first
+/// existing one, `a+b` the sum of the existing ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     /// The heading.
     pub title: &'static str,
-    /// Which values.
+    /// The source values.
     pub from: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What is made of it.
+    /// Its derivation.
     pub take: Take,
-    /// By what the server's unit is multiplied, so that it becomes seconds or bytes.
+    /// The factor from the server's unit to seconds or bytes.
     pub scale: f64,
-    /// Text of a statement, whose literals are nobody's business.
+    /// Text of a statement, whose literals must be masked.
     pub masked: bool,
-    /// Left out while there is nothing to tell.
+    /// Left out while it is empty.
     pub sparse: bool,
 }
 
 impl Figure {
-    /// A value as it is.
+    /// A current value.
     pub const fn new(title: &'static str, from: &'static str, kind: Kind) -> Self {
         Self {
             title,
@@ -69,7 +69,7 @@ impl Figure {
         }
     }
 
-    /// The same, left out while there is nothing to tell.
+    /// The same, left out while it is empty.
     pub const fn if_any(self) -> Self {
         Self {
             sparse: true,
@@ -90,12 +90,12 @@ impl Figure {
         }
     }
 
-    /// A number of things.
+    /// A count.
     pub const fn count(title: &'static str, from: &'static str) -> Self {
         Self::new(title, from, Kind::Count)
     }
 
-    /// A number of things at most, where 0 stands for no limit.
+    /// A limit, where 0 means none.
     pub const fn limit(title: &'static str, from: &'static str) -> Self {
         Self {
             take: Take::Limit,
@@ -103,7 +103,7 @@ impl Figure {
         }
     }
 
-    /// A number of sessions, of which one is Dyno's own.
+    /// A number of sessions, including one of Dyno's.
     pub const fn others(title: &'static str, from: &'static str) -> Self {
         Self {
             take: Take::Others,
@@ -116,7 +116,7 @@ impl Figure {
         Self::new(title, from, Kind::Bytes)
     }
 
-    /// A time in a unit of so many seconds.
+    /// A time; `scale` is its unit in seconds.
     pub const fn time(title: &'static str, from: &'static str, scale: f64) -> Self {
         Self {
             scale,
@@ -124,7 +124,7 @@ impl Figure {
         }
     }
 
-    /// A counter of things, per second.
+    /// A counter, per second.
     pub const fn rate(title: &'static str, from: &'static str) -> Self {
         Self {
             take: Take::Rate,
@@ -153,8 +153,8 @@ impl Figure {
         }
     }
 
-    /// A counter of time in a unit of so many seconds, per second: how many sessions were at it
-    /// on average.
+    /// A counter of time, per second: the mean number of busy sessions. `scale` is its unit in
+    /// seconds.
     pub const fn load(title: &'static str, from: &'static str, scale: f64) -> Self {
         Self {
             take: Take::Rate,
@@ -162,7 +162,7 @@ impl Figure {
         }
     }
 
-    /// A counter of time for each of what another counts: the mean over the interval.
+    /// A counter of time divided by another counter: the mean over the interval.
     pub const fn mean(
         title: &'static str,
         from: &'static str,
@@ -175,7 +175,7 @@ impl Figure {
         }
     }
 
-    /// The share of `of` that was not a miss, over the interval.
+    /// The share of `of` without the misses, over the interval.
     pub const fn hits(title: &'static str, misses: &'static str, of: &'static str) -> Self {
         Self {
             take: Take::Less(of),
@@ -184,15 +184,15 @@ impl Figure {
     }
 }
 
-/// One way to put a question.
+/// One way to ask a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// In the source's language. `{schema}` stands for the schema that the profile names.
+    /// In the source's language. `{schema}` is replaced by the profile's schema.
     pub text: &'static str,
-    /// What the source must have, by the name of one of [`Profile::abilities`]; empty for nothing.
+    /// The required ability, from [`Profile::abilities`]; empty for none.
     pub needs: &'static str,
-    /// What to do where it is refused; empty where the next way is as good, so that nothing needs
-    /// to be said.
+    /// Advice if it is refused; empty if the next way is equally good, so that no message is
+    /// needed.
     pub advice: &'static str,
 }
 
@@ -206,7 +206,7 @@ impl Ask {
         }
     }
 
-    /// One that takes an ability.
+    /// A question that requires an ability.
     pub const fn needing(needs: &'static str, text: &'static str) -> Self {
         Self {
             text,
@@ -215,7 +215,7 @@ impl Ask {
         }
     }
 
-    /// One that may be refused, and what helps then.
+    /// A question that may be refused, with advice.
     pub const fn or_advise(self, advice: &'static str) -> Self {
         Self { advice, ..self }
     }
@@ -224,15 +224,15 @@ impl Ask {
 /// A table of a screen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Table {
-    /// What it is of.
+    /// Its title.
     pub title: &'static str,
-    /// The ways to ask, the best first; the next one is tried where one is not there or refused.
+    /// The ways to ask, the best first; if one is missing or refused, the next is tried.
     pub asks: &'static [Ask],
-    /// What is shown of each row.
+    /// The displayed columns.
     pub columns: &'static [Figure],
-    /// The columns of the answer that tell its rows apart, for differences; with `|` as in figures.
+    /// The answer's columns that identify rows, for differences; with `|` as in figures.
     pub key: &'static [&'static str],
-    /// The column by which it is sorted at first.
+    /// The initial sort column.
     pub sort: usize,
     /// Why there may be no rows.
     pub empty: &'static str,
@@ -245,37 +245,36 @@ pub struct Screen {
     pub title: &'static str,
     /// Figures above its tables.
     pub figures: &'static [Figure],
-    /// Whether latencies over time are shown.
+    /// Whether it shows latencies over time.
     pub heat: bool,
     /// Its tables.
     pub tables: &'static [Table],
 }
 
-/// How names and values lie in an answer.
+/// The layout of names and values in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A name and a value in each row.
     Rows,
-    /// A column for each, whose rows are added up.
+    /// A column for each; its rows are summed.
     Columns,
 }
 
-/// Where values of figures come from.
+/// The source of figures' values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values {
     /// The question.
     pub ask: Ask,
-    /// How they lie.
+    /// The layout.
     pub form: Form,
 }
 
-/// Where latencies come from.
+/// The source of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Latencies {
-    /// Nothing counts them, and why.
+    /// Not available, with the reason.
     Absent(&'static str),
-    /// A counter for each row: the bucket's upper bound in a unit of so many seconds, and how many
-    /// it has counted.
+    /// A counter per row: the bucket's upper bound in units of `scale` seconds, and its count.
     Buckets {
         /// The question.
         ask: Ask,
@@ -295,14 +294,12 @@ pub enum Latencies {
         /// Columns and bounds.
         of: &'static [(&'static str, f64)],
     },
-    /// Rows `at`, `bound` (seconds) and `count` of intervals that have ended since the last
-    /// answer.
+    /// Rows `at`, `bound` (seconds) and `count` of the intervals that ended since the last answer.
     Intervals(Ask),
 }
 
 impl Latencies {
-    /// Whether there are bounds at powers of ten, and hardly any between them: ProxySQL's halves
-    /// of a decade are no thirds.
+    /// Whether the bounds are mostly powers of ten: ProxySQL's half decades are not thirds.
     pub fn are_coarse(&self) -> bool {
         match self {
             Self::Buckets { coarse, .. } => *coarse,
@@ -312,42 +309,42 @@ impl Latencies {
     }
 }
 
-/// What is said on a screen while a figure is more than 0.
+/// A text that a screen shows while a figure is above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remark {
     /// The screen's title.
     pub screen: &'static str,
     /// The figure.
     pub figure: Figure,
-    /// The words, with `{}` for it.
+    /// The text, with `{}` for the figure.
     pub words: &'static str,
 }
 
-/// What there is to ask of a source that is open.
+/// The questions for an open source, and their display.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// What it is and where, for the head of each screen. No secrets.
+    /// The source's name and location, for the head of each screen. No secrets.
     pub title: String,
     /// Its screens.
     pub screens: &'static [Screen],
-    /// Where figures come from.
+    /// The sources of figures.
     pub values: &'static [Values],
-    /// Where latencies come from.
+    /// The source of latencies.
     pub latencies: Latencies,
-    /// Of what a line is made where there is no terminal: see [`Figure`].
+    /// The figures of a line without a terminal: see [`Figure`].
     pub line: &'static [Figure],
-    /// What it can do, or why not and what to do.
+    /// Its abilities: available, or the reason against it with advice.
     pub abilities: Vec<(&'static str, Result<(), String>)>,
-    /// What stands for `{schema}` in questions.
+    /// The replacement for `{schema}` in questions.
     pub schema: String,
-    /// What is said while figures give reason to.
+    /// Texts shown depending on figures.
     pub remarks: &'static [Remark],
-    /// Privileges and the like that are missing, for the user.
+    /// Missing privileges and the like, for the user.
     pub notes: Vec<String>,
 }
 
 impl Profile {
-    /// Whether the source can do it, else why not.
+    /// Whether the source has the ability, else why not.
     pub fn can(&self, ability: &str) -> Result<(), &str> {
         if ability.is_empty() {
             return Ok(());
@@ -360,7 +357,7 @@ impl Profile {
         }
     }
 
-    /// All questions that may be asked, each once, as they are written here.
+    /// All possible questions, without duplicates, as written here.
     pub fn questions(&self) -> Vec<&'static str> {
         let values = self.values.iter().map(|values| values.ask);
         let latencies = match self.latencies {

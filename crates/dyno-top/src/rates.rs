@@ -1,4 +1,4 @@
-//! Tables as they are shown: rows of an answer beside those of the answer before.
+//! Derives displayed rows from an answer and the answer before it.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use crate::mask;
 use crate::profile::{Kind, Table};
 use crate::source::Answer;
 
-/// The rows of a table with its columns' cells.
+/// The rows of a table, one cell per column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
     /// A cell for each column.
     pub rows: Vec<Vec<Cell>>,
-    /// Titles of columns of which the answer has nothing.
+    /// Titles of columns that the answer lacks.
     pub missing: Vec<&'static str>,
 }
 
-/// What a table shows of an answer and of the one that came `seconds` before.
+/// The display of an answer, given the one that came `seconds` before.
 pub fn shown(table: &Table, now: &Answer, before: Option<(&Answer, f64)>) -> Shown {
     let earlier = before.map(|(answer, seconds)| (answer, by_key(table, answer), seconds));
     let own = by_key(table, now);
@@ -26,7 +26,7 @@ pub fn shown(table: &Table, now: &Answer, before: Option<(&Answer, f64)>) -> Sho
         let this = RowOf { answer: now, row };
         let that = earlier.as_ref().and_then(|(answer, by_key, seconds)| {
             let key = key(table, this);
-            // Rows that nothing tells apart have no earlier ones.
+            // Rows without a unique key have no earlier row.
             own.get(&key).copied().flatten()?;
             let row = by_key.get(&key).copied().flatten()?;
             Some((RowOf { answer, row }, *seconds))
@@ -44,8 +44,8 @@ pub fn shown(table: &Table, now: &Answer, before: Option<(&Answer, f64)>) -> Sho
     }
 }
 
-/// Text of others that may be shown: without literals where it is a statement's, without secrets,
-/// and nothing in it steers the terminal.
+/// Text for display: without literals if it is a statement's, without secrets, and without
+/// characters that control the terminal.
 fn clean(cell: Cell, masked: bool) -> Cell {
     let Cell::Text(text) = cell else {
         return cell;
@@ -59,14 +59,14 @@ fn clean(cell: Cell, masked: bool) -> Cell {
     Cell::Text(visible::text(&line).into_owned())
 }
 
-/// What tells a row from the others.
+/// The key of a row.
 pub fn key(table: &Table, row: RowOf<'_>) -> Vec<String> {
     let parts = table.key.iter();
     let part = |names: &&str| row.first(names).unwrap_or_default().to_owned();
     parts.map(part).collect()
 }
 
-/// The row of each key; `None` where several rows have it, as those have whose names are hidden.
+/// The row of each key; `None` if several rows have it, as with hidden names.
 fn by_key(table: &Table, answer: &Answer) -> HashMap<Vec<String>, Option<usize>> {
     let mut rows: HashMap<Vec<String>, Option<usize>> = HashMap::new();
     for row in 0..answer.rows.len() {
@@ -76,7 +76,7 @@ fn by_key(table: &Table, answer: &Answer) -> HashMap<Vec<String>, Option<usize>>
     rows
 }
 
-/// Columns of which the answer has none of the names. An answer without names tells nothing.
+/// Columns without any of their names in the answer. An answer without names is not checked.
 fn missing(table: &Table, answer: &Answer) -> Vec<&'static str> {
     if answer.names.is_empty() {
         return Vec::new();
@@ -89,7 +89,7 @@ fn missing(table: &Table, answer: &Answer) -> Vec<&'static str> {
     missing.map(|column| column.title).collect()
 }
 
-/// The order of two cells, in which numbers come before text and what is not known comes last.
+/// The order of two cells: numbers before text, unknown values last.
 pub fn order(kind: Kind, one: &Cell, other: &Cell) -> std::cmp::Ordering {
     match (one, other) {
         (Cell::Number(one), Cell::Number(other)) => one.total_cmp(other),

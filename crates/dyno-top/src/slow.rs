@@ -1,5 +1,5 @@
 //! Rates of counters that their source refreshes only every few seconds, as HAProxy does with the
-//! bytes of open sessions. Over a shorter interval they do not change and then jump. Without
+//! bytes of open sessions. Over a shorter interval they stay constant and then jump. Without
 //! HAProxy's `option contstats` they do not change until a session ends, and no rate is known.
 
 use std::collections::HashMap;
@@ -11,29 +11,29 @@ use crate::profile::{Table, Take};
 use crate::rates::key;
 use crate::source::Answer;
 
-/// How often such counters are refreshed.
+/// The refresh interval of such counters.
 const REFRESH_NS: Nanos = 5_000_000_000;
-/// A counter that stands still for longer counts nothing.
+/// A counter that is constant for longer counts nothing.
 const STILL_NS: Nanos = 2 * REFRESH_NS;
 
-/// What the counters of a table were when they changed last, by row and column.
+/// The last change of each counter of a table, by row and column.
 #[derive(Clone, Debug, Default)]
 pub struct Slow(HashMap<(Vec<String>, usize), Held>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
     value: f64,
-    /// When it became so.
+    /// When it got its value.
     at: Nanos,
-    /// Whether that is when it changed, rather than when it was seen first.
+    /// Whether `at` is the time of a change, rather than of the first look.
     changed: bool,
-    /// Whether it did not change for long with sessions open.
+    /// Whether it was constant for long with open sessions.
     hides: bool,
     rate: Option<f64>,
 }
 
 impl Slow {
-    /// Puts the rates since the changes before into the rows that were made of an answer.
+    /// Writes the rates since the previous changes into the rows of an answer.
     pub fn hold(&mut self, table: &Table, answer: &Answer, at: Nanos, rows: &mut [Vec<Cell>]) {
         let columns = table.columns.iter().enumerate();
         for (index, column) in columns {
@@ -70,14 +70,14 @@ impl Held {
         }
     }
 
-    /// Open sessions may move bytes that are counted only when they end.
+    /// Bytes of open sessions may be counted only when the sessions end.
     fn go_on(&mut self, value: f64, at: Nanos, is_open: bool) {
         let passed = at.saturating_sub(self.at);
         if value < self.value {
             *self = Self::first(value, at);
         } else if value > self.value {
-            // At the first look it is unknown how long the counter had not changed, and since when
-            // uncounted bytes moved.
+            // At the first look it is unknown how long the counter has been constant, and since
+            // when uncounted bytes moved.
             let is_known = (self.changed || passed >= REFRESH_NS) && !self.hides;
             let rate = (value - self.value) / (passed.max(1) as f64 / 1e9);
             *self = Self {
@@ -104,7 +104,7 @@ mod tests {
         let mut held = Held::first(0.0, 3 * second);
         let mut rates = Vec::new();
         for at in 4..40 {
-            // It counts 100 a second until the thirtieth, and is refreshed every five.
+            // It counts 100 a second until second 30, and is refreshed every 5 seconds.
             let value = (at.min(30) / 5 * 5 * 100) as f64;
             held.go_on(value, at * second, at < 30);
             rates.push(held.rate);

@@ -1,4 +1,4 @@
-//! What is shown, apart from how it is drawn.
+//! The displayed content, independent of drawing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ const INTERVALS_MS: [u64; 8] = [200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 6
 /// The longest filter.
 const FILTER_MAX: usize = 80;
 
-/// What keys are for.
+/// The meaning of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything.
+    /// Normal.
     #[default]
     Usual,
     /// A filter is typed.
@@ -33,14 +33,14 @@ pub enum Mode {
     Help,
 }
 
-/// What an action asks of others.
+/// The effect of an action outside the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
     None,
-    /// The end.
+    /// Quit.
     Quit,
-    /// Another screen's tables.
+    /// Fetch another screen's tables.
     Show(usize),
     /// Another interval.
     Every(Duration),
@@ -48,18 +48,18 @@ pub enum Effect {
     Refresh,
 }
 
-/// A table and how it is looked at.
+/// A table with its view settings.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// The column by which it is sorted.
+    /// The sort column.
     pub sort: usize,
-    /// The smallest first; of text the other way round.
+    /// The smallest first; for text the reverse.
     pub inverted: bool,
-    /// Rows above the first that is seen.
+    /// Rows above the first visible one.
     pub offset: usize,
-    /// Columns before the first that is seen.
+    /// Columns before the first visible one.
     pub first_column: usize,
-    /// Why better ways to ask were not taken.
+    /// Why better ways to ask were not used.
     pub notes: Vec<String>,
     /// All rows.
     pub shown: Shown,
@@ -70,20 +70,20 @@ pub struct View {
     slow: Slow,
 }
 
-/// What is shown.
+/// The displayed content.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// What there is.
+    /// The source's profile.
     pub profile: Profile,
     /// The screen.
     pub screen: usize,
-    /// What keys are for.
+    /// The meaning of keys.
     pub mode: Mode,
-    /// Rows that do not contain it are not shown.
+    /// Only rows that contain it are shown.
     pub filter: String,
-    /// Whether what is seen stays as it is.
+    /// Whether the display is frozen.
     pub frozen: bool,
-    /// How often is asked.
+    /// The interval.
     pub interval: Duration,
     /// Latencies.
     pub strip: Strip,
@@ -94,14 +94,14 @@ pub struct State {
     notes: Vec<String>,
     /// By screen and table.
     views: Vec<Vec<View>>,
-    /// The table that keys are for, by screen.
+    /// The focused table, by screen.
     focus: Vec<usize>,
     now: Option<(Nanos, Values)>,
     before: Option<(Nanos, Values)>,
 }
 
 impl State {
-    /// Nothing yet of a source that is open.
+    /// Without any answers yet.
     pub fn new(profile: Profile, interval: Duration) -> Self {
         let mut state = Self {
             screen: 0,
@@ -123,7 +123,7 @@ impl State {
         state
     }
 
-    /// Takes in what was told. What is frozen stays as it is, but for the connection.
+    /// Adds a message. A frozen display changes only for the connection.
     pub fn take(&mut self, told: Told) {
         match told {
             Told::Opened(profile) => {
@@ -132,7 +132,7 @@ impl State {
                     self.profile = *profile;
                     self.begin();
                 }
-                // Counters of a server that is another begin anew.
+                // Counters of a different server start over.
                 (self.now, self.before) = (None, None);
             }
             Told::Lost(why) => {
@@ -176,28 +176,28 @@ impl State {
         }
     }
 
-    /// The screen that is seen.
+    /// The visible screen.
     pub fn seen(&self) -> Option<&'static Screen> {
         self.profile.screens.get(self.screen)
     }
 
-    /// The tables of the screen that is seen, as they are looked at.
+    /// The tables of the visible screen.
     pub fn views(&self) -> &[View] {
         self.views.get(self.screen).map_or(&[], Vec::as_slice)
     }
 
-    /// The table that keys are for.
+    /// The focused table.
     pub fn focused(&self) -> usize {
         self.focus.get(self.screen).copied().unwrap_or(0)
     }
 
-    /// What is missing, for the user: privileges, settings, refused questions.
+    /// Problems for the user: missing privileges, settings, refused questions.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         let all = self.profile.notes.iter().chain(&self.notes);
         all.map(String::as_str)
     }
 
-    /// What the figures give reason to say on the screen that is seen.
+    /// The remarks that apply to the visible screen.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let title = self.seen().map(|screen| screen.title);
         let remarks = self.profile.remarks.iter();
@@ -220,7 +220,7 @@ impl State {
         cell(figure, now, before)
     }
 
-    /// The rows of a table of this screen that the filter lets through, in order.
+    /// The filtered rows of a table of this screen, sorted.
     pub fn rows(&self, table: usize) -> Vec<&[Cell]> {
         let (Some(screen), Some(view)) = (self.seen(), self.views().get(table)) else {
             return Vec::new();
@@ -241,7 +241,7 @@ impl State {
         let Some(column) = columns.get(view.sort) else {
             return rows;
         };
-        // Figures from the largest on, text from A on.
+        // Numbers descending, text ascending.
         let ascending = (column.kind == Kind::Text) != view.inverted;
         rows.sort_by(|one, other| {
             let order = order(column.kind, &one[view.sort], &other[view.sort]);
@@ -250,7 +250,7 @@ impl State {
         rows
     }
 
-    /// Does what a key asks for.
+    /// Performs the action of a key.
     pub fn act(&mut self, action: Action) -> Effect {
         match action {
             Action::Quit => return Effect::Quit,
@@ -295,9 +295,9 @@ impl State {
         Effect::None
     }
 
-    /// What is done to the table that keys are for.
+    /// Performs an action on the focused table.
     fn look(&mut self, action: Action) {
-        /// What a page moves by.
+        /// The rows of a page.
         const PAGE: isize = 10;
         let focus = self.focused();
         let last = self.rows(focus).len().saturating_sub(1);
@@ -326,7 +326,7 @@ impl State {
         }
         self.screen = screen;
         self.frozen = false;
-        // What was seen here last is old, and no interval begins there.
+        // The last answer of this screen is old, so no interval begins there.
         for view in &mut self.views[screen] {
             view.forget();
         }
@@ -342,7 +342,7 @@ impl View {
             self.forget();
             return;
         };
-        // An answer that was not asked for again has the rates that it had.
+        // An answer that was not requested again keeps its rates.
         if self.now.as_ref().is_some_and(|(at, _)| *at == answered.at) {
             return;
         }

@@ -161,8 +161,8 @@ fn digests(run: &RunRecord) -> Vec<String> {
         let scans = often(one.no_index, one.count).filter(|_| examined >= ROWS_MIN);
         let scans = scans.map(|scans| {
             format!(
-                "{} of {} executions used no index (SUM_NO_INDEX_USED) and {} rows were examined \
-                 by each on average (SUM_ROWS_EXAMINED)",
+                "{} of {} executions used no index (SUM_NO_INDEX_USED) and each examined {} rows \
+                 on average (SUM_ROWS_EXAMINED)",
                 text::count(scans),
                 text::count(one.count),
                 text::rate(examined)

@@ -125,9 +125,9 @@ fn agents(view: &View) -> Made {
         let found = found.map(|finding| text::sentence(&finding.evidence));
         found.collect::<Vec<_>>()
     };
-    let advice = "docs/fleet.md says what each finding is. What an agent of local: or ssh: prints \
-                  is among the run's own messages (agent NAME said: …); one that joins prints on \
-                  its terminal, or into its journal.";
+    let advice = "See docs/fleet.md for each finding. The output of an agent of local: or ssh: is \
+                  among the run's own messages (agent NAME said: …); an agent that joins prints to \
+                  its terminal or journal.";
     let (refused, doubted) = (with(Outcome::Refuse), with(Outcome::Doubt));
     if !refused.is_empty() {
         return Made::refuse(refused.join(" "), advice);
@@ -141,8 +141,8 @@ fn agents(view: &View) -> Made {
     let bound = worst(&|agent| agent.clock.map(|clock| clock.bound_ms));
     let late = worst(&|agent| agent.late_ms);
     Made::pass(format!(
-        "{} load generators: their intervals are all there and add up to their totals and the \
-         run's; clocks are known to {} ms, and the last one began {} ms late.",
+        "{} load generators: their intervals are complete and add up to their totals and the \
+         run's; clocks are known to {} ms, and the last one started {} ms late.",
         agents.len(),
         bound.map_or_else(|| "an unknown number of".to_owned(), text::plain),
         late.map_or_else(|| "an unknown number of".to_owned(), text::plain),
@@ -164,9 +164,9 @@ fn cost(view: &View) -> Made {
     let percent = (cores + exports.unwrap_or(0.0) + profile.unwrap_or(0.0)) * 100.0;
     let who = match (exports, profile) {
         (None, None) => "The observers",
-        (Some(_), None) => "The observers and who took the metrics",
+        (Some(_), None) => "The observers and metrics exporters",
         (None, Some(_)) => "The observers and perf",
-        (Some(_), Some(_)) => "The observers, who took the metrics and perf",
+        (Some(_), Some(_)) => "The observers, metrics exporters and perf",
     };
     if view.length_s < ENOUGH.value {
         return Made::not_checked(format!(
@@ -179,7 +179,7 @@ fn cost(view: &View) -> Made {
         doubted(percent, &COST),
         format!("{who} used {} % of a core.", text::plain(percent)),
         match profile {
-            Some(_) => "Profile another run than the one whose figures count.",
+            Some(_) => "Profile a separate run, not the one whose figures count.",
             None => {
                 "Observe less often, or fewer things: see docs/observers.md for what costs most."
             }
@@ -236,8 +236,8 @@ fn observers(view: &View) -> Made {
     Made::of(
         outcome,
         format!("{failed}{late_by}{gaps}."),
-        "What was not observed cannot speak against the run: look at the other findings with that \
-         in mind, and at not_observed for the reasons.",
+        "Read the other findings with these gaps in mind: what was not observed cannot cause a \
+         doubt. See not_observed for the reasons.",
     )
     .naming((failures.is_empty() && late.is_some()).then_some(Cause::LateSamples))
     .with("failures", failures.len() as f64, "count")
@@ -286,20 +286,20 @@ fn record(view: &View) -> Made {
     if let Some(missing) = view.run.fact(LOG_CUT_OFF).filter(|_| view.imported()) {
         return Made::doubt(
             format!("The log is incomplete: {}.", missing.trim_end_matches('.')),
-            "Import the whole log. Without its end nobody knows whether the run ended as it \
-             should, and what it counted last.",
+            "Import the whole log. Without its end it is not known whether the run ended properly, \
+             and its last counts are missing.",
         );
     }
     if let Some(made) = sums_differ(view) {
         return made;
     }
     match &view.context.keeping {
-        None => Made::not_checked("The run was not written into a results file as it went on."),
-        Some(Keeping::Whole) => Made::pass("All that was recorded is in the results file."),
+        None => Made::not_checked("The run was not written to a results file while it ran."),
+        Some(Keeping::Whole) => Made::pass("Everything recorded is in the results file."),
         Some(Keeping::Lost(what)) => Made::doubt(
             format!("The record is incomplete: {}.", what.trim_end_matches('.')),
-            "Rates, latencies and errors were counted in memory and are whole. What was observed \
-             beside them may end early, and other findings with it.",
+            "Rates, latencies and errors were counted in memory and are complete. Observed series \
+             may end early, and findings based on them may miss the end of the run.",
         ),
     }
 }
@@ -331,8 +331,8 @@ fn sums_differ(view: &View) -> Option<Made> {
             text::count(sum),
             text::count(summary.totals.events)
         ),
-        "The total was counted apart and is whole; its intervals and what rests on them have \
-         gaps.",
+        "The total was counted separately and is complete; the intervals, and what is based on \
+         them, have gaps.",
     );
     let made = made.with("events of the intervals", sum as f64, "count");
     Some(made.with("events in all", summary.totals.events as f64, "count"))
@@ -372,13 +372,13 @@ fn secrets(view: &View) -> Made {
     let hidden = scan.map_or(&[][..], |scan| &scan.hidden[..]);
     let made = match found.is_empty() {
         true if !hidden.is_empty() => Made::pass(format!(
-            "The target's password came up in {}, where it was hidden; none stands in {}.",
+            "The target's password was hidden in {}; no password was found in {}.",
             text::list(hidden),
             text::list(&places)
         )),
-        true => Made::pass(format!("No password stands in {}.", text::list(&places))),
+        true => Made::pass(format!("No password was found in {}.", text::list(&places))),
         false => Made::refuse(
-            format!("A password stands in {}.", text::few(&found, 5)),
+            format!("A password was found in {}.", text::few(&found, 5)),
             "Change the password, remove the run from its results file, and give passwords by \
              environment or file (see docs/targets.md).",
         ),
@@ -429,7 +429,7 @@ fn holds_password(text: &str) -> bool {
 
 fn provenance(view: &View) -> Made {
     if view.imported() {
-        return Made::not_checked("The log tells neither the script's text nor its seed.");
+        return Made::not_checked("The log contains neither the script's text nor its seed.");
     }
     let head = &view.run.head;
     let mut missing = Vec::new();
@@ -454,7 +454,7 @@ fn provenance(view: &View) -> Made {
         )),
         false => Made::doubt(
             text::sentence(&format!("{} is not recorded", text::list(&missing))),
-            "Record the run with a tool that keeps them.",
+            "Record the run with a tool that stores them.",
         ),
     }
 }

@@ -91,7 +91,7 @@ const OBSERVED: [&str; 13] = [
 ];
 
 /// Why costs per event are missing for a run that lost an agent: the server processed more events.
-const LOST: &str = "a load generator was lost, and nobody knows how many events it made in the end";
+const LOST: &str = "a load generator was lost, so its number of events is not known";
 
 /// A cost that the server counts: its name and the series. The table of counters defines the unit.
 type Row = (&'static str, &'static str);
@@ -150,7 +150,7 @@ fn charged_with_others(view: &View) -> Option<String> {
     let share = others / busy.max(others) * 100.0;
     (share >= OTHERS_MATTER).then(|| {
         format!(
-            "other processes used {} % of the CPU time that was used on this host",
+            "other processes used {} % of the busy CPU time of this host",
             crate::text::plain(share)
         )
     })
@@ -235,7 +235,7 @@ impl Meter<'_> {
                 } else if known {
                     "no event ended".to_owned()
                 } else {
-                    "the log does not tell".to_owned()
+                    "the log does not contain it".to_owned()
                 },
                 left_out: false,
             }
@@ -368,7 +368,7 @@ impl Meter<'_> {
         let first = source.split(" + ").next().unwrap_or(source);
         let little = self.view.covers_little(first).map(|covered| {
             format!(
-                "{first} was observed in {} % of the measurement only",
+                "{first} was observed for only {} % of the measurement",
                 text::plain(covered * 100.0)
             )
         });
@@ -391,7 +391,7 @@ impl Meter<'_> {
         } else if let Some(why) = with_others {
             why.clone()
         } else if others {
-            "what other load generators of this run cost is in it".to_owned()
+            "it includes the cost of other load generators of this run".to_owned()
         } else if per_s.is_some() {
             "no event ended".to_owned()
         } else {

@@ -59,7 +59,7 @@ pub fn too_few(counts: &[RowCount]) -> Vec<String> {
     let differs = |count: &RowCount| {
         let found = count.found.filter(|found| *found < count.expected)?;
         Some(format!(
-            "{} holds {}{} instead of {}",
+            "{} has {}{} instead of {}",
             count.table,
             if count.probed { "about " } else { "" },
             text::counted(found, "row"),
@@ -73,9 +73,9 @@ fn row_counts(view: &View) -> Made {
     let counts = &view.context.row_counts;
     if counts.is_empty() {
         return Made::not_checked(
-            "The rows of the workload's tables were not counted: they are another workload's, are \
-             more than a million, are claimed to be cold, which counting would end, or there was \
-             no time.",
+            "The rows of the workload's tables were not counted: the tables belong to another \
+             workload, have more than a million rows, or are claimed to be cold, which counting \
+             would end; or there was no time.",
         );
     }
     let known = counts.iter().filter(|count| count.found.is_some()).count();
@@ -87,12 +87,12 @@ fn row_counts(view: &View) -> Made {
     let made = match wrong.is_empty() {
         true => Made::pass(match counts.iter().find(more) {
             None => format!(
-                "{known} of {} tables were counted, and hold what was loaded.",
+                "{known} of {} tables were counted, and contain the loaded rows.",
                 counts.len()
             ),
             Some(larger) => format!(
-                "{known} of {} tables were counted; {} holds {} rows, of which the run uses {} by \
-                 its options.",
+                "{known} of {} tables were counted; {} has {} rows, of which the run's options use \
+                 {}.",
                 counts.len(),
                 larger.table,
                 text::count(larger.found.unwrap_or_default()),
@@ -101,7 +101,7 @@ fn row_counts(view: &View) -> Made {
         }),
         false => Made::refuse(
             format!("{}.", text::few(&wrong, 4)),
-            "Load the tables again with the options that the run has.",
+            "Load the tables again with the run's options.",
         ),
     };
     made.with("tables counted", known as f64, "count").with(

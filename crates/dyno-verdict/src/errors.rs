@@ -74,7 +74,7 @@ fn errors(view: &View) -> Made {
     if let Some(why) = failure(view) {
         return Made::refuse(
             format!("The run failed: {}.", why.trim_end_matches('.')),
-            "The figures cover what ran before; find the cause and run again.",
+            "Find the cause and run again; the figures cover the time before the failure.",
         )
         .with("errors", errors as f64, "count");
     }
@@ -157,34 +157,34 @@ fn not_done(view: &View) -> u64 {
 fn failure<'a>(view: &View<'a>) -> Option<&'a str> {
     match view.summary().map(|summary| &summary.end) {
         Some(RunEnd::Failed(why)) => Some(why),
-        _ if view.run.state == RunState::Failed => Some("its record does not tell why"),
+        _ if view.run.state == RunState::Failed => Some("its record gives no reason"),
         _ => None,
     }
 }
 
-const LOOK: &str = "Look at the errors' own words in the summary, and remove their cause.";
+const LOOK: &str = "Read the error messages in the summary, and remove their cause.";
 
 fn errors_advice(codes: &ErrorsByCode) -> &'static str {
     match errors::by_kind(codes).first().map(|most| most.kind) {
         Some(ErrorKind::Conflict) => {
-            "Sessions are in each other's way: fewer of them, more rows, or an order in which all \
-             take their locks; if that is what is measured, waive this."
+            "Use fewer sessions, more rows, or the same lock order in all sessions, so that they \
+             do not block each other. If you want to measure conflicts, waive this."
         }
         Some(ErrorKind::Lost) => {
-            "Look for what ended the connections: the server's log, limits of time, a proxy."
+            "Look for what ended the connections: see the server's log, timeouts, a proxy."
         }
         Some(ErrorKind::Connections) => {
             "Use fewer sessions, or raise the server's limit (max_connections)."
         }
         Some(ErrorKind::Timeout) => {
-            "Look for what the statements waited for, and at the server's limits of time; offer \
-             less."
+            "Look at what the statements waited for and at the server's timeouts, or offer less."
         }
-        Some(ErrorKind::Full) => "Make room on the server's disk, and load the tables again.",
+        Some(ErrorKind::Full) => "Free space on the server's disk, and load the tables again.",
         Some(ErrorKind::Refused) => {
-            "Grant the user what the statements need; the errors' own words are in the summary."
+            "Grant the user the privileges that the statements need; the error messages are in the \
+             summary."
         }
-        Some(ErrorKind::NoTable) => "Prepare the tables, with the options that the run has.",
+        Some(ErrorKind::NoTable) => "Prepare the tables with the run's options.",
         _ => LOOK,
     }
 }

@@ -100,13 +100,13 @@ const SHARED_CLIENT: Threshold = Threshold {
 fn ceiling(view: &View) -> Made {
     if view.embedded() {
         return Made::not_checked(
-            "An embedded database works inside of the generator: there is no server to take \
-             away, and no ceiling of the generator alone.",
+            "An embedded database runs inside the generator, so the generator alone has no \
+             ceiling.",
         );
     }
     let Some(calibration) = &view.context.calibration else {
         return Made::not_checked(
-            "No calibration of this script against a null target on this host was at hand.",
+            "There is no calibration of this script against a null target on this host.",
         );
     };
     let (Some(rate), true) = (view.events_per_s(), calibration.ceiling_per_s > 0.0) else {
@@ -117,8 +117,8 @@ fn ceiling(view: &View) -> Made {
     let share = rate / ceiling * 100.0;
     let outcome = graded(share, &CEILING_DOUBT, &CEILING_REFUSE);
     let by = match own {
-        Some(_) => "by the CPU time that an event took here; its calibration found less",
-        None => "with no server behind it",
+        Some(_) => "by its CPU time per event in this run; the calibration found less",
+        None => "without a server",
     };
     let other = match view.drive() {
         Some(drive) if drive.workers != calibration.workers && view.agents().is_empty() => format!(
@@ -210,7 +210,7 @@ fn clock(view: &View) -> Made {
             "Let the kernel use the CPU's own counter: see \
              /sys/devices/system/clocksource/clocksource0/available_clocksource."
         }
-        false => "Events as short as this measure the clock: have each do more.",
+        false => "Let each event do more: events as short as this measure the clock.",
     };
     Made::of(
         outcome,
@@ -232,14 +232,14 @@ fn same_host(view: &View) -> Made {
     match view.same_host() {
         None => Made::not_checked(match view.run.fact("server.same_host") {
             Some(_) => format!(
-                "Whether the server works on this host could not be found out{}.",
+                "Whether the server runs on this host could not be determined{}.",
                 view.why_unplaced()
             ),
             None => format!("{}.", view.why_not("server.same_host")),
         }),
         Some(false) => Made::pass(match view.agents().is_empty() {
-            true => "The server works on another host than the generator.",
-            false => "The server works on another host than the coordinator.",
+            true => "The server runs on another host than the generator.",
+            false => "The server runs on another host than the coordinator.",
         }),
         Some(true) => shared(view),
     }
@@ -260,7 +260,7 @@ fn agents_here<'a>(view: &View<'a>) -> impl Iterator<Item = &'a AgentSummary> + 
 fn shared(view: &View) -> Made {
     if !view.agents().is_empty() && agents_here(view).next().is_none() {
         return Made::pass(
-            "The coordinator works on the server's host, and the load generators on others.",
+            "The coordinator runs on the server's host, and the load generators on others.",
         );
     }
     let client = generator_cores(view);
@@ -268,7 +268,7 @@ fn shared(view: &View) -> Made {
     let busy = view.host_busy();
     let (Some(client), Some(busy), Some(cpus)) = (client, busy, view.cpus()) else {
         return Made::pass(
-            "The generator works on the server's host; how much of its CPUs each took was not \
+            "The generator runs on the server's host; how much of its CPUs each used was not \
              observed.",
         );
     };
@@ -295,17 +295,17 @@ fn shared(view: &View) -> Made {
     Made::of(
         outcome,
         format!(
-            "The {} on the server's host: of its {} CPUs {} % were busy; the {who} took {} \
+            "The {} on the server's host: its {} CPUs were {} % busy; the {who} used {} \
              cores{servers}.",
             match view.agents().is_empty() {
-                true => "generator works",
-                false => "load is made",
+                true => "generator runs",
+                false => "load generators run",
             },
             text::plain(cpus),
             text::plain(busy),
             text::plain(client)
         ),
-        "Run the generator on a host of its own.",
+        "Run the generator on a separate host.",
     )
     .with("busy CPU of the host", busy, "percent")
     .with("generator", client, "cores")

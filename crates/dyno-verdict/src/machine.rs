@@ -228,7 +228,7 @@ fn network_seen(own: Option<&Traffic>, there: Option<&Traffic>, trip: Option<f64
         seen.push(format!("at the server's end {there}"));
     }
     if let Some(trip) = trip {
-        seen.push(format!("a round trip took the observer {}", text::ms(trip)));
+        seen.push(format!("the observer's round trip took {}", text::ms(trip)));
     }
     let again = |of: Option<&Traffic>| of?.again.map(|(share, _)| share);
     let dropped = |of: Option<&Traffic>| of?.dropped;
@@ -283,8 +283,11 @@ fn kernel_log(view: &View) -> Made {
         .with("processes killed for memory", kills, "count");
     }
     match view.run.fact("host.kernel_log.readable") {
-        Some("yes") => Made::pass("The kernel's log holds nothing that matters from this time.")
-            .with("lines that matter", 0.0, "count"),
+        Some("yes") => Made::pass("The kernel's log shows no problem at this time.").with(
+            "lines that matter",
+            0.0,
+            "count",
+        ),
         Some(_) => Made::not_checked("The kernel's log is not readable for this user."),
         None => Made::not_checked(format!("{}.", view.why_not("host.kernel_log"))),
     }
@@ -315,17 +318,18 @@ pub(crate) fn server_among_others(view: &View) -> (String, String) {
     }
     let told = |name: &str| view.run.fact(name).map(|told| told.trim_end_matches('.'));
     let why = view.why_unplaced();
-    let proxy = told("server.proxy").map(|proxy| format!("{proxy} stands between"));
+    let proxy = told("server.proxy").map(|proxy| format!("{proxy} is in between"));
     match (told("server.presumed"), proxy) {
         (Some(server), proxy) => {
             let proxy = proxy.map_or_else(String::new, |proxy| format!("; {proxy}"));
             let why = format!(
-                " By its name and age the server is {server}, which is not one of them{proxy}."
+                " By its name and age the server is {server}, which is not counted among \
+                 them{proxy}."
             );
             (String::new(), why)
         }
         (None, proxy) => {
-            let among = "; the server may be one of them, which could not be found out";
+            let among = "; the server may be one of them, which could not be determined";
             let proxy = proxy.map_or_else(String::new, |proxy| format!(" {proxy}."));
             (format!("{among}{why}"), proxy)
         }
@@ -335,11 +339,11 @@ pub(crate) fn server_among_others(view: &View) -> (String, String) {
 pub(crate) fn against_others(view: &View) -> &'static str {
     match view.unplaced() {
         true => {
-            "End what else runs on this host, or take a host of its own. Connect to the server \
+            "End other processes on this host, or use a dedicated host. Connect to the server \
              itself instead of a proxy, by its UNIX socket or as root, so that its process is \
              known."
         }
-        false => "End what else runs on this host, or take a host of its own.",
+        false => "End other processes on this host, or use a dedicated host.",
     }
 }
 
@@ -351,7 +355,7 @@ pub(crate) fn others_are_many(view: &View) -> bool {
 /// `sh (12) 1.5 cores` for the processes with the most CPU time; `None` if unknown. Processes that
 /// begin and end between two samples have no names.
 pub(crate) fn others_by_name(view: &View) -> Option<String> {
-    const BRIEF: &str = "processes that came and went between two looks";
+    const BRIEF: &str = "processes that started and ended between two samples";
     let top = view.run.fact("host.others.top")?.trim();
     let top = Some(top.trim_end_matches('.')).filter(|top| !top.is_empty())?;
     let named = view.run.fact("host.others.top_cores");
@@ -370,7 +374,7 @@ fn other_processes(view: &View) -> Made {
     };
     if others_are_many(view) && other_load::for_a_part(view) {
         return Made::not_checked(
-            "For a part of the measurement they used much, as `other-load` tells.",
+            "Other processes were busy for only part of the measurement (see `other-load`).",
         );
     }
     let (among, presumed) = server_among_others(view);
@@ -403,7 +407,7 @@ fn clock_steps(view: &View) -> Made {
     let outcome = doubted(step, &STEP);
     let evidence = match outcome {
         Outcome::Pass => format!(
-            "The wall clock kept to the monotonic clock within {} a second.",
+            "The wall clock followed the monotonic clock within {} a second.",
             text::ms(step)
         ),
         _ => format!(
@@ -415,8 +419,8 @@ fn clock_steps(view: &View) -> Made {
     Made::of(
         outcome,
         evidence,
-        "Latencies are taken with the monotonic clock and stand; times of day do not fit other \
-         logs. Let the time service settle before a run.",
+        "Let the time service settle before a run. Latencies use the monotonic clock and are \
+         correct; times of day do not match other logs.",
     )
     .with("largest step", largest.1, "ms")
 }

@@ -43,7 +43,7 @@ pub fn judge_part(part: &RunRecord) -> Vec<Finding> {
             && OF_THE_WHOLE.contains(&whole.check.as_str())
         {
             finding.clone_from(whole);
-            finding.evidence = format!("Of the whole run: {}", whole.evidence);
+            finding.evidence = format!("For the whole run: {}", whole.evidence);
         }
         finding.waived.clone_from(&whole.waived);
     }

@@ -214,8 +214,8 @@ fn besides(groups: &[Group<'_>]) -> Option<String> {
     }
     (count > 0).then(|| {
         format!(
-            "Runs of one cell differ, without having been told to, in {}: `dyno compare` of two \
-             of them shows how.",
+            "Runs of one cell have undeclared differences in {}: run `dyno compare` on two of them \
+             for details.",
             told.join(", ")
         )
     })
@@ -244,8 +244,8 @@ fn by_factors(groups: &[Group<'_>]) -> Option<String> {
         format!("{name} ({})", levels.join(", "))
     });
     Some(format!(
-        "Runs of one cell differ in {} and count as repetitions: make that the rows or the \
-         columns, or select a level with --where.",
+        "Runs of one cell differ in {} and count as repetitions: use that as rows or columns, or \
+         select a level with --where.",
         told.collect::<Vec<_>>().join(", ")
     ))
 }

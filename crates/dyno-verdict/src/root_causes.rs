@@ -65,7 +65,7 @@ const OUTSIDE: Symptom = Only("work-done", Cause::TimeOutsideEvents);
 const RULES: &[Rule] = &[
     Rule {
         when: |judged| judged.doubted("other-load") || judged.doubted("other-processes"),
-        why: "Other processes worked on the host: see their own finding.",
+        why: "Other processes used the host's CPUs: see their finding.",
         explains: &[
             UNCERTAIN,
             Naming("warm-up", Cause::OtherProcesses),
@@ -113,12 +113,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         when: |judged| judged.froze() && judged.view.agents().is_empty(),
-        why: "The generator stood still: see `client-cpu`.",
+        why: "The generator paused: see `client-cpu`.",
         explains: OF_FREEZES,
     },
     Rule {
         when: |judged| judged.froze() && !judged.view.agents().is_empty(),
-        why: "A load generator stood still: see `client-cpu`.",
+        why: "A load generator paused: see `client-cpu`.",
         explains: OF_FREEZES,
     },
     Rule {
@@ -136,7 +136,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         when: |judged| judged.doubted_for("host-resources", Cause::Throttled),
-        why: "A cgroup's quota of CPU time was used up: see `host-resources`.",
+        why: "A cgroup's CPU quota was used up: see `host-resources`.",
         explains: &[
             UNCERTAIN,
             Naming("stalls", Cause::Throttled),
@@ -229,7 +229,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         when: |judged| judged.shared(),
-        why: "Others use the server: see `server-counters`.",
+        why: "Other clients use the server: see `server-counters`.",
         explains: &[
             Naming("warm-up", Cause::Unexplained),
             Naming("steady-state", Cause::Unexplained),
@@ -260,12 +260,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         when: |judged| judged.doubted_for("work-done", Cause::EventsWithoutStatements),
-        why: "Events hold no work: see `work-done`.",
+        why: "Events do no work: see `work-done`.",
         explains: &[Only("clock", Cause::ShortEvents)],
     },
 ];
 
-const STALLED: &str = "The server stood still: see `stalls`.";
+const STALLED: &str = "The server stalled: see `stalls`.";
 const LOST: &str = "Connections ended: see `restarts`.";
 const FAILED: &str = "The run failed: see `errors`.";
 const OF_FREEZES: &[Symptom] = &[Naming("observers", Cause::LateSamples), UNCERTAIN];

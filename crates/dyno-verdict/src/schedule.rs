@@ -42,7 +42,7 @@ const OF_SESSIONS: [&str; 2] = ["fairness", "idle-sessions"];
 const LOW: f64 = 0.25;
 
 /// Why a check does not apply to a changing load.
-const CHANGES: &str = "The load changes all the time, as was asked for.";
+const CHANGES: &str = "The load changes all the time, as requested.";
 
 struct Judged {
     placed: PlacedPart,
@@ -120,10 +120,7 @@ fn unequal(of: Scheduled, findings: &mut [Finding]) {
     let compared = |finding: &&mut Finding| OF_SESSIONS.contains(&finding.check.as_str());
     if of == Scheduled::Sessions {
         for finding in findings.iter_mut().filter(compared) {
-            not_made(
-                finding,
-                "Sessions took part for as long as the schedule had them, so that they differ.",
-            );
+            not_made(finding, "Sessions ran for different times, as scheduled.");
         }
     }
 }
@@ -162,7 +159,7 @@ fn unmade(placed: &PlacedPart, findings: &mut [Finding]) {
     let part = &placed.part;
     if part.max() <= 0.0 {
         for finding in findings {
-            not_made(finding, "Nothing was to be done.");
+            not_made(finding, "No work was scheduled.");
         }
         return;
     }
@@ -214,16 +211,16 @@ fn put_together(finding: &mut Finding, judged: &[Judged]) {
         text::plain(part.placed.to_s)
     );
     let told = match worst.outcome {
-        Outcome::Pass if judged.len() == 1 => format!("In the part {place}: "),
+        Outcome::Pass if judged.len() == 1 => format!("In part {place}: "),
         Outcome::Pass if alike == judged.len() => {
-            format!("In each of the {alike} parts, of which the first: ")
+            format!("In each of the {alike} parts; the first one: ")
         }
-        Outcome::Pass => format!("In {alike} of the {} parts, as here: ", judged.len()),
+        Outcome::Pass => format!("In {alike} of the {} parts; one of them: ", judged.len()),
         _ if alike > 1 => format!(
             "In {alike} of the {} parts, first in {place}: ",
             judged.len()
         ),
-        _ => format!("In the part {place}: "),
+        _ => format!("In part {place}: "),
     };
     finding.evidence = told + &worst.evidence;
     finding.stalls = stalls(&made);

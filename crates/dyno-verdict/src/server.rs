@@ -99,7 +99,7 @@ const ENDS_S: f64 = 3.0;
 fn build(view: &View) -> Made {
     if view.family().is_none() {
         return Made::not_checked(match view.imported() {
-            true => "The log does not tell which server it was.",
+            true => "The log does not name the server.",
             false => "No database was used.",
         });
     }
@@ -139,14 +139,14 @@ fn build(view: &View) -> Made {
             Made::not_checked(format!("{}.", view.why_not("server.version")))
         }
         None => Made::not_checked(format!(
-            "{name} does not tell what kind of build it is; nothing points to a debug build."
+            "{name} does not report its kind of build; nothing indicates a debug build."
         )),
     }
 }
 
 fn connection(view: &View) -> Made {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return Made::not_checked("There was no connection that could be declared otherwise.");
+        return Made::not_checked("There was no connection to check.");
     }
     let plan = view.run.head.plan.as_ref();
     let mode = plan.and_then(|plan| plan.target.as_ref()?.tls_mode());
@@ -157,26 +157,26 @@ fn connection(view: &View) -> Made {
     let refused = mode == Some("disable");
     let mut faults = Vec::new();
     if view.summary().is_some() && demanded && tls.is_none() {
-        faults.push("the URL demands TLS and the connection is in the clear".to_owned());
+        faults.push("the URL demands TLS, but the connection is unencrypted".to_owned());
     }
     if refused && tls.is_some() {
-        faults.push("the URL forbids TLS and the connection has it".to_owned());
+        faults.push("the URL forbids TLS, but the connection uses it".to_owned());
     }
     let prepared = prepared_share(view);
     let declared = declared_prepared(view);
     match (declared, prepared) {
         (Some(true), Some(share)) if share < PREPARED.value => {
-            faults.push("statements are declared as prepared and are not".to_owned());
+            faults.push("statements are declared as prepared, but are not".to_owned());
         }
         (Some(false), Some(share)) if share >= PREPARED.value => {
-            faults.push("statements are declared as plain text and are prepared".to_owned());
+            faults.push("statements are declared as plain text, but are prepared".to_owned());
         }
         _ => {}
     }
     let protected = match (tls, view.summary()) {
         (Some(tls), _) => format!("the connection is protected by {tls}"),
-        (None, Some(_)) => "the connection is in the clear".to_owned(),
-        (None, None) => "how the connection was protected is not known".to_owned(),
+        (None, Some(_)) => "the connection is unencrypted".to_owned(),
+        (None, None) => "the encryption of the connection is not known".to_owned(),
     };
     let executions = prepared.map_or_else(String::new, |share| {
         format!(
@@ -196,7 +196,7 @@ fn connection(view: &View) -> Made {
             Outcome::Doubt
         },
         evidence,
-        "Look at what stands between client and server: a proxy may end TLS or unpack prepared \
+        "Look for a proxy between client and server: it may terminate TLS or unpack prepared \
          statements.",
     )
     .with_some("prepared", prepared, "percent of the statements")
@@ -235,7 +235,7 @@ fn declared_prepared(view: &View) -> Option<bool> {
 
 fn restarts(view: &View) -> Made {
     if view.embedded() || view.family().is_none() {
-        return Made::not_checked("There is no server that could be restarted.");
+        return Made::not_checked("There is no server to restart.");
     }
     let totals = view.totals();
     let events = totals.events.saturating_add(totals.errors).max(1) as f64;
@@ -259,7 +259,7 @@ fn restarts(view: &View) -> Made {
             Outcome::Refuse
         };
         let disturbed = if declared {
-            ", while it was disturbed on purpose"
+            ", during a declared disturbance"
         } else {
             ""
         };
@@ -275,8 +275,8 @@ fn restarts(view: &View) -> Made {
                 match silent >= SILENT.value && totals.reconnects == 0 {
                     true => "See the server's log for why it did not answer, and run again.",
                     false => {
-                        "Look for what ended the connections: sessions that an administrator or a \
-                         time limit ended (the server's log), a proxy, the network."
+                        "Look for what ended the connections: an administrator or a timeout (see \
+                         the server's log), a proxy, the network."
                     }
                 },
             ),
@@ -330,8 +330,8 @@ fn connects_anew(view: &View) -> Option<Made> {
                 text::rate(per_s),
                 text::plain(each)
             ),
-            "Connect once for each session (in thread_init), or waive this if connecting is what \
-             you measure.",
+            "Connect once for each session (in thread_init), or waive this if you want to measure \
+             connecting.",
         )
         .with("connections", per_s, "per second")
     })
@@ -405,7 +405,7 @@ pub(crate) fn restarted(view: &View) -> Option<String> {
     if let Some(event) = view.events(EventKind::Restart).first() {
         // The time at which it was noticed.
         return Some(format!(
-            "The server began anew by {}: {}",
+            "The server had restarted by {}: {}",
             text::seconds(event.at_s),
             event.text.trim_end_matches('.')
         ));

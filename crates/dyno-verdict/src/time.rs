@@ -99,8 +99,8 @@ fn length(view: &View) -> Made {
     if view.length_s < SHORTEST_S.value - 0.1 {
         return Made::doubt(
             format!(
-                "In {} neither the warm-up nor the rate's trend nor how well its mean is known \
-                 can be judged.",
+                "{} are too short to judge the warm-up, the rate's trend or the precision of its \
+                 mean.",
                 text::seconds(view.length_s)
             ),
             "Measure for 10 s or longer.",
@@ -114,7 +114,7 @@ fn length(view: &View) -> Made {
     let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0);
     let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, 0.95);
     let (Some(mean), Some(bounds)) = (mean, bounds) else {
-        return Made::not_checked("The rate has no mean and interval to speak of.");
+        return Made::not_checked("The rate's mean and interval cannot be computed.");
     };
     let half = (bounds.high - bounds.low) / 2.0 / mean * 100.0;
     if let Some(made) = too_short(view, half) {
@@ -122,8 +122,8 @@ fn length(view: &View) -> Made {
     }
     if half >= PRECISION.value && steady_state::is_told(view) {
         return Made::not_checked(
-            "The level of the rate moves, as `steady-state`, `warm-up` or `stalls` tells: how well \
-             its mean is known says nothing more.",
+            "The level of the rate moves (see `steady-state`, `warm-up` or `stalls`), so the \
+             precision of its mean is not judged.",
         );
     }
     let memory = dyno_stats::autocorrelation::autocorrelation_time(&rates);
@@ -167,13 +167,13 @@ fn too_short(view: &View, half: f64) -> Option<Made> {
     let slower = causes::below(view, level);
     let cause = causes::sentence(view, "In its slower seconds", &slower, &slower);
     let others = match cause.causes.contains(&Cause::OtherProcesses) {
-        true => "End what else runs on this host, and m",
+        true => "End other processes on this host, and m",
         false => "M",
     };
     let made = Made::doubt(
         format!(
-            "In {} with so uneven a rate (its mean is known to {} % either way) a steady state \
-             cannot be distinguished from a drift.{}",
+            "{} at such an uneven rate (its mean is known to {} % either way) are too short to \
+             distinguish a steady state from a drift.{}",
             text::seconds(view.length_s),
             text::plain(half),
             cause.sentence

@@ -433,8 +433,10 @@ impl<'a> View<'a> {
     pub(crate) fn why_not(&self, what: &str) -> String {
         match self.run.not_observed(what) {
             Some(why) => format!("{what} was not observed: {}", why.trim_end_matches('.')),
-            None if self.imported() => format!("{what} was not observed: the log does not hold it"),
-            None => format!("{what} was not observed: the record does not tell why"),
+            None if self.imported() => {
+                format!("{what} was not observed: the log does not contain it")
+            }
+            None => format!("{what} was not observed: the record gives no reason"),
         }
     }
 }

@@ -64,7 +64,7 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
         let limit = run.setting("table_open_cache");
         let limit = limit.map_or_else(String::new, |n| format!("; table_open_cache is {n}"));
         let whose = match others > 0.0 || at_once > sessions {
-            true => ", those of others among them,",
+            true => ", including those of other clients,",
             false => "",
         };
         format!(
@@ -147,12 +147,12 @@ mod tests {
         let mut crowded = run(0.4);
         let sessions = f64::from(crowded.head.drive.as_ref().unwrap().sessions);
         samples::series(&mut crowded, "db.other_sessions", &[sessions; 4]);
-        let told = "The server's cache of tables: 15 % of the sessions, those of others among \
-                    them, were opening tables on average.";
+        let told = "The server's cache of tables: 15 % of the sessions, including those of \
+                    other clients, were opening tables on average.";
         assert_eq!(waits(&crowded), [told]);
         // More sessions than the run has are attributed to nobody.
         let crowded = waits(&run(8.65));
-        let told = "75 % of the sessions, those of others among them,";
+        let told = "75 % of the sessions, including those of other clients,";
         assert!(crowded[0].contains(told), "{crowded:?}");
         for misses in [0.0, 0.3] {
             let mut cached = run(0.4);

@@ -1,5 +1,5 @@
-//! Dyno, a dynamometer for databases: puts a load on a database server, measures what the server
-//! does, and says how far the figures can be believed.
+//! Dyno, a dynamometer for databases: loads a database server, measures it, and says whether the
+//! figures can be trusted.
 
 fn main() {
     dyno_cli::main()

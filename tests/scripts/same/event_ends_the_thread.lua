@@ -1,4 +1,4 @@
 -- run: --events=8 --time=0 run
 -- run: --events=8 --time=0 --threads=3 run
--- Whatever is true ends the thread, and that event is not counted.
+-- Any true value ends the thread, and that event is not counted.
 function event() return 1 end

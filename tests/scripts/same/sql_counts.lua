@@ -1,6 +1,6 @@
 -- sql
 -- run: --events=10 --time=0 --threads=2 run
--- Statements of all functions are in the report.
+-- The report counts the statements of all functions.
 local main = sysbench.sql.driver():connect()
 main:query("SELECT 1")
 function init() main:query("SELECT 2") main:query("BEGIN") main:query("COMMIT") end

@@ -1,4 +1,4 @@
-//! Every session is accounted for, and every wait at a run's edges has a bound.
+//! Every session is counted, and every wait at a run's start and end is limited.
 
 use std::fs;
 use std::thread;
@@ -16,7 +16,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
 }
 
-/// The intervals, the grace and the totals agree, and so do the states and the sessions.
+/// Checks that intervals, grace and totals agree, and that states and sessions do.
 fn adds_up(result: &Value, sessions: u64) {
     let count = |value: &Value| value.as_u64().unwrap();
     let mut events = count(&result["events_in_grace"]);
@@ -64,7 +64,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
     );
     adds_up(&result, 6);
     assert_eq!(result["states"]["lost"], 3, "{result}");
-    // What says nothing for a while is at work, for long it is lost.
+    // A short silence counts as work, a long one as lost.
     let intervals = result["intervals"].as_array().unwrap();
     assert_eq!(intervals[3]["states"]["working"], 3 + 3, "{result}");
     let last = intervals.last().unwrap();
@@ -76,7 +76,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
     assert_eq!(idle["outcome"], "not_checked", "{idle}");
     assert_eq!(finding(&result, "errors")["outcome"], "refuse", "{result}");
     assert_ne!(finding(&result, "record")["outcome"], "doubt", "{result}");
-    // What it burnt is seen from outside.
+    // Its CPU time is visible from outside.
     let busy = result["client"]["worker_busy"][0].as_f64().unwrap();
     assert!(busy > 0.0, "{busy}");
 }
@@ -145,7 +145,7 @@ fn a_locked_file_ends_the_statements_that_wait_for_it_when_the_run_ends() {
     let other = rusqlite::Connection::open(&file).unwrap();
     other.busy_timeout(LIMIT).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // Released once the run is over: the ledger is read then.
+    // Released after the run, when the ledger is read.
     thread::sleep(Duration::from_millis(4_500));
     other.execute_batch("ROLLBACK").unwrap();
     let result = json(&sound(running.finish(LIMIT)).success());
@@ -207,7 +207,7 @@ fn a_command_whose_server_goes_fails() {
     has(&output, &["errno = 20"]);
 }
 
-/// Runs a script whose sessions have their second connections ended after a second.
+/// Runs a script, and kills its sessions' second connections after a second.
 fn with_spares(kind: Kind, event: &str) -> (Value, Output) {
     let database = Database::new(kind);
     let folder = tempfile::tempdir().unwrap();

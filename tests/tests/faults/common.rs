@@ -1,4 +1,4 @@
-//! Command lines and what every output of Dyno owes its reader.
+//! Command lines, and requirements for all output of Dyno.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use dyno_tests::command::{dyno_path, run};
 use dyno_tests::{Database, Kind, Output, Server};
 
-/// How long a run that ends by itself may take on a busy machine.
+/// The time limit of a run on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// The servers' drivers by their URL schemes.
+/// The drivers' URL schemes.
 pub fn scheme(kind: Kind) -> &'static str {
     match kind {
         Kind::Mariadb | Kind::Mysql => "mysql",
@@ -25,19 +25,18 @@ pub fn driver(kind: Kind) -> &'static str {
     }
 }
 
-/// The administrator's URL of a database on a server, by TCP.
+/// The administrator's URL of a database on a server, over TCP.
 pub fn url(server: &Server, database: &str) -> String {
     let (scheme, user) = (scheme(server.kind), server.user());
     format!("{scheme}://{user}@127.0.0.1:{}/{database}", server.port)
 }
 
-/// The administrator's URL of a test's database.
 pub fn url_of(database: &Database) -> String {
     url(&database.server, &database.name)
 }
 
-/// `dyno` with arguments that are separated by blanks. A run is not calibrated unless it says so:
-/// a calibration comes before the run, which tests wait for to hurt it.
+/// `dyno` with arguments separated by blanks. Runs are not calibrated by default, because tests
+/// wait for the measurement to start.
 pub fn command(line: &str) -> Command {
     let mut command = Command::new(dyno_path());
     command.args(line.split_whitespace());
@@ -50,12 +49,11 @@ pub fn command(line: &str) -> Command {
     command
 }
 
-/// Runs `dyno` to its end.
 pub fn dyno(line: &str) -> Output {
     sound(run(&mut command(line), LIMIT))
 }
 
-/// Itself, if nothing in it is a bug's.
+/// Returns itself if nothing in it indicates a bug.
 pub fn sound(output: Output) -> Output {
     for text in [&output.stdout, &output.stderr] {
         assert!(
@@ -63,7 +61,7 @@ pub fn sound(output: Output) -> Output {
             "{output:?}"
         );
     }
-    // 101 is a panic, and none is a signal.
+    // 101 is a panic, and `None` a signal.
     assert!(
         matches!(output.status.code(), Some(0..=3 | 130)),
         "{output:?}"
@@ -71,7 +69,7 @@ pub fn sound(output: Output) -> Output {
     output
 }
 
-/// Fails unless the output has all of these texts, in either stream.
+/// Fails unless each of these texts is in one of the streams.
 pub fn has(output: &Output, texts: &[&str]) {
     let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
     for text in texts {
@@ -79,12 +77,12 @@ pub fn has(output: &Output, texts: &[&str]) {
     }
 }
 
-/// Text without line breaks and indentation, which follow the terminal's width.
+/// Text without line breaks and indentation, which depend on the terminal's width.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Runs `dyno run --json` on top of other arguments and reads the result.
+/// Runs `dyno run --json` with further arguments and parses the result.
 pub fn result(line: &str) -> serde_json::Value {
     let output = dyno(&format!("{line} --json -q")).success();
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))

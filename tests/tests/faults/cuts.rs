@@ -12,10 +12,10 @@ use dyno_tests::{Database, Kind};
 
 use crate::common::{dyno, result, scheme, url_of};
 
-/// So many connections are cut, each somewhere else; those behind them are not.
+/// Number of connections to cut, each at a different position; later ones are not cut.
 const CUTS: u64 = 24;
 
-/// A connection is cut when so much has come from the server: after the log-in, under TLS too.
+/// Bytes from the server before a cut: after the log-in, with TLS too.
 const BYTES_MIN: u64 = 12_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +24,7 @@ enum End {
     Reset,
 }
 
-/// Passes bytes on, and cuts the connections that last. Answers with its port and the number of
-/// cuts so far.
+/// Forwards bytes, and cuts long connections. Returns its port and the number of cuts so far.
 fn relay(server: u16, end: End) -> (u16, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -54,7 +53,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream) {
             break;
         }
     }
-    // One side has left: so does the other.
+    // One side has closed, so close the other.
     let _ = to.shutdown(Shutdown::Both);
 }
 
@@ -65,7 +64,7 @@ fn back(mut from: TcpStream, mut to: TcpStream, after: u64, end: End, cuts: &Ato
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         passed += count as u64;
         if passed >= after && cuts.fetch_add(1, Ordering::SeqCst) < CUTS {
-            // Part of what came, at least a byte, and the end right behind it.
+            // A part of the received bytes, at least one, immediately followed by the end.
             let part = (count / 2).max(1);
             let _ = to.write_all(&buffer[..part]);
             cut(&to, end);
@@ -85,7 +84,7 @@ fn cut(stream: &TcpStream, end: End) {
         let _ = stream.shutdown(Shutdown::Write);
         return;
     }
-    // Resets at once, whoever else has the socket.
+    // Resets the connection immediately, even if the socket is shared.
     let nowhere = libc::sockaddr {
         sa_family: libc::AF_UNSPEC as libc::sa_family_t,
         sa_data: [0; 14],
@@ -128,8 +127,8 @@ fn cut_and_go_on(database: &Database, mode: &str, end: End) {
     assert_eq!(result["end"]["how"], "completed", "{what}: {result}");
     let seen = cuts.load(Ordering::SeqCst);
     assert!(seen >= CUTS, "{what}: only {seen} connections were cut");
-    // Each cut is one lost connection, one error and one reconnect: a session that waits for
-    // ever has none of them.
+    // Each cut is one lost connection, one error and one reconnect. A session that waits forever
+    // has none of them.
     assert_eq!(result["totals"]["reconnects"], CUTS, "{what}: {result}");
     let errors = result["errors"].as_object().unwrap();
     let errors: u64 = errors.values().map(|e| e["count"].as_u64().unwrap()).sum();

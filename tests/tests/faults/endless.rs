@@ -1,5 +1,5 @@
-//! What never returns by itself: functions of scripts at the edges of a run, statements of an
-//! embedded database, servers that stay away.
+//! Calls that never return: functions of scripts at the start and end of a run, statements of an
+//! embedded database, servers that stay down.
 
 use std::ffi::CString;
 use std::fs;
@@ -21,7 +21,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// The run that a results file has, as JSON.
+/// The run in a results file, as JSON.
 fn kept(results: &Path) -> Value {
     let line = format!("show last --results {} --json", results.display());
     json(&dyno(&line).success().stdout)
@@ -38,7 +38,8 @@ fn wait_for(path: &Path) {
 #[test]
 fn functions_that_never_return_are_given_up_and_the_run_is_kept() {
     let folder = tempfile::tempdir().unwrap();
-    // What loops, and whether there is a run by then. `ledger` is read before and after it.
+    // The function that loops, and whether a run exists by then. `ledger` is read before and after
+    // it.
     let cases = [
         ("", "while true do end\n", false),
         ("init", "function init() while true do end end\n", false),
@@ -116,16 +117,16 @@ fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run
     assert!(run["totals"]["events"].as_u64() > Some(50), "{run}");
 }
 
-/// A thread that reads from or writes to a pipe keeps the stream's lock, which is of no concern to
-/// the rest of the process.
+/// A thread that reads from or writes to a pipe holds the stream's lock, which must not block the
+/// rest of the process.
 #[test]
 fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
-    // It must not keep what the test reads.
+    // It must not hold the stderr that the test reads.
     const SLEEP: &str = "exec sleep 100 2> /dev/null";
     let folder = tempfile::tempdir().unwrap();
     let (pipe, called) = (folder.path().join("pipe"), folder.path().join("called"));
     let path = CString::new(pipe.to_str().unwrap()).unwrap();
-    // SAFETY: the path is a C string, which lives as long as the call.
+    // SAFETY: the path is a C string that lives during the call.
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
     let mark = format!("io.open('{}', 'w'):close()", called.display());
     let read = format!("{mark} io.popen('{SLEEP}'):read('*a')");
@@ -167,7 +168,7 @@ fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
             thread::sleep(Duration::from_millis(500));
             running.signal(libc::SIGTERM);
         }
-        // The second one counts, wherever the script waits.
+        // The second signal works wherever the script waits.
         let output = running.finish(LIMIT);
         assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
     }
@@ -194,7 +195,7 @@ const COUNTS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FR
 fn a_statement_that_computes_ends_with_the_runs_grace() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("count.lua");
-    // An error that the script passes over makes no event of it.
+    // An error that the script catches does not make it an event.
     let text = format!(
         "function thread_init() con = sysbench.sql.driver():connect() end\n\
          function event(tid)\n\
@@ -213,12 +214,12 @@ fn a_statement_that_computes_ends_with_the_runs_grace() {
         assert_eq!(run["end"]["how"], how, "{run}");
         assert_eq!(run["events_unfinished"], 1, "{run}");
         assert_eq!(run["states"]["lost"], 0, "{run}");
-        // It was not the database that failed.
+        // The database did not fail.
         assert_eq!(run["errors"], json("{}"), "{run}");
         assert!(run["totals"]["events"].as_u64() > Some(10), "{run}");
     };
     ended(dyno(&line).success(), "completed");
-    // The same when the user ends the run.
+    // The same if the user ends the run.
     let mut running = Running::start(&mut command(&line.replace("-t 1s", "-t 600s")));
     running.measuring();
     thread::sleep(Duration::from_millis(500));
@@ -246,7 +247,7 @@ fn a_statement_that_computes_before_a_run_ends_with_the_call_timeout() {
         &output,
         &["init() failed: it did not end within 1s: it was in a statement"],
     );
-    // A command may take as long as it likes, until the user ends it.
+    // A command has no time limit, until the user ends it.
     let line = format!(
         "prepare {} --target {target} --call-timeout 1s",
         script.display()
@@ -313,7 +314,7 @@ fn a_thread_done_that_never_returns_is_given_up_without_a_time_limit_too() {
 fn ctrl_c_reaches_a_run_whose_script_runs_commands() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("commands.lua");
-    // The status of a command is what C's system() answers.
+    // The status of a command is the return value of C's system().
     let text = "function event() assert(os.execute('sleep 0.2; exit 3') == 3 * 256) end\n\
                 function init() assert(os.execute() ~= 0) end\n";
     fs::write(&script, text).unwrap();
@@ -357,7 +358,7 @@ fn thread_done_has_a_time_of_its_own() {
             fs::write(&script, text).unwrap();
             dyno(&line)
         };
-        // Longer than the grace, and longer than a worker that does not respond is waited for.
+        // Longer than the grace, and longer than the timeout of an unresponsive worker.
         let result = json(&run(3).success().stdout);
         assert_eq!(result["end"]["how"], "completed", "{result}");
         assert_eq!(result["states"]["lost"], 0, "{result}");
@@ -400,7 +401,7 @@ fn sessions_without_a_connection_at_the_end_fail_the_run() {
         let result = json(&output.stdout);
         assert_eq!(result["end"]["how"], "completed", "{result}");
         assert_eq!(result["states"]["connecting"], 3, "{result}");
-        // No server, no load: nobody is to take these figures for that of three sessions.
+        // Without server there is no load: the figures must not pass for those of three sessions.
         let findings = result["findings"].as_array().unwrap();
         let idle = findings
             .iter()

@@ -1,4 +1,4 @@
-//! Servers that hang, die and come back while they are loaded.
+//! Servers that hang, die and restart under load.
 
 use std::thread;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::common::{LIMIT, command, dyno, has, sound, url};
 
-/// What a busy machine may take on top of what was asked for, in seconds.
+/// The tolerance for a busy machine, in seconds.
 const SLACK_S: f64 = 5.0;
 
-/// A server with a small table in a database of its own.
+/// A private server with a small table in a separate database.
 fn prepared(kind: Kind) -> (PrivateServer, String) {
     let private = start_private_server(kind);
     let server = private.server();
@@ -26,8 +26,8 @@ fn prepared(kind: Kind) -> (PrivateServer, String) {
     (private, url)
 }
 
-/// Runs, and hurts the server once the run has begun to measure. Answers with the result and how
-/// long it took.
+/// Runs, and disturbs the server once the measurement has started. Returns the result and the
+/// duration.
 fn hurt(line: &str, status: i32, act: impl FnOnce()) -> (serde_json::Value, f64) {
     let began = Clock.now();
     let mut running = Running::start(&mut command(&format!("{line} --json")));
@@ -67,7 +67,7 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["events_unfinished"], 4, "{kind}: {result}");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
-        // A finding tells it, and then no warning does.
+        // If a finding reports it, no warning does.
         let tells = |finding: &Value| {
             let checks = ["idle-sessions", "stalls"];
             checks.contains(&finding["check"].as_str().unwrap())
@@ -114,7 +114,7 @@ fn a_ledger_that_cannot_be_read_does_not_keep_a_run_from_its_end() {
         let target = format!("--scale 1 --target {url}?connect_timeout=2s");
         let line = format!("run tpcb {target} -c 2 -t 3s --warmup 0 --results none");
         let (result, seconds) = hurt(&line, 0, || private.suspend());
-        // The time, the grace, the observer's patience, and the attempt to connect.
+        // The time, the grace, the observer's timeout, and the connection attempt.
         assert!(
             seconds < 3.0 + 1.0 + 1.0 + 2.0 + 2.0 * SLACK_S,
             "{kind}: {seconds} s"
@@ -141,13 +141,13 @@ fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
         running.measuring();
         thread::sleep(Duration::from_secs(1));
         private.suspend();
-        // The observers ask once a second: now a question is under way, and its answer has time.
+        // The observers query once a second: now a query is in flight and has time to be answered.
         thread::sleep(Duration::from_millis(1500));
         let stopped = Clock.now();
         running.signal(libc::SIGINT);
         let result = json(&sound(running.finish(LIMIT)).failure(130));
         let seconds = (Clock.now() - stopped) as f64 / 1e9;
-        // The grace and the observer's patience are a second each.
+        // The grace and the observer's timeout are a second each.
         assert!(seconds < 2.0 + SLACK_S, "{kind}: {seconds} s");
         assert_eq!(result["end"]["how"], "interrupted", "{kind}: {result}");
         let gaps = result["not_observed"].as_array().unwrap();
@@ -168,17 +168,16 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
         let (result, seconds) = hurt(&line, 1, || private.kill().unwrap());
         assert!(seconds < 10.0 + SLACK_S, "{kind}: {seconds} s");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
-        // Each session lost its connection, which is an error, and then could not get another,
-        // which is not: the run is long enough for a big process to be taken down on a busy
-        // machine.
+        // Each session lost its connection, which is an error, and then failed to reconnect, which
+        // is not. The run is long enough for a large process to exit on a busy machine.
         assert!((1..=4).contains(&errors(&result)), "{kind}: {result}");
         let failed = count(&result["totals"]["connects_failed"]);
         assert!(failed > 4, "{kind}: {result}");
-        // With pauses of up to a second between attempts there are not many.
+        // With pauses of up to a second between attempts, there are few.
         assert!(failed < 4 * 60, "{kind}: {result}");
         assert_eq!(result["states"]["connecting"], 4, "{kind}: {result}");
-        // One sample is kept for each code: the first session to come back may have found the
-        // port still open on a process that was going.
+        // One sample is kept for each code: the first session to reconnect may have found the port
+        // still open on a process that was exiting.
         let samples = result["errors"].to_string() + &result["connect_errors"].to_string();
         let told = [
             "cannot connect",
@@ -241,7 +240,7 @@ fn a_server_that_comes_back_is_loaded_again() {
         });
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
-        // Attempts in vain are no failed transactions.
+        // Failed attempts are not failed transactions.
         assert_eq!(errors(&result), 4, "{kind}: {result}");
         let intervals = result["intervals"].as_array().unwrap();
         let last = &intervals[intervals.len() - 2];
@@ -259,7 +258,7 @@ fn a_connection_that_an_administrator_ends_is_made_again() {
             _ => "SELECT id FROM information_schema.processlist WHERE db = 'hurt'",
         };
         let kill = || {
-            // On a crowded machine the sessions may still be on their way.
+            // On a busy machine the sessions may still be connecting.
             let patience = Clock.now() + 10_000_000_000;
             let mut ids = server.query(None, connections);
             while ids.len() < 4 && Clock.now() < patience {
@@ -277,7 +276,7 @@ fn a_connection_that_an_administrator_ends_is_made_again() {
                 }
             }
         };
-        // An observer would be one connection more.
+        // An observer would need a further connection.
         let line = format!(
             "run oltp_point_select --target {url} --table-size 100 -c 4 -t 3s --warmup 0 \
              --observe off"
@@ -286,7 +285,7 @@ fn a_connection_that_an_administrator_ends_is_made_again() {
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
         assert_eq!(errors(&result), 4, "{kind}: {result}");
-        // The transactions that were under way are repeated, and nothing counts twice.
+        // The interrupted transactions are repeated, and nothing counts twice.
         assert_eq!(result["totals"]["retries"], 4, "{kind}: {result}");
     }
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C: what it ends, how soon, and what is said of it.
+//! Ctrl-C: its effect, its delay, and Dyno's output.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -13,7 +13,6 @@ use dyno_tests::{Database, Kind, Output};
 
 use crate::common::{LIMIT, command, driver, has, sound, url_of};
 
-/// `dyno sysbench` on a database.
 fn sysbench(database: &Database, line: &str) -> Command {
     let mut command = Command::new(dyno_path());
     command.arg("sysbench").args(database.sysbench_options());
@@ -21,7 +20,6 @@ fn sysbench(database: &Database, line: &str) -> Command {
     command
 }
 
-/// Waits until a script has made a file.
 fn await_file(path: &Path) {
     let deadline_ns = Clock.now() + 60_000_000_000;
     while !path.exists() {
@@ -30,7 +28,7 @@ fn await_file(path: &Path) {
     }
 }
 
-/// Interrupts it once; it must end far sooner than what it was doing.
+/// Interrupts it once; it must end long before its work would.
 fn interrupted(running: Running) -> Output {
     running.signal(libc::SIGINT);
     sound(running.finish(Duration::from_secs(20)))
@@ -38,7 +36,7 @@ fn interrupted(running: Running) -> Output {
 
 #[test]
 fn a_load_of_sysbenchs_command_line_ends_at_the_first_one() {
-    // Two threads load side by side, one loads in the main state.
+    // Two threads load in parallel, or one in the main state.
     for (kind, threads) in [
         (Kind::Mariadb, 2),
         (Kind::Mysql, 2),
@@ -163,7 +161,7 @@ fn an_interrupted_run_of_sysbenchs_command_line_says_so_beside_its_report() {
     assert!(!whole.stderr.contains("interrupted"), "{whole:?}");
 }
 
-/// Nothing has begun that a grace would be for.
+/// No work has started that needs a grace.
 #[test]
 fn a_server_that_does_not_greet_is_not_waited_for_after_the_first_one() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,5 +1,5 @@
-//! What bad input, bad luck and bad servers get: a clear message or a counted error, the figures
-//! up to that point, an exit status that tells, no panic and no hang.
+//! Bad input, failures and bad servers: a clear message or a counted error, the figures up to that
+//! point, a meaningful exit status, no panic and no hang.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

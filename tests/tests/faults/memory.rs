@@ -1,4 +1,4 @@
-//! How often a password is in the memory of a process that uses it.
+//! The number of copies of a password in the memory of a process that uses it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use crate::common::{command, driver, scheme};
 
 const SECRET: &str = "c4naryWord-0f-Memory";
 
-/// How often it stands in what the process can write to.
+/// The number of copies in the process's writable memory.
 fn copies(pid: u32) -> usize {
     let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
@@ -36,7 +36,7 @@ fn copies(pid: u32) -> usize {
     found
 }
 
-/// Waits until the sessions are at work, which a file says that their script makes.
+/// Waits until the sessions work: the script then creates a file.
 fn at_work(child: &mut Child, sign: &Path) {
     for _ in 0..600 {
         if sign.exists() {
@@ -86,7 +86,7 @@ fn a_password_is_in_memory_once_and_not_on_the_command_line() {
         for (line, environment, bound) in [
             (format!("{run} --target {url}"), false, 1),
             (sysbench, false, 1),
-            // The environment is the kernel's to show, and stays.
+            // The kernel exposes the environment, and keeps it.
             (format!("{run} --target {by_variable}"), true, 2),
         ] {
             let _ = fs::remove_file(&sign);

@@ -1,4 +1,4 @@
-//! Servers that ask for the password itself, at an address that is not this machine's own.
+//! Servers that request the clear-text password, at a non-loopback address.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, UdpSocket};
@@ -13,9 +13,9 @@ use crate::hostile::{greeting, packet};
 
 const SECRET: &str = "c4naryWord";
 
-/// An address of this machine that is none of the loopback interface.
+/// An address of this machine outside the loopback interface.
 fn address() -> IpAddr {
-    // Nothing is sent: connecting only asks the kernel which address packets would come from.
+    // Nothing is sent: connecting only asks the kernel for the source address of packets.
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let connected = socket.connect("198.51.100.1:9");
     assert!(
@@ -25,8 +25,8 @@ fn address() -> IpAddr {
     socket.local_addr().unwrap().ip()
 }
 
-/// A server that answers each thing that it hears with the next of these, once. What it has heard
-/// on each connection arrives in the end.
+/// A server that replies to each message with the next of these, once. The bytes received on each
+/// connection arrive at the end.
 fn asks(says: Vec<Vec<u8>>, greets: bool) -> (u16, Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -46,7 +46,7 @@ fn asks(says: Vec<Vec<u8>>, greets: bool) -> (u16, Receiver<Vec<u8>>) {
                             _ => break,
                         }
                     }
-                    // The client may hang up: that is its right.
+                    // The client may close the connection early.
                     let _ = stream.write_all(answer);
                 }
                 if let Ok(length) = stream.read(&mut buffer) {
@@ -59,7 +59,7 @@ fn asks(says: Vec<Vec<u8>>, greets: bool) -> (u16, Receiver<Vec<u8>>) {
     (port, received)
 }
 
-/// The three ways in which servers ask for it, by scheme.
+/// The three ways to request it, by scheme.
 fn ways() -> [(&'static str, bool, Vec<Vec<u8>>); 3] {
     [
         (
@@ -73,7 +73,7 @@ fn ways() -> [(&'static str, bool, Vec<Vec<u8>>); 3] {
             vec![
                 greeting(),
                 packet(2, b"\xfecaching_sha2_password\0abcdefghijklmnopqrst\0"),
-                // The hash is not at hand.
+                // The hash is not cached.
                 packet(4, b"\x01\x04"),
             ],
         ),
@@ -94,7 +94,7 @@ fn holds(heard: &[u8]) -> bool {
 fn a_server_that_nothing_identifies_does_not_get_the_password() {
     let (far, near) = (address(), "127.0.0.1".parse::<IpAddr>().unwrap());
     for (scheme, greets, says) in ways() {
-        // A key is asked for before the password is encrypted for it.
+        // The client first requests a key to encrypt the password.
         let keyed = says.len() == 3;
         for (host, more, sent) in [
             (far, "", false),

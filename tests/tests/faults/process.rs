@@ -1,4 +1,4 @@
-//! The process among others: signals, descriptors, pipes, files.
+//! The process in its environment: signals, descriptors, pipes, files.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,14 +11,14 @@ use dyno_tests::{Database, Kind, Output};
 
 use crate::common::{LIMIT, command, dyno, has, sound, url_of};
 
-/// Runs under a shell that sets things up first.
+/// Runs it under a shell with some setup first.
 fn shell(before: &str, line: &str) -> Output {
     let dyno = dyno_path();
     let script = format!("{before}; exec {} {line}", dyno.display());
     sound(run(Command::new("bash").args(["-c", &script]), LIMIT))
 }
 
-/// Interrupts a run so often, at half a second's distance.
+/// Interrupts a run this many times, half a second apart.
 fn interrupted(line: &str, times: u32, first_after: Duration) -> Output {
     let running = Running::start(&mut command(line));
     thread::sleep(first_after);
@@ -98,7 +98,7 @@ fn a_temporary_database_is_gone_afterwards() {
         ),
         (format!("run {slow} -t 600s --warmup 0 --grace 1s"), 1),
     ];
-    // As soon as there is one, and when it is loaded or used.
+    // As soon as there is a run, and while it is loading or running.
     let lines = lines.iter().flat_map(|line| [(line, 0), (line, 1000)]);
     for ((line, signals), ms) in lines {
         let home = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn a_second_interruption_ends_it_at_once() {
     let output = interrupted(&line, 2, SECOND);
     assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
     has(&output, &["unfinished", "interrupted"]);
-    // A script that blocks its worker cannot be asked; the process ends all the same.
+    // A script that blocks its worker cannot be asked; the process ends anyway.
     let block = folder.path().join("block.lua");
     fs::write(&block, "function event() while true do end end").unwrap();
     let line = format!("run {} -t 600s --warmup 0 --grace 500s", block.display());
@@ -261,7 +261,7 @@ fn a_file_for_the_result_is_tried_before_the_run() {
 fn a_temporary_database_that_finds_no_room() {
     let output = shell("export TMPDIR=/no/such/folder", "run oltp_point_select").failure(1);
     has(&output, &["cannot make a folder for a temporary database"]);
-    // A limit on files' sizes stands for a full disk, which tests cannot count on making.
+    // A file size limit replaces a full disk, which tests cannot rely on creating.
     let home = tempfile::tempdir().unwrap();
     let before = format!(
         "export TMPDIR={}; trap '' XFSZ; ulimit -f 512",

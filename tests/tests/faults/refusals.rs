@@ -1,4 +1,4 @@
-//! What cannot work is refused with what was wrong and what to try.
+//! Impossible requests are refused with the reason and a suggestion.
 
 use std::fs;
 
@@ -177,11 +177,11 @@ fn scripts_that_cannot_run() {
         let first = &texts[..1];
         refused(&format!("sysbench {script} --time=1 run"), 1, first);
     }
-    // What ran before the error is reported.
+    // Work before the error is reported.
     let output = dyno(&format!("run {event} {SHORT} --json -q")).failure(1);
     let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(result["totals"]["events"], 7, "{result}");
-    // A temporary database that the run made is gone, whatever happened.
+    // A temporary database of the run is dropped in any case.
     let mut temporary = crate::common::command(&format!("run {event} {SHORT}"));
     let home = tempfile::tempdir().unwrap();
     temporary.env("TMPDIR", home.path());
@@ -257,7 +257,7 @@ fn options_that_make_no_sense() {
     ] {
         refused(line, 2, texts);
     }
-    // A script that declares no options takes any; a slip is told all the same.
+    // A script that declares no options takes any; a typo is reported anyway.
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("any.lua");
     fs::write(&script, "function event() end").unwrap();

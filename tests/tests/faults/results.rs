@@ -64,7 +64,8 @@ fn a_rate_is_kept_or_the_backlog_is_told() {
     for kind in Kind::ALL {
         let (_database, table) = prepared(kind);
         let run = |more: &str| result(&format!("run oltp_point_select {table} --warmup 0 {more}"));
-        // The arrivals are drawn from the seed, so their number is the plan's and not the clock's.
+        // The seed determines the arrivals, so their number comes from the plan and not from the
+        // clock.
         let kept = run("-c 4 -t 3s --rate 100/s --arrivals constant");
         let events = count(&kept["totals"]["events"]);
         assert!((295..=300).contains(&events), "{kind}: {kept}");
@@ -124,7 +125,7 @@ fn endpoints_share_the_sessions() {
         endpoints.iter().all(|e| count(&e["queries"]) > 0),
         "{result}"
     );
-    // A socket alone is the socket alone.
+    // Without a host, a socket means only the socket.
     let lone = format!("mysql://root@localhost/{name}?socket={local}");
     let line = format!("run oltp_point_select --target {lone} --table-size 100 -c 2");
     let result = crate::common::result(&format!("{line} --events 10 --warmup 0"));
@@ -176,7 +177,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
         assert!(sample.contains("deadlock"), "{kind}: {sample}");
         assert_eq!(ran["totals"]["errors"], deadlocks, "{kind}: {ran}");
         assert_eq!(ran["end"]["how"], "completed", "{kind}: {ran}");
-        // What was reported is what the database holds.
+        // The database holds exactly the reported rows.
         let events = count(&ran["totals"]["events"]);
         let unfinished = count(&ran["events_unfinished"]);
         let rows: u64 = database
@@ -187,7 +188,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
             (events..=events + unfinished).contains(&rows),
             "{kind}: {rows}, {ran}"
         );
-        // Told not to ignore any, it ends at the first.
+        // With none to ignore, it ends at the first.
         let output = dyno(&format!("{line} --ignore-errors none --json -q")).failure(1);
         let ended: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(
@@ -197,8 +198,8 @@ fn deadlocks_are_ignored_and_counted_by_code() {
     }
 }
 
-/// The same mistakes and conflicts on every database: scripts, the result and the summary tell of
-/// them by the same words.
+/// Mistakes and conflicts have the same names on every database, in scripts, the result and the
+/// summary.
 #[test]
 fn errors_are_of_the_same_kinds_on_all_databases() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/kinds.lua");

@@ -1,4 +1,4 @@
-//! Passwords appear nowhere, whichever way they came.
+//! Passwords never appear, however they were passed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,10 +11,10 @@ use crate::common::{LIMIT, command, sound};
 
 const SECRET: &str = "c4naryWord";
 
-/// The same as somebody may type it in a URL.
+/// The same, percent-encoded as in a URL.
 const ENCODED: &str = "c4nary%57or%64";
 
-/// A user with a password, and a script that tells all it can see.
+/// A user with a password, and a script that prints everything it can see.
 struct Canary {
     database: Database,
     folder: tempfile::TempDir,
@@ -64,7 +64,7 @@ impl Canary {
         format!("{scheme}://{name}{password}@127.0.0.1:{port}/{name}?{more}")
     }
 
-    /// Runs, and looks into everything that was printed.
+    /// Runs, and searches all output for the password.
     fn quiet(&self, command: &mut Command, status: i32) {
         let output = sound(run(command, LIMIT)).failure(status);
         let shown = format!("{}\n{}", output.stdout, output.stderr);
@@ -142,12 +142,12 @@ fn a_password_in_the_wrong_place_is_not_quoted() {
     ] {
         canary.quiet(&mut command(&line), 2);
     }
-    // Nor where a script that takes any option is shown with its options.
+    // Nor in the options shown of a script that takes any option.
     let line = format!("run {script} --target {url} --events 9 --warmup 0 --db-password={SECRET}");
     for more in ["", " --plan", " --json"] {
         let mut command = command(&(line.clone() + more));
         let output = sound(run(&mut command, LIMIT)).success();
-        // The script is told, and this one tells everybody; Dyno itself does not.
+        // The script gets it, and this one prints it; Dyno itself does not.
         assert!(!output.stdout.contains(SECRET), "{}", output.stdout);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs that are put together from what their agents kept.
+//! Runs assembled from the records of their agents.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use dyno_tests::{Database, Kind};
 
 use crate::common::{LIMIT, Lab, agents_check, children, file, has, last, signal, wait_for_end};
 
-/// Each event is a row.
+/// Each event inserts a row.
 const INSERT: &str = "\
 local con
 function thread_init() con = sysbench.sql.driver():connect() end
@@ -30,7 +30,7 @@ fn prepared(lab: &Lab) -> (Database, String) {
     (database, line)
 }
 
-/// The files that agents of a test kept.
+/// The agents' files of a test.
 fn kept(lab: &Lab) -> Vec<PathBuf> {
     let entries = fs::read_dir(lab.path("state/dyno/agents")).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -52,7 +52,7 @@ fn what_agents_kept_is_what_is_recorded() {
     let same = lab.dyno("fleet collect dyno.db:last --results other.db");
     has(&same.success(), &["match the record"]);
     assert!(!lab.path("other.db").exists());
-    // Of a record that was changed that is not so, be it in a single interval.
+    // This fails for a changed record, even in a single interval.
     let other_longest = "UPDATE interval SET max_ms = -max_ms WHERE number = 0";
     assert_eq!(rusqlite(&lab, other_longest), 1);
     let told = lab.dyno("fleet collect last").failure(1);
@@ -68,7 +68,7 @@ fn what_agents_kept_is_what_is_recorded() {
     assert!(changed > 0);
     let told = lab.dyno("fleet collect last").failure(1);
     has(&told, &["601 in the record, 600 in the files"]);
-    // Without the record all of the run is in the files.
+    // Without the record, the files still have the whole run.
     let files = kept(&lab);
     let names: Vec<String> = files.iter().map(|one| one.display().to_string()).collect();
     let other = "--results other.db";
@@ -80,7 +80,7 @@ fn what_agents_kept_is_what_is_recorded() {
     assert_eq!(run["agents"].as_array().unwrap().len(), 3);
     assert_eq!(run["end"]["how"], "completed");
     assert_eq!(database.query_one("SELECT COUNT(*) FROM done"), "600");
-    // A file that is missing is not passed over.
+    // A missing file is an error.
     let told = lab.dyno(&format!(
         "fleet collect {} {} --results third.db",
         names[0], names[2]
@@ -106,14 +106,14 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     wait_for_end(&agents, Duration::from_secs(30));
     let told = lab.dyno("fleet collect last").failure(1);
     has(&told, &["lost contact with the coordinator"]);
-    // Once is enough, however it is named.
+    // A run is not collected twice, however it is named.
     for run in ["last", "1", "2"] {
         let told = lab.dyno(&format!("fleet collect {run}")).success();
         let already = ["already collected as run 2", "the files add up to it"];
         has(&told, &already);
     }
     let run = last(&lab);
-    // Every row that an agent wrote, and none besides.
+    // Exactly the rows that agents wrote.
     let rows: u64 = database
         .query_one("SELECT COUNT(*) FROM done")
         .parse()
@@ -124,10 +124,10 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     assert_eq!(outcome, "refuse", "{evidence}");
     let intervals = run["intervals"].as_array().unwrap();
     assert!(intervals.len() >= 3, "{}", intervals.len());
-    // What was seen of the host until then is there as well.
+    // The observations of the host until then are there as well.
     let facts = lab.dyno("show last --facts").success();
     has(&facts, &["collected: 2 of 2 agents' files", "kernel:"]);
-    // Files that hold more than was collected are no reason to say that it was.
+    // Files with more events than collected do not mean that the collection is complete.
     let fewer = format!(
         "UPDATE run SET summary = replace(summary, ':{rows},', ':{},') WHERE id = 2",
         rows - 1
@@ -170,7 +170,7 @@ fn an_agent_that_was_killed_leaves_what_it_had_measured() {
     }
 }
 
-/// Changes the results file of a test: how many rows.
+/// Changes the results file of a test; returns the number of rows.
 fn rusqlite(lab: &Lab, sql: &str) -> usize {
     let file = rusqlite::Connection::open(lab.path("dyno.db")).unwrap();
     file.execute(sql, []).unwrap()

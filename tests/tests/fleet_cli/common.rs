@@ -8,22 +8,21 @@ use dyno_core::Clock;
 pub use dyno_tests::own_servers::{Lab, has};
 use serde_json::Value;
 
-/// How long a command that ends by itself may take on a busy machine.
+/// The time limit of a command on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// Writes a file into the folder of a test, and gives its name there.
+/// Writes a file into the folder of a test, and returns its path.
 pub fn file(lab: &Lab, name: &str, text: &str) -> String {
     fs::write(lab.path(name), text).unwrap();
     name.to_owned()
 }
 
-/// The last run of a test.
 pub fn last(lab: &Lab) -> Value {
     let shown = lab.dyno("show last --json").success();
     serde_json::from_str(&shown.stdout).unwrap()
 }
 
-/// The findings of a run's check `agents`: what came of it, and its evidence.
+/// The outcome and the evidence of a run's check `agents`.
 pub fn agents_check(run: &Value) -> (String, String) {
     let findings = run["findings"].as_array().unwrap();
     let found = findings
@@ -34,7 +33,7 @@ pub fn agents_check(run: &Value) -> (String, String) {
     (text("outcome"), text("evidence"))
 }
 
-/// The children of a process whose command line has this word: their numbers.
+/// The pids of a process's children with this word in the command line.
 pub fn children(parent: u32, word: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -56,20 +55,19 @@ pub fn children(parent: u32, word: &str) -> Vec<i32> {
     found
 }
 
-/// Sends a signal to a process.
 pub fn signal(pid: i32, signal: i32) {
-    // SAFETY: kill has no memory effects; it is a process of this test's.
+    // SAFETY: kill has no memory effects; the process belongs to this test.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Whether a process is there, and has not ended.
+/// Whether a process exists and has not ended.
 pub fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     state.is_some_and(|rest| !rest.starts_with(['Z', 'X']))
 }
 
-/// Waits until none of the processes is there any more.
+/// Waits until all processes are gone.
 pub fn wait_for_end(pids: &[i32], limit: Duration) {
     let until = Clock.now() + limit.as_nanos() as u64;
     while pids.iter().any(|pid| is_alive(*pid)) {

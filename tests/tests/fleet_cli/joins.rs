@@ -1,5 +1,4 @@
-//! Agents that join over a NATS server of the user's own, by TLS; and an observer beside the
-//! server.
+//! Agents that join over the user's NATS server with TLS; and an observer on the server's host.
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -17,7 +16,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A NATS server with keys for these agents, and a certificate that signs itself.
+/// A NATS server with keys for these agents, and a self-signed certificate.
 fn bus(lab: &Lab, port: u16, agents: &str) -> Running {
     let certificate = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
                        -addext subjectAltName=IP:127.0.0.1 \
@@ -76,7 +75,7 @@ fn agents_that_join_make_one_run_and_end() {
     let run = last(&lab);
     assert_eq!(run["agents"][1]["sessions"], 4);
     assert_ne!(agents_check(&run).0, "refuse");
-    // A key opens the seat of its agent only.
+    // A key is valid only for its own agent.
     let wrong = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key cert.pem --ca cert.pem --wait 2s"
     ));
@@ -128,10 +127,10 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
             let key = format!("\"{name}\"");
             exported.stdout.matches(&key).count()
         };
-        // This host sees the server as well, and does not tell it twice.
+        // This host sees the server as well, and does not report it twice.
         assert_eq!(series("server.cpu.user"), 1, "{kind:?}");
         assert!(series("server.host.cpu.user") > 0, "{kind:?}");
-        // What a transaction costs the server is known by it.
+        // This gives the cost of a transaction on the server.
         let shown = last(&lab);
         let costs = shown["costs"].as_array().unwrap();
         let host = &shown["server_host"];

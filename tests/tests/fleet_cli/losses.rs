@@ -9,7 +9,7 @@ use crate::common::{
     LIMIT, Lab, agents_check, children, has, is_alive, last, signal, wait_for_end,
 };
 
-/// A run of three agents that is measured, its agents, and its NATS server.
+/// A run of three agents that is being measured, its agents, and its NATS server.
 struct Started {
     run: Running,
     agents: Vec<i32>,
@@ -44,7 +44,7 @@ fn an_agent_that_is_killed_fails_the_run_and_the_others_stop() {
     );
     wait_for_end(&agents, Duration::from_secs(10));
     wait_for_end(&nats, Duration::from_secs(10));
-    // What was measured before is kept, and refused.
+    // The measurements before the loss are kept and refused.
     let run = last(&lab);
     assert!(run["totals"]["events"].as_u64().unwrap() > 0);
     let (outcome, evidence) = agents_check(&run);
@@ -56,7 +56,7 @@ fn an_agent_that_is_killed_fails_the_run_and_the_others_stop() {
     assert_eq!(run["agents"][1]["lost"], true);
     assert_eq!(run["agent_findings"][0]["kind"], "agent-lost");
     assert_eq!(run["verdict"], "refused");
-    // Nor is a folder left of the one that was killed.
+    // Nor does the killed agent leave a folder.
     let folder = format!("dyno-{}-", agents[1]);
     let names = std::fs::read_dir(std::env::temp_dir()).unwrap();
     let mut names = names.map(|one| one.unwrap().file_name().to_string_lossy().into_owned());
@@ -86,7 +86,7 @@ fn a_run_that_may_degrade_goes_on_without_the_agent_and_says_so() {
     });
     assert_eq!(agents, intervals);
     assert_eq!(run["totals"]["events"].as_u64().unwrap(), intervals);
-    // Two thirds of the load went on to the end.
+    // Two thirds of the load continued to the end.
     let last = run["intervals"].as_array().unwrap();
     let rate = last[last.len() - 2]["counters"]["events"].as_u64().unwrap();
     assert!((120..280).contains(&rate), "{rate}");
@@ -114,7 +114,7 @@ fn a_nats_server_that_is_killed_is_started_again_and_nothing_is_lost() {
     let run = last(&lab);
     assert_eq!(run["end"]["how"], "completed");
     assert_eq!(run["intervals"].as_array().unwrap().len(), 8);
-    // Whoever reads it is to know, but nothing is missing.
+    // The reader must see it, but nothing is missing.
     assert_eq!(agents_check(&run).0, "pass");
     let findings = run["agent_findings"].as_array().unwrap();
     assert!(
@@ -145,8 +145,7 @@ fn an_agent_that_stands_still_for_a_while_is_noticed_and_not_lost() {
     let findings = run["findings"].as_array().unwrap();
     let named = findings.iter().any(|one| {
         let evidence = one["evidence"].as_str().unwrap();
-        one["outcome"] == "doubt" && evidence.contains("stood still")
-            || evidence.contains("not woken")
+        one["outcome"] == "doubt" && evidence.contains("paused") || evidence.contains("not woken")
     });
     assert!(named, "{findings:#?}");
 }

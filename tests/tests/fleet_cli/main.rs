@@ -1,5 +1,5 @@
-//! Runs whose load several processes make: that they are what one would make, and what becomes of
-//! them when one of them, or what carries their messages, is stopped, killed or cut off.
+//! Runs with load from several processes: they equal a run of one process, and a clear result
+//! follows if an agent, its bus or its network is stopped, killed or cut off.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Agents that cannot be, and secrets that stay where they are.
+//! Agents that cannot work, and secrets that must not leak.
 
 use std::fs;
 
@@ -67,7 +67,7 @@ fn what_keeps_agents_from_beginning_is_the_error() {
     has(&output.failure(1), &["cannot start /nowhere/nats"]);
     let output = lab.dyno(&format!("{run} --agents ssh:nowhere.invalid"));
     has(&output.failure(1), &["agent nowhere-invalid has ended"]);
-    // The sessions of an agent find no table.
+    // The agent's sessions fail at the start.
     let script = "function thread_init() error('no bread') end function event() end";
     fs::write(lab.path("bad.lua"), script).unwrap();
     let output = lab.dyno(&format!(
@@ -118,7 +118,7 @@ fn passwords_reach_agents_and_nobody_else() {
     database.execute("DROP USER fleet@'%'");
 }
 
-/// Whether a file below a folder holds a text.
+/// Whether a file below a folder contains a text.
 fn holds(path: &std::path::Path, text: &str) -> bool {
     if path.is_dir() {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();

@@ -1,12 +1,12 @@
-//! Searches whose trials several load generators make.
+//! Searches with several load generators per trial.
 
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
 use crate::common::{LIMIT, Lab, file};
 
-/// The script holds its worker for 20 ms of each event: a load generator with one of them makes 50
-/// events a second at most, whatever the server could do.
+/// The script holds its worker for 20 ms per event: a load generator with one worker makes at most
+/// 50 events a second, whatever the server.
 const HELD: &str = "\
 local ffi = require('ffi')
 ffi.cdef('int poll(void *, unsigned long, int)')

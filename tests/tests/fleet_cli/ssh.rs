@@ -1,4 +1,4 @@
-//! Agents on hosts that ssh reaches: a real sshd, a real ssh, keys, and what its user configured.
+//! Agents on hosts reached by ssh: a real sshd, a real ssh, keys, and the user's configuration.
 
 use std::fs;
 use std::net::TcpStream;
@@ -15,14 +15,14 @@ use serde_json::Value;
 
 use crate::common::{LIMIT, Lab, agents_check, file, has, last, wait_for_end};
 
-/// Each event is a row with the number of its session.
+/// Each event inserts a row with the number of its session.
 pub const INSERT: &str = "\
 local con
 function thread_init() con = sysbench.sql.driver():connect() end
 function event() con:query(string.format('INSERT INTO done VALUES (%d)', sysbench.tid)) end
 ";
 
-/// A test's folder, hosts that ssh reaches, and the server behind all of them.
+/// A test's folder, hosts reached by ssh, and the server behind all of them.
 struct Far {
     lab: Lab,
     ssh: Ssh,
@@ -52,13 +52,13 @@ impl Far {
         Running::start(&mut self.command(line))
     }
 
-    /// The agents, and what else of Dyno's runs behind ssh.
+    /// The agents, and other processes of Dyno's runs behind ssh.
     fn started(&self) -> Vec<Process> {
         self.sshd.started(&dyno_path())
     }
 }
 
-/// `dyno` with a user's own ssh, by which it calls the very program that is tested.
+/// `dyno` with a user's own ssh, which calls the program under test.
 pub fn far_command(lab: &Lab, ssh: &Ssh, line: &str) -> Command {
     let mut command = lab.command(line);
     command.env("PATH", ssh.path());
@@ -78,7 +78,7 @@ fn pids(processes: &[Process]) -> Vec<i32> {
     processes.iter().map(|one| one.pid).collect()
 }
 
-/// What the agents of a run did: their events.
+/// Events per agent of a run.
 pub fn events(run: &Value) -> Vec<u64> {
     let agents = run["agents"].as_array().unwrap().iter();
     agents.map(|one| one["events"].as_u64().unwrap()).collect()
@@ -127,8 +127,8 @@ fn agents_by_ssh_do_what_is_asked_and_show_no_secret() {
     database.execute("DROP USER far@'%'");
 }
 
-/// Neither the target's password nor an agent's key stands in a command line of this host, nor in
-/// the environment of what the run and the server of ssh have started.
+/// Neither the target's password nor an agent's key appears in a command line of this host, or in
+/// the environment of processes started by the run or by sshd.
 fn secrets_are_not_seen(run: u32, sshd: &Sshd, password: &str) {
     let key = Regex::new("SU[A-Z2-7]{56}").unwrap();
     assert!(key.is_match("SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU"));
@@ -199,7 +199,7 @@ fn a_coordinator_that_is_killed_leaves_nothing_but_what_was_measured() {
     running.signal(libc::SIGKILL);
     let _ = running.finish(LIMIT);
     wait_for_end(&pids(&left), Duration::from_secs(60));
-    // Each agent has kept a file, which comes by ssh.
+    // Each agent has kept a file, which is fetched by ssh.
     let told = far.dyno("fleet collect last").failure(1);
     has(&told, &["lost contact with the coordinator"]);
     let rows = database.query_one("SELECT COUNT(*) FROM done");
@@ -232,14 +232,14 @@ fn an_agent_that_waits_in_vain_does_not_wait_for_long() {
     let waiting = far.started();
     running.signal(libc::SIGKILL);
     let _ = running.finish(LIMIT);
-    // Of a coordinator that only says nothing it would wait a minute for a word.
+    // With a coordinator that is only silent, the agents would wait a minute.
     wait_for_end(&pids(&waiting), Duration::from_secs(40));
 }
 
 #[test]
 fn agents_that_a_busy_sshd_turns_away_come_again() {
     let mut far = Far::new();
-    // What has not logged in yet fills two places.
+    // Connections that have not logged in fill two places.
     let narrow = Sshd::start_with(&far.ssh, &["MaxStartups=2:100:2"]);
     for name in ["busy1", "busy2", "busy3", "busy4"] {
         far.ssh.add_host(name, narrow.address(), &[]);
@@ -296,14 +296,14 @@ fn what_ssh_cannot_do_is_told_in_its_own_words_with_what_to_try() {
     let output = far.dyno(&format!("{run} --server-agent ssh:gen1 {none}"));
     let ended = "(gen1) did not start: exit status: 127: ";
     has(&output.failure(1), &[ended, "no-dyno-here: ", install]);
-    // The agent that could begin, each time, was told to leave.
+    // The agent that was able to start was stopped each time.
     wait_for_end(&pids(&far.started()), Duration::from_secs(60));
 }
 
 #[test]
 fn a_host_that_does_not_answer_is_not_waited_for_long() {
     let mut far = Far::new();
-    // Connections are made, by the kernel, and nothing is ever said.
+    // The kernel accepts connections, but nothing is ever sent.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     far.ssh
         .add_host("silent", silent.local_addr().unwrap(), &[]);
@@ -406,7 +406,7 @@ fn a_long_way_to_an_agent_is_a_doubt_about_its_clock_and_nothing_else() {
     .success();
     let run = last(&far.lab);
     let bound = |number: usize| run["agents"][number]["clock"]["bound_ms"].as_f64().unwrap();
-    // Half of there and back.
+    // Half of the round-trip time.
     assert!(bound(1) >= 15.0 && bound(0) < bound(1), "{run:#}");
     let (outcome, evidence) = agents_check(&run);
     assert_eq!(outcome, "doubt", "{evidence}");

@@ -1,4 +1,4 @@
-//! What agents do together is what one load generator does alone.
+//! Agents together do the same work as one load generator.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{Lab, agents_check, file, has, last};
 
-/// Each session does a fixed number of events with random numbers of its own, whatever else runs.
+/// Each session runs a fixed number of events with separate random numbers, whatever else runs.
 const FIXED: &str = "\
 local ffi = require('ffi')
 local con
@@ -25,7 +25,7 @@ function thread_run(tid)
 end
 ";
 
-/// The statements that sessions sent, each with how often.
+/// The sessions' statements, and how often each was sent.
 fn statements(server: &LoggingServer, work: impl FnOnce()) -> BTreeMap<String, u64> {
     let sql = "SELECT argument FROM mysql.general_log WHERE argument LIKE '%/* did */%' AND \
                user_host LIKE 'oracle[%' AND command_type = 'Query'";
@@ -97,7 +97,7 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
             .map(|agent| agent["events"].as_u64().unwrap())
             .collect();
         assert_eq!(events.iter().sum::<u64>(), 1500, "{events:?}");
-        // What ended after an agent's last interval is in the totals only.
+        // Events that ended after an agent's last interval are only in the totals.
         let in_grace = run["events_in_grace"].as_u64().unwrap();
         let intervals = run["intervals"].as_array().unwrap();
         let in_intervals: u64 = (intervals.iter())
@@ -131,7 +131,7 @@ fn what_scripts_print_is_told() {
     }
 }
 
-/// The events of all agents' series: rates of the intervals at whose ends they stand.
+/// The events of all agents' series, which have rates at the ends of intervals.
 fn in_series(lab: &Lab, intervals: &[Value]) -> u64 {
     let exported = lab.dyno("export last --format json").success();
     let exported: Value = serde_json::from_str(&exported.stdout).unwrap();
@@ -169,7 +169,7 @@ fn parts_may_go_by_what_each_agent_can_offer() {
         values.collect()
     };
     let (fractions, sessions) = (of("fraction"), of("sessions"));
-    // Two processes on the same cores can offer about as much as each other.
+    // Two processes on the same cores have about the same ceiling.
     assert!(
         fractions.iter().all(|share| (0.2..0.8).contains(share)),
         "{fractions:?}"
@@ -181,7 +181,7 @@ fn parts_may_go_by_what_each_agent_can_offer() {
             "{fractions:?} {sessions:?}"
         );
     }
-    // What both can offer together is the run's ceiling.
+    // The run's ceiling is the sum of both.
     let findings = run["findings"].as_array().unwrap();
     let ceiling = findings
         .iter()
@@ -197,7 +197,7 @@ fn parts_may_go_by_what_each_agent_can_offer() {
 fn latencies_of_agents_are_merged_and_not_averaged() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    // One session in four takes 30 ms, the others 1 ms: the third quartile lies between.
+    // One session in four takes 30 ms, the others 1 ms: the third quartile is in between.
     let script = file(
         &lab,
         "slow.lua",
@@ -219,7 +219,7 @@ fn latencies_of_agents_are_merged_and_not_averaged() {
     assert!(slow >= 30.0 && quick < 15.0, "{agents:?}");
     let whole = &run["service"]["percentiles"];
     let at = |index: usize| whole[index]["value_ms"].as_f64().unwrap();
-    // By far the most events are quick ones: a mean of medians would lie at 8 ms at least.
+    // Most events are fast; a mean of medians would be at least 8 ms.
     assert!(at(0) < 7.0 && at(2) >= 30.0, "{whole}");
     let (outcome, evidence) = agents_check(&run);
     assert_eq!(outcome, "doubt", "{evidence}");
@@ -243,7 +243,7 @@ fn the_ledger_of_agents_is_that_of_the_run() {
         .find(|one| one["check"] == "consistency")
         .unwrap();
     assert_eq!(ledger["outcome"], "pass", "{ledger:#}");
-    // Numbers that sessions share are refused, but for those that say what each agent's own mean.
+    // Shared values are refused, except those that describe each agent's own mean.
     let script = file(
         &lab,
         "shares.lua",

@@ -1,17 +1,17 @@
-//! What the tests of `dyno lab` share.
+//! Shared code of the tests of `dyno lab`.
 
 use std::collections::BTreeMap;
 
 pub use dyno_tests::own_servers::{Lab, has};
 use serde_json::Value;
 
-/// What `dyno lab status` says, as JSON.
+/// `dyno lab status` as JSON.
 pub fn status(lab: &Lab, words: &str) -> Value {
     let told = lab.dyno(&format!("lab status {words} --json")).success();
     serde_json::from_str(&told.stdout).unwrap()
 }
 
-/// How many completed runs each trial has.
+/// The number of completed runs per trial.
 pub fn runs_by_trial(lab: &Lab) -> BTreeMap<String, usize> {
     let file = rusqlite::Connection::open(lab.path("dyno.db")).unwrap();
     let sql = "SELECT trial, count(*) FROM run
@@ -23,7 +23,6 @@ pub fn runs_by_trial(lab: &Lab) -> BTreeMap<String, usize> {
     rows.collect::<rusqlite::Result<_>>().unwrap()
 }
 
-/// Writes a file of an experiment.
 pub fn write(lab: &Lab, name: &str, text: &str) {
     std::fs::write(lab.path(name), text).unwrap();
 }

@@ -1,13 +1,13 @@
-//! Experiments whose process is killed at any instant.
+//! Experiments killed at any moment.
 
 use std::time::Duration;
 
 use crate::common::{Lab, has, runs_by_trial, status, write};
 
-/// How long an experiment may take on a busy machine.
+/// The time limit of an experiment on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Instants that replay, in milliseconds.
+/// Reproducible random times, in milliseconds.
 struct Instants(u64);
 
 impl Iterator for Instants {
@@ -69,7 +69,7 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
     let runs = runs_by_trial(&lab);
     assert_eq!(runs.len(), 12, "{runs:?}");
     assert!(runs.values().all(|count| *count == 1), "{runs:?}");
-    // There is nothing left to do, and nothing is done.
+    // Nothing is left to do, so nothing runs.
     has(
         &lab.dyno("lab resume matrix.toml").success(),
         &["all 12 trials done"],
@@ -117,7 +117,7 @@ fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
         (4, 4),
         "{runs:?}"
     );
-    // Nothing stays: no process, no image.
+    // Neither a process nor an image remains.
     lab.wait_for_nobody();
     has(&lab.dyno("server list").success(), &["no servers"]);
 }

@@ -1,4 +1,4 @@
-//! What levels, tables and plots of an experiment can be, on real servers.
+//! Levels, tables and plots of an experiment, on real servers.
 
 use crate::common::{Lab, has, status, write};
 use crate::whole::at_trial_scale;
@@ -27,7 +27,7 @@ fn files_and_columns_are_encrypted_by_a_key_in_a_file_of_the_server() {
 
 #[test]
 fn a_proxy_before_the_server_is_a_way_to_it() {
-    // A bare machine has none, which is told before anything is started.
+    // Without HAProxy, an error comes before anything is started.
     let has_proxy = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]
         .iter()
         .any(|path| std::path::Path::new(path).exists());
@@ -69,7 +69,7 @@ fn libraries_that_a_server_was_to_load_first_are_looked_for() {
     has(&said, &["has not loaded libmissing.so.7, which LD_PRELOAD"]);
 }
 
-/// An experiment on SQLite, which costs little.
+/// A cheap experiment on SQLite.
 const SMALL: &str = "experiment = 1
 question = 'How do sessions scale?'
 [server]
@@ -117,12 +117,12 @@ fn plots_prices_and_laws_are_on_the_page() {
             "no trial has a series 'data.nothing'",
         ],
     );
-    // A price makes no trial another.
+    // A different price does not change the trials.
     let dearer = (SMALL.to_owned() + more).replace("on_demand = 0.1", "on_demand = 0.3");
     write(&lab, "small.toml", &dearer);
     has(&lab.dyno("lab report small.toml").success(), &["219.00"]);
     let page = std::fs::read_to_string(lab.path("small.html")).unwrap();
-    // Seconds, boxes, four panels in time, two ladders.
+    // Seconds, boxes, four panels over time, two ladders.
     for number in 1..=8 {
         assert!(
             page.contains(&format!("data-chart=\"plot-{number}\"")),
@@ -203,11 +203,11 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
         let own = trials
             .find(|trial| trial["levels"]["cpus"] == level)
             .unwrap();
-        // What the promise is about is kept of the run at the load, whatever runs keep otherwise.
+        // The figures of the limit are recorded with the run, whatever runs keep by default.
         assert!(own["figures"][""]["p75"].is_number(), "{own}");
         own["figures"][""]["offered"].as_f64().unwrap()
     };
-    // Three times the CPU carries about three times the load, whatever a CPU is.
+    // Three times the CPU handles about three times the load on any CPU.
     let ratio = offered("third") / offered("tenth");
     assert!((1.8..5.0).contains(&ratio), "{ratio}: {report:#}");
     has(
@@ -274,11 +274,11 @@ fn what_the_server_and_commands_write_beside_the_load_is_told() {
         .skip(1)
         .map(|cell| cell.parse().unwrap())
         .collect();
-    // Nearly all of what the server executed stands in its log.
+    // Nearly all executed statements are in its log.
     assert!(cells[1] > 0.0 && cells[2] > 100.0, "{slow}");
     assert!((90.0..101.0).contains(&cells[3]), "{slow}");
     lab.wait_for_nobody();
-    // A command that does not run beside all of the load fails its trial.
+    // A command that does not run during the whole load fails its trial.
     let text = std::fs::read_to_string(lab.path("slow.toml")).unwrap();
     let text = text.replace(
         "sh -c 'while :; do date; sleep 0.01; done > {out}/times'",

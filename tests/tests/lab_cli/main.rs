@@ -1,4 +1,4 @@
-//! `dyno lab`: experiments that are planned, run, killed, resumed and reported.
+//! `dyno lab`: experiments are planned, run, killed, resumed and reported.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

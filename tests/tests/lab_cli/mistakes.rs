@@ -1,4 +1,4 @@
-//! Files that are wrong, or cannot be run here: told before anything is started.
+//! Experiment files that are wrong, or cannot run here: reported before anything is started.
 
 use crate::common::{Lab, has, write};
 
@@ -147,7 +147,7 @@ fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
     );
     let said = lab.dyno("lab resume e.toml --accept-changes").success();
     has(&said, &["2 of 3 trials done before", "all 3 trials done"]);
-    // Another time makes other trials.
+    // A different time changes the trials.
     write(&lab, "e.toml", &more.replace("'0.3s'", "'0.4s'"));
     let said = lab.dyno("lab resume e.toml").failure(2);
     has(
@@ -247,7 +247,7 @@ fn what_would_never_end_or_say_nothing_is_refused() {
         &lab.dyno("lab plan /dev/zero").failure(2),
         &["must be a text file"],
     );
-    // How far it goes is said before.
+    // Its limits are printed before.
     let more = "[design]\nprecision = '1 %'\nmax_blocks = 12\nrerun_best = true\nbudget = '1m'\n";
     write(&lab, "x.toml", &(text + more));
     has(

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::common::{Lab, has};
 
-/// How many rows the user's table has, and whether they are still the user's.
+/// The rows of the user's table, and whether they are unchanged.
 fn rows(lab: &Lab) -> (i64, bool) {
     let there = Connection::open(lab.path("u.db")).unwrap();
     let sql = "SELECT count(*), max(pad = 'mine') FROM sbtest1";
@@ -79,7 +79,7 @@ fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
         );
         assert_eq!(rows(&lab), (100, true), "{line}");
     }
-    // An experiment may reload what it loaded itself.
+    // An experiment may reload its own tables.
     let line = format!("lab --vary table_size=50,100 {LINE}").replace("u.db", "new.db");
     has(&lab.dyno(&line).success(), &["all 2 trials done"]);
 }

@@ -1,15 +1,15 @@
-//! Experiments from their file to their report.
+//! Experiments from file to report.
 
 use std::path::PathBuf;
 
 use crate::common::{Lab, has, runs_by_trial, status, write};
 
-/// The experiments that come with Dyno.
+/// The folder of the experiments that come with Dyno.
 pub(crate) fn experiments() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../experiments")
 }
 
-/// Runs one of them at its smallest, and answers with what its report says.
+/// Runs one of them at trial scale, and returns its report.
 pub(crate) fn at_trial_scale(name: &str, trials: usize) -> String {
     let lab = Lab::new();
     let file = experiments().join(format!("{name}.toml"));
@@ -63,14 +63,14 @@ fn every_experiment_can_be_planned_here_or_says_what_is_missing() {
     let mut planned = 0;
     for file in experiments().read_dir().unwrap() {
         let file = file.unwrap().path();
-        // Some have a script beside them.
+        // Some have a script next to them.
         if file.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
         let plan = lab.dyno(&format!("lab plan {} --scale laptop", file.display()));
         match plan.status.success() {
             true => planned += 1,
-            // A bare machine has no tools for some file systems.
+            // Tools for some file systems may be missing.
             false => assert!(
                 plan.stderr.contains("mkfs.") || plan.stderr.contains("package haproxy"),
                 "{}: {}",

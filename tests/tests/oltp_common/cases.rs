@@ -1,18 +1,18 @@
-//! The names and how a script replaces each.
+//! The names, and a replacement script for each.
 
 /// A script that replaces one name.
 pub(crate) struct Case {
-    /// The name, as the guide lists it.
+    /// The name in the guide.
     pub(crate) name: &'static str,
-    /// The script that it builds on.
+    /// The base script.
     pub(crate) base: &'static str,
-    /// What the script says.
+    /// The text of the script.
     pub(crate) text: &'static str,
     /// Options for all commands.
     pub(crate) options: &'static [&'static str],
     /// A command between `run` and `cleanup`, on MariaDB only.
     pub(crate) command: Option<&'static str>,
-    /// Nothing of it shows in the log: schema, rows, counts or statuses tell.
+    /// The log does not show it: schema, rows, counts or statuses do.
     pub(crate) silent: bool,
 }
 
@@ -27,7 +27,7 @@ const fn case(name: &'static str, base: &'static str, text: &'static str) -> Cas
     }
 }
 
-/// Around the function of this name: a mark, then what it did before.
+/// Wraps the function of this name: a mark, then the original.
 macro_rules! around {
     ($name:literal) => {
         around!($name, "oltp_read_write")
@@ -49,7 +49,7 @@ macro_rules! around {
     };
 }
 
-/// Instead of the function of this name: a mark.
+/// Replaces the function of this name with a mark.
 macro_rules! instead {
     ($name:literal) => {
         case(
@@ -76,7 +76,7 @@ function create_table(drv, con, n)
 end
 "#;
 
-/// Replaced in the same way under sysbench 1.0.20.
+/// Replaced in the same way by sysbench 1.0.20.
 pub(crate) const CASES: &[Case] = &[
     // The session.
     case(
@@ -114,7 +114,7 @@ pub(crate) const CASES: &[Case] = &[
          function event() n = n + 1 if n == 3 then \
          error({errcode = sysbench.error.RESTART_EVENT}) end own() end",
     ),
-    // What an event is.
+    // Events.
     case(
         "event",
         "oltp_read_only",
@@ -259,7 +259,7 @@ pub(crate) const CASES: &[Case] = &[
              sysbench.cmdline.PARALLEL_COMMAND}",
         )
     },
-    // In the main state alone, whatever --threads says: every other table.
+    // Only in the main state, whatever --threads says: every other table.
     Case {
         silent: true,
         options: &["--tables=3", "--threads=2"],
@@ -376,7 +376,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// What 1.1 has and 1.0.20 has not.
+/// Names that 1.1 has and 1.0.20 does not.
 pub(crate) const MASTER_ONLY: &[Case] = &[
     around!("check_reconnect", "oltp_update_index"),
     around!("check_reconnect", "oltp_point_select"),

@@ -1,5 +1,5 @@
-//! sysbench's own script files under Dyno, by their paths, and Dyno's beside sysbench's shared
-//! file. They are read where the package put them; none is part of this repository.
+//! sysbench's own script files under Dyno, by their paths, and Dyno's with sysbench's shared file.
+//! They are read from the package's folder; none is part of this repository.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,11 @@ use dyno_tests::{Database, Kind};
 
 use super::Tool;
 
-/// Where Debian's package puts them.
+/// The folder of Debian's package.
 const STOCK: &str = "/usr/share/sysbench";
 const SHARED: &str = "oltp_common.lua";
 
-/// All that may be run, with options.
+/// All scripts to run, with options.
 const SCRIPTS: &[(&str, &[&str])] = &[
     ("bulk_insert", &[]),
     ("oltp_delete", &["--tables=2", "--table-size=100"]),
@@ -41,8 +41,8 @@ const SCRIPTS: &[(&str, &[&str])] = &[
     ("select_random_ranges", &["--table-size=100"]),
 ];
 
-/// What one session of a script did (several would meet in rows as chance has it): rows after
-/// `prepare`, the report's counts, tables left.
+/// The effects of one session of a script (several would collide in rows at random): rows after
+/// `prepare`, the report's counts, remaining tables.
 #[derive(Debug, PartialEq, Eq)]
 struct Result {
     rows: Vec<Vec<String>>,
@@ -74,7 +74,7 @@ fn result(tool: Tool, kind: Kind, folder: &Path, script: &str, options: &[&str])
     go(&["cleanup"]);
     let mut counts = super::report(&output.stdout);
     if script.contains("oltp_delete") {
-        // Which statements found a row depends on what was drawn.
+        // The number of statements that found a row depends on the random draws.
         counts.retain(|name, _| name != "write" && name != "other");
     }
     Result {
@@ -84,7 +84,7 @@ fn result(tool: Tool, kind: Kind, folder: &Path, script: &str, options: &[&str])
     }
 }
 
-/// Runs all scripts, called `name(script)` in a folder, and as sysbench runs its own.
+/// Runs all scripts as `name(script)` in a folder, and compares with sysbench running its own.
 fn compare(folder: &Path, name: impl Fn(&str) -> String) {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         for (script, options) in SCRIPTS {

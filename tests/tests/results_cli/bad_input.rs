@@ -1,12 +1,12 @@
-//! What somebody mistypes is answered by one line: what it was, what was expected, the nearest
-//! right word. Nothing is run, made or changed.
+//! Typing errors get a one-line answer: the mistake, the expected input, the closest match. Nothing
+//! is run, created or changed.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use crate::common::Lab;
 
-/// A command line, its exit status, and what stands on standard error.
+/// A command line, its exit status, and its standard error.
 const LINES: &[(&str, i32, &str)] = &[
     ("rnu x", 2, "unknown command 'rnu'; did you mean 'run'?"),
     (
@@ -284,7 +284,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "show 1 --from 9s",
         2,
-        "run 1: the window begins at 9 s, and the measurement is 1 s long",
+        "run 1: the window begins at 9 s, but the measurement is only 1 s long",
     ),
     (
         "rm 9",
@@ -323,7 +323,7 @@ fn each_mistake_is_answered_by_one_line() {
         "run oltp_point_select {tables} -t 1s --warmup 0 --calibrate never -q --factor memory=1G"
     ))
     .success();
-    // SQLite's readers leave their index of the log.
+    // SQLite's readers leave their WAL index behind.
     let own = |name: &str| !name.ends_with("-shm") && !name.ends_with("-wal");
     let files = || {
         let all = fs::read_dir(lab.path("")).unwrap();

@@ -1,4 +1,4 @@
-//! What a run ends with for whoever asks for no more.
+//! The default summary of a run.
 
 use dyno_tests::Output;
 
@@ -39,14 +39,14 @@ fn a_run_ends_with_its_figures_first() {
             "{label}: {output:?}"
         );
     }
-    // How many lines the doubts take is the host's: other tests run beside this one.
+    // The number of lines about doubts depends on the host: other tests run at the same time.
     let place = |label: &str| lines.iter().position(|line| line.starts_with(label));
     let doubts = place("  durability").unwrap() - place("  ? doubtful").unwrap();
     assert!(lines.len() - doubts <= 11, "{output:?}");
     for line in &lines {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    // The same from the record, and in a pipe no line is folded.
+    // The same from the record, and a pipe folds no lines.
     let again = shown(&lab, "show", Some("80")).success();
     assert_eq!(again.stdout, output.stdout);
     let pipe = shown(&lab, "show", None).success();
@@ -55,8 +55,8 @@ fn a_run_ends_with_its_figures_first() {
         .lines()
         .find(|line| line.contains(" length: "))
         .unwrap();
-    assert!(doubt.ends_with("can be judged."), "{pipe:?}");
-    // More where it is asked for.
+    assert!(doubt.ends_with("precision of its mean."), "{pipe:?}");
+    // More on request.
     let full = shown(&lab, "show -v", Some("80")).success();
     assert!(full.stdout.contains("distribution"), "{full:?}");
     assert!(!again.stdout.contains("distribution"));

@@ -1,4 +1,4 @@
-//! What the client could do alone, and the runs that know it.
+//! The client's ceiling, and runs that know it.
 
 use dyno_tests::Kind;
 
@@ -22,7 +22,7 @@ fn a_calibration_is_used_by_the_runs_that_follow() {
         assert!(ceiling > 0.0 && made["cpu_us_per_event"].as_f64().unwrap() > 0.0);
         assert_eq!(made["sessions"], 2);
 
-        // It is known now, so that a run need not make it again.
+        // It is known now, so a run need not calibrate again.
         let output = lab
             .dyno(&run.replace("-q --json", "--json=run.json"))
             .success();
@@ -38,7 +38,7 @@ fn a_calibration_is_used_by_the_runs_that_follow() {
             (kept - ceiling).abs() <= 0.1,
             "{kind}: {kept} for {ceiling}"
         );
-        // One of another number of sessions is another.
+        // A different number of sessions needs a separate calibration.
         let other = run
             .replace("-c 2", "-c 3")
             .replace("-q --json", "--json=run.json");

@@ -1,4 +1,4 @@
-//! A folder of a test's own, in which Dyno runs and leaves its results file.
+//! A folder for one test, where Dyno runs and writes its results file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,37 +11,35 @@ use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a command that ends by itself may take on a busy machine.
+/// The time limit of a command on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// What keeps a run short. A calibration would take seconds of each.
+/// Keeps a run short. A calibration would take seconds each.
 pub const SHORT: &str = "-t 2s --warmup 0 --calibrate never";
 
-/// The folder, with the usual name for the results file and a cache of its own.
+/// The folder, with the default results file and a separate cache.
 pub struct Lab {
     folder: TempDir,
 }
 
 impl Lab {
-    /// An empty one.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { folder }
     }
 
-    /// A path in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes a file, and gives its path as text.
+    /// Writes a file, and returns its path as text.
     pub fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 
-    /// `dyno` in it, with arguments that are separated by blanks; `'…'` keeps blanks together.
+    /// `dyno` in this folder, with arguments separated by blanks; `'…'` quotes blanks.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         self.prepare(&mut command);
@@ -49,7 +47,7 @@ impl Lab {
         command
     }
 
-    /// Makes any command one of this folder: nothing outside decides what it does.
+    /// Isolates a command in this folder from everything outside.
     pub fn prepare(&self, command: &mut Command) {
         command
             .current_dir(self.folder.path())
@@ -58,12 +56,10 @@ impl Lab {
             .env_remove("DYNO_RESULTS");
     }
 
-    /// Runs `dyno` to its end.
     pub fn dyno(&self, line: &str) -> Output {
         sound(run(&mut self.command(line), LIMIT))
     }
 
-    /// Starts `dyno`.
     pub fn start(&self, line: &str) -> Running {
         Running::start(&mut self.command(line))
     }
@@ -74,7 +70,7 @@ impl Lab {
         serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
     }
 
-    /// The rows of a query on the results file of the usual name, every field as text.
+    /// The rows of a query on the default results file, every field as text.
     pub fn sql(&self, sql: &str) -> Vec<Vec<String>> {
         query(&self.path("dyno.db"), sql)
     }
@@ -88,7 +84,8 @@ impl Lab {
             .unwrap_or_else(|| panic!("{sql}: {rows:?}"))
     }
 
-    /// A small SQLite database with the tables of `oltp_point_select`, as options of Dyno.
+    /// Creates a small SQLite database with the tables of `oltp_point_select`; returns Dyno's
+    /// options for it.
     pub fn sqlite(&self) -> String {
         let target = "--target sqlite:small.db --table-size 1000".to_owned();
         self.dyno(&format!("prepare oltp_point_select {target}"))
@@ -128,7 +125,7 @@ pub fn query(path: &Path, sql: &str) -> Vec<Vec<String>> {
     rows.unwrap().map(Result::unwrap).collect()
 }
 
-/// Itself, if nothing in it is a bug's.
+/// Returns itself if nothing in it indicates a bug.
 pub fn sound(output: Output) -> Output {
     for text in [&output.stdout, &output.stderr] {
         assert!(
@@ -136,12 +133,12 @@ pub fn sound(output: Output) -> Output {
             "{output:?}"
         );
     }
-    // 101 is a panic, and none is a signal.
+    // 101 is a panic, and `None` a signal.
     assert!(matches!(output.status.code(), Some(0..=4)), "{output:?}");
     output
 }
 
-/// Fails unless the output has all of these texts, in either stream.
+/// Fails unless each of these texts is in one of the streams.
 pub fn has(output: &Output, texts: &[&str]) {
     let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
     for text in texts {
@@ -149,7 +146,7 @@ pub fn has(output: &Output, texts: &[&str]) {
     }
 }
 
-/// Text without line breaks and indentation, which follow the terminal's width.
+/// Text without line breaks and indentation, which depend on the terminal's width.
 pub fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -161,7 +158,7 @@ pub fn finding<'a>(result: &'a Value, check: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no finding of {check} in {result:#}"))
 }
 
-/// The worst outcome that is not waived: what the verdict has to be.
+/// The worst outcome that is not waived, which must be the verdict.
 pub fn worst(result: &Value) -> &'static str {
     let findings = result["findings"].as_array().unwrap();
     let counts = |outcome: &str| {

@@ -1,4 +1,4 @@
-//! Runs set against each other.
+//! Comparisons of runs.
 
 use dyno_tests::Kind;
 use serde_json::Value;
@@ -64,7 +64,7 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
     let events = metric(compared, "events");
     assert!(events["ratio"].as_f64().unwrap() < 0.6, "{events}");
     assert_eq!(compared["basis"], "BetweenRuns");
-    // How sure that is depends on how still the machine is.
+    // The certainty depends on how quiet the machine is.
     let sure = events["p_corrected"].as_f64().is_some_and(|p| p < 0.05);
     assert_eq!(events["significant"], sure, "{events}");
     let differs = |comparison: &Value| {
@@ -84,7 +84,7 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
         &lab.dyno("compare 1,2,3 4,5,6 --factor bogus").failure(2),
         &["no difference has this name or beginning", "option gap"],
     );
-    // A limit is decided by the interval.
+    // The interval decides a limit.
     let decided = |limit: &str, inside: &dyn Fn(f64) -> bool| {
         let ends = ["low", "high"].map(|end| events[end].as_f64().is_some_and(inside));
         let told = lab.dyno(&format!("compare 1,2,3 4,5,6 --fail-if 'rate {limit}'"));
@@ -102,7 +102,7 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
         &lab.dyno("compare 1 4 --fail-if 'rate < 100'").failure(2),
         &["is not a ratio", "0.95x"],
     );
-    // Several sides against the same base.
+    // Several sides compared with the same base.
     let several = lab.json("compare 1 2 4 --json");
     assert_eq!(several.as_array().unwrap().len(), 2);
     let file = lab.path("c.json").display().to_string();

@@ -1,4 +1,4 @@
-//! Whether a host and a server are fit to be measured.
+//! Whether a host and a server are suitable for measurements.
 
 use dyno_tests::{Database, Kind};
 

@@ -1,4 +1,4 @@
-//! Runs for other programs and for readers.
+//! Export of runs for other programs and for readers.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn a_run_leaves_in_every_format() {
     lab.dyno("export last -o run.json").success();
     let first = fs::read_to_string(lab.path("run.json")).unwrap();
     assert!(first.starts_with('{'), "{first}");
-    // Nothing is replaced unawares.
+    // Existing files are not replaced.
     let taken = lab.dyno("export last --format csv -o run.json").failure(1);
     has(&taken, &["run.json already exists", "--force"]);
     assert_eq!(fs::read_to_string(lab.path("run.json")).unwrap(), first);
@@ -115,7 +115,7 @@ fn runs_are_selected_by_their_factors() {
     assert!(!said.stdout.contains("zfs"), "{}", said.stdout);
     let said = lab.dyno("compare --where fs=xfs").success();
     has(&said, &["memory 12G", "memory 5G"]);
-    // Several runs are no one run, and neither is none.
+    // Neither several runs nor none can be exported as one.
     has(&lab.dyno("export --where fs=xfs").failure(2), &["not 1, 2"]);
     has(
         &lab.dyno("export --where fs=ufs").failure(2),
@@ -143,7 +143,7 @@ fn runs_are_selected_by_their_factors() {
     };
     let selected = page("report --where fs=xfs");
     assert!(selected.contains("Against memory 5G") && !selected.contains("zfs"));
-    // As asked for, and by itself where two factors vary.
+    // On request, and by default if two factors vary.
     for line in ["report --rows memory --columns fs", "report 1 2 3 4"] {
         let page = page(line);
         assert!(page.contains("<section id=\"pivot\""), "{line}");

@@ -1,4 +1,4 @@
-//! A disk without room for the record.
+//! A disk that is too full for the record.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use dyno_tests::command::{dyno_path, run};
 
 use crate::common::{LIMIT, Lab, SHORT, has, sound};
 
-/// Runs a shell script in a mount namespace of its own, where `disk` is a small file system. It
-/// is gone with the script.
+/// Runs a shell script in a separate mount namespace with a small file system at `disk`, which
+/// disappears with the script.
 fn on_small_disk(lab: &Lab, size: &str, script: &str) -> Output {
     std::fs::create_dir_all(lab.path("disk")).unwrap();
     let script = format!(
@@ -17,7 +17,7 @@ fn on_small_disk(lab: &Lab, size: &str, script: &str) -> Output {
         dyno_path().display()
     );
     let mut command = Command::new("unshare");
-    // SAFETY: it only asks.
+    // SAFETY: a system call without arguments.
     let flags = match unsafe { libc::geteuid() } {
         0 => "-m",
         _ => "-Urm",
@@ -82,10 +82,10 @@ fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
     );
     let (printed, rest) = output.stdout.split_once("== listed").unwrap();
     let (listed, shown) = rest.split_once("== shown").unwrap();
-    // The run has gone on to its end.
+    // The run continued to its end.
     assert!(printed.contains("measured      5 s"), "{printed}");
     assert!(printed.contains("transactions"), "{printed}");
-    // It is judged, and the verdict says why there is less to judge.
+    // It is judged, and the verdict explains the missing data.
     let told = crate::common::flat(printed);
     for text in [
         "verdict ? doubtful",
@@ -94,7 +94,7 @@ fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
     ] {
         assert!(told.contains(text), "no '{text}' in {printed}");
     }
-    // What was written before is there.
+    // Data written earlier is there.
     assert!(listed.contains("\"unfinished\""), "{listed}");
     assert!(shown.contains("oltp_point_select"), "{shown}");
     assert!(shown.contains("transactions"), "{shown}");
@@ -122,7 +122,7 @@ fn a_disk_that_has_space_again_at_the_end_keeps_the_verdict() {
         &output,
         &[
             "measured 6 s",
-            "All that was recorded is in the results file.",
+            "Everything recorded is in the results file.",
         ],
     );
     assert!(!output.stdout.contains("incomplete"), "{}", output.stdout);

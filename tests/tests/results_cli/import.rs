@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{Lab, SHORT, has, query};
 
-/// The number behind a label of sysbench's report.
+/// The number after a label in sysbench's report.
 fn printed(log: &str, label: &str) -> f64 {
     let line = log.lines().find(|line| line.trim().starts_with(label));
     let line = line.unwrap_or_else(|| panic!("no '{label}' in\n{log}"));
@@ -19,7 +19,7 @@ fn printed(log: &str, label: &str) -> f64 {
         .unwrap_or_else(|_| panic!("no number in '{line}'"))
 }
 
-/// A log of sysbench on a database of the test's own.
+/// A log of sysbench on a test's database.
 fn log_of(lab: &Lab, database: &Database, seconds: u32) -> String {
     let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {options}"))
@@ -34,12 +34,12 @@ fn log_of(lab: &Lab, database: &Database, seconds: u32) -> String {
         .into_iter()
         .chain(words)
         .collect();
-    // As `set -x` leaves it: nothing else in a log tells what ran.
+    // As `set -x` prints it: the log has no other trace of the command.
     let command = format!("+ sysbench {}\n", words.join(" "));
     command + &sysbench(words).success().stdout
 }
 
-/// A program of the host that prints once a second into a file.
+/// Starts a monitoring program that prints once a second into a file.
 fn beside(lab: &Lab, name: &str, arguments: &[&str]) -> Child {
     let file = fs::File::create(lab.path(&format!("{name}.log"))).unwrap();
     Command::new(name)
@@ -111,7 +111,7 @@ fn a_real_log_has_the_figures_that_were_printed() {
         let listed = lab.json("list runs --json --note 'old log'");
         assert_eq!(listed[index]["source"], "sysbench");
     }
-    // A run of Dyno's beside one of sysbench's, with what keeps them from being alike.
+    // A run of Dyno next to one of sysbench, and the reasons why they differ.
     let database = Database::new(Kind::Mariadb);
     let target = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {target}"))
@@ -146,7 +146,7 @@ fn what_a_log_does_not_tell_is_not_made_up() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let log = log_of(&lab, &database, 2);
-    // Without the command line there is neither drive nor distribution.
+    // Without the command line, client and distribution are unknown.
     let (_, bare) = log.split_once('\n').unwrap();
     let file = lab.file("bare.log", bare);
     let output = lab.dyno(&format!("import sysbench {file}")).success();
@@ -240,7 +240,7 @@ fn what_is_no_log_changes_nothing() {
     }
 }
 
-/// What sysbench prints of a run of so many seconds at a rate with two decimals.
+/// sysbench's output for a run of this length at a rate with two decimals.
 fn printed_log(seconds: u32, per_s: f64) -> String {
     let mut log = "sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)\n\nRunning the test with \
                    following options:\nNumber of threads: 4\nReport intermediate results every 1 \
@@ -248,7 +248,7 @@ fn printed_log(seconds: u32, per_s: f64) -> String {
         .to_owned();
     let mut events = 0.0;
     for second in 1..=seconds {
-        // The first quarter is slow, and the rest swings a little about the rate.
+        // The first quarter is slow; the rest varies slightly around the rate.
         let swing = f64::from(second * 37 % 21) / 100.0 - 0.1;
         let rate = if second <= seconds / 4 {
             per_s / 4.0
@@ -288,14 +288,13 @@ fn vmstat_log(seconds: u32) -> String {
     log
 }
 
-/// A file below the lab's folder.
 fn below(lab: &Lab, path: &str, text: &str) {
     let path = lab.path(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// Six logs with what lies beside each, one of them compressed, and one that is none.
+/// Six logs with their companion files, one compressed, and one file that is no log.
 fn folder_of_logs(lab: &Lab) {
     for (fs, rate) in [("ext4", 400.0), ("xfs", 500.0)] {
         for memory in [5_u32, 10, 128] {
@@ -349,7 +348,7 @@ fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
     let table = lab.dyno("table --rows memory --columns fs --figure median_rate --csv");
     let table = table.success().stdout;
     assert_eq!(table.lines().count(), 7, "{table}");
-    // Beside each log.
+    // From the files next to each log.
     let facts =
         "SELECT count(*) FROM fact WHERE name = 'server.configured.sync_binlog' AND value = '0'";
     assert_eq!(lab.number(facts), 6.0);
@@ -358,7 +357,7 @@ fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
     let idle = "SELECT count(DISTINCT run_id) FROM series WHERE name = 'host.cpu.idle'";
     assert_eq!(lab.number(idle), 6.0);
 
-    // Again: nothing is there twice.
+    // A second import adds nothing.
     let again = lab.dyno(&line).failure(1);
     has(&again, &["0 new runs", "6 runs already imported"]);
     lab.dyno(&format!("{line} --replace -q")).failure(1);
@@ -386,9 +385,9 @@ fn a_window_has_figures_and_a_verdict_of_its_own() {
     lab.dyno(&format!("import sysbench {file}")).success();
     has(
         &lab.dyno("show --findings").success(),
-        &["it is steady: `dyno show RUN --from TIME`"],
+        &["of the measurement: `dyno show RUN --from TIME`"],
     );
-    // As printed, to the last digit: the swing has its middle at 0.
+    // As printed, to the last digit: the variation averages 0.
     let part = lab.json("show --json --from 20s --to 62s");
     near(&part["measured_s"], 42.0, 1e-9);
     near(&part["rates"]["events_per_s"], 437.67, 1e-6);
@@ -404,7 +403,7 @@ fn a_window_has_figures_and_a_verdict_of_its_own() {
     let result = lab.json("show --json");
     near(&result["measured_s"], 60.0, 1e-9);
     for (line, told) in [
-        ("show --from 99s", "the measurement is 60 s long"),
+        ("show --from 99s", "the measurement is only 60 s long"),
         ("show --from 5s --to 2s", "must end after its start"),
         ("compare 1 1 --to soon", "--to: 'soon' is not a duration"),
     ] {
@@ -434,7 +433,7 @@ fn one_log_is_not_there_twice() {
     has(&wrong, &["it looks like a log of vmstat"]);
 }
 
-/// What lies beside a log does not cost the log.
+/// Damaged companion files do not prevent the import of a log.
 #[test]
 fn a_log_is_imported_though_what_lies_beside_it_is_damaged() {
     let lab = Lab::new();

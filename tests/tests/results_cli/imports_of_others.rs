@@ -1,4 +1,4 @@
-//! Logs of real runs of other tools than sysbench.
+//! Logs of real runs of tools other than sysbench.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::common::{Lab, has};
 
-/// A run of pgbench whose output and logs of transactions lie in a folder of their own.
+/// A run of pgbench, with its output and transaction logs in a separate folder.
 fn pgbench(database: &Database, folder: &Path, clients: u32) {
     fs::create_dir_all(folder).unwrap();
     let port = database.server.port.to_string();
@@ -33,14 +33,14 @@ fn pgbench(database: &Database, folder: &Path, clients: u32) {
     fs::write(folder.join("out.txt"), said.stderr + &said.stdout).unwrap();
 }
 
-/// What stands behind a label of pgbench's report.
+/// The text after a label of pgbench's report.
 fn printed(output: &str, label: &str) -> f64 {
     let line = output.lines().find(|line| line.starts_with(label)).unwrap();
     let value = line[label.len()..].trim_start_matches([' ', '=', ':']);
     value.split([' ', '/']).next().unwrap().parse().unwrap()
 }
 
-/// The latencies of all files of a folder, in microseconds, ascending.
+/// The latencies in all files of a folder, in microseconds, ascending.
 fn latencies(folder: &Path) -> Vec<u64> {
     let files = fs::read_dir(folder)
         .unwrap()

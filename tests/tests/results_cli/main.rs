@@ -1,5 +1,5 @@
-//! The commands around recorded runs: what a run leaves behind, how it is shown, listed, compared,
-//! imported and waived, and what a results file that cannot be used costs.
+//! The commands for recorded runs: record, show, list, compare, import and waive, and the handling
+//! of unusable results files.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on: scraped by Debian's Prometheus, and pushed.
+//! Live metrics during a run: scraped by Debian's Prometheus, and pushed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::common::{LIMIT, Lab, has};
 
-/// How long ago that was.
+/// Time since then.
 pub fn since(begun: u64) -> Duration {
     Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
@@ -95,7 +95,7 @@ impl Prometheus {
         answer["data"]["result"].as_array().unwrap().clone()
     }
 
-    /// The one value of a query, at an instant in seconds since 1970, or now.
+    /// The only value of a query, at an instant in seconds since 1970, or now.
     fn value(&self, query: &str, at: Option<f64>) -> f64 {
         let more = at.map_or_else(String::new, |at| format!("&time={at:.3}"));
         let result = self.ask("query", query, &more);
@@ -113,7 +113,7 @@ fn scraped_run(lab: &Lab, port: u16) -> Value {
     ))
 }
 
-/// The events and the time of the intervals that end within these seconds.
+/// The events and the duration of the intervals that end within these seconds.
 fn recorded(lab: &Lab, from_s: f64, to_s: f64) -> (f64, f64) {
     let within = format!("FROM interval WHERE at_s > {from_s} AND at_s <= {to_s}");
     (
@@ -134,9 +134,8 @@ fn prometheus_agrees_with_the_record() {
     assert_eq!(prometheus.value(count, None), events);
     let started = run["started_unix_s"].as_f64().unwrap();
     steps_are_intervals(&lab, &prometheus, started);
-    // A rate in the middle of the run, and what the record has of the same time. Counters step with
-    // each interval, and scrapes are late on a busy host: a few of a dozen intervals may lie
-    // outside.
+    // A rate in the middle of the run, and the record of the same time. Counters step with each
+    // interval, and scrapes are late on a busy host: a few of a dozen intervals may be outside.
     let rate = prometheus.value("rate(dyno_events_total[12s])", Some(started + 14.0));
     let (some, of_s) = recorded(&lab, 2.0, 14.0);
     assert!(
@@ -144,7 +143,7 @@ fn prometheus_agrees_with_the_record() {
         "{rate} events per second, recorded {}",
         some / of_s
     );
-    // Quantiles are right to their bucket, of which the widest has 2.5 times its lower bound.
+    // Quantiles are exact to their bucket; the widest bucket spans a factor of 2.5.
     for percent in [50.0, 99.0] {
         let query = format!(
             "histogram_quantile({}, dyno_service_seconds_bucket{{operation=\"event\"}})",
@@ -162,7 +161,7 @@ fn prometheus_agrees_with_the_record() {
     dashboard(&prometheus, started);
 }
 
-/// What was scraped at any instant is what the record had at the end of an interval before it.
+/// Each scrape equals the record at the end of an earlier interval.
 fn steps_are_intervals(lab: &Lab, prometheus: &Prometheus, started: f64) {
     let rows = lab.sql("SELECT at_s, events FROM interval ORDER BY at_s");
     let number = |text: &String| text.parse::<f64>().unwrap();
@@ -181,7 +180,7 @@ fn steps_are_intervals(lab: &Lab, prometheus: &Prometheus, started: f64) {
         let value: f64 = sample[1].as_str().unwrap().parse().unwrap();
         let step = sums.iter().find(|(_, sum)| *sum == value);
         let (end_s, _) = step.unwrap_or_else(|| panic!("{value} at {at_s}: {sums:?}"));
-        // The page is made anew with each interval, which comes within half of it after its end.
+        // The page is rebuilt for each interval, within half an interval after its end.
         assert!(
             (-0.1..2.6).contains(&(at_s - end_s)),
             "{value} at {at_s}: {sums:?}"
@@ -196,7 +195,7 @@ fn service_s(run: &Value, percent: f64) -> f64 {
     one["value_ms"].as_f64().unwrap() / 1e3
 }
 
-/// Every query of the dashboard is understood, and nearly all have something to show.
+/// Every query of the dashboard is valid, and nearly all return data.
 fn dashboard(prometheus: &Prometheus, started: f64) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/grafana/dyno.json");
     let board: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -237,7 +236,7 @@ fn native_histograms_are_as_fine_as_their_buckets() {
     let (events, _) = recorded(&lab, 0.0, 1e9);
     let count = "histogram_count(dyno_service_seconds{operation=\"event\"})";
     assert_eq!(prometheus.value(count, None), events);
-    // Those of the warm-up, which are empty, are no classic ones.
+    // The empty histograms of the warm-up are not classic ones.
     let classic = prometheus.ask(
         "query",
         "count_over_time(dyno_service_seconds_count[5m])",
@@ -293,8 +292,8 @@ fn a_recorded_run_becomes_blocks_of_prometheus() {
     );
 }
 
-/// A stand-in for a receiver of OTLP, which answers so many requests with status 503 and then hands
-/// over what it takes.
+/// A stand-in for an OTLP receiver, which replies to this many requests with status 503 and then
+/// forwards the rest.
 fn receiver(refusals: usize) -> (u16, Receiver<ExportMetricsServiceRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -340,7 +339,7 @@ fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     Some((head, body))
 }
 
-/// The sum of a counter's points, how many events its histogram of latencies has, and the time that
+/// The sum of a counter's points, the number of events in its latency histogram, and the time that
 /// they cover.
 fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64, [u64; 2]) {
     let (mut events, mut latencies, mut window) = (0.0, 0, [0; 2]);
@@ -472,7 +471,7 @@ fn an_end_that_nobody_scraped_is_said() {
             "nobody scraped the metrics; --metrics-linger 15s",
         ],
     );
-    // It is kept until it is scraped, and the command ends at once then.
+    // The page is kept until it is scraped, and then the command ends immediately.
     let mut running = lab.start(&format!("{run} --metrics-linger 60s"));
     running.measuring();
     let begun = Clock.now();

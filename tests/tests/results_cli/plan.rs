@@ -10,7 +10,7 @@ use crate::common::{LIMIT, Lab, SHORT, has, prepared, sound};
 
 const SCHEMA: &str = include_str!("../../../docs/schema/plan.json");
 
-/// The head of a run but for what every run has of its own.
+/// The head of a run without the parts unique to each run.
 fn head(lab: &Lab, id: u32) -> Value {
     let rows = lab.sql(&format!("SELECT head FROM run WHERE id = {id}"));
     let mut head: Value = serde_json::from_str(&rows[0][0]).unwrap();
@@ -46,14 +46,14 @@ fn a_run_from_its_own_plan_has_the_same_head() {
         assert!(errors.is_empty(), "{errors:#?}\n{plan}");
         assert_eq!(head(&lab, first)["plan"], told);
         lab.file("p.json", &plan);
-        // What the environment names is not asked.
+        // The environment is not used.
         let mut again = lab.command("run --plan p.json -q");
         again
             .env("DYNO_TARGET", "sqlite:/nowhere/x.db")
             .env("DYNO_RESULTS", "no.db");
         sound(run(&mut again, LIMIT)).success();
         assert_eq!(head(&lab, first), head(&lab, second), "{line}");
-        // And printed again it is the same plan.
+        // Printed again, it is the same plan.
         assert_eq!(lab.json("run --plan p.json --plan"), told);
     }
     let beside = lab.json("run --plan p.json -c 7 --table-size 999 --rate 0 --plan");
@@ -84,7 +84,7 @@ fn other_sessions_beside_a_plan_have_the_workers_that_they_need() {
         plan("--plan=p.json --time 5s")["drive"]["workers"],
         told["drive"]["workers"]
     );
-    // A load is made by as many as without the plan, and not by a run's.
+    // A load uses the same number of sessions as without the plan, not that of a run.
     let many = lab.dyno(&format!("run {line} -c 500 --plan")).success();
     lab.file("p.json", &many.stdout);
     assert_eq!(
@@ -166,12 +166,13 @@ fn a_phase_is_repeated_with_what_comes_before_it() {
     assert_eq!(lab.number("SELECT count(*) FROM run"), 4.0);
     let (mut first, mut second) = (head(&lab, 2), head(&lab, 4));
     for head in [&mut first, &mut second] {
-        // The sequence's name, and what the time before it took.
+        // The sequence's name, and the duration of the earlier phases.
         head.as_object_mut().unwrap().remove("phase").unwrap();
     }
     assert_eq!(first, second);
     assert_eq!(first["drive"]["events"], 6);
-    // Other sessions have the script make the phases anew, which warm up as the plan says.
+    // With a different number of sessions, the script creates the phases again, with the plan's
+    // warm-up.
     let warm = lab.dyno(&format!("run {script} {usual} --warmup 125ms --plan"));
     lab.file("p.json", &warm.success().stdout);
     let warmups = |line: &str| {
@@ -242,7 +243,7 @@ fn a_plan_that_cannot_be_run_is_refused_by_name() {
         missing.stderr.contains("dyno run WORKLOAD --plan"),
         "{missing:?}"
     );
-    // A script that has changed is another workload.
+    // A changed script is a different workload.
     fs::write(
         lab.path("secret.lua"),
         format!("{}\n-- more", fs::read_to_string(&script).unwrap()),

@@ -1,5 +1,4 @@
-//! CPU profiles of server and client, where this machine lets perf sample them, and what is said
-//! where it does not.
+//! CPU profiles of server and client if this machine lets perf sample them, and the message if not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +13,7 @@ use dyno_tests::{Kind, Output};
 
 use crate::common::{LIMIT, Lab, finding, flat, has, prepared, sound};
 
-/// Whether perf can sample these here, by its own word.
+/// Whether perf can sample these here, according to perf.
 fn perf_works(of: &[&str]) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let perf = Command::new("perf")
@@ -45,7 +44,7 @@ fn visible(lab: &Lab, run: u32, processes: &[&'static str]) -> Vec<&'static str>
         .collect()
 }
 
-/// A run of `line` whose temporary files lie in a folder of the test's.
+/// A run of `line` with its temporary files in a test's folder.
 fn profiled(lab: &Lab, line: &str) -> Output {
     let temporary = lab.path("tmp");
     fs::create_dir_all(&temporary).unwrap();
@@ -57,7 +56,7 @@ fn profiled(lab: &Lab, line: &str) -> Output {
     output
 }
 
-/// The samples of each process, by what is exported.
+/// The samples per process in the export.
 fn exported(lab: &Lab, run: u32) -> BTreeMap<String, u64> {
     let folded = lab.dyno(&format!("export {run} --format folded")).success();
     let mut samples = BTreeMap::new();
@@ -73,8 +72,8 @@ fn exported(lab: &Lab, run: u32) -> BTreeMap<String, u64> {
     samples
 }
 
-/// The samples that the run has of each of these processes. Those that perf cannot look at here
-/// must be missing, with the reason in the record and in one warning.
+/// The samples of each of these processes in the run. Those that perf cannot sample here must be
+/// missing, with the reason in the record and in one warning.
 fn samples_of(
     lab: &Lab,
     run: u32,
@@ -138,7 +137,7 @@ fn server_and_client_are_profiled_while_they_are_measured() {
             evidence.starts_with("The observers and perf used"),
             "{cost:#}"
         );
-        // Nothing of the server's command line is in what was kept.
+        // The record contains nothing of the server's command line.
         let folded = lab.dyno("export 1 --format folded").success().stdout;
         assert!(
             !folded.contains("--defaults") && !folded.contains("-D "),
@@ -163,7 +162,7 @@ fn processes_of_sessions_that_begin_meanwhile_are_in_the_profile() {
         lab.number(&sql)
     };
     let cores = mean("server.cpu.user") + mean("server.cpu.system");
-    // Each of them lived for some milliseconds; those of the start alone would be next to none.
+    // Each process lived for some milliseconds; the start alone would give almost none.
     let due = cores * 5.0 * 99.0;
     assert!(samples as f64 > due * 0.3, "{samples} of about {due}");
 }
@@ -200,7 +199,7 @@ fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
     lab.dyno("report 1 -o r.html").success();
     let page = fs::read_to_string(lab.path("r.html")).unwrap();
     assert!(page.contains("No profile of the server: perf is not installed"));
-    // Whose trials follow one another has no use for it.
+    // A search, with consecutive trials, cannot use it.
     let search = lab.dyno(&format!(
         "search oltp_point_select 'p99 < 1s' --cpu-profile {target}"
     ));
@@ -210,7 +209,7 @@ fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
     );
 }
 
-/// The pids of perf with a file in this folder.
+/// The pids of perf processes with a file in this folder.
 fn samplers(folder: &Path) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let names = processes.map(|entry| entry.file_name().to_string_lossy().into_owned());

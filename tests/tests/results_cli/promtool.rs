@@ -1,4 +1,4 @@
-//! What Prometheus' own tool says of a page.
+//! Prometheus' own checks of a page.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use dyno_tests::{Database, Kind};
 use crate::common::{LIMIT, Lab};
 use crate::metrics::{free_port, get, since};
 
-/// Prometheus' own tool has nothing against any name, those of a server's variables included.
+/// promtool accepts all names, including those of a server's variables.
 #[test]
 fn promtool_has_nothing_against_the_page_of_a_server() {
     for kind in [Kind::Mariadb, Kind::Postgres] {

@@ -1,4 +1,4 @@
-//! A load that changes over time, on real servers: each part has its own figures.
+//! A load that changes over time, on real servers: each part has separate figures.
 
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_tests::Kind;
@@ -6,12 +6,11 @@ use serde_json::Value;
 
 use crate::common::{Lab, has, prepared, worst};
 
-/// The parts of a result.
 fn parts(result: &Value) -> &Vec<Value> {
     result["parts"].as_array().unwrap()
 }
 
-/// Four standard deviations of a Poisson count.
+/// Within four standard deviations of a Poisson count.
 fn within(count: f64, due: f64) -> bool {
     (count - due).abs() <= 4.0 * due.sqrt()
 }
@@ -49,9 +48,9 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
         assert_eq!(part["latency"]["count"].as_f64(), Some(served));
         assert!(part["verdict"].is_string());
     }
-    // Of the whole the verdict is the worst of what stands in its findings.
+    // The verdict of the whole run is its worst finding.
     assert_eq!(result["verdict"], worst(&result));
-    // The intervals know their part.
+    // The intervals have their part.
     let csv = lab.dyno("export 1 --format csv").success().stdout;
     let mut lines = csv.lines();
     assert!(
@@ -65,10 +64,10 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
     lab.file("p.json", &plan);
     let told: Value = serde_json::from_str(&plan).unwrap();
     assert_eq!(lab.json("run --plan p.json --plan"), told);
-    // A single rate beside the plan takes the schedule's place.
+    // A rate given with the plan replaces its schedule.
     let other = lab.json("run --plan p.json --rate 50/s -t 3s --plan");
     assert!(other["drive"].get("schedule").is_none(), "{other:#}");
-    // And a run at one rate is told apart from it.
+    // A run at one rate is distinguished from it.
     lab.dyno(&format!("{line} --rate 100/s -t 5s -q")).success();
     let compared = lab.dyno("compare 1 2");
     has(&compared, &[text, "rate"]);
@@ -81,7 +80,7 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
 fn sessions_take_part_as_their_schedule_says() {
     let lab = Lab::new();
     let (_database, server) = prepared(&lab, Kind::Postgres);
-    // A script whose events say which session they are of, and in which second.
+    // A script that prints the session and the second of each event.
     let script = lab.file(
         "who.lua",
         "local begun, seen\n\
@@ -95,7 +94,7 @@ fn sessions_take_part_as_their_schedule_says() {
     let target = server.split(" --table-size").next().unwrap();
     let result = lab.json(&format!("run {script} {target} {line}"));
     let parts = parts(&result);
-    // Twenty events a second of each; one that is under way ends in the next part, and a busy
+    // Twenty events per second and session; an event in flight ends in the next part, and a busy
     // machine has fewer.
     for (part, sessions) in parts.iter().zip([1_u64, 4, 2]) {
         assert_eq!(part["sessions"], sessions);
@@ -107,7 +106,7 @@ fn sessions_take_part_as_their_schedule_says() {
     let check = |name: &str| crate::common::finding(&result, name)["outcome"].clone();
     assert_eq!(check("idle-sessions"), "not_checked");
     assert_eq!(check("fairness"), "not_checked");
-    // Without a results file the parts have their latencies all the same.
+    // Without a results file the parts have latencies too.
     let without = lab.json(&format!("run {script} {target} {line} --results none"));
     for part in without["parts"].as_array().unwrap() {
         assert_eq!(part["latency"]["count"], part["totals"]["events"]);

@@ -1,4 +1,4 @@
-//! A password is nowhere in what is kept of a run.
+//! The record of a run never contains a password.
 
 use std::fs;
 
@@ -59,7 +59,7 @@ fn a_password_is_in_no_record() {
             assert!(!holds(output.stdout.as_bytes()) && !holds(output.stderr.as_bytes()));
             let result = lab.json("show --json");
             assert_eq!(finding(&result, "secrets")["outcome"], "pass", "{kind}");
-            // Its plan has no password either, and says where to look for it if the URL does.
+            // Its plan has no password either, and refers to its source if the URL does.
             let plan = lab.dyno("show --plan").success().stdout;
             assert!(!holds(plan.as_bytes()), "{plan}");
             lab.file("p.json", &plan);

@@ -1,4 +1,4 @@
-//! One run made by several load generators.
+//! One run by several load generators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,7 @@ use dyno_core::clock::wall_time;
 
 use crate::common::Lab;
 
-/// Writes down who did what: the session, how many there are, a random number and one that does not
-/// repeat.
+/// Prints who did what: the session, the number of sessions, a random number and a unique one.
 const SCRIPT: &str = "\
 function event()
   io.stderr:write(string.format('did %d %d %d %d\\n', sysbench.tid, sysbench.opt.threads,
@@ -15,7 +14,7 @@ function event()
 end
 ";
 
-/// What was written down.
+/// The printed lines.
 fn did(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("did "));
     let words = |line: &str| line.split(' ').map(str::to_owned).collect();
@@ -39,7 +38,7 @@ fn the_parts_are_the_whole() {
         })
         .collect();
     assert_eq!([34, 33, 33], [0, 1, 2].map(|part: usize| parts[part].len()));
-    // How far each session comes is chance; the first number that it draws is not.
+    // The progress of each session is random; its first draw is not.
     let mut first = BTreeMap::new();
     for row in &whole {
         first.entry(row[0].clone()).or_insert(row[2].clone());

@@ -1,4 +1,4 @@
-//! Figures of each shape of statement, against what the server itself counts.
+//! Figures per statement shape, compared with the server's own counters.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::common::{Lab, SHORT, has, prepared};
 
 const EVENTS: u64 = 100;
 
-/// How often the server executed statements of each shape, in the words of Dyno's shapes without
-/// blanks.
+/// The server's number of executions per statement shape, with Dyno's shapes without blanks as
+/// keys.
 fn digests(database: &Database) -> BTreeMap<String, u64> {
     let rows = database.query(&format!(
         "SELECT DIGEST_TEXT, COUNT_STAR \
@@ -19,7 +19,7 @@ fn digests(database: &Database) -> BTreeMap<String, u64> {
     ));
     let shape = |text: &str| {
         let bare: String = text.chars().filter(|c| !" `".contains(*c)).collect();
-        // What the server calls its executions of prepared ones, and DISTINCT.
+        // The server's name for executions of prepared statements, and DISTINCT.
         let bare = bare.strip_prefix("EXECUTE").unwrap_or(&bare);
         let bare = bare.replace("DISTINCTROW", "DISTINCT");
         bare.replace("sbtest1", "sbtestN").replace("(...)", "(?,…)")
@@ -67,7 +67,7 @@ fn shapes_of_statements_are_those_that_the_server_counts() {
         let sum: f64 = shares.map(|one| one["time_share"].as_f64().unwrap()).sum();
         assert!((0.5..=1.0).contains(&sum), "{sum}");
     }
-    // The record has them, and they are shown again.
+    // The record has them, and `show` prints them again.
     let shown = lab.dyno("show last").success();
     has(
         &shown,
@@ -75,7 +75,7 @@ fn shapes_of_statements_are_those_that_the_server_counts() {
     );
 }
 
-/// Of how many shapes the server counted exactly what Dyno did.
+/// The number of shapes with the same count at the server and in Dyno.
 fn server_agrees(run: &Value) -> usize {
     let told = shapes(run);
     let digests = run["digests"]["digests"].as_array().unwrap().iter();
@@ -109,7 +109,7 @@ fn postgres_counts_by_its_digests_what_dyno_does_and_says_where_it_cannot() {
     assert!(notes(&run).contains("CREATE EXTENSION"), "{}", notes(&run));
     database.execute("CREATE EXTENSION pg_stat_statements");
     let run = lab.json(&format!("run {line} {FEW}"));
-    // Of prepared BEGIN and COMMIT the server may count the first only.
+    // The server may count only the first of prepared BEGIN and COMMIT.
     assert!(server_agrees(&run) >= 9, "{:#}", run["digests"]);
     assert_eq!(run["digests"]["source"], "pg_stat_statements");
     let shown = lab.dyno("show last -v").success();
@@ -132,7 +132,7 @@ fn mariadb_counts_by_its_digests_where_its_performance_schema_is_on() {
     lab.dyno(&format!("prepare {} -q", line("root"))).success();
     let run = lab.json(&format!("run {} {FEW}", line("root")));
     assert_eq!(server_agrees(&run), 11, "{:#}", run["digests"]);
-    // Who may not look is told what is missing.
+    // A user without permission gets a note about the missing data.
     admin.execute(None, "CREATE USER blind@'%'");
     admin.execute(None, "GRANT ALL ON small.* TO blind@'%'");
     let run = lab.json(&format!("run {} {FEW}", line("blind")));
@@ -229,7 +229,7 @@ fn counters_that_stood_still_are_quiet_on_every_server() {
     }
 }
 
-/// The plans that a run has, by their shapes: the way to each table, and how many rows there.
+/// The plans of a run by shape: access method and rows of each table.
 fn plans(run: &Value) -> BTreeMap<String, String> {
     let plans = run["plans"].as_array().unwrap().iter();
     plans
@@ -272,12 +272,12 @@ fn each_server_tells_its_plans_of_the_statements_that_ran() {
             ));
             let told = plans(&run);
             assert_eq!(told.len(), 5, "{target}: {told:#?}");
-            // PostgreSQL's choice of scan hangs on statistics that it may not have yet.
+            // PostgreSQL's choice of scan depends on statistics that it may not have yet.
             let own = &told["SELECT c FROM sbtestN WHERE id=?"];
             assert!(own.ends_with(point), "{target}: {own}");
             let sum = &told["SELECT SUM(k) FROM sbtestN WHERE id BETWEEN ? AND ?"];
             assert!(sum.ends_with(range), "{target}: {sum}");
-            // Without --statements there are their figures, too: they are how examples are found.
+            // Without --statements they have figures too, needed to find examples.
             assert!(!run["statements"].as_array().unwrap().is_empty());
         }
     }
@@ -310,7 +310,7 @@ fn a_statement_that_is_named_is_explained_or_it_is_said_why_not() {
         .dyno(&format!("run {line} --explain everything"))
         .failure(2);
     has(&said, &["--explain 'everything': expected all"]);
-    // What stands behind a semicolon would be executed.
+    // Text after a semicolon would be executed.
     let several = lab
         .command(&format!("run {line} {few}"))
         .args(["--explain", "SELECT 1; DROP TABLE sbtest1"])

@@ -1,4 +1,4 @@
-//! The record of runs that sysbench's command line asked for.
+//! The record of runs of `dyno sysbench`.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -103,7 +103,7 @@ fn a_binary_called_sysbench_records_where_it_is_told_to() {
     assert_eq!(quiet.stderr, "");
     assert!(!lab.path("dyno.db").exists());
     has(&called(Some("kept.db")), &["dyno: run 1 in kept.db is"]);
-    // What is in the way of the record costs the record alone.
+    // An obstacle to the record affects only the record.
     lab.file("text.db", "notes");
     let output = called(Some("text.db"));
     has(

@@ -1,4 +1,4 @@
-//! Runs as tables of what they vary.
+//! Runs as tables of their factors.
 
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ fn a_table_has_what_compare_tells_of_its_runs() {
         .collect();
     assert_eq!(ids, [1, 4]);
     has(&lab.dyno("list runs").success(), &["fs=xfs"]);
-    // What is varied is meant to differ, and names the sides.
+    // Varied factors are intended differences, and name the sides.
     let compared = lab.dyno("compare 1 2").success();
     has(&compared, &["memory 9M", "factor memory: 10M → 9M"]);
 }
@@ -99,7 +99,7 @@ fn what_no_run_has_is_told_with_what_there_is() {
 #[test]
 fn a_log_whose_seconds_lack_a_part_has_the_rate_that_it_prints() {
     let lab = Lab::new();
-    // Of its 12 s the lines cover 9.
+    // The lines cover 9 of its 12 s.
     let log = include_str!("../../../crates/dyno-import/fixtures/stopped.out");
     let log = lab.file("stopped.out", log);
     lab.dyno(&format!("import sysbench {log} --factor memory=1G -q"))

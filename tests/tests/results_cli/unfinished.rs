@@ -1,4 +1,4 @@
-//! A run whose process was killed.
+//! A run with a killed process.
 
 use std::thread;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn a_killed_run_keeps_its_intervals() {
         true => lab.number("SELECT count(*) FROM interval"),
         false => 0.0,
     };
-    // The file is there before its tables are.
+    // The file exists before its tables do.
     thread::sleep(Duration::from_secs(1));
     while recorded() < 5.0 {
         assert!(Clock.now() < deadline_ns, "no intervals are recorded");
@@ -55,7 +55,7 @@ fn a_killed_run_keeps_its_intervals() {
     let events = lab.number("SELECT sum(events) FROM interval");
     assert_eq!(result["totals"]["events"].as_f64().unwrap(), events);
     assert_ne!(result["end"]["how"], "completed");
-    // The file takes further runs.
+    // The file accepts further runs.
     lab.dyno(&format!(
         "run oltp_point_select {target} -t 1s --warmup 0 --calibrate never -q"
     ))
@@ -87,7 +87,7 @@ fn a_run_that_is_interrupted_or_fails_says_so_in_the_record() {
         .failure(1);
     assert_eq!(lab.json("list runs --json")[1]["state"], "failed");
     has(&lab.dyno("show").success(), &["failed", "boom"]);
-    // It fails before there is anything to sum up.
+    // It fails before there is anything to summarize.
     let text = "function thread_init() error('no way in') end function event() end";
     let script = lab.file("init.lua", text);
     lab.dyno(&format!("run {script} -t 5s --warmup 0"))

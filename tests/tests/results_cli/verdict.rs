@@ -1,4 +1,4 @@
-//! What moves a verdict from outside: expectations, claims, waivers, and the gate.
+//! Effects on a verdict from outside: expectations, claims, waivers, and the gate.
 
 use dyno_tests::Kind;
 
@@ -21,7 +21,7 @@ fn an_expectation_that_does_not_hold_refuses_the_run() {
         assert_eq!(finding(&result, "requested-settings")["outcome"], "pass");
         let runs = lab.json("list runs --json").as_array().unwrap().len();
         let line = format!("{run} --expect {held} --expect {missed} --expect no_such=1");
-        // Known before the load, it is told there, and nothing is run.
+        // Known before the load, it is reported there, and nothing runs.
         let early = lab.dyno(&line).failure(3);
         has(
             &early,
@@ -38,7 +38,7 @@ fn an_expectation_that_does_not_hold_refuses_the_run() {
         assert!(evidence.contains("no_such does not exist"), "{evidence}");
         assert_eq!(result["verdict"], "refused");
 
-        // The status tells where it is asked to.
+        // The exit status reflects it on request.
         lab.dyno(&format!("{run} --expect {missed} --force"))
             .success();
         let gated = lab

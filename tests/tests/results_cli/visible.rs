@@ -1,5 +1,5 @@
-//! What a server says is shown as what it is: nothing of it steers a terminal or turns letters
-//! around, and nothing of it holds the password.
+//! Text from a server is escaped: it cannot control a terminal or reverse text, and never contains
+//! the password.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,9 +9,9 @@ use dyno_tests::command::run;
 
 use crate::common::{LIMIT, Lab, sound};
 
-/// A title for the terminal's window, a cleared screen in C1 bytes, letters turned around, colour.
+/// A terminal window title, a cleared screen in C1 bytes, reversed text, colour.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}tfel\u{2066}\u{1b}[31m\r\u{feff}";
-/// The user's password, which the server repeats in what it says.
+/// The user's password, which the server repeats in its messages.
 const SECRET: &str = "c4naryWord";
 
 fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
@@ -19,7 +19,7 @@ fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
     [&length[..3], &[sequence], body].concat()
 }
 
-/// A server of MySQL's protocol that is hostile in all it says: version, settings, errors.
+/// A server of MySQL's protocol with hostile text everywhere: version, settings, errors.
 fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -57,7 +57,7 @@ fn serve(mut stream: TcpStream) -> Option<()> {
     }
 }
 
-/// One packet's body.
+/// The body of one packet.
 fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).ok()?;
@@ -67,7 +67,7 @@ fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// Two columns, name and value, as an older server sends them.
+/// Two columns, name and value, in the format of an older server.
 fn settings() -> Vec<u8> {
     let column = [
         b"\x03def\0\0\0\x01c\0\x0c".to_vec(),
@@ -96,7 +96,7 @@ fn settings() -> Vec<u8> {
     packets
 }
 
-/// Fails where something of what the server said steers, hides or gives away.
+/// Fails if text of the server controls, hides or leaks anything.
 fn harmless(text: &str, what: &str) {
     let steers = |c: char| match c {
         '\n' | '\t' => false,
@@ -168,12 +168,12 @@ fn nothing_that_a_server_says_steers_or_gives_away() {
                 .then_some(line),
         );
     }
-    // It is shown, and not left out: in the error, the version, the settings.
+    // It is shown, not omitted: in the error, the version, the settings.
     assert!(shown.len() >= 3, "{shown:?}");
     kept(&lab);
 }
 
-/// Fails where what was kept steers or gives away, or where nobody is told.
+/// Fails if the record controls or leaks anything, or if the hidden password is not reported.
 fn kept(lab: &Lab) {
     let page = std::fs::read_to_string(lab.path("report.html")).unwrap();
     assert!(!page.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{2066}']));
@@ -189,13 +189,13 @@ fn kept(lab: &Lab) {
             .any(|part| part == SECRET.as_bytes());
         assert!(!holds, "{name}");
     }
-    // The check tells where it came up.
+    // The check reports where it appeared.
     let result = lab.json("show 1 --json");
     let finding = crate::common::finding(&result, "secrets");
     assert!(finding.to_string().contains("was hidden"), "{finding}");
 }
 
-/// Of what a script says at once a part may be a server's.
+/// A part of a script's output may come from a server.
 #[test]
 fn a_warning_steers_nothing_and_what_is_written_is_not_in_the_result() {
     let lab = Lab::new();

@@ -1,3 +1,3 @@
-//! What the tests of `dyno server` share.
+//! Shared code of the tests of `dyno server`.
 
 pub use dyno_tests::own_servers::{Lab, has};

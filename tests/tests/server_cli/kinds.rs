@@ -1,8 +1,8 @@
-//! Each kind of server through its whole life.
+//! The whole life of each server kind.
 
 use crate::common::{Lab, has};
 
-/// Up, loaded, changed, copied, emptied, put back, down.
+/// Up, load, change, copy, empty, restore, down.
 fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
     let lab = Lab::new();
     let load = "--tables 2 --table-size 500 --target server:one -q";
@@ -129,7 +129,7 @@ fn a_server_has_a_port_and_a_url_for_tcp() {
     assert!(url.contains(&format!("127.0.0.1:{port}/sbtest")), "{url}");
     let doctor = lab.dyno(&format!("doctor --target {}", url.trim()));
     has(&doctor, &["shared_buffers is"]);
-    // The port is the server's as long as it runs.
+    // The port belongs to the server while it runs.
     let taken = lab
         .dyno(&format!("server up mariadb --port {port}"))
         .failure(1);

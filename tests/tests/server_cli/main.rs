@@ -1,5 +1,5 @@
-//! `dyno server`: servers that are made, started, changed, copied, put back and removed, and what
-//! becomes of them when something goes wrong.
+//! `dyno server`: servers are created, started, changed, copied, restored and removed, and the
+//! effects of failures.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

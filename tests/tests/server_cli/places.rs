@@ -1,8 +1,8 @@
-//! What a server has besides settings: limits, a file system of its own, a cold start, quiet.
+//! A server's place: limits, a separate file system, a cold start, a quiet host.
 //!
-//! A kernel or a container may refuse control groups, loop devices or mounts to its root. Then a
-//! test says so on the standard error of its process, and checks that Dyno said why and left
-//! nothing.
+//! A kernel or container may refuse control groups, loop devices or mounts to its root. Then a test
+//! prints a note on the process's standard error, and checks that Dyno gave the reason and left
+//! nothing behind.
 
 use std::fs;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ const REFUSALS: [&str; 5] = [
     "`mount -t",
 ];
 
-/// Starts a server, if the host permits what it is to have.
+/// Starts a server, if the host permits its resources.
 fn up(lab: &Lab, line: &str) -> Option<Value> {
     let up = lab.dyno(&format!("server up {line} --json"));
     if up.status.success() {
@@ -34,7 +34,7 @@ fn up(lab: &Lab, line: &str) -> Option<Value> {
     assert!(why.is_some(), "dyno server up {line}: {said}");
     let left = fs::read_dir(lab.servers()).map_or(0, Iterator::count);
     assert_eq!(left, 0, "a refused server leaves nothing");
-    // Not by `eprintln!`, which is kept back where a test passes.
+    // Not `eprintln!`, which the test harness hides if the test passes.
     let loud = format!("\nNOT TESTED: this host does not permit `server up {line}`: {said}\n");
     std::io::stderr().write_all(loud.as_bytes()).unwrap();
     None
@@ -66,16 +66,16 @@ fn own_name(what: &str) -> String {
     format!("{what}{}", std::process::id())
 }
 
-/// Kills a server and its supervisor at once, as a crash of the host would.
+/// Kills a server and its supervisor together, like a host crash.
 fn crash(lab: &Lab, name: &str) {
     let text = fs::read(lab.servers().join(name).join("supervisor.json")).unwrap();
     let running: Value = serde_json::from_slice(&text).unwrap();
     let pids = ["supervisor", "server"].map(|process| running[process]["pid"].as_i64().unwrap());
     for pid in pids {
-        // SAFETY: kill has no memory effects; they are processes of this test's server.
+        // SAFETY: kill has no memory effects; the processes belong to this test's server.
         unsafe { libc::kill(i32::try_from(pid).unwrap(), libc::SIGKILL) };
     }
-    // A large process takes a while to go, without a command line.
+    // A large process takes a while to exit, without a command line.
     let is_gone = |pid: &i64| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
@@ -89,7 +89,7 @@ fn crash(lab: &Lab, name: &str) {
     lab.wait_for_nobody();
 }
 
-/// Unmounts a file system, as a reboot does. Processes that were killed may take a while to go.
+/// Unmounts a file system, like a reboot. Killed processes may take a while to exit.
 fn unmount(folder: &Path) {
     for _ in 0..500 {
         if Command::new("umount")
@@ -106,12 +106,12 @@ fn unmount(folder: &Path) {
     panic!("{} cannot be unmounted", folder.display());
 }
 
-/// Seconds of processors' time that a process has had.
+/// The CPU seconds of a process.
 fn cpu_s(pid: i64) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
     let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
-    // USER_HZ is 100 on all that Linux runs on here.
+    // USER_HZ is 100 on all Linux platforms here.
     ticks / 100.0
 }
 
@@ -145,7 +145,7 @@ fn a_server_is_limited_from_its_first_instruction_on() {
     let share = (cpu_s(pid) - before) / ((clock.now() - begun) as f64 / 1e9);
     assert!(share < 0.6, "{share} processors");
 
-    // What is limited changes with a restart.
+    // A restart changes the limits.
     let restart = lab
         .dyno(&format!("server restart {name} --cpus none --json"))
         .success();
@@ -160,7 +160,7 @@ fn a_server_is_limited_from_its_first_instruction_on() {
         "they go with the server"
     );
 
-    // They are found after everything was killed.
+    // They are found again after all processes were killed.
     lab.dyno(&format!("server restart {name}")).success();
     crash(&lab, &name);
     assert!(!groups(&name).is_empty());
@@ -217,7 +217,7 @@ fn a_disk_is_limited() {
         .dyno(&format!("run oltp_update_index {load} {plan}"))
         .success();
     let run: Value = serde_json::from_str(&run.stdout).unwrap();
-    // Each commit writes the redo log: there are fewer of them than writes.
+    // Each commit writes the redo log: there are fewer commits than writes.
     let count = run["totals"]["events"].as_u64().unwrap();
     assert!(count <= 200, "{count} commits in 4 s");
 }

@@ -1,4 +1,4 @@
-//! Servers whose Dyno or whose supervisor is killed, interrupted copies, and where passwords are.
+//! Servers with a killed Dyno or supervisor, interrupted copies, and the places of passwords.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -44,7 +44,7 @@ fn a_server_in_the_foreground_that_another_command_restarts_is_that_commands() {
 fn a_server_whose_start_is_interrupted_does_not_stay() {
     let lab = Lab::new();
     let dyno = lab.start("server up postgresql --name half");
-    // The supervisor is told that the server stays only once it answers.
+    // The supervisor learns that the server stays only after its first answer.
     while !lab.servers().join("half/supervisor.json").exists() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         assert!(!lab.servers().join("half/ended.json").exists());
@@ -55,7 +55,7 @@ fn a_server_whose_start_is_interrupted_does_not_stay() {
         .status
         .success();
     if answered {
-        // It was quicker than the signal.
+        // It was faster than the signal.
         assert_eq!(lab.server("half")["state"], "up");
         return;
     }
@@ -75,7 +75,7 @@ fn a_server_whose_supervisor_is_killed_dies_and_can_be_started_again() {
         .iter()
         .find(|(_, line)| line.contains("server keep"))
         .unwrap();
-    // SAFETY: kill has no memory effects; it is a process of this test's.
+    // SAFETY: kill has no memory effects; the process belongs to this test.
     unsafe { libc::kill(supervisor.0.cast_signed(), libc::SIGKILL) };
     lab.wait_for_nobody();
     lab.wait_for_state("mariadb", "down");
@@ -90,7 +90,7 @@ fn a_server_that_ends_by_itself_is_told_to_be_down() {
     let lab = Lab::new();
     lab.dyno("server up mariadb").success();
     let pid = lab.server("mariadb")["pid"].as_i64().unwrap();
-    // SAFETY: kill has no memory effects; it is a process of this test's.
+    // SAFETY: kill has no memory effects; the process belongs to this test.
     unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
     lab.wait_for_nobody();
     has(
@@ -137,7 +137,7 @@ fn an_interrupted_restore_is_not_taken_for_data() {
     has(&copy, &["was interrupted"]);
     lab.dyno("server restore postgresql first").success();
     has(&lab.dyno("server restart postgresql").success(), &["is up"]);
-    // A copy that has lost a file is noticed.
+    // A copy with a missing file is noticed.
     lab.dyno("server down postgresql --keep-data").success();
     fs::remove_file(folder.join("snapshots/first/data/PG_VERSION")).unwrap();
     let restore = lab.dyno("server restore postgresql first").failure(1);
@@ -188,7 +188,7 @@ fn passwords_are_in_files_of_their_owner_and_nowhere_else() {
             "{holders:?}: the password, and the clients' file"
         );
         assert!(!folder.join("run/first.sql").exists() && !folder.join("run/password").exists());
-        // Without the password nobody comes in.
+        // Without the password, connections fail.
         let url = lab
             .dyno(&format!("server url {kind} --tcp"))
             .success()

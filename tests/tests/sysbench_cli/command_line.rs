@@ -1,4 +1,4 @@
-//! What is typed, and what is refused.
+//! Accepted and refused command lines.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ fn plain(line: &str) -> Output {
     dyno(["sysbench"].into_iter().chain(line.split_whitespace()))
 }
 
-/// Names that work and that help does not offer.
+/// Names that work but are not in the help.
 const OLD_NAMES: [&str; 4] = ["num-threads", "max-requests", "max-time", "tx-rate"];
 
 #[test]
@@ -55,7 +55,7 @@ fn a_scripts_help_is_sysbenchs() {
     assert_eq!(body(&ours), body(&theirs));
 }
 
-/// What is refused: the line, what standard output and standard error say.
+/// Refused lines: the line, its standard output and its standard error.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("options --foo=1 run", "", "invalid option: --foo=1"),
     (
@@ -131,7 +131,7 @@ fn a_parallel_command_that_fails_tells_why() {
         line.unwrap_or_default().to_owned()
     };
     let mine = fatal(&ours(line).failure(1).stdout);
-    // The original loses the status.
+    // The original exits with status 0.
     assert_eq!(mine, fatal(&theirs(line).success().stdout));
     assert!(mine.ends_with(": as each was asked"), "{mine}");
 }

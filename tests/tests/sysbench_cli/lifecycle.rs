@@ -1,4 +1,4 @@
-//! What happens around events.
+//! Script functions that run before and after events.
 
 use dyno_tests::{Database, Kind, dyno};
 
@@ -36,7 +36,7 @@ fn a_top_level_may_query_without_a_command() {
 #[test]
 fn what_fails_at_the_end_ends_nothing_else() {
     let line = "fails_at_the_end --threads=2 --events=4 --time=0 run";
-    // sysbench's status is 0: what failed is lost on whoever does not read its log.
+    // sysbench exits with 0, so the failure is only in its log.
     for output in [ours(line).failure(1), theirs(line).success()] {
         let text = &output.stdout;
         for function in ["thread_done", "report_cumulative", "done"] {

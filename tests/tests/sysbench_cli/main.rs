@@ -1,6 +1,6 @@
-//! `dyno sysbench` against sysbench: command line, text and the API of scripts.
+//! Compares `dyno sysbench` with sysbench: command line, output and script API.
 #![cfg(feature = "servers")]
-// All of this is test, the functions below the tests too.
+// This file is all tests, including the helper functions.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod api;
@@ -13,10 +13,9 @@ mod scripts;
 use dyno_tests::command::Output;
 use dyno_tests::{Database, dyno, sysbench};
 
-/// Where the scripts of these tests lie.
+/// The folder of these tests' scripts.
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
 
-/// The path of a script.
 fn script(name: &str) -> String {
     format!("{SCRIPTS}/{name}.lua")
 }
@@ -28,30 +27,30 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Runs a script of ours by `dyno sysbench`.
+/// Runs a script of these tests with `dyno sysbench`.
 fn ours(line: &str) -> Output {
     let sysbench = ["sysbench".to_owned()];
     dyno(sysbench.into_iter().chain(words(line)))
 }
 
-/// Runs a script of ours by sysbench.
+/// Runs a script of these tests with sysbench.
 fn theirs(line: &str) -> Output {
     sysbench(words(line))
 }
 
-/// Runs a script of ours by `dyno sysbench` on a database.
+/// Runs a script of these tests with `dyno sysbench` on a database.
 fn ours_on(database: &Database, line: &str) -> Output {
     let sysbench = ["sysbench".to_owned()];
     let options = database.sysbench_options();
     dyno(sysbench.into_iter().chain(options).chain(words(line)))
 }
 
-/// Runs a script of ours by sysbench on a database.
+/// Runs a script of these tests with sysbench on a database.
 fn theirs_on(database: &Database, line: &str) -> Output {
     sysbench(database.sysbench_options().into_iter().chain(words(line)))
 }
 
-/// What follows the line that says who this is.
+/// The output after the line with the program's name.
 fn body(output: &Output) -> &str {
     let text = output.stdout.split_once("\n\n");
     text.unwrap_or_else(|| panic!("no banner in {:?}", output.stdout))
@@ -70,7 +69,7 @@ fn figure(text: &str, label: &str) -> f64 {
         .unwrap_or_else(|_| panic!("no number in '{line}'"))
 }
 
-/// Whether all of `text` matches.
+/// Asserts that all of `text` matches.
 fn assert_matches(text: &str, pattern: &str) {
     let whole = format!("^(?:{pattern})$");
     let regex = regex::Regex::new(&whole).expect("a valid expression");

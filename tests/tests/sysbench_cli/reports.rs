@@ -1,4 +1,4 @@
-//! What runs print: programs read it.
+//! The output of runs, which programs parse.
 
 use std::process::Command;
 use std::thread;
@@ -131,7 +131,7 @@ fn checkpoints_cut_the_run_without_gaps() {
         assert!(figure(text, "total number of events:") > 0.0, "{text}");
         assert!(!text.contains("fairness"), "nothing is known of it: {text}");
     }
-    // What a part covers is a second; its rate says how many events those were.
+    // A part covers a second, so its rate is its number of events.
     let events = figure(parts[1], "total number of events:");
     let rate = regex::Regex::new(r"transactions: *\d+ *\(([\d.]+) per").expect("valid");
     let rate: f64 = rate.captures(parts[1]).expect("a rate")[1]
@@ -175,7 +175,8 @@ fn warm_up_and_debug_are_told() {
         r"DEBUG:     thread #  \d: min: 0\.\d{4}s  avg: 0\.\d{4}s  max: 0\.\d{4}s  events: \d+";
     let regex = regex::Regex::new(threads).expect("valid");
     assert_eq!(regex.find_iter(&text).count(), 2, "{text}");
-    // Two sessions with events of 50 ms have 20 a second at most, and an event under way each.
+    // Two sessions with events of 50 ms make at most 20 a second each, plus one event in flight
+    // each.
     assert!(figure(&text, "total number of events:") <= 42.0, "{text}");
 }
 

@@ -1,5 +1,5 @@
-//! Small scripts of which both programs must print the same, and end alike. Each names its command
-//! lines in its first lines: `-- run: …`; `-- sql` where it needs a database.
+//! Small scripts that must print the same and exit alike in both programs. Their first lines have
+//! their command lines: `-- run: …`; `-- sql` if they need a database.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::SCRIPTS;
 
-/// How often sysbench is asked before a difference is one.
+/// Maximum attempts of sysbench before a difference counts.
 const TRIES: u32 = 3;
 
 #[test]
@@ -28,7 +28,7 @@ fn small_scripts_do_the_same_in_both() {
             false => vec![None],
         };
         for kind in kinds {
-            // A database for each: the lines of a script build on one another.
+            // A separate database for each: the lines of a script build on one another.
             let databases = [(), ()].map(|()| kind.map(Database::new));
             for line in &lines {
                 runs += 1;
@@ -72,13 +72,13 @@ fn words(script: &Path, database: Option<&Database>, line: &[String]) -> Vec<Str
     words
 }
 
-/// Status and both streams, without what hangs on time, on addresses and on who it is.
+/// Status and both streams, without everything that depends on time, addresses or the program.
 fn told(output: &Output) -> String {
     let stdout = output.stdout.split_once('\n').map_or("", |(_, rest)| rest);
     let mut text = format!("{:?}\n{stdout}\n{}", output.status.code(), output.stderr);
     for (pattern, by) in [
         (r"\(last message repeated.*\)\n", ""),
-        // Threads may print before the main one says that they have started.
+        // Threads may print before the main thread reports that they have started.
         (r"Threads started!\n", ""),
         (r"-?\d+\.\d{2,4}", "F"),
         (r"0x[0-9a-f]+", "0x"),

@@ -1,4 +1,4 @@
-//! The command, and the pseudo-terminal on which it runs.
+//! `dyno top`, and the pseudo-terminal on which it runs.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,17 +14,16 @@ use dyno_tests::Output;
 use dyno_tests::command::{dyno_path, run};
 use serde_json::Value;
 
-/// How long anything may take on a busy machine.
+/// The time limit on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// The command with arguments.
 pub fn top(arguments: &[&str]) -> Command {
     let mut command = Command::new(dyno_path());
     command.arg("top").args(arguments).env_remove("DYNO_TARGET");
     command
 }
 
-/// Runs it to its end.
+/// Runs it until it exits.
 pub fn output(arguments: &[&str]) -> Output {
     run(&mut top(arguments), LIMIT)
 }
@@ -41,18 +40,17 @@ pub fn objects(arguments: &[&str]) -> Vec<Value> {
 /// `dyno top` on a pseudo-terminal of 120×40.
 pub struct Terminal {
     child: Child,
-    /// Our end.
+    /// The test's end.
     master: Option<File>,
-    /// What it has written.
+    /// Everything that the program has written.
     written: Arc<Mutex<Vec<u8>>>,
     /// The program's end, so that its settings can be read afterwards.
     slave: Option<File>,
-    /// Reads what is written, until this is dropped.
+    /// Collects the output, until this is dropped.
     reader: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Terminal {
-    /// Starts the command there.
     pub fn start(arguments: &[&str]) -> Self {
         let (mut master, mut slave) = (0, 0);
         let size = libc::winsize {
@@ -61,7 +59,8 @@ impl Terminal {
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        // SAFETY: all pointers are valid or null, as openpty allows; the descriptors are ours.
+        // SAFETY: all pointers are valid or null, as openpty allows; nobody else owns the
+        // descriptors.
         let (master, slave) = unsafe {
             let name = std::ptr::null_mut();
             let settings = std::ptr::null();
@@ -73,7 +72,7 @@ impl Terminal {
                 &raw const size,
             );
             assert_eq!(made, 0, "no pseudo-terminal");
-            // Our end is not the program's as well: it would never be closed.
+            // The program must not inherit the test's end, or it would never be closed.
             for own in [master, slave] {
                 assert_eq!(libc::fcntl(own, libc::F_SETFD, libc::FD_CLOEXEC), 0);
             }
@@ -102,7 +101,7 @@ impl Terminal {
         }
     }
 
-    /// Closes the terminal, as a window that is closed: whether it ended.
+    /// Closes the terminal like a window; returns whether the program ended.
     pub fn hang_up(mut self) -> bool {
         let (stop, thread) = self.reader.take().unwrap();
         drop(stop);
@@ -118,18 +117,18 @@ impl Terminal {
         false
     }
 
-    /// Types.
+    /// Types keys.
     pub fn press(&mut self, keys: &str) {
         let mut master = self.master.as_ref().unwrap();
         master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// All that it has written.
+    /// Everything written so far.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
-    /// Waits until this text is seen.
+    /// Waits until this text appears.
     pub fn shows(&mut self, text: &str) {
         let deadline = Clock.now() + LIMIT.as_nanos() as u64;
         loop {
@@ -143,15 +142,15 @@ impl Terminal {
         }
     }
 
-    /// Types, and waits for the end: the exit status.
+    /// Types a key, and waits for the exit status.
     pub fn end(&mut self, key: &str) -> Option<i32> {
         self.press(key);
         self.ended()
     }
 
-    /// Sends a signal, and waits for the end: the exit status.
+    /// Sends a signal, and waits for the exit status.
     pub fn end_by(&mut self, signal: i32) -> Option<i32> {
-        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its.
+        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its own.
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
         self.ended()
     }
@@ -160,7 +159,7 @@ impl Terminal {
         let deadline = Clock.now() + LIMIT.as_nanos() as u64;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // What it wrote last is still on its way.
+                // The last output may still be on its way.
                 thread::sleep(Duration::from_millis(100));
                 return status.code();
             }
@@ -173,10 +172,10 @@ impl Terminal {
         }
     }
 
-    /// Whether lines are edited and echoed again, as a shell wants it.
+    /// Whether line editing and echo are on again, as a shell needs.
     pub fn is_cooked(&self) -> bool {
         let slave = self.slave.as_ref().unwrap().as_raw_fd();
-        // SAFETY: a termios of zeros is a valid place for the kernel's answer.
+        // SAFETY: a zeroed termios is a valid place for the kernel's answer.
         let settings = unsafe {
             let mut settings: libc::termios = std::mem::zeroed();
             assert_eq!(libc::tcgetattr(slave, &raw mut settings), 0);
@@ -187,7 +186,7 @@ impl Terminal {
     }
 }
 
-/// Keeps what comes, until there is no more or the sender goes.
+/// Stores the output, until its end or until the sender is dropped.
 fn read(mut master: File, kept: Arc<Mutex<Vec<u8>>>) -> (Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = channel::<()>();
     let read = move || {
@@ -198,7 +197,7 @@ fn read(mut master: File, kept: Arc<Mutex<Vec<u8>>>) -> (Sender<()>, JoinHandle<
                 events: libc::POLLIN,
                 revents: 0,
             };
-            // SAFETY: one structure, which lives as long as the call.
+            // SAFETY: one structure, which lives during the call.
             if unsafe { libc::poll(&raw mut one, 1, 20) } < 1 {
                 continue;
             }
@@ -220,7 +219,7 @@ impl Drop for Terminal {
     }
 }
 
-/// What is seen of what was written: the cursor's movements, letters, and the screen emptied.
+/// The visible text: cursor movements, letters, and cleared screens.
 fn plain(text: &str) -> String {
     const COLUMNS: usize = 120;
     let mut cells = vec![vec![' '; COLUMNS]; 40];

@@ -1,4 +1,4 @@
-//! One line for each interval, and command lines that make no sense.
+//! One line per interval, and invalid command lines.
 
 use std::process::Command;
 
@@ -19,9 +19,9 @@ fn servers_have_a_line_each_interval() {
         let told = objects(&["-T", &url, "--interval", "200ms", "--count", "4", "--json"]);
         assert_eq!(told.len(), 4);
         let (rate, least) = match kind {
-            // Its own questions are some.
+            // Dyno's own queries count too.
             Kind::Mariadb | Kind::Mysql => ("queries_per_s", 1.0),
-            // Its sessions tell of theirs about once a second.
+            // The server's sessions update their statistics about once a second.
             Kind::Postgres => ("commits_per_s", 0.0),
         };
         // A server that answers late on a busy host has no rate in that line.
@@ -57,7 +57,7 @@ fn sqlite_has_sizes_and_is_left_as_it_was() {
     let told = objects(&["-T", &none, "--interval", "100ms", "--count", "1", "--json"]);
     assert_eq!(told[0]["figures"]["tables"], 1.0, "{told:?}");
     assert_eq!(told[0]["figures"]["file_bytes"], 8192.0, "{told:?}");
-    // A benchmark would have switched it for good.
+    // A benchmark would have switched it permanently.
     let journal: String = made
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
         .unwrap();

@@ -1,4 +1,4 @@
-//! `dyno top` on real servers, on a run that goes on, on HAProxy, on the stand-in for ProxySQL, and
+//! `dyno top` on real servers, on a run in progress, on HAProxy, on the stand-in for ProxySQL, and
 //! on a terminal.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]

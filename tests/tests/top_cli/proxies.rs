@@ -35,7 +35,7 @@ fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
         "{figures}"
     );
     assert_eq!(figures["clients"], 64.0);
-    // Each screen, on a terminal.
+    // All screens, on a terminal.
     let mut seen = Terminal::start(&["--target", &url, "--proxysql", "--interval", "100ms"]);
     for (key, text) in [
         ("1", "10.0.0.13"),
@@ -67,7 +67,7 @@ fn what_is_no_proxysql_is_told_so() {
     assert!(told.stderr.contains("admin interface"), "{}", told.stderr);
 }
 
-/// HAProxy with its socket, before a database.
+/// HAProxy with its socket, in front of a database.
 struct HaProxy {
     child: Child,
     folder: tempfile::TempDir,
@@ -130,7 +130,7 @@ fn haproxy_is_asked_by_its_socket() {
         "{}",
         nowhere.stderr
     );
-    // A machine without it has seen how a missing one is told.
+    // Without HAProxy, the test ends after checking the error for a missing one.
     let program = Path::new("/usr/sbin/haproxy");
     if !program.exists() {
         return;

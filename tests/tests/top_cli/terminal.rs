@@ -1,4 +1,4 @@
-//! On a terminal: it is taken, and given back.
+//! The terminal is put into raw mode, and restored.
 
 use dyno_tests::{Database, Kind};
 

@@ -1,11 +1,11 @@
-//! What is claimed of the caches against what they do.
+//! Claims about the caches, compared with their behaviour.
 
 use dyno_tests::Kind;
 use dyno_tests::private::start_private_server_with;
 
 use crate::common::{alone, dyno, judged, judged_while, with_database};
 
-/// Some 25 MB, of which the small caches hold a fraction.
+/// About 25 MB; the small caches hold a fraction of it.
 const TABLE: &str = "--table-size 100000";
 
 #[test]
@@ -34,12 +34,12 @@ fn caches_are_warm_after_they_were_cold() {
     dyno(&format!("prepare {line} -c 1"));
     server.stop().unwrap();
     server.start_again().unwrap();
-    // Slowly enough that the cache does not fill within the first second of a fast machine.
+    // Slow enough that the cache does not fill within the first second on a fast machine.
     let line = format!("{line} -c 2 -t 9s --warmup 0 --rate 300/s --claim");
     let pid = Some(server.pid());
     let cold = judged_while(&format!("{line} warm"), pid, |_| {});
     cold.caught("cold-or-warm", "doubt", "claimed to be warm");
-    // Every page that is there, read once.
+    // Reads every page once.
     server
         .server()
         .query_one(Some("verdict"), "SELECT count(pad) FROM sbtest1");

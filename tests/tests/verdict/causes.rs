@@ -1,5 +1,5 @@
-//! What an engineer would ask of a run that looks well: each cause is named by its check, with
-//! numbers, and a run without it draws nothing.
+//! Runs that look good but are not: the right check names each cause, with numbers, and a run
+//! without the cause gives no finding.
 
 use std::thread;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn a_step_of_the_level_is_told_with_its_second() {
     if stepped.host.was_busy() {
         return;
     }
-    stepped.caught("steady-state", "doubt", "its level steps by -");
+    stepped.caught("steady-state", "doubt", "the rate steps by -");
     let evidence = stepped.finding("steady-state")["evidence"]
         .as_str()
         .unwrap();
@@ -193,7 +193,7 @@ fn logs_of_every_statement_are_told() {
     }
 }
 
-/// Waits until the observer has read the settings and some intervals lie before what happens then.
+/// Waits until the observer has read the settings and some intervals have passed.
 fn into(running: &mut Running) {
     running.measuring();
     thread::sleep(Duration::from_millis(2500));
@@ -234,7 +234,7 @@ fn a_setting_that_moves_and_moves_back_is_told() {
     moved.caught("moved-settings", "doubt", told);
 }
 
-/// Both for themselves: no transaction may hold them.
+/// Two separate statements: transactions may not contain them.
 fn set(administrator: &Server, sql: &str) {
     administrator.execute(None, sql);
     administrator.query_one(None, "SELECT pg_reload_conf()");

@@ -1,4 +1,4 @@
-//! Runs with a verdict, and what their findings must be.
+//! Runs with a verdict, and their expected findings.
 
 use std::fs;
 use std::process::Command;
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use crate::host::{Host, LOAD_SENSITIVE};
 
-/// From this share of the file system, in percent, and this many GiB on, free space is enough.
+/// Free space is sufficient from this percentage of the file system and this many GiB on.
 const FREE: (f64, f64) = (5.0, 1.0);
 
-/// Whether so little of the file system is free that each run must say so.
+/// Whether the file system is so full that each run must report it.
 fn is_nearly_full() -> bool {
     let folder = std::env::temp_dir();
     let path = std::ffi::CString::new(folder.into_os_string().into_encoded_bytes()).unwrap();
     let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: a path that ends with NUL, and room for the answer.
+    // SAFETY: a NUL-terminated path, and room for the answer.
     let failed = unsafe { libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) };
     assert_eq!(failed, 0);
     // SAFETY: the call filled it.
@@ -29,20 +29,20 @@ fn is_nearly_full() -> bool {
     share < FREE.0 || free < FREE.1 * (1_u64 << 30) as f64
 }
 
-/// How long a run that ends by itself may take on a busy machine.
+/// The time limit of a run on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Tests of this binary take turns: each would be the other load of its neighbours.
+/// Tests of this binary run one at a time: each would disturb the others.
 pub fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    // A test that failed leaves nothing behind that the next one could stumble over.
+    // A failed test leaves nothing behind that affects the next one.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The script whose events can be bent into any shape.
+/// A script with options for the shape of its events.
 pub const SHAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/shapes.lua");
 
-/// The administrator's URL of a database on a server, by TCP.
+/// The administrator's URL of a database on a server, over TCP.
 pub fn url(server: &Server, database: &str) -> String {
     let scheme = match server.kind {
         Kind::Mariadb | Kind::Mysql => "mysql",
@@ -55,14 +55,14 @@ pub fn url(server: &Server, database: &str) -> String {
     )
 }
 
-/// A server of the test's own with a database on it: nobody else's statements are counted there.
+/// A private server with a database, without statements of others in its counters.
 pub fn private(kind: Kind) -> (PrivateServer, String) {
     let private = start_private_server(kind);
     let url = with_database(&private);
     (private, url)
 }
 
-/// Makes the database that the tests use on a private server.
+/// Creates the tests' database on a private server.
 pub fn with_database(private: &PrivateServer) -> String {
     let server = private.server();
     server.execute(None, "CREATE DATABASE verdict");
@@ -75,7 +75,7 @@ pub fn shapes(url: &str) -> String {
     format!("{SHAPES} --target {url} --reads=1")
 }
 
-/// `dyno` with arguments that are separated by blanks.
+/// `dyno` with arguments separated by blanks.
 pub fn command(line: &str) -> Command {
     let mut command = Command::new(dyno_path());
     command.args(line.split_whitespace());
@@ -88,27 +88,27 @@ pub fn dyno(line: &str) {
     run(&mut command(line), LIMIT).success();
 }
 
-/// A run that has ended, with its findings.
+/// A completed run, with its findings.
 pub struct Judged {
     pub result: Value,
-    /// What the test itself saw of the host meanwhile.
+    /// The test's own observations of the host during the run.
     pub host: Host,
     line: String,
 }
 
-/// Runs `dyno run` with these arguments. Nothing is calibrated unless they say so: what is looked
-/// for in most of these runs is not the generator's ceiling.
+/// Runs `dyno run` with these arguments, by default without calibration: most of these runs are not
+/// about the generator's ceiling.
 pub fn judged(line: &str) -> Judged {
     judged_while(line, None, |_| {})
 }
 
-/// The same with something done to the command before, and to the world while it runs. `server`
-/// is the process whose CPU time is not other load.
+/// The same, with an action during the run. The CPU time of process `server` does not count as
+/// other load.
 pub fn judged_while(line: &str, server: Option<u32>, act: impl FnOnce(&mut Running)) -> Judged {
     judge(line, server, |_| {}, act)
 }
 
-/// The same with something done to the command before.
+/// The same, with a change to the command before.
 pub fn judge(
     line: &str,
     server: Option<u32>,
@@ -142,7 +142,7 @@ pub fn judge(
     }
 }
 
-/// Where calibrations are kept: with the run, or where the test said.
+/// The folder of the calibrations: the run's, or one set by the test.
 fn cache(usual: &std::path::Path) -> std::path::PathBuf {
     CACHE.with_borrow(|cache| cache.clone().unwrap_or_else(|| usual.to_owned()))
 }
@@ -152,7 +152,7 @@ thread_local! {
         const { std::cell::RefCell::new(None) };
 }
 
-/// Has the runs of this test share their calibrations.
+/// Makes the runs of this test share their calibrations.
 pub fn keep_calibrations(folder: &std::path::Path) {
     CACHE.set(Some(folder.to_owned()));
 }
@@ -161,7 +161,7 @@ fn result(output: &Output) -> Value {
     let result: Value =
         serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"));
     let refused = result["verdict"] == "refused";
-    // Nothing measured is a failure before it is a refusal.
+    // Without events, the run fails before it can be refused.
     let expected: &[i32] = match (refused, result["totals"]["events"] == 0) {
         (_, true) => &[1],
         (true, false) => &[3],
@@ -183,7 +183,8 @@ impl Judged {
         found.unwrap_or_else(|| panic!("no check {check}: {}", self.told()))
     }
 
-    /// The checks that speak against the run. These runs are short to save time, which is told.
+    /// The checks that doubt or refuse the run, except those about its length (these runs are short
+    /// to save time) and a nearly full disk.
     pub fn against(&self) -> Vec<&str> {
         let short = self.result["measured_s"].as_f64().unwrap() < 29.9;
         let findings = self.result["findings"].as_array().unwrap().iter();
@@ -195,7 +196,7 @@ impl Judged {
             .collect()
     }
 
-    /// Fails unless the check has this outcome and its evidence these words.
+    /// Fails unless the check has this outcome, and its evidence contains these words.
     pub fn caught(&self, check: &str, outcome: &str, words: &str) {
         let finding = self.finding(check);
         let evidence = finding["evidence"].as_str().unwrap();
@@ -208,7 +209,7 @@ impl Judged {
         assert!(!advice.is_empty(), "{check} gives no advice: {finding}");
     }
 
-    /// Fails unless the check was made and passed.
+    /// Fails unless the check ran and passed.
     pub fn passed(&self, check: &str) {
         let excused = LOAD_SENSITIVE.contains(&check) && self.host.was_busy();
         let outcome = &self.finding(check)["outcome"];
@@ -223,8 +224,8 @@ impl Judged {
         assert!(outcome == "pass", "{check} should pass: {}", self.told());
     }
 
-    /// Fails if a check speaks against the run, but for these. What other load on the host may
-    /// truly cause is no fault of a run under which the test itself saw such load.
+    /// Fails if checks other than these doubt or refuse the run. Excuses effects of other load on
+    /// the host if the test itself saw such load.
     pub fn nothing_but(&self, allowed: &[&str]) {
         let false_ones: Vec<&str> = self
             .against()
@@ -235,7 +236,7 @@ impl Judged {
         assert!(false_ones.is_empty(), "{false_ones:?} of {}", self.told());
     }
 
-    /// What was run and what was found, for messages.
+    /// The command and its findings, for messages.
     pub fn told(&self) -> String {
         let findings = self.result["findings"].as_array().unwrap().iter();
         let told: Vec<String> = findings

@@ -1,4 +1,4 @@
-//! What settings promise and tables, disks and scripts do not keep.
+//! Durability settings that tables, disks and scripts do not honour.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::common::{Judged, alone, dyno, judged, private};
 const TABLE: &str = "oltp_update_non_index --table-size 500 -c 2";
 const RUN: &str = "-t 3s --warmup 0";
 
-/// Writes, and takes it back.
+/// Writes, and rolls back.
 const ROLLS_BACK: &str = r#"
 function thread_init()
    con = sysbench.sql.driver():connect()
@@ -89,7 +89,7 @@ fn a_storage_engine_without_a_log_is_told() {
             "each statement durable, without transactions",
         ),
     ] {
-        // MEMORY takes no long rows of text, and these columns are fixed.
+        // MEMORY has no long text columns, and these columns are fixed.
         server.execute(
             Some("verdict"),
             &format!("ALTER TABLE sbtest1 ENGINE={engine}"),
@@ -99,7 +99,7 @@ fn a_storage_engine_without_a_log_is_told() {
         assert_eq!(finding["outcome"], outcome, "{engine}: {}", run.told());
         assert!(class(&run).starts_with(words), "{engine}: {}", run.told());
     }
-    // What the run does not use is nothing to it.
+    // Tables that the run does not use do not matter.
     server.execute(Some("verdict"), "ALTER TABLE sbtest1 ENGINE=InnoDB");
     server.execute(Some("verdict"), "CREATE TABLE notes (id INT) ENGINE=MyISAM");
     let run = run();
@@ -135,7 +135,7 @@ fn a_file_in_memory_is_told() {
     run.caught(
         "durability",
         "doubt",
-        "all data lost on os crash because the data lies on tmpfs",
+        "all data lost on os crash because the data is on tmpfs",
     );
 }
 

@@ -1,4 +1,4 @@
-//! The generator and its host: no CPU for it, a script that takes all of it, a clock that is set.
+//! The generator and its host: no CPU for it, a script that uses all of it, a clock that is set.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ use dyno_tests::command::{dyno_path, run};
 use crate::common::{Judged, SHAPES, alone, judge, judged_while, private, shapes};
 use crate::host::{a_cpu, burners, cpus};
 
-/// Two fifths of a core, whatever the machine: 2 ms of CPU time and a pause of 3 ms.
+/// Two fifths of a core on any machine: 2 ms of CPU time and a pause of 3 ms.
 const MODEST: &str = "-c 1 -t 4s --warmup 1s --cpu=0.002 --pause=0.003";
 
 #[test]
@@ -21,13 +21,13 @@ fn a_client_without_cpu_is_found_starved() {
     let pid = Some(server.pid());
     let healthy = judged_while(&line, pid, |_| {});
     healthy.passed("client-cpu");
-    // On a large machine one crowded CPU is not much of the host: some more elsewhere make it so.
+    // On a large machine one busy CPU is a small share of the host, so add some load elsewhere.
     let cpu = a_cpu();
     let mut load = burners(8, Some(&cpu));
     load.extend(burners(cpus() / 4, None));
     let starved = judge(&line, pid, |command| pin(command, &cpu), |_| {});
     drop(load);
-    // If the other processes are a doubt, they explain this one.
+    // A doubt about other processes explains this one.
     let outcome = match starved.against().contains(&"other-processes") {
         true => "not_checked",
         false => "doubt",
@@ -42,7 +42,7 @@ fn a_client_without_cpu_is_found_starved() {
     );
 }
 
-/// Has the command run on one CPU.
+/// Pins the command to one CPU.
 fn pin(command: &mut Command, cpu: &str) {
     let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
     let mut pinned = Command::new("taskset");
@@ -67,8 +67,8 @@ fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
     healthy.passed("client-cpu");
     let at_ceiling = run("-c 1 -t 3s --warmup 0 --cpu=0.004 --pause=0");
     if at_ceiling.host.was_busy() {
-        // Its CPU went to somebody else, or to another guest of the hypervisor, which are other
-        // findings of the same fault.
+        // Others used its CPU, or another guest of the hypervisor did, which gives other findings
+        // for the same fault.
         let found = [
             "generator-ceiling",
             "client-cpu",
@@ -99,7 +99,7 @@ fn a_script_that_blocks_its_worker_for_a_little_of_each_event_is_told() {
     blocked.caught("client-cpu", "doubt", "blocked");
 }
 
-/// A library that moves the civil clock of one process and of nobody else.
+/// A library that moves the civil clock of one process.
 const STEPPER: &str = r"
 #include <sys/syscall.h>
 #include <time.h>

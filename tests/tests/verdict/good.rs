@@ -1,16 +1,15 @@
-//! Twenty ordinary runs, on every database: nothing is found in them that is not there.
+//! Twenty ordinary runs on every database, without false findings.
 //!
-//! Other load on the host is there when it is there: a run in which the test itself saw some, or in
-//! which only the rate moved, is repeated, twice at most. If it has company again, Dyno must have
-//! said so where there was much of it, and what such load moves by its nature (see
-//! `LOAD_SENSITIVE`) is not held against the checks; all the others are.
+//! If the test itself saw other load on the host, or only the rate moved, it repeats the run, at
+//! most twice. If there is load again, Dyno must have reported it if it was high, and the effects
+//! of such load (see `LOAD_SENSITIVE`) are excused; those of all other checks are not.
 
 use dyno_tests::Kind;
 
 use crate::common::{Judged, alone, dyno, judged_while, keep_calibrations, private};
 use crate::host::LOAD_SENSITIVE;
 
-/// What is run on a database, one after the other.
+/// A sequence of runs on a database.
 struct Plan {
     workload: &'static str,
     sessions: u32,
@@ -18,15 +17,15 @@ struct Plan {
 }
 
 enum Load {
-    /// A closed loop of some seconds.
+    /// A closed loop of this many seconds.
     Closed(u32),
-    /// An open loop at 30 % of what the closed one before it reached.
+    /// An open loop at 30 % of the throughput of the previous closed one.
     Open(u32),
 }
 
 use Load::{Closed, Open};
 
-/// Short ones: most checks need five whole seconds. Those of steadiness need ten.
+/// Short runs: most checks need five whole seconds, those of steadiness ten.
 const SHORT: u32 = 5;
 const LONG: u32 = 11;
 
@@ -71,8 +70,8 @@ const SERVERS: [(Kind, [Plan; 5]); 3] = [
     ),
 ];
 
-/// Writers of SQLite wait for its one lock without a queue: several are served unevenly, which is
-/// a finding and true.
+/// Writers of SQLite wait for its only lock without a queue, so several are served unevenly, which
+/// is a true finding.
 const SQLITE: [Plan; 5] = [
     plan("oltp_read_only", 4, Closed(SHORT)),
     plan("oltp_read_write", 1, Closed(SHORT)),
@@ -111,11 +110,12 @@ fn good_runs_on_sqlite_draw_no_false_finding() {
     );
 }
 
-/// A server may truly be uneven in one of the runs each time it is repeated, as when it writes what
-/// an earlier run left; in more of them it is the checks.
+/// A server may really be unsteady at each repetition of one run, e.g. while it writes the data of
+/// an earlier run; in more runs, the checks are wrong.
 const MOVED_MAX: usize = 1;
 
-/// Answers in how many of the runs nothing but how steady the rate is was found, each time.
+/// Returns the number of runs with findings only about the steadiness of the rate, at each
+/// repetition.
 fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
     let mut moved = 0;
     dyno(&format!(
@@ -160,8 +160,8 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
     moved
 }
 
-/// A run; another one where other load may have shown in it, or where the rate moved, which it may
-/// do once by chance. What the checks find again and again is theirs.
+/// A run; repeated if other load may have affected it, or if the rate moved, which may happen once
+/// by chance. Repeated findings are the checks' own.
 fn undisturbed(run: impl Fn() -> Judged) -> Judged {
     let mut judged = run();
     for _ in 0..2 {

@@ -1,13 +1,12 @@
-//! What the test itself sees of the host, as a witness to what Dyno says of it; and load that is
-//! made on purpose.
+//! The test's own observations of the host, to verify Dyno's, and artificial load.
 
 use std::fs;
 use std::process::Command;
 
 use dyno_tests::command::Running;
 
-/// Checks in which other load on the host shows by its nature: it takes CPU from the client, moves
-/// the rate, or delays observers. Everything else must hold on a busy host too.
+/// Checks that other load on the host affects: it takes CPU from the client, moves the rate, or
+/// delays observers. All others must pass on a busy host too.
 pub const LOAD_SENSITIVE: &[&str] = &[
     "arrivals",
     "client-cpu",
@@ -29,28 +28,29 @@ pub const LOAD_SENSITIVE: &[&str] = &[
     "whole-cycles",
 ];
 
-/// From this share of the host's CPUs on, other processes may be what moved a figure. Well below
-/// the shares from which Dyno's checks speak of them.
+/// The share of the host's CPUs from which other processes may have moved a figure. Well below the
+/// thresholds of Dyno's checks.
 const BUSY: f64 = 0.07;
-/// The same for what a hypervisor takes.
+/// The same for a hypervisor's steal time.
 const STOLEN: f64 = 0.03;
 
-/// Who used the host's CPUs during a run, in shares of all of them.
+/// Users of the host's CPUs during a run, as shares of all CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
-    /// Processes that are neither the run, nor its server, nor the test.
+    /// Processes other than the run, its server and the test.
     others: f64,
     stolen: f64,
 }
 
-/// The same before it is over.
+/// An observation in progress.
 pub struct Watch {
     server: Option<u32>,
     before: Reading,
 }
 
 impl Host {
-    /// Begins to look. `server` is the process under test; with `None` its CPU is other load.
+    /// Starts observing. `server` is the process under test; with `None` its CPU counts as other
+    /// load.
     pub fn watch(server: Option<u32>) -> Watch {
         Watch {
             server,
@@ -58,21 +58,21 @@ impl Host {
         }
     }
 
-    /// Whether other load may explain what a load-sensitive check found.
+    /// Whether other load may explain a finding of a load-sensitive check.
     pub fn was_busy(&self) -> bool {
         self.others >= BUSY || self.stolen >= STOLEN
     }
 
-    /// Whether other processes had so much that Dyno must say so.
+    /// Whether other load was so high that Dyno must report it.
     pub fn was_crowded(&self) -> bool {
-        // Dyno doubts from 15 % on in what it measures, which is about half of the time looked at
+        // Dyno doubts from 15 % on during the measurement, which is about half of the time observed
         // here: the rest is calibration and warm-up.
         self.others >= 0.5
     }
 }
 
 impl Watch {
-    /// What there was to be seen since.
+    /// The observations since the start.
     pub fn seen(self) -> Host {
         let after = Reading::now(self.server);
         let before = self.before;
@@ -90,7 +90,7 @@ struct Reading {
     all: f64,
     busy: f64,
     stolen: f64,
-    /// The test's, its children's that have ended, and the server's.
+    /// The ticks of the test, its reaped children, and the server.
     known: f64,
 }
 
@@ -106,7 +106,7 @@ impl Reading {
             .map(|field| field.parse().unwrap())
             .collect();
         let (idle, iowait, stolen) = (fields[3], fields[4], fields[7]);
-        // Guests' time is part of the users'.
+        // Guest time is included in user time.
         let all: f64 = fields[..8].iter().sum();
         let own = ticks("/proc/self/stat").unwrap();
         Self {
@@ -124,8 +124,7 @@ struct Ticks {
     ended_children: f64,
 }
 
-/// A process with its children, those that have ended included: PostgreSQL has one for each
-/// session.
+/// A process with its children, including those that have ended: PostgreSQL has one per session.
 fn family_ticks(pid: u32) -> f64 {
     let Some(own) = ticks(&format!("/proc/{pid}/stat")) else {
         return 0.0;
@@ -140,10 +139,10 @@ fn family_ticks(pid: u32) -> f64 {
     own.itself + own.ended_children + children
 }
 
-/// `None` where the process has ended, or is none.
+/// `None` if the process has ended or does not exist.
 fn ticks(path: &str) -> Option<Ticks> {
     let stat = fs::read_to_string(path).ok()?;
-    // The name may hold anything, blanks and parentheses too.
+    // The name may contain anything, including blanks and parentheses.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |index: usize| -> Option<f64> { fields.get(index)?.parse().ok() };
     Some(Ticks {
@@ -153,7 +152,7 @@ fn ticks(path: &str) -> Option<Ticks> {
     })
 }
 
-/// A CPU that this test may use: the last one.
+/// The last CPU that this test may use.
 pub fn a_cpu() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let list = status
@@ -163,12 +162,12 @@ pub fn a_cpu() -> String {
     list.trim().rsplit([',', '-']).next().unwrap().to_owned()
 }
 
-/// How many CPUs there are.
+/// The number of CPUs.
 pub fn cpus() -> usize {
     std::thread::available_parallelism().unwrap().get()
 }
 
-/// Processes that do nothing but use CPU, until it is dropped; all on one CPU if one is named.
+/// Processes that only use CPU, until they are dropped; all on one CPU if it is given.
 #[must_use]
 pub fn burners(count: usize, cpu: Option<&str>) -> Vec<Running> {
     let burner = |_| {

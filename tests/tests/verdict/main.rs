@@ -1,7 +1,7 @@
-//! Bad runs made on purpose: each fault is found by the check that is there for it, and by no
-//! check that is not; and good runs, in which nothing is found.
+//! Deliberately bad runs: the right check finds each fault and no other check does; and good runs
+//! without findings.
 #![cfg(feature = "servers")]
-// What an excused finding was is told on standard error.
+// Excused findings are printed on stderr.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod caches;

@@ -1,4 +1,4 @@
-//! Faults that no test can have from a server within its time, put into records of runs.
+//! Faults that a server cannot produce within a test's time, injected into records of runs.
 
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::RunRecord;

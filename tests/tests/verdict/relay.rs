@@ -1,15 +1,14 @@
-//! A proxy that sends answers in two small parts and without TCP_NODELAY: the second part waits for
-//! the acknowledgement of the first, and that for data to go with it.
+//! A proxy that sends answers in two small parts without TCP_NODELAY: the second part waits for the
+//! acknowledgement of the first, which waits for data to go with it.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
-/// Parts of an answer: its first bytes, and the rest.
+/// The size of an answer's first part.
 const FIRST: usize = 5;
 
-/// Answers with the port of a proxy for the server at this one. Of the answers one in `every` comes
-/// in two parts.
+/// Returns the port of a proxy for the server at this port. It splits one in `every` answers.
 pub fn in_two_parts(server: u16, every: u32) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! Replicas: one that follows, one that falls behind, one that stands still.
+//! Replicas: one that follows, one that falls behind, one that stops.
 
 use std::process::Command;
 use std::thread;
@@ -11,8 +11,7 @@ use mysql::prelude::Queryable;
 
 use crate::common::{SHAPES, alone, dyno, judged_while, private, url};
 
-/// Makes a replica of the source and waits until it runs. Its events wait for so many seconds
-/// before they are applied.
+/// Creates a replica of the source and waits until it runs. It delays events by this many seconds.
 fn follow(replica: &Server, source: &Server, delay_s: u32) {
     source.execute(
         None,
@@ -113,7 +112,7 @@ fn a_replica_that_falls_behind_is_told() {
         let told = "The server is a source of 1 replica";
         assert!(evidence.as_str().unwrap().starts_with(told), "{evidence}");
 
-        // Somebody holds what the replica is to change.
+        // Lock the rows that the replica must change.
         let mut holds = replica.mysql(Some("verdict"));
         for sql in ["BEGIN", "SELECT v FROM shape WHERE id = 5 FOR UPDATE"] {
             holds.query_drop(sql).unwrap();
@@ -135,11 +134,11 @@ fn a_replica_that_falls_behind_is_told() {
         };
         replica.execute(None, stop);
         let stopped = judged_while(&reads, None, |_| {});
-        stopped.caught("replication-lag", "doubt", "did not receive or apply");
+        stopped.caught("replication-lag", "doubt", "stopped receiving or applying");
     }
 }
 
-/// Both are stopped, and the second one becomes a copy of the first that follows it.
+/// Stops both, and makes the second a copy of the first that follows it.
 fn copy(source: &mut PrivateServer, replica: &mut PrivateServer) {
     let folder = |server: &PrivateServer| server.server().query_one(None, "SHOW data_directory");
     let (from, to) = (folder(source), folder(replica));

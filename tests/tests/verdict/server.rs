@@ -1,4 +1,4 @@
-//! Faults of the server: it stops, restarts, loses its observer, or is not configured as wanted.
+//! Server faults: it stops, restarts, loses its observer, or has the wrong configuration.
 
 use std::thread;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::common::{
 
 const LOAD: &str = "-c 4 -t 8s --warmup 0";
 
-/// Waits until some intervals of a run lie before what happens then.
+/// Waits until some intervals of a run have passed.
 fn into(running: &mut Running) {
     running.measuring();
     thread::sleep(Duration::from_millis(1500));
@@ -89,7 +89,7 @@ fn who_stood_still_is_told_to_the_millisecond() {
             thread::sleep(pause);
         }
     });
-    frozen.caught("client-cpu", "doubt", "itself stood still 3 times for 2");
+    frozen.caught("client-cpu", "doubt", "itself paused 3 times for 2");
     frozen.passed("stalls");
 }
 
@@ -106,11 +106,11 @@ fn an_observer_that_loses_its_connection_is_missed() {
         assert_eq!(server.server().query_one(None, sql), "1");
     });
     lost.caught("observers", "doubt", "no connection");
-    // While it has no connection, the server does not answer it.
+    // While the observer has no connection, the server does not answer it.
     lost.nothing_but(&["observers", "restarts"]);
 }
 
-/// What was said of the tables before the load no longer holds.
+/// The tables' durability found before the load no longer holds.
 #[test]
 fn tables_that_are_kept_otherwise_at_the_end_are_told() {
     let _turn = alone();

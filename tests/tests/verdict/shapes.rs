@@ -1,5 +1,5 @@
-//! Faults that a script makes: events that fail, do nothing, get slower, or differ by session. One
-//! healthy run of the same script shows that none of the checks speaks without its fault.
+//! Faults in a script: events that fail, do nothing, get slower, or differ by session. One healthy
+//! run of the same script shows that no check reports anything without its fault.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use dyno_tests::Kind;
 use crate::common::{alone, dyno, judged, judged_while, private, shapes};
 use crate::host::{burners, cpus};
 
-/// Long enough for the checks of steadiness: they need ten whole seconds.
+/// Long enough for the checks of steadiness, which need ten whole seconds.
 const LONG_ENOUGH: &str = "-c 4 -t 11s --warmup 0";
 
 #[test]
@@ -63,13 +63,13 @@ fn what_a_script_does_wrong_is_found_by_its_check() {
     drizzle.caught("errors", "doubt", "1146");
 
     let idle = run("-c 2 -t 2s --warmup 0 --statements=0");
-    idle.caught("work-done", "refuse", "not one statement");
+    idle.caught("work-done", "refuse", "no statement");
 
     let few = run("-c 1 --events 60 --warmup 0");
-    few.caught("length", "doubt", "in 0.");
+    few.caught("length", "doubt", "are too short");
     few.nothing_but(&["length"]);
 
-    // The burners come for the second half only.
+    // The extra load runs only in the second half.
     let mut load = Vec::new();
     let crowded = judged_while(&format!("{shape} -c 4 -t 9s --warmup 0"), pid, |_| {
         thread::sleep(Duration::from_millis(4500));
@@ -95,9 +95,5 @@ fn statements_that_find_nothing_are_no_work() {
     let empty = judged(&format!("{line} -t 1s --warmup 0 --force"));
     empty.caught("misses", "doubt", "(100 %) found no row");
     empty.passed("work-done");
-    empty.caught(
-        "row-counts",
-        "refuse",
-        "sbtest1 holds 0 rows instead of 500",
-    );
+    empty.caught("row-counts", "refuse", "sbtest1 has 0 rows instead of 500");
 }

@@ -1,5 +1,5 @@
-//! What workloads owe when servers stand still and sessions are killed: response times from when
-//! events were due, and books that are kept.
+//! Stopped servers and killed sessions: response times count from the due times of events, and the
+//! accounts stay correct.
 
 use std::thread;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::common::{Place, QUIET, TOLD, everywhere, on, outcome, sqlite};
 
-/// How long a run may take on a busy machine.
+/// The time limit of a run on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
 
 fn json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
 }
 
-/// How many latencies of a distribution are surely above a bound.
+/// The number of latencies that are certainly above a bound.
 fn above(latency: &Value, ms: f64) -> u64 {
     let buckets = latency["buckets"].as_array().unwrap();
     let slow = buckets
@@ -26,7 +26,7 @@ fn above(latency: &Value, ms: f64) -> u64 {
     slow.map(|bucket| bucket["count"].as_u64().unwrap()).sum()
 }
 
-/// The result of an open loop in whose middle the server stands still for more than a second.
+/// The result of an open loop; the server is stopped for more than a second in the middle.
 fn with_a_stop(kind: Kind, prepare: &str, run: &str) -> (Value, String) {
     let private = start_private_server(kind);
     let place = Place::Server(Database::on(&private.server()));
@@ -51,7 +51,7 @@ fn a_server_that_stands_still_is_in_the_response_times_of_all_that_was_due() {
             let told = format!("{name} {workload}: {result}");
             let response = &result["response"];
             assert!(response["max_ms"].as_f64().unwrap() >= 1000.0, "{told}");
-            // 280 were due while it stood still, and waited. In a closed loop four had.
+            // 280 events were due during the stop, and waited. A closed loop would have had four.
             assert!(above(response, 50.0) >= 150, "{told}");
             assert!(above(response, 1000.0) >= 30, "{told}");
             assert!(
@@ -59,8 +59,8 @@ fn a_server_that_stands_still_is_in_the_response_times_of_all_that_was_due() {
                 "{told}"
             );
             assert_eq!(outcome(&result, "consistency"), "pass", "{told}");
-            // All that was due was done: 1600, within four standard deviations, and what was due
-            // at the very end.
+            // All due events ran: 1600, within four standard deviations, except those due at the
+            // very end.
             let events = result["totals"]["events"].as_f64().unwrap();
             let waiting = result["open_loop"]["backlog"].as_f64().unwrap();
             assert!((events + waiting - 1600.0).abs() < 200.0, "{told}");
@@ -78,8 +78,8 @@ fn a_stall_shows_in_the_series_of_concurrency_and_queue() {
         values.max().flatten().unwrap()
     };
     assert!(intervals.len() >= 8, "{result}");
-    // All sessions wait for the server, and the arrivals for them: in 1.4 s there is at least one
-    // end of an interval.
+    // All sessions wait for the server, and the arrivals for them: 1.4 s contain at least one end
+    // of an interval.
     assert_eq!(highest("concurrency"), 20, "{result}");
     assert!(highest("backlog") >= 20, "{result}");
     // Each operation has both times; half of them are lists.
@@ -107,7 +107,7 @@ fn sessions_of_linkbench_have_a_connection_to_write_and_one_to_read() {
             panic!("it is a server");
         };
         let connections = place.sessions().unwrap();
-        // Waits until there are as many.
+        // Waits until this many are there.
         let settles = |expected: &str| {
             let count = || {
                 database
@@ -132,7 +132,7 @@ fn sessions_of_linkbench_have_a_connection_to_write_and_one_to_read() {
     }
 }
 
-/// Kills one of a database's sessions by chance, if there is one.
+/// Kills one of a database's sessions at random, if there is one.
 fn kill_one(database: &Database) {
     let name = &database.name;
     let one = match database.server.kind {
@@ -181,7 +181,8 @@ fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
             result["totals"]["events"].as_u64() >= Some(9_900),
             "{name}: {result}"
         );
-        // Those that were lost in the middle of a COMMIT are counted apart, and are the only doubt.
+        // Those lost in the middle of a COMMIT are counted separately, and are the only
+        // uncertainty.
         let unknown = result["operations"][0]["totals"]["unknown"]
             .as_i64()
             .unwrap();

@@ -1,19 +1,19 @@
-//! What users get wrong, for each workload on each server: a clear refusal, and a `cleanup` that
-//! works whatever state the tables are in.
+//! User errors for each workload on each server: a clear refusal, and a `cleanup` that works in any
+//! state of the tables.
 
 use crate::common::{Place, QUIET, everywhere, refused};
 
-/// A workload with what is wrong with it.
+/// A workload and its user errors.
 struct Case {
-    /// The workload with options that fit, as `prepare` gets them.
+    /// The workload with valid options, as passed to `prepare`.
     fits: &'static str,
-    /// Options of no size, and what is told.
+    /// Options for size zero, and the message.
     zero: (&'static str, &'static str),
-    /// Options for more or other tables than were prepared, and what is told.
+    /// Options for more or other tables than were prepared, and the message.
     other: &'static [(&'static str, &'static str)],
-    /// A table to lose, and what `run` says then.
+    /// A table to drop, and the message of `run`.
     lost: (&'static str, &'static str),
-    /// What makes the tables look like a load that was stopped, and what `run` says then.
+    /// A statement that makes the load look interrupted, and the message of `run`.
     stopped: (&'static str, &'static str),
 }
 
@@ -96,7 +96,7 @@ fn wrong_sizes_and_missing_tables_are_told_on_every_server() {
     }
 }
 
-/// Cleans up, twice, with no options but the workload's name; nothing is left.
+/// Cleans up twice, with only the workload's name; nothing remains.
 fn clean(place: &Place, case: &Case) {
     let workload = case.fits.split(' ').next().unwrap();
     for _ in 0..2 {
@@ -136,7 +136,7 @@ fn schemas_that_are_not_as_said_are_told_on_every_server() {
             &run("--phase drop").replace("--events 20", ""),
             "19 tables and not 20",
         );
-        // A load that was stopped leaves less, and may have made nothing at all yet.
+        // An interrupted load leaves less, and may not have created anything yet.
         let cascade = if place.family() == "postgres" {
             " CASCADE"
         } else {

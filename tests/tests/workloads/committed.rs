@@ -1,14 +1,14 @@
-//! Servers that commit nothing by themselves: what `prepare` loads is there all the same.
+//! Servers without autocommit: the rows that `prepare` loads are committed anyway.
 
 use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Database, Kind};
 
 use crate::common::{Place, QUIET};
 
-/// A table and how many rows it must hold.
+/// A table and its expected number of rows.
 type Rows = (&'static str, &'static str);
 
-/// A workload, what its `prepare` must leave, and whether it has a `check`.
+/// A workload, the tables after its `prepare`, and whether it has a `check`.
 const WORKLOADS: &[(&str, &[Rows], bool)] = &[
     (
         "oltp_read_write --tables 2 --table_size 1000",

@@ -9,14 +9,12 @@ use dyno_tests::{Database, Kind, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a command that ends by itself may take on a busy machine.
+/// The time limit of a command on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A database that a test may write to as it likes.
+/// A database that a test may change freely.
 pub enum Place {
-    /// On a server.
     Server(Database),
-    /// In a file.
     Sqlite(TempDir),
 }
 
@@ -27,12 +25,11 @@ pub fn everywhere() -> Vec<Place> {
     servers.into_iter().chain([sqlite()]).collect()
 }
 
-/// A file.
 pub fn sqlite() -> Place {
     Place::Sqlite(tempfile::tempdir().unwrap())
 }
 
-/// A fresh database on a server.
+/// A new database on a server.
 pub fn on(kind: Kind) -> Place {
     Place::Server(Database::new(kind))
 }
@@ -56,7 +53,7 @@ impl Place {
         }
     }
 
-    /// Runs a statement behind Dyno's back.
+    /// Runs a statement without Dyno.
     pub fn execute(&self, sql: &str) {
         match self {
             Self::Server(database) => database.execute(sql),
@@ -68,7 +65,7 @@ impl Place {
         }
     }
 
-    /// A query's condition that finds the sessions in its database; none of SQLite.
+    /// An SQL condition that selects the sessions in its database; `None` for SQLite.
     pub fn sessions(&self) -> Option<String> {
         let Self::Server(database) = self else {
             return None;
@@ -82,7 +79,7 @@ impl Place {
         })
     }
 
-    /// Waits until the last statements of a client that was killed are done.
+    /// Waits until the sessions of a killed client have ended.
     pub fn alone_again(&self) {
         if let (Self::Server(database), Some(sessions)) = (self, self.sessions()) {
             let count = format!("SELECT COUNT(*) {sessions}");
@@ -92,7 +89,7 @@ impl Place {
         }
     }
 
-    /// The first field of a query's first row, as text; behind Dyno's back.
+    /// The first field of a query's first row, as text, without Dyno.
     pub fn query_one(&self, sql: &str) -> String {
         match self {
             Self::Server(database) => database.query_one(sql),
@@ -111,7 +108,7 @@ impl Place {
         }
     }
 
-    /// Which dialect it speaks: `mysql`, `postgres` or `sqlite`.
+    /// Its dialect: `mysql`, `postgres` or `sqlite`.
     pub fn family(&self) -> &'static str {
         match self {
             Self::Server(database) => match database.server.kind {
@@ -122,7 +119,7 @@ impl Place {
         }
     }
 
-    /// Which it is, for messages.
+    /// A name for messages.
     pub fn name(&self) -> String {
         match self {
             Self::Server(database) => database.server.kind.to_string(),
@@ -130,7 +127,7 @@ impl Place {
         }
     }
 
-    /// `dyno COMMAND WORKLOAD --target …` with more words.
+    /// `dyno COMMAND WORKLOAD --target …` with further arguments.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         command.args(line.split_whitespace());
@@ -139,12 +136,12 @@ impl Place {
         command
     }
 
-    /// The same, run to its end.
+    /// The same, run until it exits.
     pub fn dyno(&self, line: &str) -> Output {
         run(&mut self.command(line), LIMIT)
     }
 
-    /// The same, begun.
+    /// The same, started.
     pub fn start(&self, line: &str) -> Running {
         Running::start(&mut self.command(line))
     }
@@ -157,7 +154,7 @@ impl Place {
     }
 }
 
-/// Waits until something is so.
+/// Waits until the condition holds.
 pub fn eventually(what: &str, so: impl Fn() -> bool) {
     let since = Clock.now();
     while !so() {
@@ -175,13 +172,13 @@ pub struct Inserting<'a> {
 impl<'a> Inserting<'a> {
     const HIGHEST: &'static str = "SELECT MAX(transactionid) FROM pi1";
 
-    /// As it is now.
+    /// Its current state.
     pub fn since(place: &'a Place) -> Self {
         let highest = place.query_one(Self::HIGHEST);
         Self { place, highest }
     }
 
-    /// Waits until rows have come.
+    /// Waits for new rows.
     pub fn wait(self) {
         eventually("rows come", || {
             self.place.query_one(Self::HIGHEST) != self.highest
@@ -189,10 +186,10 @@ impl<'a> Inserting<'a> {
     }
 }
 
-/// What keeps a run short and still.
+/// Keeps a run short and without output.
 pub const QUIET: &str = "-q --calibrate never --observe off --results none --warmup 0";
 
-/// The same for a run that tells its intervals, so that the test knows when it works.
+/// The same, but with interval lines, so that the test knows when the run works.
 pub const TOLD: &str = "--calibrate never --observe off --results none --warmup 0";
 
 /// A command that takes no target.
@@ -201,7 +198,7 @@ pub fn alone(line: &str) -> Output {
     run(command.args(line.split_whitespace()), LIMIT)
 }
 
-/// How often an operation was done in a result.
+/// The number of executions of an operation in a result.
 pub fn done(result: &Value, operation: &str) -> u64 {
     let operations = result["operations"].as_array().unwrap();
     let found = operations.iter().find(|known| known["name"] == operation);
@@ -215,7 +212,7 @@ pub fn outcome<'a>(result: &'a Value, check: &str) -> &'a str {
     found.unwrap()["outcome"].as_str().unwrap()
 }
 
-/// A fact that the workload told of a result.
+/// A fact from the workload in a result.
 pub fn fact<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
     let facts = result["facts"].as_array().unwrap();
     let found = facts.iter().find(|fact| fact["name"] == name);
@@ -237,7 +234,7 @@ pub fn refused(place: &Place, line: &str, why: &str) {
     );
 }
 
-/// Fails unless the check of a workload says that these conditions failed, and no others.
+/// Fails unless the workload's check fails in exactly these conditions.
 pub fn fails(place: &Place, workload: &str, conditions: &[&str]) {
     let output = place.dyno(&format!("check {workload}"));
     assert_eq!(

@@ -1,5 +1,5 @@
-//! What a workload's tables are is kept beside them and told with each run; and a load that is not
-//! as it must be fails.
+//! A description of a workload's tables is stored with them and recorded with each run; and a wrong
+//! load fails.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ const FINGERPRINT: &str = "workload.dataset.fingerprint";
 /// 1,000 items, 30 customers and orders in each district.
 const SMALL: &str = "tpcc --shrink 100 --scale 2";
 
-/// The whole number that a fact is.
+/// A fact as a whole number.
 fn number(result: &serde_json::Value, name: &str) -> i64 {
     let told = fact(result, name).unwrap_or_else(|| panic!("no {name} in {}", result["facts"]));
     told.parse().unwrap()
@@ -51,7 +51,8 @@ fn a_run_tells_which_rows_it_ran_on_and_with_which_constants() {
                 assert!((0..=most).contains(&drawn), "{name}: {drawn}");
             }
         }
-        // Another constant of the load is another of the run, which never leaves its range.
+        // A different constant in the load changes the run's constant, which stays within its
+        // range.
         for loaded in [0, 127, 200, 255] {
             place.execute(&format!(
                 "UPDATE tpcc_dataset SET value = '{loaded}' WHERE name = 'dataset.c_255'"
@@ -65,7 +66,7 @@ fn a_run_tells_which_rows_it_ran_on_and_with_which_constants() {
         }
         place.dyno(&format!("cleanup {SMALL}")).success();
     }
-    // The rows are the same wherever they are.
+    // The rows are the same on every database.
     assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
 }
 
@@ -83,7 +84,7 @@ fn other_rows_have_another_fingerprint_and_the_same_rows_the_same() {
     };
     let mut all = BTreeSet::from([tpcc("--seed 3", "1")]);
     assert_eq!(all.len(), 1);
-    // How many sessions load, and which keys there are, makes no other rows.
+    // The number of loading sessions and the keys do not change the rows.
     for same in ["--seed 3 -c 4", "--seed 3 --use_fk=off --verify=off"] {
         assert!(!all.insert(tpcc(same, "1")), "{same}");
     }
@@ -152,7 +153,7 @@ fn linkbench_tells_its_dataset_on_every_server() {
         let told = fact(&result, "workload.tables.partitions");
         assert_eq!(told, Some(partitions), "{name}");
         place.dyno(&format!("cleanup {line}")).success();
-        // Nothing of it is in the way of the next.
+        // Nothing of it obstructs the next load.
         place.dyno(&format!("prepare {line} --seed 4")).success();
     }
     assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
@@ -167,7 +168,7 @@ fn a_description_of_other_rows_is_not_told() {
         let events = "--events 20";
         let result = place.result(&format!("{line} {events}"));
         assert_eq!(fact(&result, FINGERPRINT).map(str::len), Some(16));
-        // As if others had made the tables anew.
+        // As if another user had recreated the tables.
         let table = workload.replace("select_only", "pgbench");
         place.execute(&format!(
             "UPDATE {table}_dataset SET value = '77' WHERE name = 'dataset.scale'"
@@ -179,7 +180,7 @@ fn a_description_of_other_rows_is_not_told() {
     }
 }
 
-/// Dyno in a folder, with a results file there.
+/// Runs Dyno in a folder, with a results file there.
 fn dyno_in(folder: &Path, words: &str) -> Output {
     let mut command = std::process::Command::new(dyno_path());
     command.args(words.split_whitespace()).current_dir(folder);
@@ -239,7 +240,7 @@ fn results_of_other_rows_are_seen_to_be_so_and_figures_are_shown_everywhere() {
     assert!(page.contains("workload.dataset.fingerprint"));
 }
 
-/// A copy of the workload whose load makes a wrong row, in a folder.
+/// A copy of the workload that loads a wrong row, in a folder.
 fn spoilt(from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads");
@@ -290,7 +291,7 @@ fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
 
 #[test]
 fn loads_are_verified_unless_that_is_left_out() {
-    // 11 warehouses of full size are too many, and of a hundredth of it they are not.
+    // 11 warehouses of full size are too many to verify, those of a hundredth are not.
     for (options, verified) in [
         ("--shrink 100 --scale 11", true),
         ("--shrink 100 --verify=off", false),

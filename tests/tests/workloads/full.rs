@@ -1,5 +1,5 @@
-//! A disk that fills while a workload is loaded: that is told, nothing runs on what is there of the
-//! tables, and `cleanup` makes room.
+//! A disk that fills during a load: this is reported, no run uses the partial tables, and `cleanup`
+//! frees the space.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::common::{Place, QUIET, refused};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A file of SQL that loads more than there is room for.
+/// An SQL file that loads more than fits.
 const ROWS: &str = "\\prepare
 CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT);
 INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900000)
@@ -25,8 +25,8 @@ SELECT COUNT(*) - 900000 FROM t;
 DROP TABLE IF EXISTS t;
 ";
 
-/// Runs a shell script in a mount namespace of its own, where `disk` is a file system of 24 MiB
-/// that is gone with the script. `target` is a SQLite file on it.
+/// Runs a shell script in a separate mount namespace with a file system of 24 MiB at `disk`, which
+/// disappears with the script. `target` is a SQLite file on it.
 fn on_small_disk(script: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("disk")).unwrap();
@@ -38,7 +38,7 @@ fn on_small_disk(script: &str) -> Output {
         dyno_path().display()
     );
     let mut command = Command::new("unshare");
-    // SAFETY: it only asks.
+    // SAFETY: a system call without arguments.
     let flags = match unsafe { libc::geteuid() } {
         0 => "-m",
         _ => "-Urm",
@@ -57,8 +57,7 @@ fn a_file_system_that_fills_is_told_and_cleaned_up() {
         ("many_tables", "--schemas 205 --tables 10 -c 2"),
         ("./rows.sql", ""),
     ] {
-        // Whoever has a full disk makes room first, for SQLite as much as its log is long: it
-        // writes there what it drops.
+        // Free some space first, for SQLite the size of its log, where it writes the dropped pages.
         let run = match workload {
             "./rows.sql" => String::new(),
             _ => format!("dyno run {workload} {options} -t 1s {QUIET} && exit 4\n"),
@@ -118,10 +117,10 @@ fn tables_that_cannot_fit_are_refused_before_any_is_made() {
     assert!(output.stderr.contains("2000 of 2000 tables"), "{output:?}");
 }
 
-/// A server whose tables cannot grow as they would have to.
+/// A server with tables that cannot grow to the required size.
 fn narrow(kind: Kind) -> PrivateServer {
     match kind {
-        // A little more than a file of its log.
+        // A little more than one file of its log.
         Kind::Postgres => start_narrow_server(kind, &[], 17 << 20),
         Kind::Mariadb | Kind::Mysql => {
             let arguments = [

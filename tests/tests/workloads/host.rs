@@ -1,4 +1,4 @@
-//! The tests of the host: what they say beside what sysbench says, and what they leave on record.
+//! The tests of the host: their output compared with sysbench's, and their records.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What keeps a run short and still.
+/// Keeps a run short and without output.
 const SHORT: &str = "--time 300ms --warmup 0 -q --observe off --results none";
 
 /// Runs Dyno in a folder.
@@ -35,15 +35,15 @@ fn result(line: &str) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
 }
 
-/// A test's figure.
+/// A figure of a test.
 fn figure(result: &Value, name: &str) -> f64 {
     let figures = result["machine"]["figures"].as_array().unwrap();
     let found = figures.iter().find(|figure| figure["name"] == name);
     found.unwrap()["value"].as_f64().unwrap()
 }
 
-/// A report with its first line taken off and its figures taken out. How many intervals there are
-/// is left out too: sysbench misses the last one at times.
+/// A report without its first line and its figures, and without the number of intervals: sysbench
+/// sometimes misses the last one.
 fn shape(output: &Output) -> String {
     let (_, body) = output.stdout.split_once("\n\n").unwrap();
     let numbers = Regex::new(r" *[0-9]+(\.[0-9]+)?").unwrap();
@@ -157,7 +157,7 @@ fn a_deep_queue_is_told_and_not_doubted() {
         assert_eq!(result["machine"]["depth"], 8, "{engine}");
         assert_eq!(outcome(&result, "work-done"), "pass", "{engine}");
         assert!(done(&result, "read") > 0, "{engine}");
-        // Arrivals and completions are waited for at the same time.
+        // Arrivals and completions are awaited at the same time.
         let output = dyno_in(folder.path(), &format!("{line} --rate 2000")).success();
         let result: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(done(&result, "read") > 100, "{engine}");
@@ -188,7 +188,7 @@ fn limits_are_exact() {
     };
     assert_eq!(events("cpu --events=7 --threads=3 --time=0"), Ok(7));
     assert_eq!(events("mutex --mutex-locks=10 --threads=3"), Ok(3));
-    // The last block is begun because the total is not reached without it.
+    // The last block is started, because the total is not reached without it.
     let memory = "memory --memory-block-size=1M --memory-total-size=5000K --threads=4";
     assert_eq!(events(memory), Ok(5));
     assert_eq!(events(&format!("{memory} --events=2")), Ok(2));
@@ -242,7 +242,7 @@ fn a_ladder_tells_what_more_sessions_add_and_cost() {
     assert_eq!(steps[0]["latency_ratio"], 1.0);
     for (index, step) in steps.iter().enumerate() {
         assert!(step["events_per_s"].as_f64().unwrap() > 0.0, "{step}");
-        // Each is a run of its own, of the sequence.
+        // Each is a separate run of the sequence.
         let show = format!("show {} --results r.db --json", step["run"]);
         let shown = dyno_in(folder.path(), &show).success();
         let run: Value = serde_json::from_str(&shown.stdout).unwrap();

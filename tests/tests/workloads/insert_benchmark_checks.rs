@@ -1,5 +1,4 @@
-//! What the Insert Benchmark finds out: plans that are not what they should be, rows and entries of
-//! indexes that vanish, keys that go back.
+//! The Insert Benchmark's findings: wrong plans, missing rows and index entries, keys that go back.
 
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
         place.execute("DROP INDEX pi1_registersegment");
         let step = "--settle 0 --steps qr100 -t 1s";
         refused(&place, step, "pi1 has no index registersegment");
-        // Other columns than the query wants.
+        // Columns that do not match the query.
         place.execute("CREATE INDEX pi1_registersegment ON pi1 (cashregisterid, customerid)");
         refused(
             &place,
@@ -42,7 +41,7 @@ fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
         place.result(&format!(
             "insert_benchmark {SMALL} {step} --check-plans=off"
         ));
-        // Queries by the primary key do without it.
+        // Queries by the primary key do not need it.
         place.result(&format!(
             "insert_benchmark {SMALL} --settle 0 --steps qp100 -t 1s"
         ));
@@ -66,7 +65,7 @@ fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
 fn entries_that_an_index_lacks_are_found() {
     let place = sqlite();
     loaded(&place, "");
-    // An index of some rows that is told to be one of all.
+    // A partial index declared as a full one.
     place.execute(
         "DROP INDEX pi2_pdc; \
          CREATE INDEX pi2_pdc ON pi2 (price, dateandtime, customerid) WHERE price < 250; \
@@ -79,7 +78,7 @@ fn entries_that_an_index_lacks_are_found() {
     fails(&place, &workload, &["pi2: index pdc holds "]);
     let place = on(Kind::Postgres);
     loaded(&place, "");
-    // Rows that are inserted while an index is not looked after.
+    // Rows that are inserted while an index is not maintained.
     place.execute("UPDATE pg_index SET indisready = false WHERE indexrelid = 'pi1_pdc'::regclass");
     place.execute(
         "INSERT INTO pi1 (dateandtime, cashregisterid, customerid, productid, price, data) \
@@ -89,7 +88,7 @@ fn entries_that_an_index_lacks_are_found() {
     fails(&place, &workload, &["pi1: index pdc holds 3050 of 3060"]);
 }
 
-/// Runs a step and does something behind its back, once it inserts.
+/// Runs a step, and executes a statement outside Dyno once the step inserts.
 fn disturbed(place: &Place, line: &str, sql: &str) -> dyno_tests::Output {
     let line = format!("run insert_benchmark {SMALL} {line} --gate --json {QUIET}");
     let inserting = Inserting::since(place);

@@ -1,4 +1,4 @@
-//! The Insert Benchmark with fewer indexes, other numbers of rows, and a rate of queries.
+//! The Insert Benchmark with fewer indexes, different numbers of rows, and a rate of queries.
 
 use dyno_tests::Kind;
 use serde_json::Value;
@@ -68,7 +68,7 @@ fn queries_use_the_indexes_that_there_are() {
             let checked = checked.success();
             let lines = checked.stdout.lines().filter(|line| line.starts_with("ok"));
             assert_eq!(lines.count(), 2 * (2 + wanted), "{name}: {checked:?}");
-            // Tables of another number are found out: by check, and before a step queries.
+            // A different number of indexes is detected: by check, and before a step queries.
             let other = format!("--num-secondary-indexes {}", 3 - wanted);
             let checked = place.dyno(&format!("check insert_benchmark {SMALL} {other}"));
             assert_eq!(checked.status.code(), Some(1), "{name}: {checked:?}");
@@ -131,7 +131,7 @@ fn queries_ask_for_as_many_rows_as_they_are_told_to() {
             ("qr100", 1),
             ("qr100", 40),
             ("qp100", 1),
-            // Of so small a table PostgreSQL reads all for so many.
+            // PostgreSQL reads all of such a small table for this many rows.
             ("qp100 --check-plans=off", 100),
         ] {
             let runs = steps(
@@ -141,13 +141,13 @@ fn queries_ask_for_as_many_rows_as_they_are_told_to() {
             let run = &runs[0];
             let of_role = |role: usize| number(run, &format!("/roles/{role}/events"));
             assert_eq!(run["roles"][2]["name"], "querier", "{name}: {run:#}");
-            // The background's batches of 50 rows are among the rows, and looks for the lowest
-            // and the highest key find a row each. The last batches may be less than whole.
+            // The total includes the background's batches of 50 rows, and one row each for its
+            // searches of the lowest and the highest key. The last batches may be incomplete.
             let queries = of_role(2);
             let background = 50.0 * (of_role(0) + of_role(1));
             let found = number(run, "/totals/rows");
-            // Some begin near an index's end, some keys are drawn twice, and where PostgreSQL's
-            // sessions left keys over there are none.
+            // Some queries start near an index's end, some keys are drawn twice, and PostgreSQL's
+            // sessions leave gaps in the keys.
             let low = f64::from(rows) * 0.3 * queries;
             let high = f64::from(rows) * 1.05 * queries + background + 110.0;
             assert!(
@@ -186,7 +186,7 @@ fn a_rate_is_one_of_queries() {
             let queries = number(run, "/totals/events");
             assert!(queries > 0.0 && queries <= 81.0, "{name}: {queries}");
             assert!(number(run, "/response/max_ms") > 0.0, "{name}");
-            // The background keeps a pace of its own.
+            // The background keeps its own pace.
             assert!(
                 (number(run, "/roles/0/asked_per_s") - 4.0).abs() < 1e-9,
                 "{name}"

@@ -1,4 +1,4 @@
-//! The Insert Benchmark's rest before its queries: what it does, and that it leaves nothing behind.
+//! The Insert Benchmark's rest before its queries: its work, and that it leaves nothing behind.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
         let output = running.finish(Duration::from_secs(60));
         assert_ne!(output.status.code(), Some(0), "{output:?}");
         assert_eq!(all(database), all_before, "{kind}: {output:?}");
-        // What was done, and for how long, is part of the run.
+        // The run has the work done, and its duration.
         database.execute("FLUSH LOGS");
         assert!(logs(database).len() > 1, "{kind}");
         let rest = "--settle 1 --settle-reset-binlog --steps qr100 -t 1s";
@@ -67,7 +67,7 @@ fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
     }
 }
 
-/// What the rest sets to 1.
+/// A setting that the rest changes to 1.
 fn dirty_pages_max(database: &Database) -> String {
     database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)")
 }
@@ -83,7 +83,7 @@ fn resting(place: &Place, database: &Database) -> Running {
 #[test]
 fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
-        // Settings are the whole server's.
+        // The settings are global.
         let server = start_private_server_with(kind, &[]);
         let place = Place::Server(Database::on(&server.server()));
         let Place::Server(database) = &place else {
@@ -130,10 +130,10 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
     }
 }
 
-/// Does something with a run that rests, after which the server must be as it was before.
+/// Acts on a run in its rest, after which the server must be in its original state.
 fn in_a_rest(act: impl Fn(&Place, &Database, Running)) {
     for kind in [Kind::Mariadb, Kind::Mysql] {
-        // Settings are the whole server's.
+        // The settings are global.
         let server = start_private_server_with(kind, &[]);
         let place = Place::Server(Database::on(&server.server()));
         let Place::Server(database) = &place else {
@@ -154,7 +154,7 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
         running.signal(2);
         let output = running.finish(Duration::from_secs(60));
         assert_ne!(output.status.code(), Some(0), "{output:?}");
-        // Whether it had the time to set it back or not.
+        // Whether or not it had the time to restore the setting.
         place
             .dyno(&format!("check insert_benchmark {SMALL}"))
             .success();
@@ -172,7 +172,7 @@ fn a_rest_that_goes_on_is_left_alone() {
             "{checked:?}"
         );
         assert_eq!(dirty_pages_max(database), "1");
-        // Another run that rests meanwhile does so too.
+        // Another run that rests at the same time does so too.
         let rest = "--settle 1 --steps qr100 -t 1s";
         let line = format!("run insert_benchmark {SMALL} {rest} {QUIET}");
         place.dyno(&line).success();
@@ -189,7 +189,7 @@ fn tables_are_cleaned_side_by_side() {
         unreachable!()
     };
     loaded(&place);
-    // Who waits for the first table has not begun with the second.
+    // While the first table is locked, a sequential cleanup would not reach the second.
     let mut holder = database.server.postgres(&database.name);
     let mut held = holder.transaction().unwrap();
     held.batch_execute("LOCK TABLE pi1 IN SHARE MODE").unwrap();

@@ -1,5 +1,5 @@
-//! The Insert Benchmark in its other shapes: one table for all clients, partitions, transactions
-//! that are kept open.
+//! The Insert Benchmark in its other shapes: one table for all clients, partitions, long
+//! transactions.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn clients_that_share_a_table_leave_it_as_large_as_it_was() {
         let all = format!("-t 2s --steps i0,x,i1,i2,qr500,qp100 {line}");
         let runs = steps(&place, &all);
         every_book_is_right(&place, &runs);
-        // Of one table, whose indexes are made once.
+        // For one table, with indexes that are created once.
         assert_eq!(done(&runs[1], "create_indexes"), 1, "{name}");
         assert_eq!(runs[1]["phase"]["per_event"], 12_100.0, "{name}");
         assert_eq!(runs[0]["ledger"][1]["found"], 12_000, "{name}");
@@ -57,7 +57,7 @@ fn clients_that_share_a_table_leave_it_as_large_as_it_was() {
 #[test]
 fn partitions_hold_the_rows_where_the_server_has_them() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
-        // Enough for PostgreSQL to want indexes.
+        // Enough for PostgreSQL to use indexes.
         let line = "-c 2 --rows 20000 --write-rows 2000 --settle 0 --num-partitions 4";
         place
             .dyno(&format!("prepare insert_benchmark {line}"))
@@ -94,7 +94,7 @@ fn partitions_hold_the_rows_where_the_server_has_them() {
     );
 }
 
-/// How many transactions with snapshots are open in this database.
+/// The number of open transactions with snapshots in this database.
 fn open_transactions(place: &Place) -> Option<String> {
     let Place::Server(database) = place else {
         return None;
@@ -123,7 +123,7 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
             .dyno(&format!("prepare insert_benchmark {SMALL}"))
             .success();
         steps(&place, "--steps i0,x");
-        // As long as it takes to see them, where they can be seen.
+        // Long enough to see them, if they are visible.
         let seen = open_transactions(&place).is_some();
         let held = match seen {
             true => "--htap-transaction-seconds 1000 -t 200s",
@@ -134,7 +134,7 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
         if seen {
             let inserting = Inserting::since(&place);
             eventually("three transactions are open", || {
-                // InnoDB answers from memory who asks it more often than ten times a second.
+                // InnoDB answers from a cache if it is queried more often than ten times a second.
                 std::thread::sleep(Duration::from_millis(250));
                 open_transactions(&place).is_some_and(|count| count == "3")
             });
@@ -148,9 +148,9 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
         assert_eq!(outcome(&runs[0], "consistency"), "pass", "{name}");
         let how = if seen { "interrupted" } else { "completed" };
         assert_eq!(runs[0]["end"]["how"], how, "{name}");
-        // They looked when they began, and the run's end came before theirs.
+        // They ran their first query, and the run ended before the second.
         assert_eq!(done(&runs[0], "htap"), 3, "{name}");
-        // Snapshots are held over their second look too, or the run would fail.
+        // Snapshots stay open until their second query, or the run would fail.
         let runs = steps(
             &place,
             "--steps i1,qr100 -t 3s --htap-transaction-seconds 1",

@@ -1,5 +1,5 @@
-//! The social graph after LinkBench: counts agree with links after the load, after runs and after
-//! clients were killed; and each condition catches what breaks it.
+//! LinkBench's social graph: counts agree with links after the load, after runs and after clients
+//! were killed; and each condition detects its own violation.
 
 use std::thread;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn rows(place: &Place, sql: &str) -> Vec<Vec<String>> {
     found.map(Result::unwrap).collect()
 }
 
-/// The number that a query on a file answers.
+/// The number that a query on a file returns.
 fn count(place: &Place, sql: &str) -> f64 {
     let answer = &rows(place, &format!("SELECT CAST(({sql}) AS TEXT)"))[0][0];
     answer.parse().unwrap_or_else(|_| panic!("{sql}: {answer}"))
@@ -112,7 +112,7 @@ fn killed_clients_leave_counts_intact() {
     }
 }
 
-/// What breaks conditions, what mends it, and which they are.
+/// A violation, its repair, and the violated conditions.
 const SPOILT: &[(&str, &str, &[&str])] = &[
     (
         "UPDATE counttable SET count = count + 1 WHERE count > 5",
@@ -139,7 +139,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "DELETE FROM nodetable WHERE id = 5",
         &["nodes come from the load"],
     ),
-    // A link that is gone with its count is still a lost link.
+    // A link that is missing together with its count is still a lost link.
     (
         "DELETE FROM linktable WHERE id1 = 13; UPDATE counttable SET count = 0 WHERE id = 13",
         "",
@@ -166,7 +166,7 @@ fn each_condition_catches_its_corruption() {
             }
         }
     }
-    // A server does not let counts fall below zero where they are unsigned.
+    // Servers with unsigned counts do not let them fall below zero.
     for place in [sqlite(), on(Kind::Postgres)] {
         place.dyno("prepare linkbench --maxid 301").success();
         place.execute("UPDATE counttable SET count = -1 WHERE id = 3 AND count = 1");
@@ -191,7 +191,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
     ] {
         let place = on(kind);
         place.dyno(&format!("prepare linkbench {SMALL}")).success();
-        // Nothing that the run does by itself touches what the other writer does.
+        // The run itself does not touch the other writer's rows.
         let line = format!("run linkbench {SMALL} --mix get_node@1,add_link@1 -c 2 -t 4s");
         let mut running = place.start(&format!("{line} --gate --json {TOLD}"));
         running.measuring();
@@ -236,7 +236,7 @@ fn links_are_as_many_as_was_published() {
             "{small}"
         );
     }
-    // The tables hold what the formula says.
+    // The tables match the formula.
     let small = degrees(5_001);
     for (profile, links) in [("standard", small[3]), ("reference", small[4])] {
         let place = sqlite();
@@ -254,7 +254,7 @@ fn links_are_as_many_as_was_published() {
     }
 }
 
-/// How many of `ranks` are drawn at least once in so many draws by Zipf's law.
+/// The number of distinct values in this many draws of `ranks` by Zipf's law.
 fn distinct(ranks: u32, exponent: f64, draws: f64) -> f64 {
     let weights = || (1..=ranks).map(|rank| f64::from(rank).powf(-exponent));
     let sum: f64 = weights().sum();
@@ -290,7 +290,7 @@ fn shares_and_keys_are_as_published() {
             "{operation}: {found}, {expected}"
         );
     }
-    // Which nodes are changed tells the law of the draws.
+    // The changed nodes show the distribution of the draws.
     let place = sqlite();
     place.dyno(&format!("prepare linkbench {SMALL}")).success();
     place
@@ -304,7 +304,7 @@ fn shares_and_keys_are_as_published() {
     );
     let expected = distinct(2000, 0.606, 2000.0);
     assert!((changed - expected).abs() < 60.0, "{changed}, {expected}");
-    // So do the nodes whose links are written: by another law in the reference.
+    // So do the nodes with written links; the reference has a different distribution.
     for (profile, exponent) in [("standard", 0.741), ("reference", 0.8)] {
         let place = sqlite();
         let options = format!("{SMALL} --profile {profile} --link_types 1 --seed 4");
@@ -330,7 +330,7 @@ fn shares_and_keys_are_as_published() {
     }
 }
 
-/// Everything but the times, which are the clock's.
+/// Everything except the times, which depend on the clock.
 fn contents(place: &Place) -> Vec<Vec<String>> {
     let mut all = rows(
         place,

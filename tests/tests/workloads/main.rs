@@ -1,5 +1,5 @@
-//! The workloads with checks of their own, on every server: what they leave is consistent after
-//! runs, deadlocks and kills, and each condition is seen to catch what breaks it.
+//! The workloads with consistency checks, on every server: the data are consistent after runs,
+//! deadlocks and kills, and each condition detects its own violation.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! A schema for each customer: what is made, touched and dropped is what was acknowledged, the
-//! table cache obeys its law, and each condition catches what breaks it.
+//! A schema per customer: created, touched and dropped tables are exactly the acknowledged ones,
+//! the table cache follows its law, and each condition detects its own violation.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, sqlite};
 
-/// A place with a prefix for schemas that is its own, whose schemas go at the end.
+/// A place with a separate prefix for schemas, which are dropped at the end.
 pub(crate) struct Tables {
     pub(crate) place: Place,
     prefix: String,
@@ -29,7 +29,7 @@ impl Tables {
         Self { place, prefix }
     }
 
-    /// A command with options, at twelve schemas of ten tables unless they say otherwise.
+    /// A command with options; the default is twelve schemas of ten tables.
     fn line(&self, command: &str, options: &str) -> String {
         let prefix = &self.prefix;
         let sizes = "--schemas 12 --tables 10";
@@ -40,7 +40,7 @@ impl Tables {
         self.place.dyno(&self.line(command, options))
     }
 
-    /// The result of a run whose ledger agrees.
+    /// The result of a run with a matching ledger.
     pub(crate) fn run(&self, options: &str) -> Value {
         let results = self.runs(options);
         assert_eq!(results.len(), 1);
@@ -71,7 +71,7 @@ impl Tables {
         format!("{}{schema}{dot}t{number}", self.prefix)
     }
 
-    /// The number that a query answers.
+    /// The number that a query returns.
     pub(crate) fn number(&self, sql: &str) -> u64 {
         match &self.place {
             Place::Server(database) => database.query_one(sql).parse().unwrap(),
@@ -83,7 +83,7 @@ impl Tables {
         }
     }
 
-    /// The rows that a server's query answers.
+    /// The rows that a server's query returns.
     pub(crate) fn query(&self, sql: &str) -> Vec<Vec<String>> {
         match &self.place {
             Place::Server(database) => database.query(sql),
@@ -91,7 +91,7 @@ impl Tables {
         }
     }
 
-    /// How many rows each table has, schema by schema.
+    /// The number of rows of each table, schema by schema.
     fn rows(&self) -> Vec<Vec<u64>> {
         let of = |s, t| self.number(&format!("SELECT COUNT(*) FROM {}", self.table(s, t)));
         let schema = |s| (1..=10).map(|t| of(s, t)).collect();
@@ -133,7 +133,7 @@ fn tables_are_made_touched_and_dropped_on_every_server() {
             checked.stdout.contains("rows: 1200, expected 1200"),
             "{name}"
         );
-        // All that a run can do, side by side.
+        // All kinds of work in parallel.
         let alter = match tables.place {
             Place::Server(_) => ",alter@1",
             Place::Sqlite(_) => "",
@@ -180,11 +180,11 @@ fn making_and_dropping_are_measured_as_runs() {
         let drop = "--phase drop --keep 3 --touchers 2 --touch_rate 400 -c 2";
         let result = tables.run(drop);
         assert_eq!(done(&result, "drop_schema"), 9, "{name}");
-        // Those that stay are touched meanwhile, which is no part of the rate.
+        // The remaining tables are touched in the meantime, which does not count in the rate.
         assert_eq!(result["totals"]["events"], 9, "{name}");
         tables.dyno("check", "").success();
         tables.place.dyno("cleanup many_tables").success();
-        // All of it, one after the other.
+        // All phases, one after the other.
         let results = tables.runs("--phase all --keep 2 --touchers 1 -c 2 -t 1s");
         let operations = ["create_table", "touch_again", "drop_schema"];
         for (result, operation) in results.iter().zip(operations) {
@@ -203,13 +203,14 @@ fn the_table_cache_obeys_its_law() {
         (Kind::Mysql, "--table-open-cache=100"),
     ] {
         let more = match kind {
-            // Without room for all definitions the dictionary's tables take some of the cache's.
+            // Without room for all definitions, the dictionary's tables take some of the table
+            // cache.
             Kind::Mysql => vec![
                 cache,
                 "--table-open-cache-instances=1",
                 "--table-definition-cache=2000",
             ],
-            // It makes more instances where sessions meet at one, and fills them unevenly.
+            // By default it adds instances when sessions collide, and fills them unevenly.
             Kind::Mariadb | Kind::Postgres => vec![cache, "--table-open-cache-instances=1"],
         };
         let private = start_private_server_with(kind, &more);
@@ -306,7 +307,7 @@ fn a_killed_client_leaves_what_the_next_run_mends() {
         running.measuring();
         drop(running);
         tables.place.alone_again();
-        // Nobody knows how many rows there are until they were counted.
+        // The number of rows is unknown until they are counted.
         let checked = tables.dyno("check", "");
         assert!(!checked.stdout.contains("FAILED  rows"), "{checked:?}");
         tables.run("--mix insert@1,churn@1 -c 6 --events 60");
@@ -334,7 +335,7 @@ fn tables_are_chosen_as_asked() {
     // Three of twelve schemas get 80 %: five standard deviations are 127.
     let skewed = rows_of("--skew 80_20");
     assert!((total(&skewed[..3]) - 3200.0).abs() < 127.0, "{skewed:?}");
-    // The most touched gets 1 / H(120), 5.37, of all, the next one half of that.
+    // The most touched table gets 1 / H(120), 5.37, of all, the next one half of that.
     let mut zipf = rows_of("--skew zipf").concat();
     zipf.sort_unstable_by(|a, b| b.cmp(a));
     assert!((zipf[0] as f64 - 745.0).abs() < 123.0, "{zipf:?}");
@@ -365,7 +366,7 @@ fn touches_for_each_table_are_told() {
         let each = f64::from(events / 120);
         assert_eq!(figure("touches"), (each, "for each of 120 active tables"));
         let (touched, of) = figure("tables touched");
-        // Of 240 touches drawn evenly 104 are of different tables, give or take 3.
+        // 240 uniform draws touch 104 different tables, plus or minus 3.
         assert!(
             (88.0..=120.0).contains(&touched) && of == "of 120",
             "{touched} {of}"
@@ -399,7 +400,7 @@ fn tablespaces_are_where_the_server_has_them() {
         let tables = Tables::at(place);
         let why = "only MySQL has general tablespaces";
         tables.refused("prepare", "--tablespaces schema", why);
-        // Nothing is left behind by that.
+        // That leaves nothing behind.
         tables.dyno("prepare", "").success();
     }
 }

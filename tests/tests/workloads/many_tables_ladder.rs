@@ -1,5 +1,5 @@
-//! A schema for each customer: making and dropping that is stopped, a ladder of active tables, and
-//! the table cache of a small server in two passes.
+//! A schema per customer: interrupted creation and removal, a ladder of active tables, and the
+//! table cache of a small server in two passes.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use dyno_tests::{Database, Kind, Output, start_private_server_with};
 use crate::common::{Place, QUIET, alone, done, on, sqlite};
 use crate::many_tables::{Tables, all};
 
-/// Enough schemas that nobody makes them all in the time that these tests give, of five tables.
+/// Too many schemas to create all of them in these tests' time, with five tables each.
 const MANY: &str = "--schemas 100000 --tables 5";
 
 /// The numbers before and after `of` in the line `12 of 100000 schemas are made, …`.
@@ -29,7 +29,7 @@ fn what_was_made_when_time_was_up_can_be_used() {
         let prepared = tables.dyno("prepare", &format!("{MANY} -c 3 --stop-after 1"));
         let (made, asked) = stopped(&prepared.success().stderr, "made");
         assert!((1..100_000).contains(&made) && asked == 100_000, "{name}");
-        // The options say what was asked for, or what there is.
+        // The options give the requested number, or the existing one.
         let there = format!("--schemas {made} --tables 5");
         for options in [MANY, &there] {
             let checked = tables.dyno("check", options).success().stdout;
@@ -40,7 +40,7 @@ fn what_was_made_when_time_was_up_can_be_used() {
         let result = tables.run(&format!("{MANY} -c 2 --events 200"));
         let touched = done(&result, "first_touch") + done(&result, "touch_again");
         assert_eq!(touched, 200, "{name}");
-        // Two of the first, of which there may be one only.
+        // Two tables of the first schema, which may be the only one.
         let result = tables.run(&format!("{MANY} --active 2 -c 2 --events 100"));
         assert_eq!(done(&result, "first_touch"), 2, "{name}");
         let more = format!("{MANY} {QUIET} -t 1s --active_schemas 99999");
@@ -59,13 +59,13 @@ fn what_was_made_when_time_was_up_can_be_used() {
 fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
     for tables in all() {
         let name = tables.place.name();
-        // As a phase, whose ledger is held against the catalogue.
+        // As a phase, with a ledger that is compared with the catalogue.
         let create = format!("run {MANY} --phase create -c 2 --stop-after 2 {QUIET}");
         let (command, options) = create.split_once(' ').unwrap();
         let told = tables.dyno(command, options).success().stderr;
         let (made, _) = stopped(&told, "made");
         let drop = format!("{MANY} --phase drop -c 2 --keep 1");
-        // At least one for each session; a fast server may come to the end.
+        // At least one per session; a fast server may finish.
         let result = tables.run(&format!("{drop} --stop-after 0.01"));
         let first = done(&result, "drop_schema");
         assert!(first >= 1 && first < made, "{name}: {first} of {made}");
@@ -83,7 +83,7 @@ fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
     }
 }
 
-/// sysbench's command line, which knows no phases and has a limit of time.
+/// sysbench's command line, which has a time limit and no phases.
 fn sysbench(tables: &Tables, line: &str) -> Output {
     let Place::Sqlite(folder) = &tables.place else {
         panic!("not a file");
@@ -100,7 +100,7 @@ fn schemas_that_a_limit_of_time_cuts_are_not_told_to_be_whole() {
     let refused = |line: &str, why: &str| {
         let output = sysbench(&tables, line);
         assert!(!output.status.success(), "{line}: {output:?}");
-        // There all is told on standard output.
+        // There everything goes to standard output.
         assert!(output.stdout.contains(why), "{line}: {output:?}");
         let stop = output.stdout.contains("stopped after");
         assert!(!stop, "{line}: {output:?}");
@@ -151,7 +151,7 @@ fn a_ladder_touches_more_and_more_tables() {
         for (result, active) in results.iter().zip([6, 24, 120]) {
             let first = done(result, "first_touch");
             assert_eq!(first + done(result, "touch_again"), 480, "{name}");
-            // 480 draws leave out none of 24 but once in 30 million runs.
+            // 480 draws miss one of 24 only once in 30 million runs.
             assert!(
                 first <= active && (first == active || active == 120),
                 "{name}: {first}"
@@ -185,7 +185,7 @@ fn a_ladder_ends_in_a_table() {
         ] {
             assert!(table.contains(head), "{kind}: {head} in {table}");
         }
-        // Afterwards too, with all figures.
+        // Also afterwards, with all figures.
         let again = format!("phases --results {} --tsv -", file.display());
         let tsv = alone(&again).success().stdout;
         let part = tsv.split("# Active tables\n").nth(1).unwrap();
@@ -226,7 +226,7 @@ fn a_ladder_ends_at_what_was_made() {
     let last = results.last().unwrap();
     let name = last["phase"]["name"].as_str().unwrap();
     assert_eq!(name, format!("active_{}", made * 5));
-    // Before the first step, which could be.
+    // Before the first step, which would be possible.
     let above = format!("{ladder} --rungs 2,500000 --calibrate never --results none");
     let output = tables.dyno("run", &above);
     assert!(!output.status.success(), "{output:?}");
@@ -287,14 +287,14 @@ fn ladders_that_cannot_be_are_refused() {
     );
 }
 
-/// The workload's acceptance on servers with room for 100 tables: what is missed is none of 50
-/// tables, and 1 - 100 / 500 of 500.
+/// The workload's acceptance on servers with room for 100 tables: the miss ratio is 0 for 50
+/// tables, and 1 - 100 / 500 for 500.
 #[test]
 fn a_small_cache_misses_what_the_law_says_in_two_passes() {
     let cache = [
         "--table-open-cache=100",
         "--table-open-cache-instances=1",
-        // Else MySQL reads its dictionary all the time, whose tables take room.
+        // Otherwise MySQL reads its dictionary all the time, and its tables take room.
         "--table-definition-cache=2000",
     ];
     for kind in [Kind::Mariadb, Kind::Mysql] {
@@ -313,7 +313,7 @@ fn a_small_cache_misses_what_the_law_says_in_two_passes() {
                 let line = format!("{sizes} {active} -c 1 --events 6000 {QUIET} --ledger off");
                 tables.dyno("run", &line).success();
                 let found = (misses() - before) / 6000.0;
-                // In the first one MySQL reads definitions, through the same cache.
+                // In the first pass MySQL reads definitions, through the same cache.
                 let tolerance = if pass == 1 { 0.1 } else { 0.05 };
                 assert!(
                     (found - law).abs() <= tolerance,

@@ -1,4 +1,4 @@
-//! A schema for each customer: tables that come and go at a pace, files and disk space.
+//! A schema per customer: tables created and dropped at a pace, files and disk space.
 
 use dyno_tests::Kind;
 
@@ -11,12 +11,12 @@ fn tables_come_and_go_at_a_pace_beside_the_touches() {
         let name = tables.place.name();
         tables.dyno("prepare", "").success();
         let result = tables.run("--churn_every 0.2 -c 2 -t 3s");
-        // Fifteen are due; a busy machine may not come to the last one.
+        // Fifteen are due; a busy machine may not reach the last one.
         let [made, dropped] = ["create_table", "drop_table"].map(|work| done(&result, work));
         assert!((8..=17).contains(&made), "{name}: {made}");
         assert!(dropped <= made && made <= dropped + 1, "{name}: {dropped}");
         let touched = done(&result, "first_touch") + done(&result, "touch_again");
-        // They are not among the run's events.
+        // They do not count as events of the run.
         assert_eq!(result["totals"]["events"].as_u64(), Some(touched), "{name}");
         tables.dyno("check", "").success();
     }
@@ -58,7 +58,7 @@ fn files_are_counted_where_tables_have_some() {
     }
 }
 
-/// The bytes that a line `disk: tables 9.83 MB, before 0 B` tells, after and before.
+/// The bytes in a line `disk: tables 9.83 MB, before 0 B`, after and before.
 fn told(text: &str) -> [f64; 2] {
     let line = text.lines().find(|line| line.starts_with("disk: tables"));
     let line = line.unwrap_or_else(|| panic!("no disk in {text}"));
@@ -85,7 +85,7 @@ fn disk_space_is_told_before_and_after() {
         let name = tables.place.name();
         let prepared = tables.dyno("prepare", "").success();
         let [full, empty] = told(&prepared.stderr);
-        // Two pages of a table at least, wherever it is.
+        // At least two pages per table, wherever it is.
         assert!(
             full >= 120.0 * 8192.0 && empty < 50_000.0,
             "{name}: {full} {empty}"
@@ -94,7 +94,7 @@ fn disk_space_is_told_before_and_after() {
         let dropped = tables.dyno("run", &line).success();
         let [after, before] = told(&dropped.stderr);
         assert!((before / full - 1.0).abs() < 0.01, "{name}: {before}");
-        // SQLite keeps the pages for what comes.
+        // SQLite keeps the pages for later use.
         let freed = if name == "SQLite" {
             before
         } else {

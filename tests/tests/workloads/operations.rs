@@ -1,5 +1,5 @@
-//! Named pieces of work on every server: what was given up is no transaction, and duplicate keys
-//! come to what the script declares.
+//! Named operations on every server: abandoned work is no transaction, and duplicate keys count as
+//! the script declares.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn what_was_given_up_is_no_transaction_on_any_server() {
         assert_eq!(work["retries"], 20, "{name}");
         assert_eq!(result["operations"][0]["service"]["count"], 20, "{name}");
         assert_eq!(outcome(&result, "errors"), "refuse", "{name}");
-        // An error that no other try mends gives the work up at once, where the script goes on.
+        // If the script catches an error that a retry cannot fix, the work is given up immediately.
         let line = format!("{} -c 1 --events 30 --catches=on", script("given_up"));
         let result = place.result(&line);
         assert_eq!(result["totals"]["events"], 20, "{name}");

@@ -1,4 +1,4 @@
-//! pgbench's transactions: the money is where it was acknowledged.
+//! pgbench's transactions: the acknowledged money is in the tables.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn money_is_neither_made_nor_lost_on_any_server() {
         let events = result["totals"]["events"].as_u64().unwrap();
         assert_eq!(counts.iter().sum::<u64>(), events, "{name}");
         assert_eq!(result["totals"]["not_done"], given_up, "{name}");
-        // What ended after the grace counts for the ledger, though not for the figures.
+        // Events that ended after the grace count for the ledger, but not for the figures.
         let added = entries
             .iter()
             .find(|entry| entry["database"] == "history_rows")
@@ -186,7 +186,8 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
             let warned = "More sessions (3) than branches (1): they wait";
             assert!(warnings.contains(warned), "{name}: {warnings}");
         }
-        // Nobody reads the large tables then: the server's statistics, or the last row's number.
+        // Without a ledger, the large tables are not read: the rows come from statistics or the
+        // last row's number.
         let result = place.result("tpcb -c 1 --events 60 --ledger off");
         let age = fact(&result, "run.workload.age").unwrap();
         let about = age.strip_prefix("about ").unwrap();
@@ -197,7 +198,7 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
             .unwrap();
         assert!((1.0..=400.0).contains(&rows), "{name}: {age}");
         assert_eq!(result["warnings"].to_string().find("branches"), None);
-        // Tables that another program made tell nothing of themselves, and will do.
+        // Tables from another program have no description, and are accepted.
         place.execute("DROP TABLE pgbench_dataset");
         let result = place.result("select_only -c 1 --events 60");
         let told = fact(&result, "workload.dataset.fingerprint").unwrap();
@@ -216,7 +217,7 @@ fn each_transaction_has_a_connection_of_its_own_where_that_is_asked_for() {
             let result = place.result(&line);
             let totals = &result["totals"];
             assert_eq!(totals["events"], 60, "{name} {workload}");
-            // The first one of each session is there; one may come too late to have any event.
+            // The first reconnect of each session counts; one may come too late to have any event.
             let reconnects = totals["reconnects"].as_u64().unwrap();
             assert!((57..60).contains(&reconnects), "{name} {workload}");
             assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
@@ -235,7 +236,7 @@ fn the_age_of_the_tables_is_told_and_tries_are_as_many_as_asked() {
         let told = format!("the tables begin with {age} transactions in their history");
         assert!(output.stderr.contains(&told), "{output:?}");
     }
-    // Serialisation failures are given up at once where there are no more tries.
+    // Without further tries, serialisation failures are given up immediately.
     let Place::Server(database) = &place else {
         panic!("it is a server");
     };
@@ -260,7 +261,7 @@ fn the_age_of_the_tables_is_told_and_tries_are_as_many_as_asked() {
 fn too_late_events_are_skipped_and_counted() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
-    // One session on one row at a time cannot do so many: the queue would grow.
+    // One session with one row at a time cannot keep this rate: the queue would grow.
     let line = "tpcb -c 1 -t 3s --rate 20000 --latency-limit 20ms";
     let result = place.result(line);
     let limit = &result["latency_limit"];
@@ -269,11 +270,12 @@ fn too_late_events_are_skipped_and_counted() {
     assert_eq!(limit["limit_ms"], 20.0);
     assert_eq!(outcome(&result, "offered-rate"), "doubt");
     assert_eq!(outcome(&result, "unserved"), "not_checked");
-    // What was begun was begun within the limit: the response is that and its own time.
+    // Events start within the limit, so the response time is at most the limit plus the service
+    // time.
     let longest = result["response"]["max_ms"].as_f64().unwrap();
     let service = result["service"]["max_ms"].as_f64().unwrap();
     assert!(longest <= 21.0 + service, "{longest} {service}");
-    // Arrivals that were due, within what chance makes of 60,000.
+    // Pending arrivals, within the random variation of 60,000.
     let waiting = result["open_loop"]["backlog"].as_f64().unwrap();
     let due = events.as_f64().unwrap() + skipped.as_f64().unwrap() + waiting;
     assert!((due - 60_000.0).abs() < 1_500.0, "{due}");
@@ -297,7 +299,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
         .unwrap();
     let evidence = found["evidence"].as_str().unwrap();
     assert!(evidence.contains("accounts changed by"), "{evidence}");
-    // Who does not want it compared is not told.
+    // Without a ledger, nothing is compared or reported.
     let result = place.result("tpcb --ledger off --events 20");
     assert_eq!(outcome(&result, "consistency"), "not_checked");
 }
@@ -316,7 +318,7 @@ fn a_killed_client_leaves_nothing_half_done() {
         drop(running);
         place.alone_again();
         place.dyno("check tpcb").success();
-        // And the next run's ledger holds.
+        // And the next run's ledger agrees.
         let result = place.result("tpcb -c 2 --events 100");
         assert_eq!(outcome(&result, "consistency"), "pass", "{}", place.name());
     }
@@ -357,7 +359,7 @@ fn bad_input_is_told_and_changes_nothing() {
         &format!("run tpcb {QUIET} -t 1s --keys gaussian --keys_parameter 1"),
         "--keys_parameter must be 2 or more",
     );
-    // Tables of another scale.
+    // Tables of a different scale.
     refused(&place, "check tpcb --scale 2", "conditions failed");
     place.dyno("check tpcb").success();
     let file = sqlite();

@@ -1,4 +1,4 @@
-//! Scripts that ask other programs.
+//! Scripts that start other programs.
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use dyno_tests::Kind;
 
 use crate::common::on;
 
-/// Reads what programs print while observers and workers begin: the end of a pipe that another
-/// thread keeps open would never come.
+/// Reads the output of programs while observers and workers start: the pipe would never end if
+/// another thread kept it open.
 const SCRIPT: &str = r#"
 local function ask(times)
   for _ = 1, times do

@@ -1,11 +1,11 @@
-//! What statements hand to scripts: first rows as values, on every server.
+//! Results that scripts get from statements: first rows as values, on every server.
 
 use std::fs;
 
 use crate::common::{QUIET, everywhere};
 
-/// Rows of one column, of more than a reader has room for, with NULL and empty texts; no row; and
-/// no result; each prepared and as text.
+/// Rows of one column, larger than a read buffer, with NULL and empty texts; no row; and no result;
+/// each prepared and as text.
 const SCRIPT: &str = r##"
 function event()
   local con = sysbench.sql.driver():connect()

@@ -1,4 +1,4 @@
-//! Files of SQL as workloads.
+//! SQL files as workloads.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use dyno_tests::Kind;
 
 use crate::common::{Place, QUIET, done, everywhere, on, sqlite};
 
-/// Money that moves between accounts, and queries; in the words that all servers know.
+/// Money transfers between accounts, and queries, in SQL that all servers accept.
 const BANK: &str = r"-- A little bank.
 \option accounts 100 How many accounts there are
 \option first_name Ann Whose name is looked for
@@ -48,7 +48,7 @@ SELECT 'not ' || name FROM acc WHERE id = -1;
 DROP TABLE IF EXISTS acc;
 ";
 
-/// Writes the file; its path.
+/// Writes the file and returns its path.
 fn file(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
     let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
@@ -65,7 +65,7 @@ fn a_file_of_sql_is_a_workload_on_every_server() {
         let result = place.result(&format!("{bank} -c 4 --events 400"));
         let counts = ["transfer", "look"].map(|operation| done(&result, operation));
         assert_eq!(counts.iter().sum::<u64>(), 400, "{name}");
-        // A quarter of 400, give or take four standard deviations.
+        // A quarter of 400, plus or minus four standard deviations.
         assert!((65..=135).contains(&counts[0]), "{name}: {counts:?}");
         let statements = counts[0] * 4 + counts[1];
         let totals = &result["totals"];
@@ -73,7 +73,7 @@ fn a_file_of_sql_is_a_workload_on_every_server() {
             .map(|kind| totals[kind].as_u64().unwrap())
             .iter()
             .sum();
-        // A try that ended in a deadlock had begun, and made one change or both.
+        // A try that ended in a deadlock had started, and made one change or both.
         let retries = totals["retries"].as_u64().unwrap();
         let range = statements + retries..=statements + 3 * retries;
         assert!(range.contains(&counted), "{name}: {counted} of {range:?}");
@@ -115,8 +115,8 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
         database.query_one("SELECT COUNT(*) FROM pgbench_history"),
         "90"
     );
-    // The same seed gives each session the same transactions, however many workers drive them. How
-    // far each session comes is the run's.
+    // The same seed gives each session the same transactions with any number of workers. The number
+    // of transactions depends on the run.
     let history = |workers: u32| {
         place.execute("DELETE FROM pgbench_history");
         let line = format!("run {script} -c 4 --workers {workers} --seed 7 --events 80 {QUIET}");
@@ -134,7 +134,7 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
     }
 }
 
-/// Files that cannot be read, the line that is to be named, and the words.
+/// Invalid files, the line of the error, and its message.
 const WRONG: [(&str, u32, &str); 21] = [
     ("SELECT 1", 1, "no ; at its end"),
     (
@@ -204,7 +204,7 @@ fn what_is_wrong_in_a_file_is_told_with_its_line() {
         told.contains("wrong.sql:2: random(): the lower bound"),
         "{output:?}"
     );
-    // The server's words stand beside the line of the statement.
+    // The server's message appears next to the line of the statement.
     let absent = file(&folder, "absent.sql", "SELECT 1;\nSELECT 2 FROM absent;");
     let output = place.dyno(&format!("run {absent} -t 1s {QUIET}"));
     let told = words(&output.stdout);
@@ -212,7 +212,7 @@ fn what_is_wrong_in_a_file_is_told_with_its_line() {
     assert!(told.contains("no such table: absent"), "{output:?}");
 }
 
-/// What was told, however its lines were broken.
+/// The message, regardless of line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

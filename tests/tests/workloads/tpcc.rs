@@ -1,5 +1,5 @@
 //! TPC-C-like order entry: consistent after the load, after runs with deadlocks and after clients
-//! were killed; and each condition catches what breaks it.
+//! were killed; and each condition detects its own violation.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn every_condition_holds_on_every_server() {
         let name = place.name();
         place.dyno(&format!("prepare tpcc {SMALL}")).success();
         place.dyno(&format!("check tpcc {SMALL}")).success();
-        // Several sessions on two warehouses: they meet.
+        // Several sessions on two warehouses collide.
         let result = place.result(&format!("tpcc {SMALL} -c 6 -t 3s --remote_lines_pct 10"));
         assert_eq!(
             outcome(&result, "consistency"),
@@ -65,7 +65,7 @@ fn killed_clients_leave_every_condition_intact() {
     }
 }
 
-/// How often the work of all operations ended so.
+/// The number of pieces of work of all operations with these ends.
 fn sum(result: &Value, ends: &[&str]) -> u64 {
     let operations = result["operations"].as_array().unwrap();
     let of = |end: &&str| {
@@ -81,11 +81,12 @@ fn after_deadlocks_every_condition_holds_and_every_event_is_accounted_for() {
         let name = place.name();
         place.dyno("prepare tpcc --shrink 100").success();
         for (retries, end) in [(0, "given_up"), (10, "retries")] {
-            // Shared locks of serialisable reads meet in one warehouse's rows.
+            // Shared locks of serialisable reads collide in one warehouse's rows.
             let line = format!("tpcc --shrink 100 --trx_level SER -c 16 -t 2s {QUIET} --json");
             let line = format!("run {line} --max_retries {retries}");
             let mut met = 0;
-            // When they do is the server's matter. A file has one writer, for whom others wait.
+            // The time of the collisions depends on the server. A SQLite file has one writer, and
+            // others wait for it.
             for _ in 0..if matches!(place, Place::Sqlite(_)) {
                 1
             } else {
@@ -221,19 +222,19 @@ fn the_reference_profile_has_its_faults_and_keeps_the_rest() {
             .success();
         let result = place.result(&format!("tpcc {options} -c 3 --events 900"));
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
-        // What it breaks on purpose is told, and is no failure.
+        // Deliberate violations are reported, and are not failures.
         let checked = place.dyno(&format!("check tpcc {options}")).success();
         for condition in ["S1", "S2", "S3"] {
             let line = format!("known   set 1, condition {condition},");
             assert!(checked.stdout.contains(&line), "{name}: {}", checked.stdout);
         }
-        // A run of the standard on them would be neither.
+        // A standard run on them would match neither profile.
         let line = format!("run tpcc --shrink 30 --scale 2 -t 1s {QUIET}");
         let other = place.dyno(&line);
         assert!(!other.status.success(), "{name}: {other:?}");
         let why = "prepared with --profile reference";
         assert!(other.stderr.contains(why), "{name}: {other:?}");
-        // The standard's check sees it.
+        // The standard's check detects it.
         let standard = "tpcc --shrink 30 --scale 2";
         let broken = ["S1", "S2", "S3"].map(|c| format!("set 1, condition {c},"));
         let broken: Vec<&str> = broken.iter().map(String::as_str).collect();
@@ -246,7 +247,7 @@ fn the_reference_profile_has_its_faults_and_keeps_the_rest() {
             assert!(count("SELECT COUNT(*) * 1.0 FROM orders1 WHERE o_all_local = 0") > 0.0);
             assert_eq!(count("SELECT SUM(s_ytd) * 1.0 FROM stock1"), 0.0);
             assert_eq!(count("SELECT MAX(c_payment_cnt) * 1.0 FROM customer1"), 1.0);
-            // Amounts in whole units, which are a hundred of what is stored.
+            // Amounts in whole units, a hundred of the stored ones.
             let cents = format!("SELECT SUM(ol_amount % 100) * 1.0 {new}");
             assert_eq!(count(&cents), 0.0);
             let noise = "SELECT MAX(LENGTH(REPLACE(c_data, SUBSTR(c_data, 1, 1), ''))) * 1.0 \
@@ -261,7 +262,7 @@ fn purging_keeps_every_condition() {
     for place in everywhere() {
         let name = place.name();
         place.dyno(&format!("prepare tpcc {SMALL} -c 3")).success();
-        // Orders are delivered first, so that there is something to be purged.
+        // Orders are delivered first, so that there is something to purge.
         let line = format!("tpcc {SMALL} --purge=on -c 4 --events 2400 --remote_lines_pct 10");
         let result = place.result(&line);
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
@@ -278,14 +279,14 @@ fn purging_keeps_every_condition() {
 
 #[test]
 fn the_hottest_hundredth_of_the_items_gets_its_share() {
-    // As many items as the specification has; orders alone.
+    // The specification's number of items; only new orders.
     let share = |profile: &str| {
         let place = sqlite();
         place
             .dyno(&format!("prepare tpcc --use_fk=off --profile {profile}"))
             .success();
         let result = place.result(&format!("tpcc --profile {profile} --events 6000"));
-        // As many rows as clause 4.3.3 says, which the load has counted and verified.
+        // The number of rows of clause 4.3.3, counted and verified by the load.
         let rows = fact(&result, "workload.dataset.rows").unwrap();
         let counted = "item 100000, warehouse 1, district 10, customer 30000, history 30000, \
                        orders 30000, stock 100000, new_orders 9000, order_line ";
@@ -299,7 +300,7 @@ fn the_hottest_hundredth_of_the_items_gets_its_share() {
              c DESC LIMIT 1000)",
         )
     };
-    // 26,000 draws of 100,000 items find more in their own hottest thousand than is there.
+    // In 26,000 draws of 100,000 items, the sample's hottest thousand has more than the true share.
     let standard = share("standard");
     assert!((0.30..0.36).contains(&standard), "{standard}");
     let reference = share("reference");
@@ -359,7 +360,7 @@ fn a_table_that_is_missing_is_named_on_every_server() {
         place.execute("DROP TABLE stock1");
         refused(&line, "stock1, of set 1");
         refused("check tpcc --shrink 100", "stock1, of set 1");
-        // It is not cleaned up by halves.
+        // A partial cleanup is refused.
         place.dyno("cleanup tpcc --tables 2").success();
         refused(&line, "item1, of set 1");
     }
@@ -410,7 +411,7 @@ fn bad_input_is_told() {
     refused("check tpcc --shrink 50", "conditions failed");
     refused("prepare tpcc --shrink 60", "already exists");
     place.dyno("check tpcc --shrink 60").success();
-    // Keying takes 2 s at least, so nothing ends, and nobody waits for those who think.
+    // Keying takes at least 2 s, so nothing ends, and the run does not wait for thinking terminals.
     let output = place.dyno(&format!(
         "run tpcc --shrink 60 --think_keying standard -t 1s {QUIET}"
     ));

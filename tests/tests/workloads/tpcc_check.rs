@@ -1,11 +1,11 @@
-//! TPC-C-like order entry: each condition catches what breaks it, on every server.
+//! TPC-C-like order entry: each condition detects its own violation, on every server.
 
 use crate::common::{Place, QUIET, everywhere, fails};
 
 /// 1,666 items, 50 customers and orders in each district, 35 of them delivered.
 const SMALL: &str = "tpcc --shrink 60";
 
-/// What breaks conditions of a single set, what mends it, and which they are.
+/// A violation in a single set, its repair, and the violated conditions.
 const SPOILT: &[(&str, &str, &[&str])] = &[
     (
         "UPDATE warehouse1 SET w_ytd = w_ytd + 1",
@@ -28,7 +28,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE new_orders1 SET no_o_id = 46 WHERE no_o_id = -9",
         &["3", "5"],
     ),
-    // Open, and no order at all.
+    // An open entry without an order.
     (
         "INSERT INTO new_orders1 (no_o_id, no_d_id, no_w_id) VALUES (-1, 3, 1)",
         "DELETE FROM new_orders1 WHERE no_o_id = -1",
@@ -45,7 +45,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE orders1 SET o_ol_cnt = o_ol_cnt - 3 + 2 * o_id WHERE o_d_id = 1 AND o_id < 3",
         &["6"],
     ),
-    // A line of no order.
+    // A line without an order.
     (
         "INSERT INTO order_line1 (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, \
          ol_quantity, ol_amount, ol_dist_info) VALUES (0, 1, 1, 1, 1, 1, 5, 0, 'x')",
@@ -64,7 +64,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE history1 SET h_amount = h_amount - 1 WHERE h_c_id = 5 AND h_d_id = 1",
         &["8", "9", "10", "S2"],
     ),
-    // Customers without a delivered order, whom a sum over no rows could hide.
+    // Customers without a delivered order; a sum over no rows could hide them.
     (
         "UPDATE customer1 SET c_balance = c_balance + 1 WHERE c_d_id = 1 AND NOT EXISTS \
          (SELECT 1 FROM orders1 WHERE o_carrier_id IS NOT NULL AND o_c_id = c_id AND \
@@ -123,7 +123,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// The check's lines that are to fail.
+/// The lines of the failed conditions.
 fn conditions(names: &[&str]) -> Vec<String> {
     let line = |name: &&str| format!("set 1, condition {name},");
     names.iter().map(line).collect()
@@ -150,7 +150,7 @@ fn each_condition_catches_its_corruption_on_every_server() {
             place.execute(mend);
         }
         place.dyno(&format!("check {SMALL}")).success();
-        // Rows that are missing, one table after the other.
+        // Missing rows, one table after the other.
         let mut lines = Vec::new();
         for (table, key) in [
             ("item", "i_id = 1666"),

@@ -1,5 +1,5 @@
-//! TPC-C-like order entry: what the load makes on every server, and what it leaves when it is
-//! interrupted, killed, or has no room.
+//! TPC-C-like order entry: the load's result on every server, and its remains after an
+//! interruption, a kill, or a full disk.
 
 use std::process::Command;
 use std::thread;
@@ -52,7 +52,7 @@ fn the_load_makes_what_the_specification_counts_on_every_server() {
     }
 }
 
-/// Constraints of a kind.
+/// The number of constraints of a kind.
 fn of_postgres(kind: char) -> String {
     format!(
         "SELECT COUNT(*) FROM pg_constraint WHERE contype = '{kind}' AND connamespace = \
@@ -92,7 +92,7 @@ fn keys_are_those_that_the_options_ask_for_on_every_server() {
         };
         let line = "tpcc --shrink 100";
         for (options, keys) in [
-            // One more is of the table that tells of the others.
+            // The additional key is in the table that describes the others.
             ("", (10, 9)),
             ("--use_fk=off", (0, 9)),
             ("--use_fk=off --force_pk=on", (0, 10)),
@@ -117,7 +117,7 @@ fn keys_are_those_that_the_options_ask_for_on_every_server() {
 
 #[test]
 fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
-    // Foreign keys stand in the way of dropping what others refer to.
+    // Foreign keys restrict the order of dropping tables.
     let line = "tpcc --shrink 10 --scale 3";
     for place in everywhere() {
         let name = place.name();
@@ -128,7 +128,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
             }));
             rows.unwrap_or(0) > 0
         };
-        // A writer may hold the file just now.
+        // A writer may be using the file at this moment.
         while !some("stock1") {
             thread::sleep(Duration::from_millis(20));
         }
@@ -139,7 +139,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
         assert!(!run.status.success(), "{name}: {run:?}");
         let why = "loaded to the end";
         assert!(run.stderr.contains(why), "{name}: {run:?}");
-        // What is half there is not loaded over.
+        // A partial load is not loaded over.
         let again = place.dyno(&format!("prepare {line}"));
         assert!(!again.status.success(), "{name}: {again:?}");
         assert!(again.stderr.contains("exists"), "{name}: {again:?}");
@@ -154,7 +154,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
 fn a_disk_that_fills_during_the_load_is_told_and_the_rest_can_be_cleaned_up() {
     let folder = tempfile::tempdir().unwrap();
     let target = format!("sqlite:{}", folder.path().join("data.db").display());
-    // A limit on files' sizes stands for a full disk, which tests cannot count on making: in KiB.
+    // A file size limit in KiB replaces a full disk, which tests cannot rely on creating.
     let dyno = |words: &str, room: u32| {
         let program = dyno_tests::command::dyno_path();
         let line = format!(
@@ -171,7 +171,7 @@ fn a_disk_that_fills_during_the_load_is_told_and_the_rest_can_be_cleaned_up() {
     let why = ["database or disk is full", "disk I/O error"];
     let told = why.iter().any(|why| output.stderr.contains(why));
     assert!(told, "{output:?}");
-    // What was committed of it is in nobody's way, and there is room again.
+    // The committed part is not in the way, and there is space again.
     dyno("cleanup tpcc", 8_192).success();
     dyno("prepare tpcc --shrink 100", 65_536).success();
     dyno("check tpcc --shrink 100", 65_536).success();

@@ -1,4 +1,4 @@
-//! Servers to be hurt, and clients of them that share no code with Dyno.
+//! Servers for fault injection, and clients for them that share no code with Dyno.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,25 +11,25 @@ use crate::servers::{Kind, Server};
 
 use super::child::{Ended, Running};
 
-/// The user that Dyno logs in as.
+/// Dyno's user.
 pub const USER: &str = "campaign";
-/// Its password, which must be seen nowhere.
+/// The user's password, which must never appear.
 pub const PASSWORD: &str = "Kj7-canary-Qm4xw";
-/// The variable that holds the password.
+/// The environment variable with the password.
 pub const PASSWORD_VARIABLE: &str = "DYNO_CAMPAIGN_PASSWORD";
-/// The database that is loaded.
+/// The database to load.
 pub const DATABASE: &str = "campaign";
 /// The options of the tables of sysbench's workloads.
 pub const TABLES: [&str; 4] = ["--tables", "2", "--table-size", "2000"];
-/// How long an administrator's statement may take.
+/// The time limit of an administrator's statement.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// How a connection is made.
+/// The type of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// TCP in the clear.
+    /// TCP without TLS.
     Plain,
-    /// TCP with TLS, the server's certificate verified.
+    /// TCP with TLS and a verified server certificate.
     Tls,
     /// The UNIX socket.
     Socket,
@@ -41,17 +41,17 @@ pub struct Bed<'a> {
     pub server: &'a mut Server,
     /// The authority that signed its certificate.
     pub authority: PathBuf,
-    /// The dyno under test.
+    /// The `dyno` under test.
     pub dyno: PathBuf,
 }
 
 impl Bed<'_> {
-    /// Which server it is.
+    /// Its kind.
     pub fn kind(&self) -> Kind {
         self.server.kind()
     }
 
-    /// The URL of a database, without the password, by a port (a relay's, or the server's own).
+    /// The URL of a database, without the password, at a port (a relay's, or the server's own).
     pub fn url(&self, way: Way, port: u16, database: &str) -> String {
         let scheme = match self.kind() {
             Kind::Mariadb | Kind::Mysql => "mysql",
@@ -69,7 +69,7 @@ impl Bed<'_> {
         format!("{scheme}://{USER}@{rest}&{password}")
     }
 
-    /// Makes user, database and tables.
+    /// Creates user, database and tables.
     ///
     /// # Errors
     /// The server or dyno refuses.
@@ -112,7 +112,7 @@ impl Bed<'_> {
         Ok(())
     }
 
-    /// Runs dyno to its end, without a results file.
+    /// Runs dyno until it exits, without a results file.
     ///
     /// # Errors
     /// It cannot be started.
@@ -130,7 +130,7 @@ impl Bed<'_> {
         self.query(database, sql).map(|_| ())
     }
 
-    /// Runs a query as the administrator: fields as text.
+    /// Runs a query as the administrator; returns fields as text.
     ///
     /// # Errors
     /// The server refuses it.
@@ -138,10 +138,10 @@ impl Bed<'_> {
         self.administrator(database)?.query(sql)
     }
 
-    /// A connection of the administrator's, which stays when others no longer get one.
+    /// An administrator's connection, which stays open when others can no longer connect.
     ///
     /// # Errors
-    /// The server does not let it in.
+    /// The server refuses it.
     pub fn administrator(&self, database: Option<&str>) -> Result<Administrator> {
         let what = || format!("cannot connect to {} as its administrator", self.kind());
         let socket = self.server.socket();
@@ -167,7 +167,7 @@ impl Bed<'_> {
         })
     }
 
-    /// Waits until none of Dyno's sessions is left at work, so that what they committed stands.
+    /// Waits until Dyno's sessions have stopped working, so that all their commits are visible.
     ///
     /// # Errors
     /// The server does not answer.
@@ -186,7 +186,7 @@ impl Bed<'_> {
         bail!("{}: sessions of {USER} do not end", self.kind())
     }
 
-    /// The rows of tpcb's history, and whether its four sums of money agree.
+    /// The rows of tpcb's history, and its sums of money.
     ///
     /// # Errors
     /// The server does not answer.
@@ -211,16 +211,16 @@ impl Bed<'_> {
     }
 }
 
-/// A connection of the administrator's.
+/// An administrator's connection.
 pub enum Administrator {
-    /// To MariaDB or MySQL.
+    /// MariaDB or MySQL.
     Mysql(Box<mysql::Conn>),
-    /// To PostgreSQL.
+    /// PostgreSQL.
     Postgres(Box<postgres::Client>),
 }
 
 impl Administrator {
-    /// Runs a statement: its rows, fields as text.
+    /// Runs a statement; returns its rows, fields as text.
     ///
     /// # Errors
     /// The server refuses it.
@@ -239,10 +239,10 @@ impl Administrator {
         }
     }
 
-    /// The numbers of Dyno's sessions, as the server counts.
+    /// The server's ids of Dyno's sessions.
     ///
     /// # Errors
-    /// The server refuses to tell.
+    /// The server refuses to list them.
     pub fn sessions(&mut self) -> Result<Vec<String>> {
         let sql = match self {
             Self::Postgres(_) => {
@@ -255,23 +255,23 @@ impl Administrator {
         Ok(self.query(&sql)?.into_iter().flatten().collect())
     }
 
-    /// Ends one of Dyno's sessions. One that is gone already is none.
+    /// Ends one of Dyno's sessions. One that has already ended is ignored.
     pub fn kill_session(&mut self, id: &str) {
         let sql = match self {
             Self::Postgres(_) => format!("SELECT pg_terminate_backend({id})"),
             Self::Mysql(_) => format!("KILL {id}"),
         };
-        // It may have ended by itself between the question and this.
+        // It may have ended by itself since the query.
         let _ = self.query(&sql);
     }
 }
 
-/// What tpcb's tables hold.
+/// The contents of tpcb's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ledger {
     /// Rows of history: committed transactions.
     pub rows: i64,
-    /// The sum of what they moved.
+    /// The sum of their amounts.
     pub history: i64,
     /// The sum of all accounts.
     pub accounts: i64,
@@ -281,7 +281,7 @@ pub struct Ledger {
     pub branches: i64,
 }
 
-/// A command for dyno that depends on nothing of the user's.
+/// A command for dyno, independent of the user's environment.
 pub fn dyno_command(dyno: &Path) -> Command {
     let mut command = Command::new(dyno);
     command.env_remove("DYNO_TARGET").env_remove("DYNO_RESULTS");

@@ -1,4 +1,4 @@
-//! The dyno under test as a child: watched from outside while it runs.
+//! The `dyno` under test as a child process, observed from outside.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,46 +13,46 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use dyno_core::Clock;
 
-/// How much of a stream is kept. What comes beyond it is counted.
+/// The number of bytes kept of a stream. Further bytes are only counted.
 const KEPT_BYTES: usize = 4 << 20;
-/// How often the process is looked at. Some processes end soon.
+/// The sampling interval of the process. Short because some processes end soon.
 const LOOK: Duration = Duration::from_millis(25);
-/// Descriptors are looked at every so many times, as they cost more.
+/// Samples between two counts of descriptors, which cost more.
 const DESCRIPTORS_EVERY: u64 = 20;
-/// A process that takes more memory than this is killed, for the machine's sake.
+/// A process with more memory than this is killed to protect the machine.
 const MEMORY_MAX_KIB: u64 = 3 << 20;
 
-/// What was seen of a process while it ran.
+/// Observations of a process while it ran.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Its largest resident set.
     pub memory_kib: u64,
-    /// The most descriptors.
+    /// The maximum number of open descriptors.
     pub descriptors: u64,
-    /// The most threads.
+    /// The maximum number of threads.
     pub threads: u64,
-    /// Its command line, as others can read it.
+    /// Its command line, as other users see it.
     pub command_line: String,
 }
 
 /// A process that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What it wrote, as far as it was kept.
+    /// Its standard output, as far as it was kept.
     pub stdout: Vec<u8>,
-    /// The same of its standard error.
+    /// Its standard error, as far as it was kept.
     pub stderr: Vec<u8>,
-    /// How much it wrote in all.
+    /// All written bytes of both streams.
     pub written: u64,
-    /// How long it ran.
+    /// Its run time.
     pub seconds: f64,
-    /// How long after the last [`Running::limit`] it ended.
+    /// The time between the last [`Running::limit`] and its end.
     pub late_s: f64,
-    /// It had to be killed because it did not end.
+    /// It did not end, and was killed.
     pub overdue: bool,
-    /// What was seen of it.
+    /// Observations.
     pub seen: Seen,
 }
 
@@ -67,14 +67,14 @@ impl Ended {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
-    /// The status as one number, a signal as in a shell.
+    /// The status as one number, with signals as in a shell.
     pub fn code(&self) -> i32 {
         let signal = self.status.signal().map(|signal| 128 + signal);
         self.status.code().or(signal).unwrap_or(-1)
     }
 }
 
-/// A process that runs.
+/// A running process.
 pub struct Running {
     child: Killed,
     streams: [Capture; 2],
@@ -84,7 +84,7 @@ pub struct Running {
     limit_ns: u64,
 }
 
-/// A child that does not outlive its handle.
+/// A child that is killed on drop.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -93,14 +93,14 @@ impl Drop for Killed {
             // SAFETY: kill has no memory effects; the group is that of the child, which was not
             // reaped.
             unsafe { libc::kill(-self.0.id().cast_signed(), libc::SIGKILL) };
-            // It has been killed: it can only end.
+            // It has been killed, so it will end.
             let _ = self.0.wait();
         }
     }
 }
 
 impl Running {
-    /// Starts a program without input, in a process group of its own.
+    /// Starts a program without input, in a separate process group.
     ///
     /// # Errors
     /// It cannot be started.
@@ -138,14 +138,14 @@ impl Running {
         self.child.0.id()
     }
 
-    /// Sends it a signal. From now on it is expected to end, see [`Ended::late_s`].
+    /// Sends it a signal. From now on it should end, see [`Ended::late_s`].
     pub fn signal(&mut self, signal: i32) {
         self.expect_end(Duration::ZERO);
-        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its.
+        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its own.
         unsafe { libc::kill(self.child.0.id().cast_signed(), signal) };
     }
 
-    /// It is expected to end so long from now.
+    /// Requires it to end within this time.
     pub fn expect_end(&mut self, within: Duration) {
         self.limit_ns = Clock.now() + within.as_nanos() as u64;
     }
@@ -155,14 +155,14 @@ impl Running {
         matches!(self.child.0.try_wait(), Ok(None))
     }
 
-    /// Whether either stream has held this text so far.
+    /// Whether one of the streams contains this text so far.
     pub fn said(&self, text: &str) -> bool {
         self.streams
             .iter()
             .any(|stream| find(&stream.kept(), text.as_bytes()))
     }
 
-    /// Waits until it has said one of these. False if it ended, or did not within `limit`.
+    /// Waits for one of these texts. False if it ended, or did not print any within `limit`.
     pub fn wait_said(&mut self, texts: &[&str], limit: Duration) -> bool {
         let deadline_ns = Clock.now() + limit.as_nanos() as u64;
         while self.runs() && Clock.now() < deadline_ns {
@@ -174,7 +174,7 @@ impl Running {
         false
     }
 
-    /// Lets it run for so long; false if it ended before.
+    /// Lets it run for this time; false if it ended before.
     pub fn run_for(&mut self, time: Duration) -> bool {
         let until_ns = Clock.now() + time.as_nanos() as u64;
         while Clock.now() < until_ns {
@@ -183,11 +183,11 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(2).min(time));
         }
-        // However short the time: one that has ended is not overdue.
+        // However short the time: a process that has ended is not overdue.
         self.runs()
     }
 
-    /// Waits until it has ended; kills it when it has not by then.
+    /// Waits until it exits; kills it after `limit`.
     ///
     /// # Errors
     /// It cannot be waited for.
@@ -195,7 +195,7 @@ impl Running {
         let overdue = self.run_for(limit);
         let end_ns = Clock.now();
         if overdue {
-            // SAFETY: as in `signal`; the group is the child's own.
+            // SAFETY: as in `signal`; the group belongs to the child.
             unsafe { libc::kill(-self.child.0.id().cast_signed(), libc::SIGKILL) };
         }
         let status = self.child.0.wait().context("cannot wait for dyno")?;
@@ -216,12 +216,12 @@ impl Running {
     }
 }
 
-/// Whether `text` lies in `bytes`.
+/// Whether `bytes` contains `text`.
 pub fn find(bytes: &[u8], text: &[u8]) -> bool {
     !text.is_empty() && bytes.windows(text.len()).any(|window| window == text)
 }
 
-/// Reads a stream while the process runs.
+/// Collects a stream while the process runs.
 struct Capture {
     kept: Arc<Mutex<Vec<u8>>>,
     count: Arc<AtomicU64>,
@@ -254,9 +254,9 @@ impl Capture {
         kept.clone()
     }
 
-    /// What was kept of it, and how much it was in all.
+    /// The kept bytes, and the total number of bytes.
     fn whole(self) -> (Vec<u8>, u64) {
-        // The process has ended: the stream ends unless a child of it holds it.
+        // The process has ended: the stream ends unless a child of it still has it open.
         for _ in 0..200 {
             if self.thread.is_finished() {
                 break;
@@ -297,7 +297,7 @@ fn look(pid: u32, seen: &mut Seen) {
     }
 }
 
-/// A process at one moment, by proc(5). Zeros when it has ended.
+/// A sample of a process, by proc(5). Zeros if it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Resident set.
@@ -311,7 +311,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Now.
+    /// Takes a sample.
     pub fn of(pid: u32) -> Self {
         Self {
             descriptors: descriptors(pid),
@@ -337,14 +337,14 @@ impl Sample {
     }
 }
 
-/// The open descriptors of all threads: workers may have tables of their own.
+/// The open descriptors of all threads: workers may have separate tables.
 fn descriptors(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
     let mut open = HashSet::new();
     for task in tasks.into_iter().flatten().flatten() {
         let list = fs::read_dir(task.path().join("fd"));
         for entry in list.into_iter().flatten().flatten() {
-            // One that was closed meanwhile is open no more.
+            // Ignore those closed in the meantime.
             if let Ok(target) = fs::read_link(entry.path()) {
                 open.insert((entry.file_name(), target));
             }

@@ -1,5 +1,5 @@
-//! `cargo xtask campaign`: faults, bad inputs and long runs, drawn from a seed, for as long as
-//! wanted. What is found is printed with all that is needed to see it again.
+//! `cargo xtask campaign`: faults, bad inputs and long runs, drawn from a seed, for any length of
+//! time. Failures are printed with all data needed to repeat them.
 
 use std::env;
 use std::ffi::OsString;
@@ -34,23 +34,23 @@ cargo xtask campaign verdict [--for 3h] [--case N[-M][,…]] [--keep FOLDER]
 cargo xtask campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]
 cargo xtask campaign versions";
 
-/// How long a campaign is if nobody says.
+/// The default length of a campaign.
 const LENGTH: Duration = Duration::from_secs(60);
-/// How long one is that ends when its seeds are tried.
+/// The length of a campaign that ends with its last seed.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Which campaign.
+/// A kind of campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Connections, servers and Dyno itself are hurt.
+    /// Faults of connections, servers and Dyno itself.
     Faults,
-    /// Servers and inputs that mean harm.
+    /// Malicious servers and inputs.
     Hostile,
-    /// Long runs whose memory must not grow.
+    /// Long runs with constant memory.
     Soak,
     /// The drivers on a simulated network.
     Network,
-    /// Runs that are bad on purpose, good runs, and pairs that do not differ.
+    /// Deliberately bad runs, good runs, and equal pairs.
     Verdict,
     /// Kill tests on server versions that are not packaged.
     Versions,
@@ -69,30 +69,30 @@ impl Part {
     }
 }
 
-/// A campaign.
+/// The options of a campaign.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which.
+    /// Its kind.
     pub part: Part,
-    /// What everything is drawn from.
+    /// The seed of everything.
     pub seed: u64,
-    /// How long.
+    /// Its length.
     pub length: Duration,
-    /// These cases and no others.
+    /// Only these cases.
     pub cases: Option<Vec<u64>>,
-    /// So many seeds of a simulated network, from `seed` on.
+    /// The number of seeds of a simulated network, starting with `seed`.
     pub seeds: Option<u64>,
-    /// The dyno under test.
+    /// The `dyno` under test.
     pub dyno: PathBuf,
-    /// The folder for what failed.
+    /// The folder for failed cases.
     pub keep: PathBuf,
 }
 
 impl Options {
-    /// Reads the arguments after `campaign`.
+    /// Parses the arguments after `campaign`.
     ///
     /// # Errors
-    /// An argument that is none.
+    /// An argument is invalid.
     pub fn parse(arguments: &[&str]) -> Result<Self> {
         let (part, mut rest) = match arguments {
             ["faults", rest @ ..] => (Part::Faults, rest),
@@ -140,7 +140,7 @@ impl Options {
     }
 }
 
-/// `7`, `7-19` or several of them with commas between.
+/// `7`, `7-19` or several of them separated by commas.
 fn numbers(text: &str) -> Result<Vec<u64>> {
     let number = |part: &str| {
         let parsed = part.parse::<u64>();
@@ -168,10 +168,10 @@ fn duration(text: &str) -> Result<Duration> {
     Ok(Duration::from_secs(number * seconds))
 }
 
-/// Builds dyno unless `DYNO_BIN` names one, and runs the campaign.
+/// Builds dyno unless `DYNO_BIN` is set, and runs the campaign.
 ///
 /// # Errors
-/// There were failures, or the campaign could not be made.
+/// There were failures, or the campaign could not run.
 pub fn run(mut options: Options) -> Result<()> {
     if options.part != Part::Network {
         options.dyno = dyno_binary()?;
@@ -204,7 +204,7 @@ pub fn run(mut options: Options) -> Result<()> {
     }
 }
 
-/// The dyno under test: `$DYNO_BIN`, or a release build of this repository.
+/// The `dyno` under test: `$DYNO_BIN`, or a release build of this repository.
 fn dyno_binary() -> Result<PathBuf> {
     if let Some(path) = env::var_os("DYNO_BIN").map(PathBuf::from) {
         return path
@@ -224,9 +224,9 @@ fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// A campaign that runs, and what it has found.
+/// A campaign in progress, with its findings.
 pub struct Campaign {
-    /// How it was asked for.
+    /// Its options.
     pub options: Options,
     stop: Arc<AtomicBool>,
     end_ns: u64,
@@ -243,10 +243,10 @@ struct Tally {
 }
 
 impl Campaign {
-    /// One that has not begun.
+    /// Creates one without running it.
     ///
     /// # Errors
-    /// The folder for what failed cannot be made.
+    /// The folder for failed cases cannot be created.
     pub fn new(options: Options, stop: Arc<AtomicBool>) -> Result<Self> {
         let name = format!("{}-{}", options.part.name(), options.seed);
         let folder = std::path::absolute(&options.keep)?.join(name);
@@ -262,17 +262,17 @@ impl Campaign {
         })
     }
 
-    /// Whether it is to end.
+    /// Whether it should end.
     pub fn over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || Clock.now() > self.end_ns
     }
 
-    /// Whether somebody asked for its end.
+    /// Whether the user stopped it.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The numbers of the cases: those asked for, or all from 0.
+    /// The numbers of the cases: the requested ones, or all from 0.
     fn cases(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         match &self.options.cases {
             Some(cases) => Box::new(cases.iter().copied()),
@@ -283,7 +283,7 @@ impl Campaign {
     /// An empty folder for a case.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub fn case_folder(&self, number: u64) -> Result<PathBuf> {
         let folder = self.folder.join(format!("case-{number}"));
         if folder.exists() {
@@ -294,7 +294,7 @@ impl Campaign {
         Ok(folder)
     }
 
-    /// Counts what a case did, tells what failed, and keeps its folder then.
+    /// Counts a case, prints its failures, and keeps its folder if there are any.
     pub fn close(&self, case: &Closed<'_>) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.cases += 1;
@@ -302,13 +302,13 @@ impl Campaign {
         tally.inputs += case.inputs;
         tally.failures += case.failures.len() as u64;
         if case.failures.is_empty() {
-            // What stays behind is overwritten by the next campaign of this seed.
+            // The next campaign of this seed overwrites the leftovers.
             let _ = fs::remove_dir_all(case.folder);
             return;
         }
         let (part, seed) = (self.options.part.name(), self.options.seed);
         let text = case.failures.join("\n");
-        // The folder is told too: a failure of this is seen there.
+        // A failed write shows in the missing file.
         let _ = fs::write(case.folder.join("failures"), format!("{text}\n"));
         for failure in case.failures {
             say(&format!(
@@ -322,13 +322,13 @@ impl Campaign {
         }
     }
 
-    /// How many failures there were so far.
+    /// The number of failures so far.
     pub fn failures(&self) -> u64 {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.failures
     }
 
-    /// How many cases were run.
+    /// The number of completed cases.
     pub fn done(&self) -> u64 {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.cases
@@ -344,18 +344,18 @@ impl Campaign {
     }
 }
 
-/// A case that is done.
+/// A completed case.
 pub struct Closed<'a> {
     /// Its number.
     pub number: u64,
-    /// What it was, in a line.
+    /// Its description, in one line.
     pub what: &'a str,
-    /// Where its files are.
+    /// The folder of its files.
     pub folder: &'a Path,
-    /// How many faults happened.
+    /// The number of faults.
     pub faults: u64,
-    /// How many bad inputs were tried.
+    /// The number of bad inputs.
     pub inputs: u64,
-    /// What should not have been.
+    /// Its failures.
     pub failures: &'a [String],
 }

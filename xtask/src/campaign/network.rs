@@ -1,5 +1,5 @@
-//! The drivers on a simulated network: the tests of `dyno-drivers` by that name, in an optimised
-//! build, with as many seeds as wanted.
+//! The drivers on a simulated network: the tests of `dyno-drivers` with that name, in an optimised
+//! build, with any number of seeds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,20 +15,20 @@ use super::child::{Ended, Running};
 use super::{Campaign, cargo};
 use crate::say;
 
-/// Seeds that one process tries of each kind.
+/// Seeds per process and kind.
 const ROUND: u64 = 2_000;
-/// What that takes on the slowest machine.
+/// The time limit of a round on the slowest machine.
 const ROUND_LIMIT: Duration = Duration::from_secs(1_800);
-/// How often a process is looked at.
+/// The polling interval of a process.
 const LOOK: Duration = Duration::from_millis(500);
-/// Kinds side by side.
+/// Kinds in parallel.
 const THREADS: &str = "2";
-/// What the names of the tests hold.
+/// A part of the tests' names.
 const TESTS: &str = "survives_any_network";
-/// What a line of theirs begins with.
+/// The prefix of their lines.
 const MARK: &str = "network: ";
 
-/// What came of the seeds of a kind, or of all.
+/// The results of the seeds of one kind, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     seeds: u64,
@@ -54,14 +54,14 @@ pub fn run(campaign: &Campaign) -> Result<()> {
         let folder = campaign.case_folder(seed)?;
         let ended = try_round(&tests, campaign, seed, count, &folder)?;
         let said = read(&ended.stdout(), &mut kinds);
-        // Whoever is interrupted has not failed.
+        // An interrupted process has not failed.
         let broke = campaign_failure(&ended, &said).filter(|_| !campaign.stopped());
         lost += u64::from(broke.is_some());
         for failure in said.iter().chain(&broke) {
             say(&format!("FAILURE {failure}; kept: {}", folder.display()));
         }
         if said.is_empty() && broke.is_none() {
-            // What stays behind is overwritten by the next campaign of this seed.
+            // The next campaign of this seed overwrites the leftovers.
             let _ = fs::remove_dir_all(&folder);
         }
         seed += count;
@@ -106,7 +106,7 @@ fn build() -> Result<PathBuf> {
         .context("cargo did not say where the tests of dyno-drivers are")
 }
 
-/// The program that cargo's messages name.
+/// The path of the program in cargo's messages.
 fn program(messages: &str) -> Option<PathBuf> {
     messages.lines().rev().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
@@ -136,10 +136,11 @@ fn try_round(
     Ok(ended)
 }
 
-/// Counts what the tests have tried, and returns what failed, with what repeats it.
+/// Counts the seeds that the tests have tried, and returns the failures with the commands to repeat
+/// them.
 fn read(output: &str, kinds: &mut BTreeMap<String, Count>) -> Vec<String> {
     let mut failures = Vec::new();
-    // The test's own line may stand before theirs.
+    // The test's own line may precede theirs.
     let lines = output.lines().filter_map(|line| line.split_once(MARK));
     for (_, line) in lines {
         let Some((kind, rest)) = line.split_once(": ") else {
@@ -161,7 +162,7 @@ fn read(output: &str, kinds: &mut BTreeMap<String, Count>) -> Vec<String> {
     failures
 }
 
-/// How a process failed that does not say which seed did.
+/// The failure of a process that does not report the seed.
 fn campaign_failure(ended: &Ended, said: &[String]) -> Option<String> {
     if ended.overdue {
         return Some(format!("the tests did not end within {ROUND_LIMIT:?}"));

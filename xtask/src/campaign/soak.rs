@@ -1,4 +1,4 @@
-//! Long runs with many sessions, whose memory, descriptors and threads must stay what they are.
+//! Long runs with many sessions; memory, descriptors and threads must stay constant.
 
 use std::thread;
 use std::time::Duration;
@@ -16,33 +16,34 @@ use super::{Campaign, Closed};
 
 /// Simulated users of each run.
 const SESSIONS: u64 = 200;
-/// The least time for all three: what a run takes in its first five minutes is no growth.
+/// The minimum time for all three: growth in a run's first five minutes does not count.
 const LENGTH_MIN: Duration = Duration::from_secs(30 * 60);
-/// Transactions a second, which a busy machine must reach too: a backlog takes memory rightly.
+/// Transactions per second, low enough for a busy machine: a backlog legitimately takes memory.
 const RATE: &str = "100/s";
-/// How often the process is looked at.
+/// The sampling interval of the process.
 const LOOK: Duration = Duration::from_secs(1);
-/// Seconds between two kills of sessions, and how many are killed then.
+/// Seconds between two kills of sessions, and the number of kills each time.
 const KILL_EVERY: u64 = 7;
 const KILLED: usize = 20;
-/// In the first quarter of a run so many are killed each second: what lost sessions may leave for a
-/// collector, and holes in the heap, have reached their most before memory is judged.
+/// The number of kills per second in the first quarter of a run: leftovers of lost sessions for a
+/// collector, and holes in the heap, reach their maximum before memory is judged.
 const KILLED_AT_FIRST: usize = 40;
-/// What memory may grow by in a minute, over the second half of a run.
+/// The maximum growth of memory per minute, over the second half of a run.
 const GROWTH_MAX_KIB: f64 = 50.0;
-/// One step up is no growth: buffers that were in use at the same time once. What it may come to.
+/// The maximum of a single step, which is not growth: buffers that were once in use at the same
+/// time.
 const STEP_MAX_KIB: f64 = 2048.0;
-/// Parts of the second half, between whose medians a step is looked for.
+/// Parts of the second half; a step is searched between their medians.
 const PARTS: usize = 10;
-/// Descriptors that come and go: of sessions that are connecting again, and of observers.
+/// Descriptors that come and go: of reconnecting sessions, and of observers.
 const DESCRIPTORS_MOVE: u64 = 2 * KILLED as u64 + 6;
-/// What the end of a run may take.
+/// The time limit for the end of a run.
 const END_MAX: Duration = Duration::from_secs(60);
 
-/// A run on each server in turn, each of a third of the time.
+/// A run on each server in turn, each for a third of the time.
 ///
 /// # Errors
-/// The servers cannot be had, or a run cannot be started.
+/// The servers or a run cannot be started.
 pub fn run(campaign: &Campaign) -> Result<()> {
     if campaign.options.length < LENGTH_MIN {
         let minutes = LENGTH_MIN.as_secs() / 60;
@@ -78,7 +79,7 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
     command.arg(bed.url(Way::Plain, bed.server.port(), DATABASE));
     command.args(TABLES);
     command.args(["-c", &SESSIONS.to_string(), "--calibrate", "never"]);
-    // A rate, so that what a faster minute needs does not pass for growth.
+    // A fixed rate, so that the needs of a faster minute do not look like growth.
     command.args(["--rate", RATE, "-t", &format!("{}s", length.as_secs())]);
     command.args(["--warmup", "0", "--results", "dyno.db"]);
     command
@@ -94,7 +95,7 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
         running.signal(libc::SIGINT);
     }
     let ended = running.finish(END_MAX)?;
-    // One that was cut short says nothing.
+    // An interrupted run shows nothing.
     let mut failures = match campaign.stopped() {
         true => Vec::new(),
         false => judge(&samples),
@@ -119,7 +120,7 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Looks once a second until the run's end, and kills sessions meanwhile.
+/// Samples once a second until the run's end, and kills sessions in the meantime.
 fn sample(
     campaign: &Campaign,
     bed: &Bed<'_>,
@@ -132,7 +133,7 @@ fn sample(
     let mut administrator = bed.administrator(None)?;
     for second in 0.. {
         let at_s = (Clock.now() - began_ns) as f64 / 1e9;
-        // The last seconds are the run's end, with its judgement.
+        // The last seconds are the run's end, with its verdict.
         if at_s + 3.0 > length.as_secs_f64() || !running.runs() || campaign.stopped() {
             break;
         }
@@ -156,7 +157,7 @@ fn sample(
     Ok((samples, kills))
 }
 
-/// What grew in the second half.
+/// The growth in the second half.
 fn judge(samples: &[(f64, Sample)]) -> Vec<String> {
     let mut failures = Vec::new();
     let half = &samples[samples.len() / 2..];
@@ -212,8 +213,7 @@ fn figures(samples: &[(f64, Sample)]) -> String {
     )
 }
 
-/// The samples as they would be without the greatest rise from one part to the next, and that rise
-/// in KiB.
+/// The samples without the largest rise from one part to the next, and that rise in KiB.
 fn without_step(samples: &[(f64, Sample)]) -> (Vec<(f64, Sample)>, f64) {
     let part = samples.len().div_ceil(PARTS).max(1);
     let medians: Vec<u64> = samples
@@ -290,13 +290,13 @@ mod tests {
     fn growth_is_found_and_noise_is_not() {
         assert!(judge(&samples(|_| 50_000)).is_empty());
         assert!(judge(&samples(|second| 50_000 + second * 7919 % 300)).is_empty());
-        // What is taken at first and kept is no growth.
+        // Memory that is allocated at the start and kept is no growth.
         assert!(judge(&samples(|second| 50_000 + 40 * second.min(200))).is_empty());
         let one = |failures: Vec<String>| assert_eq!(failures.len(), 1, "{failures:?}");
         one(judge(&samples(|second| {
             50_000 + 2 * second + second * 7919 % 300
         })));
-        // One step is none, unless it is high; two are.
+        // One step is no growth, unless it is high; two are.
         let step = |kib, at| move |second| 50_000 + if second >= at { kib } else { 0 };
         assert!(judge(&samples(step(1000, 430))).is_empty());
         one(judge(&samples(step(3000, 430))));

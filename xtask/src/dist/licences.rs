@@ -1,4 +1,4 @@
-//! Under which licences the binary may be passed on.
+//! The licences for distributing the binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::output;
 use crate::repository;
 
-/// How the names of files with licences begin.
+/// Prefixes of licence files' names.
 const FILES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
-/// Debian's file of Dyno's own licences.
+/// Debian's copyright file with Dyno's own licences.
 ///
 /// # Errors
-/// A licence that is not there.
+/// A licence is missing.
 pub fn copyright(sources: &Path) -> Result<String> {
     let mit = read(&sources.join("LICENSE-MIT"))?;
     let indented: String = mit
@@ -42,10 +42,10 @@ pub fn copyright(sources: &Path) -> Result<String> {
     ))
 }
 
-/// What is linked into the program, with the licences of each.
+/// The linked components, with their licences.
 ///
 /// # Errors
-/// cargo does not tell, or a crate says nothing of its licence.
+/// cargo fails, or a crate has no licence.
 pub fn others() -> Result<String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["metadata", "--format-version=1", "--locked"]);
@@ -83,8 +83,7 @@ pub fn others() -> Result<String> {
     Ok(whole)
 }
 
-/// The packages that end up in the program: what it depends on, and C sources that are built on the
-/// way.
+/// The packages in the program: its dependencies, and C sources built by them.
 fn linked(metadata: &Value) -> Result<Vec<&Value>> {
     let list = |json: &'static str| metadata[json].as_array().into_iter().flatten();
     let packages: BTreeMap<&str, &Value> = list("packages")
@@ -126,7 +125,7 @@ fn linked(metadata: &Value) -> Result<Vec<&Value>> {
     Ok(found)
 }
 
-/// Licences in a folder, and in the folders right within.
+/// Licence files in a folder and its direct subfolders.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![(folder.to_owned(), true)];
@@ -147,7 +146,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a name begins with the word, or ends with it: `LICENSE-MIT`, `echarts.LICENSE`.
+/// Whether a name starts or ends with the word: `LICENSE-MIT`, `echarts.LICENSE`.
 fn names(name: &str, word: &str) -> bool {
     name.starts_with(word) || name.ends_with(&format!(".{word}"))
 }

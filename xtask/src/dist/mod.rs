@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what is handed to users – a binary that runs on old systems, its manual
-//! pages and completions, packages for Debian and for RPM-based systems, and an archive.
+//! `cargo xtask dist`: the release – a binary that runs on old systems, its manual pages and
+//! completions, packages for Debian and for RPM-based systems, and an archive.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ use crate::servers::programs::target_directory;
 /// Builds the binary and packs it.
 ///
 /// # Errors
-/// A tool that is missing, a build that fails, a package that is not as it should be.
+/// A tool is missing, the build fails, or a package is wrong.
 pub fn run() -> Result<()> {
     build::install_tools()?;
     let status = build::command()?.status().context("cannot run cargo")?;
@@ -32,7 +32,7 @@ pub fn run() -> Result<()> {
     pack()
 }
 
-/// Packs the binary that [`build`] has made, and proves that what was packed works.
+/// Packs the binary built by [`build`], and proves that the packages work.
 ///
 /// # Errors
 /// As [`run`].
@@ -48,12 +48,12 @@ pub fn pack() -> Result<()> {
     Ok(())
 }
 
-/// Where all of it is made.
+/// The output folder.
 fn folder() -> PathBuf {
     target_directory().join("dist")
 }
 
-/// Runs a command to its end and answers what it printed.
+/// Runs a command until it exits and returns its output.
 fn output(command: &mut Command) -> Result<String> {
     let what = format!("{command:?}").replace('"', "");
     let output = command
@@ -66,7 +66,7 @@ fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{what} prints no UTF-8"))
 }
 
-/// Writes a file, with the folders that it is in.
+/// Writes a file and creates its parent folders.
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     let failed = || format!("cannot write {}", path.display());
     if let Some(folder) = path.parent() {

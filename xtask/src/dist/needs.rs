@@ -1,4 +1,4 @@
-//! What a binary needs of the system that it runs on.
+//! The binary's requirements on the system.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,20 +8,20 @@ use anyhow::{Context, Result, bail};
 use object::read::elf::ElfFile64;
 use object::{Endianness, elf};
 
-/// The oldest glibc that the binary promises to run with: that of RHEL 8 and Debian 10.
+/// The oldest supported glibc: that of RHEL 8 and Debian 10.
 pub const GLIBC: (u32, u32) = (2, 28);
 
-/// The binary has at most so many bytes.
+/// The maximum size of the binary in bytes.
 const SIZE_MAX: u64 = 20_000_000;
 
-/// What a binary needs.
+/// The requirements of a binary.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// The versions of symbols, e.g. `GLIBC_2.28`.
+    /// Symbol versions, e.g. `GLIBC_2.28`.
     pub versions: BTreeSet<String>,
-    /// The libraries.
+    /// Shared libraries.
     pub libraries: BTreeSet<String>,
-    /// The binary's bytes.
+    /// The size of the binary in bytes.
     pub size: u64,
 }
 
@@ -60,7 +60,7 @@ impl Needs {
         })
     }
 
-    /// The newest glibc that a symbol is of.
+    /// The newest glibc among the symbol versions.
     fn glibc(&self) -> Option<(u32, u32)> {
         self.versions.iter().filter_map(|name| glibc(name)).max()
     }
@@ -70,14 +70,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The version that a symbol's version names, if it is glibc's.
+/// The version in a symbol version, if it is glibc's.
 fn glibc(name: &str) -> Option<(u32, u32)> {
     let mut parts = name.strip_prefix("GLIBC_")?.split('.');
     let mut number = || parts.next()?.parse().ok();
     Some((number()?, number()?))
 }
 
-/// Reads what a binary needs, and holds it to what is promised.
+/// Reads a binary's requirements, and checks them against the limits.
 ///
 /// # Errors
 /// It needs a newer glibc or another library, or is too large.
@@ -89,7 +89,7 @@ pub fn enforce(path: &Path) -> Result<Needs> {
 }
 
 impl Needs {
-    /// Says what is wrong if this is more than is promised.
+    /// An error if they exceed the limits.
     fn keep_the_promise(&self) -> Result<()> {
         let newest = self.glibc().context("it needs no glibc at all")?;
         if newest > GLIBC {
@@ -109,10 +109,10 @@ impl Needs {
         self.packages().map(|_| ())
     }
 
-    /// The packages of Debian that have the libraries.
+    /// The Debian packages with the libraries.
     ///
     /// # Errors
-    /// A library of which it is not known.
+    /// The package of a library is unknown.
     pub fn packages(&self) -> Result<Vec<String>> {
         let mut packages = BTreeSet::new();
         for library in &self.libraries {
@@ -149,7 +149,7 @@ mod tests {
         let needs = Needs::of(&own).unwrap();
         assert!(needs.libraries.contains("libc.so.6"), "{needs:?}");
         assert!(needs.glibc() >= Some((2, 2)), "{needs:?}");
-        // Far larger than a release is, with all that debuggers want.
+        // Far larger than a release, with all debug information.
         assert!(needs.size > 1_000_000);
     }
 

@@ -1,4 +1,5 @@
-//! The Debian package, and an archive of the same for other systems; [`super::rpm`] packs it, too.
+//! The Debian package, and an archive of the same files for other systems; [`super::rpm`] packs
+//! them too.
 
 use std::env;
 use std::fs;
@@ -16,7 +17,7 @@ use crate::repository;
 
 const DOC: &str = "usr/share/doc/dyno";
 
-/// What was packed.
+/// The packages.
 pub struct Packed {
     /// The Debian package.
     pub deb: PathBuf,
@@ -31,7 +32,7 @@ pub struct Packed {
 /// Packs the binary with its documents.
 ///
 /// # Errors
-/// A file that cannot be written, a program that fails.
+/// A file cannot be written, or a program fails.
 pub fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Result<Packed> {
     let root = folder().join("root");
     if root.exists() {
@@ -71,7 +72,7 @@ pub fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Result<Packe
     })
 }
 
-/// When what is packed was made, in seconds since 1970: the commit's time, so that the same sources
+/// The time of the packages, in seconds since 1970: the commit's time, so that the same sources
 /// give the same package.
 ///
 /// # Errors
@@ -121,12 +122,12 @@ fn fill(root: &Path, binary: &Path, catalogue: &Catalogue) -> Result<()> {
     modes(root)
 }
 
-/// The completions by their paths below `usr/share`: dyno's own, with static ones to fall back on.
+/// The completions by their paths below `usr/share`: dyno's own, with static ones as a fallback.
 fn completions(binary: &Path, catalogue: &Catalogue) -> Result<[(&'static str, String); 3]> {
     let binding = |shell| output(Command::new(binary).args(["completions", shell]));
     let bash = catalogue.completion(Shell::Bash)? + "\n" + &binding("bash")?;
     let zsh = catalogue.completion(Shell::Zsh)?;
-    // What registers the function comes last: dyno's own is registered instead.
+    // The function's registration comes last: dyno's own is registered instead.
     let Some((zsh, _)) = zsh.rsplit_once("if [ \"$funcstack[1]\" = \"_dyno\" ]") else {
         bail!("clap_complete registers zsh's completion in another way than it did");
     };
@@ -166,7 +167,7 @@ fn control(version: &str, root: &Path, needs: &Needs) -> Result<String> {
     ))
 }
 
-/// Debian's word for this machine.
+/// Debian's name of this machine's architecture.
 fn architecture() -> Result<&'static str> {
     match env::consts::ARCH {
         "x86_64" => Ok("amd64"),
@@ -195,7 +196,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     })
 }
 
-/// Gives every file the mode that it has once installed, whatever the umask is.
+/// Sets the installed mode of every file, independent of the umask.
 fn modes(root: &Path) -> Result<()> {
     each(root, &mut |path| {
         let runs = path.is_dir() || path.ends_with("usr/bin/dyno");
@@ -205,10 +206,10 @@ fn modes(root: &Path) -> Result<()> {
     })
 }
 
-/// Does something with each file and folder below a folder, and with itself.
+/// Calls a function for a folder and everything below it.
 ///
 /// # Errors
-/// A folder cannot be listed, or what is done fails.
+/// A folder cannot be listed, or the call fails.
 pub fn each(folder: &Path, act: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
     act(folder)?;
     let failed = || format!("cannot list {}", folder.display());

@@ -1,4 +1,4 @@
-//! What was packed, unpacked and used.
+//! Unpacks and uses the packages.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use super::package::Packed;
 use super::{output, shell};
 use crate::repository;
 
-/// Command lines, and what bash must offer at their ends among others.
+/// Command lines, and some of bash's expected suggestions at their ends.
 const COMPLETED: [(&str, &str); 9] = [
     ("dyno war", "warmup"),
     ("dyno run tpc", "tpcc"),
@@ -49,7 +49,7 @@ pub fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
     unpacked_archive(packed, scratch.path())
 }
 
-/// The package for RPM-based systems has the program, its manual and what they need.
+/// The package for RPM-based systems has the program, its manual and its dependencies.
 fn rpm(packed: &Packed) -> Result<()> {
     let mut query = Command::new("rpm");
     query.args(["-qp", "--requires", "--list", "-v"]);
@@ -69,7 +69,7 @@ fn rpm(packed: &Packed) -> Result<()> {
     Ok(())
 }
 
-/// Everything in the package belongs to root, and its control file says what it needs.
+/// Root owns everything in the package, and its control file lists the dependencies.
 fn owners(packed: &Packed) -> Result<()> {
     let contents = output(Command::new("dpkg-deb").arg("--contents").arg(&packed.deb))?;
     for line in contents.lines() {
@@ -86,7 +86,7 @@ fn owners(packed: &Packed) -> Result<()> {
     Ok(())
 }
 
-/// Nothing is missing.
+/// No file is missing.
 fn complete_tree(root: &Path, catalogue: &Catalogue) -> Result<()> {
     let pages = catalogue
         .commands()
@@ -117,7 +117,7 @@ fn complete_tree(root: &Path, catalogue: &Catalogue) -> Result<()> {
     Ok(())
 }
 
-/// The binary tells its version and its workloads, and runs one.
+/// The binary prints its version and its workloads, and runs one.
 fn runs(binary: &Path, folder: &Path) -> Result<()> {
     let dyno = |arguments: &str| {
         let mut command = Command::new(binary);
@@ -139,7 +139,7 @@ fn runs(binary: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The catalogue has the options that help tells of, and no other.
+/// The catalogue has exactly the options of the help.
 fn told_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     for name in catalogue.commands().filter(|name| *name != "help") {
         let all = catalogue.options(name).contains(&"help-all");
@@ -163,7 +163,7 @@ fn told_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     Ok(())
 }
 
-/// A page is one that groff has nothing to say about.
+/// groff accepts a page without warnings.
 fn manual(page: &Path) -> Result<()> {
     let text = output(Command::new("gzip").arg("-cd").arg(page))?;
     let mut groff = Command::new("groff");
@@ -190,7 +190,7 @@ fn manual(page: &Path) -> Result<()> {
     Ok(())
 }
 
-/// bash completes with what is installed; without the program, by the static completion.
+/// bash completes with the installed program; without it, with the static completion.
 fn completes(binding: &Path, bin: &Path, folder: &Path) -> Result<()> {
     for (line, expected) in COMPLETED {
         let offered = shell::complete(binding, bin, line, folder)?;

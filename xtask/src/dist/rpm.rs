@@ -1,4 +1,4 @@
-//! The package for RPM-based systems, of the same files as the Debian one.
+//! The package for RPM-based systems, with the same files as the Debian one.
 
 use std::env;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use super::needs::Needs;
 use super::package::each;
 use super::{folder, output, write};
 
-/// Where Fedora, RHEL and openSUSE look for zsh's functions; Debian has a folder of its own.
+/// Debian's folder for zsh functions, and that of Fedora, RHEL and openSUSE.
 const ZSH: [&str; 2] = ["zsh/vendor-completions", "zsh/site-functions"];
 
-/// Packs what is below `root`, and names the package.
+/// Packs everything below `root`, and returns the package's path.
 ///
 /// # Errors
 /// `rpmbuild` is not installed, or fails.

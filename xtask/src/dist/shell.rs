@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 
 use super::output;
 
-/// Where bash cuts words unless it is told otherwise, but for quotes and blanks.
+/// bash's default word breaks (`COMP_WORDBREAKS`), without quotes and blanks.
 const BREAKS: &str = "@><=;|&(:";
 
-/// Loads a binding, checks that it is registered, and prints what it answers for the words.
+/// Loads a binding, checks that it is registered, and prints its suggestions for the words.
 const SCRIPT: &str = r#"
 source "$1" || exit 8
 [[ $(complete -p dyno) =~ -F\ ([^ ]+)\ dyno ]] || exit 9
@@ -21,11 +21,11 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
 printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
-/// What a bash that has read the file `binding` and finds dyno in `bin` offers at the end of a
-/// command line.
+/// The suggestions at the end of a command line, in a bash that has read the file `binding` and
+/// finds dyno in `bin`.
 ///
 /// # Errors
-/// bash fails, or anything was printed as an error.
+/// bash fails, or prints an error.
 pub fn complete(binding: &Path, bin: &Path, line: &str, folder: &Path) -> Result<Vec<String>> {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "-c", SCRIPT, "bash"]);
@@ -44,7 +44,7 @@ pub fn complete(binding: &Path, bin: &Path, line: &str, folder: &Path) -> Result
         .collect())
 }
 
-/// A line as bash takes it apart, the last word perhaps empty.
+/// A line split like bash does; the last word may be empty.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut last = ' ';

@@ -1,4 +1,4 @@
-//! What each server's programs are called with.
+//! The command lines of each server's programs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::{Kind, programs};
 
 /// The program that creates a data directory. `base` is the root of an unpacked server; `None`
-/// stands for the machine's installation.
+/// means the machine's installation.
 pub(super) fn initializer(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
     match (kind, base) {
         (Kind::Mariadb, None) => {
@@ -52,7 +52,7 @@ fn one_of(base: &Path, files: &[&str]) -> Result<PathBuf> {
     found.with_context(|| format!("{} has none of {}", base.display(), files.join(", ")))
 }
 
-/// Arguments that make a data directory below `dir`: user root (postgres) without a password.
+/// Arguments that create a data directory below `dir`: user root (postgres) without a password.
 pub(super) fn initialize(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Vec<String>> {
     let data = path(dir, "data");
     if let (Kind::Mysql, Some(base)) = (kind, base) {
@@ -67,7 +67,7 @@ pub(super) fn initialize(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<
         return Ok(arguments);
     }
     Ok(match kind {
-        // By default root is whoever is root on the machine, which the server's user is not.
+        // By default only the machine's root may log in as root, and the server's user is not root.
         Kind::Mariadb => strings(&[
             "--no-defaults",
             "--auth-root-authentication-method=normal",
@@ -108,7 +108,7 @@ pub(super) fn serve(kind: Kind, dir: &Path, port: u16, base: Option<&Path>) -> R
     if let Some(base) = base {
         arguments.push(format!("--basedir={}", base.display()));
         if kind == Kind::Mariadb {
-            // The key that some versions generate takes ten seconds.
+            // Some versions generate a key, which takes ten seconds.
             arguments.push("--skip-ssl".to_owned());
         }
     }
@@ -140,7 +140,7 @@ fn serve_postgres(dir: &Path, port: u16) -> Vec<String> {
     arguments
 }
 
-/// MySQL lies in a tree of its own: everything that was compiled in must be named.
+/// MySQL is in a separate tree: all compiled-in paths must be given.
 fn mysql_base() -> Result<Vec<String>> {
     let server = programs::locate(Kind::Mysql)?;
     let base = server

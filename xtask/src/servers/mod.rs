@@ -1,5 +1,5 @@
-//! Private servers on the loopback interface: started from installed programs in a data directory
-//! of their own, unprivileged, reachable by a UNIX socket and a port that the kernel chose.
+//! Private servers on the loopback interface: started from installed programs in a separate data
+//! directory, unprivileged, reachable by a UNIX socket and a port chosen by the kernel.
 
 use std::fmt;
 use std::fs;
@@ -20,10 +20,10 @@ mod tls;
 
 use process::{Identity, ProcessId, wait_until};
 
-/// How long a server may take to start or stop on a loaded machine.
+/// The time limit for starting or stopping a server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Which server.
+/// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// MariaDB.
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Mariadb, Self::Mysql, Self::Postgres];
 
     /// Its name in paths and in the names of environment variables.
@@ -47,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// The signal that ends it in an orderly way.
+    /// The signal for an orderly shutdown.
     pub fn stop_signal(self) -> i32 {
         match self {
             Self::Mariadb | Self::Mysql => libc::SIGTERM,
@@ -56,11 +56,11 @@ impl Kind {
         }
     }
 
-    /// The signal that ends it soonest without leaving anything behind but its files.
+    /// The signal for the fastest end that leaves only files behind.
     pub fn discard_signal(self) -> i32 {
         match self {
             Self::Mariadb | Self::Mysql => libc::SIGKILL,
-            // "Immediate": its processes and its shared memory go with it.
+            // "Immediate": removes its processes and its shared memory.
             Self::Postgres => libc::SIGQUIT,
         }
     }
@@ -76,20 +76,20 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How a server is started.
+/// How to start a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// More arguments for it, e.g. `--max-connections=9` or `-c`, `work_mem=1MB`.
+    /// Further arguments, e.g. `--max-connections=9` or `-c`, `work_mem=1MB`.
     pub arguments: Vec<String>,
-    /// It ends when the thread that launched it ends, however that ends.
+    /// It ends when the thread that launched it ends, however that happens.
     pub dies_with_thread: bool,
-    /// Variables in its environment.
+    /// Environment variables.
     pub environment: Vec<(String, String)>,
-    /// None of its files grows beyond so many bytes, as on a disk that is full.
+    /// The maximum size of its files in bytes, to simulate a full disk.
     pub file_size_max: Option<u64>,
 }
 
-/// A data directory that a server can be launched on.
+/// A data directory on which a server can be launched.
 pub struct Ready {
     kind: Kind,
     dir: PathBuf,
@@ -106,10 +106,10 @@ pub struct Server {
     child: Child,
 }
 
-/// Makes a data directory in `dir`, which is created.
+/// Creates a data directory at `dir`.
 ///
 /// # Errors
-/// The server is not installed, or its own initialisation failed: with the end of its log.
+/// The server is not installed, or its initialisation failed; the error has the end of its log.
 pub fn initialize(kind: Kind, dir: &Path) -> Result<Ready> {
     initialize_with(kind, dir, None)
 }
@@ -143,10 +143,10 @@ pub fn initialize_with(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Re
 }
 
 impl Ready {
-    /// Starts the server and waits until it takes connections.
+    /// Starts the server and waits until it accepts connections.
     ///
     /// # Errors
-    /// It ended, or took too long: with the end of its log.
+    /// It ended, or took too long; the error has the end of its log.
     pub fn launch(self, options: Options) -> Result<Server> {
         let port = free_port()?;
         let child = self.start(port, &options)?;
@@ -187,7 +187,7 @@ impl Ready {
 }
 
 impl Server {
-    /// Which server it is.
+    /// Its kind.
     pub fn kind(&self) -> Kind {
         self.ready.kind
     }
@@ -202,29 +202,29 @@ impl Server {
         self.port
     }
 
-    /// Its process.
+    /// Its pid.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it wrote about itself.
+    /// Its log file.
     pub fn log(&self) -> PathBuf {
         self.ready.dir.join("server.log")
     }
 
-    /// Stops it in its tracks (SIGSTOP): its connections stay and nothing answers. It stands when
-    /// this returns.
+    /// Suspends it (SIGSTOP): its connections stay and nothing answers. All its processes have
+    /// stopped when this returns.
     pub fn suspend(&self) {
         if let Some(process) = ProcessId::of(self.pid()) {
             process.suspend(PATIENCE);
         }
-        // One that stands makes no more children.
+        // A stopped process creates no more children.
         for child in children(self.pid()) {
             child.suspend(PATIENCE);
         }
     }
 
-    /// Lets it go on after [`Self::suspend`].
+    /// Resumes it after [`Self::suspend`].
     pub fn resume(&self) {
         self.signal(libc::SIGCONT);
         for child in children(self.pid()) {
@@ -232,7 +232,7 @@ impl Server {
         }
     }
 
-    /// Kills it as a crash would, and waits until it is gone.
+    /// Kills it like a crash, and waits until it is gone.
     ///
     /// # Errors
     /// It cannot be waited for.
@@ -242,7 +242,7 @@ impl Server {
         self.wait_children_gone()
     }
 
-    /// Ends it in an orderly way.
+    /// Shuts it down.
     ///
     /// # Errors
     /// It does not end.
@@ -252,8 +252,7 @@ impl Server {
         self.reap(PATIENCE)
     }
 
-    /// Starts it again on the same files, socket and port, after [`Self::kill`] or
-    /// [`Self::stop`].
+    /// Restarts it on the same files, socket and port, after [`Self::kill`] or [`Self::stop`].
     ///
     /// # Errors
     /// It still runs, it ended, or took too long.
@@ -265,7 +264,7 @@ impl Server {
         self.wait_ready()
     }
 
-    /// Leaves it running when this handle is gone; returns its process.
+    /// Leaves it running after this handle is dropped; returns its process.
     ///
     /// # Errors
     /// It has ended already.
@@ -298,8 +297,8 @@ impl Server {
         }
     }
 
-    /// The processes of a killed postmaster notice and leave by themselves; a new one refuses to
-    /// start as long as any of them holds the shared memory.
+    /// The processes of a killed postmaster notice and exit by themselves; a new one refuses to
+    /// start while any of them uses the shared memory.
     fn wait_children_gone(&self) -> Result<()> {
         let gone = || !working_folders().any(|folder| folder.starts_with(&self.ready.dir));
         if self.ready.kind == Kind::Postgres && !wait_until(PATIENCE, gone) {
@@ -324,7 +323,7 @@ impl Drop for Server {
         self.signal(self.ready.kind.discard_signal());
         if self.reap(Duration::from_secs(10)).is_err() {
             self.signal(libc::SIGKILL);
-            // Nobody is left to be told; a process that survives this is the kernel's.
+            // Errors cannot be reported here; a process that survives this is stuck in the kernel.
             let _ = self.child.wait();
         }
     }
@@ -339,11 +338,11 @@ pub fn free_port() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// Whether the server takes connections.
+/// Whether the server accepts connections.
 fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
     match ready.kind {
         Kind::Postgres => {
-            // The postmaster keeps its state on the eighth line, as pg_ctl reads it.
+            // The postmaster writes its state to the eighth line, where pg_ctl reads it.
             let file = ready.dir.join("data/postmaster.pid");
             let text = fs::read_to_string(file).unwrap_or_default();
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -354,7 +353,7 @@ fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
             };
             lines.first() == Some(&&*pid.to_string()) && is_ready
         }
-        // A server that is ready greets with its protocol version, 10.
+        // A server that is ready sends its protocol version, 10.
         Kind::Mariadb | Kind::Mysql => UnixStream::connect(socket).is_ok_and(|mut stream| {
             let mut head = [0; 5];
             let patient = stream.set_read_timeout(Some(Duration::from_secs(5)));
@@ -363,8 +362,8 @@ fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
     }
 }
 
-/// Whether a PostgreSQL answers a startup message with an authentication request, and not with an
-/// error because it is still starting.
+/// Whether a PostgreSQL server answers a startup message with an authentication request, and not
+/// with an error because it is still starting.
 fn authenticates(socket: &Path) -> bool {
     let startup = b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0";
     UnixStream::connect(socket).is_ok_and(|mut stream| {

@@ -1,4 +1,5 @@
-//! Processes that outlive a call: unprivileged, in sessions of their own, known by pid and start.
+//! Processes that outlive a call: unprivileged, in separate sessions, identified by pid and start
+//! time.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// How often something that is waited for is looked at.
+/// The polling interval.
 const POLL: Duration = Duration::from_millis(20);
 
 /// A user and its group.
@@ -21,7 +22,7 @@ pub struct Identity {
     gid: u32,
 }
 
-/// Whether this process is root.
+/// Whether this process runs as root.
 pub fn is_root() -> bool {
     effective_uid() == 0
 }
@@ -32,10 +33,11 @@ pub(super) fn effective_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Whom servers run as: `nobody` when this process is root (servers refuse root), else itself.
+/// The user of the servers: `nobody` if this process is root (servers refuse root), else `None`,
+/// which means the same user.
 ///
 /// # Errors
-/// Root without a user `nobody` on the machine.
+/// This is root, and the machine has no user `nobody`.
 pub fn unprivileged() -> Result<Option<Identity>> {
     if !is_root() {
         return Ok(None);
@@ -54,7 +56,7 @@ pub fn unprivileged() -> Result<Option<Identity>> {
     bail!("servers must not run as root, and this machine has no user `nobody`")
 }
 
-/// Gives a file or folder to the user that servers run as.
+/// Gives a file or folder to the servers' user.
 pub(crate) fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
     let Some(Identity { uid, gid }) = identity else {
         return Ok(());
@@ -72,7 +74,7 @@ pub(super) fn command(program: &Path, home: &Path, identity: Option<Identity>) -
     command
 }
 
-/// Has a command run as a user, if one is given.
+/// Makes a command run as a user, if one is given.
 pub(crate) fn become_user(command: &mut Command, identity: Option<Identity>) {
     if let Some(Identity { uid, gid }) = identity {
         // The standard library drops root's other groups along with the uid.
@@ -80,8 +82,8 @@ pub(crate) fn become_user(command: &mut Command, identity: Option<Identity>) {
     }
 }
 
-/// Starts a server in a session of its own, its output going to `log`. With `death_signal` it
-/// gets that signal when the *thread* that called this ends, however it ends.
+/// Starts a server in a separate session, with its output in `log`. With `death_signal` it gets
+/// that signal when the *thread* that called this ends, however it ends.
 pub(super) fn spawn(command: &mut Command, log: &Path, death_signal: Option<i32>) -> Result<Child> {
     let output = File::options()
         .append(true)
@@ -109,7 +111,7 @@ pub(super) fn spawn(command: &mut Command, log: &Path, death_signal: Option<i32>
         .with_context(|| format!("cannot start {program}"))
 }
 
-/// Lets no file of the program's grow beyond so many bytes.
+/// Limits the size of the program's files in bytes.
 pub(super) fn limit_files(command: &mut Command, bytes: u64) {
     let prepare = move || {
         let limit = libc::rlimit {
@@ -126,12 +128,12 @@ pub(super) fn limit_files(command: &mut Command, bytes: u64) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A process, told apart from a later one with the same pid by when it started.
+/// A process, distinguished by its start time from a later one with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessId {
     /// The pid.
     pub pid: u32,
-    /// When it started, in clock ticks since boot, as the kernel says.
+    /// Its start time, in clock ticks since boot, from the kernel.
     pub started_ticks: u64,
 }
 
@@ -142,7 +144,7 @@ impl ProcessId {
         Some(Self { pid, started_ticks })
     }
 
-    /// Whether it still runs. A process that ended and waits to be reaped does not.
+    /// Whether it still runs. A zombie does not.
     pub fn is_alive(self) -> bool {
         stat(self.pid).is_some_and(|(state, ticks)| state != 'Z' && ticks == self.started_ticks)
     }
@@ -150,15 +152,14 @@ impl ProcessId {
     /// Sends a signal if it still runs.
     pub fn signal(self, signal: i32) {
         if self.is_alive() {
-            // SAFETY: kill has no memory effects; the pid is that of the process just seen. That
-            // it may end in between is no error: it was to be signalled, not to be kept.
+            // SAFETY: kill has no memory effects; the pid is that of the process just seen. It may
+            // end in between, which is no error.
             unsafe { libc::kill(self.pid.cast_signed(), signal) };
         }
     }
 
-    /// Stops it in its tracks and waits until every thread of it stands: the signal reaches a
-    /// thread that runs on another processor a moment later. False when one still runs after
-    /// `limit`.
+    /// Stops it and waits until all its threads have stopped: the signal reaches a thread on
+    /// another processor a moment later. False if one still runs after `limit`.
     pub fn suspend(self, limit: Duration) -> bool {
         self.signal(libc::SIGSTOP);
         wait_until(limit, || !self.is_alive() || stands(self.pid))
@@ -167,18 +168,18 @@ impl ProcessId {
     /// Sends a signal to the whole process group that it leads, if it still runs.
     pub fn signal_group(self, signal: i32) {
         if self.is_alive() {
-            // SAFETY: as in `signal`; a negative pid names a group.
+            // SAFETY: as in `signal`; a negative pid means a group.
             unsafe { libc::kill(-self.pid.cast_signed(), signal) };
         }
     }
 
-    /// Waits until it has ended. False when it has not after `limit`.
+    /// Waits until it has ended. False if it has not after `limit`.
     pub fn wait_gone(self, limit: Duration) -> bool {
         wait_until(limit, || !self.is_alive())
     }
 }
 
-/// Looks again and again until `done` or `limit` is over; says whether it was done.
+/// Polls until `done` is true or `limit` is over; returns whether it was true.
 pub(super) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let looks = limit.as_millis() / POLL.as_millis();
     for _ in 0..=looks {
@@ -205,7 +206,7 @@ fn stat(pid: u32) -> Option<(char, u64)> {
 /// The state and start of the process or thread of this folder, by proc(5).
 fn stat_of(folder: &Path) -> Option<(char, u64)> {
     let line = fs::read_to_string(folder.join("stat")).ok()?;
-    // The name stands in parentheses and may itself hold spaces and parentheses.
+    // The name is in parentheses and may contain spaces and parentheses.
     let (_, rest) = line.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
     let state = fields.next()?.chars().next()?;
@@ -213,7 +214,7 @@ fn stat_of(folder: &Path) -> Option<(char, u64)> {
     Some((state, started))
 }
 
-/// Whether every user can pass through all folders above `path`.
+/// Whether every user can enter all folders above `path`.
 pub fn is_reachable(path: &Path) -> bool {
     path.ancestors().all(|folder| {
         folder.as_os_str().is_empty()

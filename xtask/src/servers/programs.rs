@@ -1,4 +1,4 @@
-//! Where the servers' programs are.
+//! Locations of the servers' programs.
 
 use std::env;
 use std::fs;
@@ -10,10 +10,10 @@ use super::Kind;
 use super::process;
 use crate::{repository, say};
 
-/// The environment variable that names the folder of the newest PostgreSQL's programs.
+/// The environment variable for the folder of the newest PostgreSQL's programs.
 pub const NEWEST_POSTGRES: &str = "DYNO_TEST_PG_NEWEST_BIN";
 
-/// The environment variable that overrides where a server is looked for.
+/// The environment variable that overrides the location of a server.
 pub fn variable(kind: Kind) -> &'static str {
     match kind {
         Kind::Mariadb => "DYNO_TEST_MARIADBD",
@@ -22,10 +22,10 @@ pub fn variable(kind: Kind) -> &'static str {
     }
 }
 
-/// The server's program; for PostgreSQL the folder that holds its programs.
+/// The server's program; for PostgreSQL the folder of its programs.
 ///
 /// # Errors
-/// It is nowhere, or not where the environment says.
+/// It is not found, or not where the environment says.
 pub fn locate(kind: Kind) -> Result<PathBuf> {
     let variable = variable(kind);
     if let Some(path) = env::var_os(variable).map(PathBuf::from) {
@@ -48,7 +48,7 @@ pub fn locate(kind: Kind) -> Result<PathBuf> {
     }
 }
 
-/// A program in the search path or where servers are installed.
+/// A program in the search path or in the usual folders of servers.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
@@ -58,22 +58,22 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// A library in the machine's own folders for them.
+/// A library in the machine's library folders.
 pub fn library(name: &str) -> Option<PathBuf> {
     let folders = fs::read_dir("/usr/lib").ok()?.flatten();
     let paths = folders.map(|folder| folder.path().join(name));
     paths.into_iter().find(|path| path.exists())
 }
 
-/// Gives a folder to the user that servers run as.
+/// Gives a folder to the servers' user.
 ///
 /// # Errors
-/// Root without a user for servers, or the folder is another's.
+/// This is root and there is no user for servers, or the folder belongs to another user.
 pub fn give_to_servers(folder: &Path) -> Result<()> {
     process::give(folder, process::unprivileged()?)
 }
 
-/// Debian's PostgreSQL: version 15, which the tests are proved with, else the newest.
+/// Debian's PostgreSQL: version 15, on which the tests were verified, else the newest.
 pub fn postgres_bin() -> Option<PathBuf> {
     postgres_below(Path::new("/usr/lib/postgresql"))
 }
@@ -100,13 +100,13 @@ pub(crate) fn postgres_below(folder: &Path) -> Option<PathBuf> {
         .find(|bin| bin.join("postgres").exists() && bin.join("initdb").exists())
 }
 
-/// The private tree that MySQL is unpacked into.
+/// The private tree of the unpacked MySQL.
 pub fn mysql_tree() -> PathBuf {
     testbed().join("mysql/root")
 }
 
-/// Where what is fetched is kept from run to run: `$DYNO_TESTBED_DIR`, or `testbed` in the target
-/// directory, or `/var/tmp/dyno-testbed` when servers could not enter that.
+/// The folder of downloads that are kept between runs: `$DYNO_TESTBED_DIR`, or `testbed` in the
+/// target directory, or `/var/tmp/dyno-testbed` if servers cannot enter that.
 pub fn testbed() -> PathBuf {
     if let Some(path) = env::var_os("DYNO_TESTBED_DIR") {
         return absolute(Path::new(&path));
@@ -126,7 +126,7 @@ pub fn target_directory() -> PathBuf {
     }
 }
 
-/// Tells where the test bed is when that is not where a developer would look.
+/// Prints the location of the test bed if it is unusual.
 pub(crate) fn tell_testbed() {
     let testbed = testbed();
     if env::var_os("DYNO_TESTBED_DIR").is_none() && !testbed.starts_with(target_directory()) {
@@ -139,6 +139,6 @@ pub(crate) fn tell_testbed() {
 }
 
 fn absolute(path: &Path) -> PathBuf {
-    // It fails only for an empty path, which then stays what it is and is reported by its user.
+    // It fails only for an empty path, which then stays the same and is reported by its user.
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

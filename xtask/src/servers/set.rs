@@ -1,7 +1,7 @@
 //! One server of each kind, for a test run or for a developer.
 //!
-//! A set lives in a folder of its own under the temporary directory. The folder says who owns it,
-//! so that what an aborted run left behind is found and removed, and what is in use is not.
+//! A set has a separate folder under the temporary directory. The folder names its owner, so that
+//! the leftovers of an aborted run are found and removed, and sets in use are not.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ use super::tls::Certificates;
 use super::{Kind, Options, Server, initialize, programs};
 
 const PREFIX: &str = "dyno-servers-";
-/// What stands in place of an owner when the set is to stay until it is taken down.
+/// Replaces the owner of a set that stays until it is taken down.
 const KEPT: &str = "kept";
 
 /// Running servers, one of each kind. Dropping it ends them and removes their files.
@@ -31,23 +31,24 @@ impl Set {
     /// Starts one server of each kind. They end with this thread.
     ///
     /// # Errors
-    /// Any of them cannot be had; the others are stopped again.
+    /// One of them cannot be started; the others are stopped again.
     pub fn up() -> Result<Self> {
         Self::start(true)
     }
 
-    /// Starts servers that do not end with this thread, so that [`Self::keep`] can let them be.
+    /// Starts servers that do not end with this thread, so that [`Self::keep`] can leave them
+    /// running.
     ///
     /// # Errors
-    /// Any of them cannot be had; the others are stopped again.
+    /// One of them cannot be started; the others are stopped again.
     pub fn up_to_stay() -> Result<Self> {
         Self::start(false)
     }
 
-    /// The environment variables that tell tests where the servers are.
+    /// The environment variables with the servers' locations for the tests.
     ///
     /// # Errors
-    /// A program is gone from where it was.
+    /// A program has disappeared.
     pub fn environment(&self) -> Result<Vec<(String, String)>> {
         let mut variables = Vec::new();
         let mut add = |name: String, value: String| variables.push((name, value));
@@ -72,7 +73,7 @@ impl Set {
         Ok(variables)
     }
 
-    /// The servers, to be hurt; in the order of [`Kind::ALL`].
+    /// The servers, for fault injection; in the order of [`Kind::ALL`].
     pub fn servers_mut(&mut self) -> &mut [Server] {
         &mut self.servers
     }
@@ -110,7 +111,7 @@ impl Set {
         let certificates = Certificates::make(&dir)?;
         set.authority = certificates.authority();
         let folder = |kind: Kind| dir.join(kind.tag());
-        // Making the data directories takes longest and can be done side by side.
+        // Creating the data directories takes longest and can run in parallel.
         let ready: Vec<_> = thread::scope(|scope| {
             let starts = Kind::ALL.map(|kind| {
                 let folder = folder(kind);
@@ -147,14 +148,14 @@ impl Drop for Set {
     fn drop(&mut self) {
         self.servers.clear();
         if !self.dir.as_os_str().is_empty() {
-            // What cannot be removed now is removed by the next run.
+            // The next run removes leftovers.
             let _ = fs::remove_dir_all(&self.dir);
         }
     }
 }
 
-/// The environment of the set that was started to stay, as lines for a shell; `None` without one
-/// or when one of its servers has ended.
+/// The environment of the kept set, as lines for a shell; `None` without one or if one of its
+/// servers has ended.
 ///
 /// # Errors
 /// The folder of the set cannot be read.
@@ -171,8 +172,8 @@ pub fn kept_environment() -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Ends what runs that have ended left behind; with `kept`, also what was started to stay. Returns
-/// how many sets it ended.
+/// Ends the leftovers of earlier runs; with `kept`, also the kept set. Returns the number of ended
+/// sets.
 ///
 /// # Errors
 /// A server does not end, or a folder cannot be removed.
@@ -180,7 +181,7 @@ pub fn down(kept: bool) -> Result<usize> {
     let mut ended = 0;
     for dir in folders()? {
         let unwanted = match owner(&dir) {
-            None => false, // it is being made right now
+            None => false, // it is being created right now
             Some(owner) if owner == KEPT => kept || !all_alive(&dir)?,
             Some(owner) => parse_process(&owner).is_none_or(|process| !process.is_alive()),
         };
@@ -216,7 +217,7 @@ fn all_alive(dir: &Path) -> Result<bool> {
     Ok(alive && servers.len() == Kind::ALL.len())
 }
 
-/// The servers of a set; none when it came to its end before the first one started.
+/// The servers of a set; empty if it ended before the first one started.
 fn recorded(dir: &Path) -> Result<Vec<(Kind, ProcessId)>> {
     let path = dir.join("servers");
     if !path.exists() {
@@ -247,7 +248,7 @@ fn parse_process(text: &str) -> Option<ProcessId> {
     })
 }
 
-/// The folders of sets that this user made. Others' folders are not to be trusted with pids.
+/// The folders of this user's sets. The pids in others' folders cannot be trusted.
 fn folders() -> Result<Vec<PathBuf>> {
     let temporary = env::temp_dir();
     let entries =
@@ -283,7 +284,7 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A value as one word of a shell.
+/// A value quoted as one shell word.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }

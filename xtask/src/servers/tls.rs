@@ -1,4 +1,4 @@
-//! A certificate authority and a server certificate for the tests, made by openssl.
+//! A certificate authority and a server certificate for the tests, created by openssl.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, bail};
 
 use super::{Kind, process};
 
-/// Where the certificates lie.
+/// The folder of the certificates.
 pub(super) struct Certificates {
     dir: PathBuf,
 }
 
 impl Certificates {
-    /// Makes an authority and a certificate for `localhost` and `127.0.0.1` in `dir`.
+    /// Creates an authority and a certificate for `localhost` and `127.0.0.1` in `dir`.
     pub(super) fn make(dir: &Path) -> Result<Self> {
         let key = [
             "-newkey",
@@ -44,12 +44,13 @@ impl Certificates {
         })
     }
 
-    /// The authority.
+    /// The authority's certificate.
     pub(super) fn authority(&self) -> PathBuf {
         self.dir.join("ca.pem")
     }
 
-    /// Copies what a server needs to its folder and returns the arguments that make it use them.
+    /// Copies the files that a server needs to its folder and returns the arguments that enable
+    /// them.
     pub(super) fn install(&self, kind: Kind, server: &Path) -> Result<Vec<String>> {
         for name in ["ca.pem", "server.pem", "server.key"] {
             let copy = server.join(name);

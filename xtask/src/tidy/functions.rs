@@ -1,8 +1,8 @@
-//! Where functions begin and how long they are, found by their words and brackets alone.
+//! Positions and lengths of functions, found by their words and brackets alone.
 
 use super::mask;
 
-/// A language that functions are found in.
+/// A supported language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Rust,
@@ -12,7 +12,7 @@ pub(super) enum Language {
 /// A function with a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Function {
-    /// Its name; `<anonymous>` where it has none.
+    /// Its name; `<anonymous>` if it has no name.
     pub name: String,
     /// The line of its head, from 1.
     pub line: usize,
@@ -107,7 +107,7 @@ fn lua(words: &[Word]) -> Vec<Function> {
     for (index, word) in words.iter().enumerate() {
         match word.text.as_str() {
             "function" => open.push(Some((lua_name(&words[index + 1..]), word.line))),
-            // `while` and `for` open with their `do`; `elseif` has no `end` of its own.
+            // `while` and `for` open with their `do`; `elseif` has no separate `end`.
             "if" | "do" | "repeat" => open.push(None),
             "end" | "until" => {
                 if let Some(Some((name, line))) = open.pop() {

@@ -1,5 +1,5 @@
-//! Source code with its comments and literals blanked out, so that braces and keywords in them
-//! do not count as code. Line breaks stay where they were.
+//! Source code with its comments and literals blanked out, so that braces and keywords in them do
+//! not count as code. Line breaks stay in place.
 
 /// Rust source with comments, strings and characters replaced by spaces.
 pub(super) fn rust(text: &str) -> String {
@@ -50,8 +50,8 @@ impl Mask {
         Self { text }
     }
 
-    /// Blanks what lies between `at` and `end`, or copies one character where there is nothing to
-    /// blank. Returns where to go on.
+    /// Blanks the text between `at` and `end`, or copies one character if it is empty. Returns the
+    /// next position.
     fn copy(&mut self, chars: &[char], at: usize, end: usize) -> usize {
         if end <= at {
             self.text.push(chars[at]);
@@ -70,7 +70,7 @@ fn line_end(chars: &[char], at: usize) -> usize {
     at + rest.iter().position(|c| *c == '\n').unwrap_or(rest.len())
 }
 
-/// Behind a string that begins at `at` and ends with the same quote.
+/// The position after a string that starts at `at` and ends with the same quote.
 fn quoted_end(chars: &[char], at: usize) -> usize {
     let mut end = at + 1;
     while end < chars.len() && chars[end] != chars[at] {
@@ -89,7 +89,7 @@ fn follows_word(chars: &[char], at: usize) -> bool {
     }
 }
 
-/// Behind the raw string at `at`, or `at` when it is a raw identifier.
+/// The position after the raw string at `at`, or `at` for a raw identifier.
 fn rust_raw_end(chars: &[char], at: usize) -> usize {
     let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
     let open = at + 1 + hashes;
@@ -120,7 +120,7 @@ fn rust_block_comment_end(chars: &[char], at: usize) -> usize {
     end
 }
 
-/// Behind the character at `at`, or `at` when it is a lifetime.
+/// The position after the character at `at`, or `at` for a lifetime.
 fn rust_char_end(chars: &[char], at: usize) -> usize {
     match (chars.get(at + 1), chars.get(at + 2)) {
         (Some('\\'), _) => quoted_end(chars, at),
@@ -129,7 +129,7 @@ fn rust_char_end(chars: &[char], at: usize) -> usize {
     }
 }
 
-/// Behind `[[ ]]` or `[=[ ]=]` at `at`, or `at` when there is none.
+/// The position after `[[ ]]` or `[=[ ]=]` at `at`, or `at` if there is no such string.
 fn lua_long_end(chars: &[char], at: usize) -> usize {
     if chars.get(at) != Some(&'[') {
         return at;

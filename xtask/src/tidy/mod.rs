@@ -1,6 +1,6 @@
 //! The lint rules of the repository as a test: `cargo xtask tidy`.
 //!
-//! What rustfmt and clippy cannot say is said here, and every rule reports where it is broken.
+//! These rules are beyond rustfmt and clippy. Each rule reports the place of a violation.
 
 use std::fmt;
 use std::fs;
@@ -16,14 +16,14 @@ mod wording;
 use crate::say;
 use functions::Language;
 
-/// A source file has fewer lines than this.
+/// The maximum number of lines of a source file, exclusive.
 const FILE_LINES: usize = 500;
-/// A function has fewer lines than this, from its head to its last line.
+/// The maximum number of lines of a function, exclusive, from its head to its last line.
 const FUNCTION_LINES: usize = 70;
 /// A line has at most this many characters.
 const LINE_CHARS: usize = 100;
 
-/// Marks of unfinished work. Split so that this file does not break its own rule.
+/// Marks of unfinished work. Split so that this file does not violate the rule itself.
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -32,7 +32,7 @@ const UNFINISHED: &[&str] = &[
     concat!("unimple", "mented!"),
 ];
 
-/// What belongs to one machine or to how the project was made, not to the project.
+/// Text that belongs to a machine or to the development process, not to the project.
 const FOREIGN: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -41,7 +41,7 @@ const FOREIGN: &[&str] = &[
     concat!("issue ", "#"),
 ];
 
-/// The limits that a named file may break.
+/// The rules that a file may be exempted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     FileLength,
@@ -56,17 +56,17 @@ enum Rule {
     Wording,
 }
 
-/// A file that may break a rule, and why.
+/// A file that may violate a rule, and why.
 struct Exception {
     path: &'static str,
     rule: Rule,
     reason: &'static str,
 }
 
-/// Keep this short: an exception is a debt with a name.
+/// Keep this short.
 const EXCEPTIONS: &[Exception] = &[];
 
-/// One broken rule.
+/// One violation of a rule.
 #[derive(Debug)]
 pub struct Violation {
     path: PathBuf,
@@ -84,14 +84,14 @@ impl fmt::Display for Violation {
 /// Every violation in the repository at `root`, in the order of paths and lines.
 ///
 /// # Errors
-/// A file that cannot be read, or an exception that names a file that is not there.
+/// A file cannot be read, or an exception names a file that does not exist.
 pub fn check(root: &Path) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for path in files(root)? {
         let bytes = fs::read(root.join(&path))
             .with_context(|| format!("cannot read {}", path.display()))?;
         let Ok(text) = String::from_utf8(bytes) else {
-            continue; // not text: nothing here to check
+            continue; // not text: nothing to check
         };
         check_text(&path, &text, &mut violations);
         for (line, missing) in paths::missing(root, &path, &text) {
@@ -118,7 +118,7 @@ pub fn check(root: &Path) -> Result<Vec<Violation>> {
     Ok(violations)
 }
 
-/// Tells every violation in the repository at `root`.
+/// Reports every violation in the repository at `root`.
 ///
 /// # Errors
 /// There is one, or a file cannot be read.
@@ -139,7 +139,7 @@ fn excepted(violation: &Violation) -> bool {
     })
 }
 
-/// The files of the repository, relative to `root`: whatever is not built or hidden.
+/// The files of the repository, relative to `root`, without build output and hidden files.
 fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -150,7 +150,7 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
             let entry = entry.with_context(|| format!("cannot list {}", at.display()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let hidden = name.starts_with('.') && !matches!(&*name, ".ci" | ".cargo");
-            // What cargo and the fuzzer make.
+            // Output of cargo and the fuzzer.
             let fuzzed = matches!(&*name, "artifacts" | "corpus" | "coverage");
             let made = name == "target" || (folder == Path::new("fuzz") && fuzzed);
             if hidden || made {
@@ -207,7 +207,7 @@ fn check_text(path: &Path, text: &str, violations: &mut Vec<Violation>) {
 }
 
 fn check_lines(extension: Option<&str>, text: &str, report: &mut impl FnMut(usize, Rule, String)) {
-    // Recorded output is kept as it was; a lock file is cargo's.
+    // Recorded output is kept as it was; a lock file belongs to cargo.
     let recorded = matches!(extension, Some("snap" | "out" | "csv" | "lock"));
     let code = matches!(extension, Some("rs" | "lua" | "sh" | "c"));
     for (index, line) in text.lines().enumerate() {
@@ -242,7 +242,7 @@ fn check_lines(extension: Option<&str>, text: &str, report: &mut impl FnMut(usiz
     }
 }
 
-/// Whether `word` stands in `line` with nothing of a longer word before or behind it.
+/// Whether `line` contains `word` as a whole word.
 fn contains_word(line: &str, word: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     line.match_indices(word).any(|(at, _)| {
@@ -251,7 +251,7 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Every crate inherits the workspace's lints and is named in ARCHITECTURE.md.
+/// Every crate inherits the workspace's lints and is listed in ARCHITECTURE.md.
 fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
     let path = root.join("ARCHITECTURE.md");
     let architecture =
@@ -286,7 +286,8 @@ fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
     Ok(())
 }
 
-/// The value of `key` in `[table]`, without quotes. Enough of TOML for manifests as we write them.
+/// The value of `key` in `[table]`, without quotes. Handles the part of TOML that the manifests
+/// use.
 fn toml_value<'a>(text: &'a str, table: &str, key: &str) -> Option<&'a str> {
     let mut inside = false;
     for line in text.lines() {

@@ -1,17 +1,17 @@
-//! Paths that ARCHITECTURE.md and the lists "Where to change what" name must exist.
+//! Paths in ARCHITECTURE.md and in the lists "Where to change what" must exist.
 
 use std::path::{Path, PathBuf};
 
-/// The page whose paths are checked, relative to the repository's root.
+/// The checked page, relative to the repository's root.
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// Headings in `//!` comments whose sections are checked.
+/// Headings of the checked sections in `//!` comments.
 const HEADINGS: &[&str] = &["Where to change what", "A new driver", "A new counter"];
 
 /// Endings of file names that are paths even without a folder.
 const ENDINGS: &[&str] = &[".rs", ".sql", ".lua", ".toml"];
 
-/// The paths that a file of the repository names and that do not exist, with their lines.
+/// The missing paths in a file of the repository, with their lines.
 ///
 /// Paths of the page are relative to `root`; those of a list are relative to `root` or to the
 /// folder of the crate.
@@ -57,7 +57,7 @@ fn listed(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// The folder of the crate that a file belongs to.
+/// The folder of a file's crate.
 fn crate_folder(root: &Path, path: &Path) -> Option<PathBuf> {
     let mut folders = path.ancestors().skip(1).map(|folder| root.join(folder));
     folders.find(|folder| folder.join("Cargo.toml").exists())

@@ -1,4 +1,4 @@
-//! What a script's event costs without a database.
+//! The cost of a script's event without a database.
 
 use anyhow::{Result, ensure};
 
@@ -9,7 +9,7 @@ use crate::tool::{self, Limit, Protocol, Tool};
 
 const PAIRS: [(Tool, Tool); 1] = [(Tool::Dyno, Tool::Sysbench)];
 
-/// What it is called, the script with its options, and how many events.
+/// Name, script with its options, and number of events.
 const CASES: [(&str, &str, &[&str], u64); 3] = [
     ("empty event", "empty.lua", &[], 10_000_000),
     (
@@ -28,7 +28,7 @@ const CASES: [(&str, &str, &[&str], u64); 3] = [
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
     let mut section = Section::default();
-    // No server: the protocol only says who takes part.
+    // No server: the protocol only selects the tools.
     let tools = bench.tools(&[Tool::Dyno, Tool::Sysbench], Protocol::Mysql);
     for (what, script, options, events) in CASES {
         let script = bench.script(script).display().to_string();

@@ -1,5 +1,5 @@
-//! What telling the figures while the run goes on adds to a client that records and observes:
-//! scraped once a second, and pushed once a second, in the same run.
+//! The extra client cost of exporting live metrics, compared with recording and observing alone:
+//! scraped once a second and pushed once a second, in the same run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,9 +19,9 @@ use crate::figures::Section;
 use crate::options::RealServer;
 use crate::tool::{Protocol, Tool};
 
-/// How often the endpoint is scraped.
+/// The interval between scrapes.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How many seconds are measured: what is done at the ends of a run counts little then.
+/// Seconds per run, so that work at the start and end of a run counts little.
 const SHARE_S: u32 = 20;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -83,7 +83,7 @@ impl Exporting<'_> {
         [self.scraped(), self.pushed()].concat()
     }
 
-    /// With five operations, and all that is observed of a real server.
+    /// With five operations, and all observed metrics of a real server.
     fn of_tpcc(&self, server: &RealServer, section: &mut Section) -> Result<()> {
         let execute = |sql: String| load::query(Protocol::Mysql, server, None, &sql);
         execute(format!("DROP DATABASE IF EXISTS {}", load::DATABASE))?;
@@ -107,8 +107,8 @@ impl Exporting<'_> {
         done
     }
 
-    /// What exporting takes of the client's CPU time, by the run's own record: its threads make no
-    /// load, so that their time is all of it but for the caches that they disturb.
+    /// The share of exporting in the client's CPU time, from the run's record. The exporting
+    /// threads do no other work, so their time is the whole cost except for cache pollution.
     fn shares(
         &self,
         what: &str,
@@ -161,7 +161,7 @@ impl Exporting<'_> {
         Ok(())
     }
 
-    /// The CPU time of the last run's exports, by its record.
+    /// The CPU time of the last run's exports, from its record.
     fn exporting_s(&self) -> Result<f64> {
         let mut command = Command::new(self.bench.path(Tool::Dyno));
         command.args([
@@ -184,7 +184,7 @@ impl Exporting<'_> {
             .context("the record does not hold what exporting took")
     }
 
-    /// The whole process with and without, which the machine's noise blurs.
+    /// The whole process with and without exporting; noisier.
     fn rounds(&self, target: &str, section: &mut Section) -> Result<()> {
         let recorded = ["--results", self.file.as_str()];
         let told = [
@@ -219,11 +219,11 @@ fn number(value: &Value) -> Result<f64> {
         .with_context(|| format!("{value} is no number"))
 }
 
-/// Stand-ins for Prometheus and for a receiver of OTLP, which take what there is.
+/// Stand-ins for Prometheus and an OTLP receiver; they accept anything.
 struct Takers {
-    /// The port that is scraped, free until a run listens there.
+    /// The port to scrape, free until a run listens on it.
     scraped: u16,
-    /// The port that takes what is pushed.
+    /// The port for pushes.
     pushed: u16,
     scrapes: Arc<AtomicU64>,
     pushes: Arc<AtomicU64>,
@@ -244,7 +244,7 @@ impl Takers {
         let (scrapes, stop) = (Arc::clone(&takers.scrapes), Arc::clone(&takers.stop));
         thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                // Between runs nobody listens.
+                // Between runs nothing listens there.
                 if scrape(scraped).is_ok_and(|bytes| bytes > 0) {
                     scrapes.fetch_add(1, Ordering::Relaxed);
                 }
@@ -273,13 +273,13 @@ impl Drop for Takers {
 fn scrape(port: u16) -> std::io::Result<usize> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PERIOD))?;
-    // As Prometheus asks.
+    // The header that Prometheus sends.
     let accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
     write!(stream, "GET /metrics HTTP/1.0\r\nAccept: {accept}\r\n\r\n")?;
     stream.read_to_end(&mut Vec::new())
 }
 
-/// Takes a request of a connection that stays; `None` when there is no other.
+/// Reads a request from a persistent connection; `None` at its end.
 fn take(stream: &mut BufReader<TcpStream>) -> Option<()> {
     let mut length = 0;
     loop {

@@ -1,4 +1,4 @@
-//! User-space instructions per point select, which do not depend on what else the machine does.
+//! User-space instructions per point select, which other processes do not affect.
 
 use std::process::Command;
 
@@ -17,9 +17,9 @@ const PAIRS: [(Tool, Tool); 3] = [
     (Tool::Dyno, Tool::Floor),
 ];
 const SESSIONS: usize = 16;
-/// A count hardly varies: the second round shows by how much.
+/// A count hardly varies; the second round shows by how much.
 const ROUNDS: usize = 2;
-/// Both far beyond what a script takes to be compiled, and multiples of the sessions.
+/// Both far more than the script's compilation needs, and multiples of the number of sessions.
 const EVENTS: [u64; 2] = [32_000, 96_000];
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -57,7 +57,7 @@ fn instructions(bench: &Bench, tool: Tool, place: Place, events: u64) -> Result<
     collected(&outcome.messages)
 }
 
-/// The sum that callgrind tells at its end.
+/// The sum that callgrind prints at its end.
 fn collected(messages: &str) -> Result<u64> {
     let (_, rest) = messages
         .rsplit_once("Collected :")

@@ -1,4 +1,4 @@
-//! Loading one table: what it costs the client, and how fast real servers get their rows.
+//! Loading one table: the client's cost, and the rate of real servers.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ use crate::tool::{self, Limit, Place, Protocol, Tool};
 const TOOLS: [Tool; 2] = [Tool::Dyno, Tool::Sysbench];
 const PAIRS: [(Tool, Tool); 1] = [(Tool::Dyno, Tool::Sysbench)];
 const ROWS: u64 = 1_000_000;
-/// The database that real servers get for this.
+/// The database created on real servers.
 pub(super) const DATABASE: &str = "dyno_client_cost";
 
-/// Client CPU per row, against null servers, which count what they are given.
+/// Client CPU per row, against null servers, which count the rows they receive.
 pub(super) fn run_null(bench: &Bench) -> Result<Section> {
     let mut section = Section::default();
     for protocol in PROTOCOLS {
@@ -85,7 +85,7 @@ fn real_rounds(
         options.push("prepare".to_owned());
         let prepared = bench.measure(prepare(bench, tool, &options));
         let rows = expect_rows(protocol, server, DATABASE);
-        // What a failed load left behind must not stand in the next one's way.
+        // Remove the leftovers of a failed load.
         query(
             protocol,
             server,
@@ -102,7 +102,7 @@ fn real_rounds(
     Ok(())
 }
 
-/// A null server as its clients know it.
+/// A null server as the clients see it.
 fn as_real(place: Place) -> RealServer {
     let socket = place.socket.display().to_string();
     match place.protocol {
@@ -136,7 +136,7 @@ fn real_options(protocol: Protocol, server: &RealServer) -> Vec<String> {
     }
 }
 
-/// A load that lost rows would be a fast one.
+/// Checks the row count: a load that lost rows would look fast.
 fn expect_rows(protocol: Protocol, server: &RealServer, database: &str) -> Result<()> {
     let answer = query(
         protocol,
@@ -152,7 +152,7 @@ fn expect_rows(protocol: Protocol, server: &RealServer, database: &str) -> Resul
     Ok(())
 }
 
-/// Sends a statement by the server's own client and gives what it prints.
+/// Runs a statement with the server's own client and returns its output.
 pub(super) fn query(
     protocol: Protocol,
     server: &RealServer,

@@ -9,7 +9,7 @@ use crate::tool::{Limit, Protocol, Tool};
 
 const FEW: usize = 1_000;
 const MANY: usize = 10_000;
-/// Sockets of the load generator, which it cannot open if its parent may not.
+/// File descriptors of the load generator; the limit is inherited from this process.
 const OPEN_FILES: u64 = 11_000;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {

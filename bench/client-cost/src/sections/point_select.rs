@@ -16,10 +16,10 @@ const PAIRS: [(Tool, Tool); 6] = [
     (Tool::Floor, Tool::Pgbench),
     (Tool::Pgbench, Tool::Sysbench),
 ];
-/// Sessions, and the divisor of `--queries`: one session waits for most of its time.
+/// Sessions, and the divisor of `--queries`: a single session mostly waits.
 const SIZES: [(usize, u64); 3] = [(1, 10), (16, 1), (256, 1)];
-/// Queries per session of the short run, whose cost is taken off the long run's: enough for
-/// every session's script to be compiled.
+/// Queries per session of the short run, which is subtracted from the long run: enough to compile
+/// every session's script.
 const SHORT_QUERIES: u64 = 100;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -34,7 +34,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-/// A run's sessions, and the queries of the short and the long run.
+/// A run's sessions, and the number of queries of the short and the long run.
 #[derive(Clone, Copy)]
 struct Size {
     sessions: usize,
@@ -43,7 +43,7 @@ struct Size {
 }
 
 impl Size {
-    /// `queries` more in the long run than in the short, both the same for each session.
+    /// The long run makes `queries` more than the short one; both are the same for each session.
     fn new(sessions: usize, queries: u64) -> Size {
         let each = queries.div_ceil(sessions as u64);
         let short = SHORT_QUERIES * sessions as u64;
@@ -55,8 +55,8 @@ impl Size {
     }
 }
 
-/// The runs are limited by queries, not by time, and a short one is subtracted: so start-up, which
-/// takes sysbench a millisecond of CPU for each thread, does not count, however slow the machine.
+/// Limits the runs by queries, not by time, and subtracts a short one. This cancels the start-up
+/// cost, in sysbench a millisecond of CPU per thread, whatever the speed of the machine.
 fn rounds(
     bench: &Bench,
     protocol: Protocol,

@@ -1,4 +1,4 @@
-//! What recording and observing add to the client: the same binary with both on and with both off.
+//! The client's cost of recording and observing: the same binary with both on and both off.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use crate::tool::{Protocol, Tool};
 
 /// Sessions of each run.
 const SESSIONS: &str = "16";
-/// Long enough that what is done once a second counts as it does in a long run.
+/// Long enough that work done once a second weighs as much as in a long run.
 const SECONDS_MIN: u32 = 10;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -45,7 +45,7 @@ fn rounds(bench: &Bench, what: &str, target: &str, section: &mut Section) -> Res
     let file = file.display().to_string();
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {
-        // In turn, and each first as often as the other.
+        // Alternate which of the two goes first.
         let first = round % 2 == 0;
         for recorded in [first, !first] {
             let more: &[&str] = match recorded {
@@ -66,7 +66,7 @@ fn rounds(bench: &Bench, what: &str, target: &str, section: &mut Section) -> Res
     Ok(())
 }
 
-/// CPU of the whole process within the measurement, per event, with these options besides.
+/// CPU time of the whole process per event of the measurement, with these extra options.
 pub(super) fn cpu_us(bench: &Bench, target: &str, more: &[&str]) -> Result<f64> {
     let mut command = Command::new(bench.path(Tool::Dyno));
     command.arg("run").arg(bench.script("select_one.lua"));

@@ -1,5 +1,5 @@
-//! What Dyno's own workloads cost the client: a statement of `tpcc` against a point select, and
-//! `select_only` and ten statements in a pipeline against the same of pgbench.
+//! The client's cost of Dyno's own workloads: a `tpcc` statement compared with a point select, and
+//! `select_only` and a pipeline of ten statements compared with pgbench.
 
 use std::process::Command;
 
@@ -13,11 +13,11 @@ use crate::tool::{Limit, Place, Protocol, Tool};
 
 /// Sessions of each run.
 const SESSIONS: usize = 16;
-/// Statements of a transaction of `tpcc`, on average: what makes both runs about as long.
+/// Average statements of a `tpcc` transaction, to make both runs about equally long.
 const TPCC_STATEMENTS: u64 = 30;
-/// Statements of a pipeline.
+/// Statements per pipeline.
 const PIPELINE_QUERIES: u64 = 10;
-/// Events per session of the short run, whose cost is taken off the long run's.
+/// Events per session of the short run, which is subtracted from the long run.
 const SHORT_EVENTS: u64 = 100;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -70,7 +70,7 @@ fn order_entry(bench: &Bench, protocol: Protocol, section: &mut Section) -> Resu
     Ok(())
 }
 
-/// CPU per transaction of `select_only` and of pgbench's, in turn.
+/// CPU per transaction of `select_only` and pgbench, in turn.
 fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
     let server = bench.null_server(Protocol::Postgres)?;
     let script = bench.script("select_only.lua").display().to_string();
@@ -90,8 +90,8 @@ fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
     Ok(())
 }
 
-/// CPU per statement of a pipeline of ten: of a script, of a file of SQL, and of pgbench with that
-/// file, in turn.
+/// CPU per statement of a pipeline of ten, in turn: from a script, from an SQL file, and from
+/// pgbench with the same file.
 fn pipelines(bench: &Bench, section: &mut Section) -> Result<()> {
     let server = bench.null_server(Protocol::Postgres)?;
     let events = bench.options.queries / PIPELINE_QUERIES;
@@ -130,7 +130,7 @@ fn pipelines(bench: &Bench, section: &mut Section) -> Result<()> {
     Ok(())
 }
 
-/// CPU of the process per statement, with what starting costs taken off.
+/// CPU of the process per statement, without the start-up cost.
 fn per_query(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<f64> {
     let short = dyno(bench, place, workload, SHORT_EVENTS * SESSIONS as u64)?;
     let long = dyno(
@@ -146,7 +146,7 @@ fn per_query(bench: &Bench, place: Place, workload: &str, events: u64) -> Result
     Ok((long.0 - short.0) / (long.1 - short.1))
 }
 
-/// CPU in microseconds, and statements.
+/// CPU in microseconds, and the number of statements.
 fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64, f64)> {
     let socket = place.socket.display();
     let target = match place.protocol {
@@ -158,7 +158,7 @@ fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64
     let mut command = Command::new(bench.path(Tool::Dyno));
     command.args(["run", workload, "--target", &target, "--workers", "1"]);
     command.args(["-c", &SESSIONS.to_string(), "--events", &events.to_string()]);
-    // The null server answers anything by the same row: that is no limit on connections.
+    // The null server returns the same row for any query, which is no connection limit.
     command.args([
         "--warmup", "0", "--ledger", "off", "--json", "--quiet", "--force",
     ]);
@@ -185,7 +185,7 @@ fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64
     Ok((outcome.cpu.total_us(), statements))
 }
 
-/// The same of pgbench, with a script of so many statements.
+/// CPU in microseconds and number of statements of pgbench, for a script of this many statements.
 fn pgbench(bench: &Bench, place: Place, script: &str, queries: u64) -> Result<f64> {
     let count = |events: u64| -> Result<f64> {
         let limit = Limit::Events(events);

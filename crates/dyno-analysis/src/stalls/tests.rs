@@ -110,7 +110,10 @@ fn what_is_missing_is_told() {
     );
     let rare = of_bins(&bins(&[3, 0, 2, 4, 0, 3]), &[], Shortest::default()).unwrap_err();
     assert_eq!(rare, TooLittle::Level(3.0));
-    assert!(rare.to_string().contains("needs 20"), "{rare}");
+    assert!(
+        rare.to_string().contains("at least 20 are needed"),
+        "{rare}"
+    );
     assert!(of_bins(&bins(&[20, 20, 0, 20, 20]), &[], Shortest::default()).is_ok());
 }
 

@@ -161,7 +161,7 @@ fn figures_are_of_the_window_alone() {
     );
     assert_eq!(
         summary.warnings,
-        ["These figures are of 1 to 4 s of a run of 5 s."]
+        ["These figures cover 1 to 4 s of a run of 5 s."]
     );
 }
 
@@ -201,7 +201,7 @@ fn a_gap_is_in_no_rate() {
     let part = cut(whole, window(2.0, 12.0)).unwrap().summary.unwrap();
     assert_eq!((part.measured_s, part.rates.events_per_s), (10.0, 100.0));
     assert_eq!(part.totals.events, 500);
-    let said = "Intervals cover 5 of these 10 s; rates are over these.";
+    let said = "Intervals cover 5 of these 10 s; rates refer to the covered time.";
     assert!(
         part.warnings.iter().any(|warning| warning == said),
         "{:?}",
@@ -212,11 +212,11 @@ fn a_gap_is_in_no_rate() {
 #[test]
 fn windows_without_sense_are_told() {
     let error = |from_s, to_s| cut(run(0, &[1.0; 5]), window(from_s, to_s)).unwrap_err();
-    assert!(error(9.0, 12.0).to_string().contains("is 5 s long"));
+    assert!(error(9.0, 12.0).to_string().contains("is only 5 s long"));
     assert!(
         error(3.0, 2.0)
             .to_string()
-            .contains("not behind its beginning")
+            .contains("not after its beginning")
     );
     assert!(error(1.2, 1.9).to_string().contains("are 1 s long"));
     let nothing = cut(run(0, &[]), Window::default()).unwrap_err();

@@ -1,4 +1,4 @@
-//! `dyno agent`: one of several load generators of a run.
+//! `dyno agent`: be one of several load generators of a run.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{STATUS_DONE, console};
 /// Takes part in a run until it is over.
 ///
 /// # Errors
-/// No run to take part in, or one that did not want this agent.
+/// No run to join, or the run rejected this agent.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, AGENT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {

@@ -1,4 +1,4 @@
-//! `dyno calibrate`: how much the client could do alone.
+//! `dyno calibrate`: measure the load generator's own ceiling.
 
 use std::sync::PoisonError;
 
@@ -12,12 +12,11 @@ use crate::{STATUS_DONE, console, signals};
 use dyno_run::Job;
 use dyno_run::calibration::{self, Calibration};
 
-/// Makes a calibration of the job, keeps it for the runs to come, and prints it. Where it is a part
-/// of something larger, one that is kept does as well unless the plan wants a
-/// new one, and nothing is printed.
+/// Calibrates the job, stores the result for later runs, and prints it. As a part of a larger
+/// command it prints nothing and reuses a stored calibration, unless the plan requests a new one.
 ///
 /// # Errors
-/// A script or target that cannot be calibrated.
+/// The script or target cannot be calibrated.
 pub fn main(
     job: &Job,
     options: &[(String, OptionValue)],

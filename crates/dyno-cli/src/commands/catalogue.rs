@@ -1,5 +1,5 @@
-//! Dyno's commands: one row each, from which dispatch, help, completion, manual pages and the
-//! catalogue in JSON come.
+//! Dyno's commands, one row each. Dispatch, help, completion, manual pages and the JSON catalogue
+//! use them.
 
 use std::fmt::Write as _;
 
@@ -19,13 +19,13 @@ use crate::options::{Grammar, Opt};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
-/// The columns of a command and its arguments in the help, after the indent.
+/// Width of a command with its arguments in the help, after the indent.
 const COLUMN: usize = 20;
 
-/// What a command's words are.
+/// The words that a command takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// It takes none.
+    /// No words.
     Nothing,
     /// One workload.
     Workload,
@@ -35,15 +35,15 @@ pub enum Words {
     Runs,
     /// A recorded run, then checks with reasons.
     RunAndChecks,
-    /// What there is to list.
+    /// The thing to list.
     Lists,
     /// Another tool, then its logs.
     Logs,
-    /// What to do with an experiment, then its file.
+    /// An action on an experiment, then its file.
     Experiments,
-    /// What to do with servers, then their names.
+    /// An action on servers, then their names.
     Servers,
-    /// What to do with a bus, then its folder and the names of agents.
+    /// An action on a bus, then its folder and the names of agents.
     Bus,
     /// A command or a workload.
     Topic,
@@ -60,17 +60,17 @@ pub enum Words {
 pub struct Command {
     /// Its name.
     pub name: &'static str,
-    /// What the help shows after its name; empty where that is nothing.
+    /// Its arguments in the help; may be empty.
     pub arguments: &'static str,
     /// One line about it.
     pub about: &'static str,
-    /// Which block of the help it is in; from 0, ascending.
+    /// Its block in the help; starts at 0, ascending.
     block: u8,
-    /// What its words are.
+    /// The words that it takes.
     pub words: Words,
-    /// The options it is parsed by.
+    /// The options that it is parsed with.
     options: fn() -> &'static [Opt],
-    /// Runs it, given all arguments: the program, the command and what follows.
+    /// Runs it with all arguments: the program, the command and the rest.
     pub run: fn(Vec<String>) -> Result<u8>,
 }
 
@@ -330,7 +330,7 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The command of this name.
+/// Finds a command by name.
 pub fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
@@ -344,7 +344,7 @@ impl Command {
         options.filter(is_meant).copied().collect()
     }
 
-    /// How its options are written.
+    /// The syntax of its options.
     pub fn grammar(&self) -> Grammar {
         match self.words {
             Words::Sysbench => Grammar::Sysbench,
@@ -353,7 +353,7 @@ impl Command {
     }
 }
 
-/// The lines of the help on all commands.
+/// The help lines of all commands.
 pub fn lines() -> String {
     let mut text = String::new();
     let mut block = 0;
@@ -369,7 +369,7 @@ pub fn lines() -> String {
     text
 }
 
-/// Prints the catalogue in the format asked for.
+/// Prints the catalogue.
 ///
 /// # Errors
 /// A format other than JSON.

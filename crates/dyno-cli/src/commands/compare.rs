@@ -1,4 +1,4 @@
-//! `dyno compare`: runs against a base.
+//! `dyno compare`: compare runs with a base.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ use crate::record_options::thresholds;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, window};
 
-/// A factor that matches nothing is answered with so many of the differences there are.
+/// Number of existing differences listed when a factor matches none.
 const DIFFERENCES_TOLD: usize = 8;
 
 /// Compares.
 ///
 /// # Errors
-/// Runs that there are not, or that must not share a table.
+/// A run does not exist, or the runs must not share a table.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, COMPARE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -81,7 +81,6 @@ pub fn main(args: &[String]) -> Result<u8> {
     })
 }
 
-/// As text, as JSON, or both.
 fn write(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold]) -> Result<()> {
     let as_json = || {
         let with_limits = |compared: &Comparison| as_json(compared, &held(compared, conditions));
@@ -97,7 +96,7 @@ fn write(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold]) -> 
     })
 }
 
-/// The conditions of `--fail-if`, which are ratios here.
+/// The conditions of `--fail-if`, as ratios.
 fn ratios(parsed: &Parsed) -> Result<Vec<Threshold>> {
     let conditions = thresholds(parsed)?;
     match conditions.iter().find(|condition| !condition.is_ratio()) {
@@ -109,19 +108,19 @@ fn ratios(parsed: &Parsed) -> Result<Vec<Threshold>> {
     }
 }
 
-/// What came of a limit on a ratio.
+/// The outcome of a limit on a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Limit {
-    /// The condition holds for the whole interval.
+    /// The condition is true in the whole interval.
     Failed,
-    /// It holds nowhere in it.
+    /// It is false in the whole interval.
     Kept,
-    /// It holds in a part of it, or there is none.
+    /// It is true in a part of the interval, or the interval is missing.
     Undecided,
 }
 
-/// A limit held against a comparison.
+/// A limit and its outcome for a comparison.
 #[derive(Serialize)]
 struct Held {
     condition: String,
@@ -147,7 +146,7 @@ impl Held {
     }
 }
 
-/// Each condition by the interval of its ratio, never by the ratio alone.
+/// Judges each condition by the interval of its ratio, never by the ratio alone.
 fn held(compared: &Comparison, conditions: &[Threshold]) -> Vec<Held> {
     let held = |condition: &Threshold| {
         let name = condition.metric();
@@ -169,7 +168,7 @@ fn held(compared: &Comparison, conditions: &[Threshold]) -> Vec<Held> {
     conditions.iter().map(held).collect()
 }
 
-/// Refuses factors that match no difference: what was meant would be told as meant by nobody.
+/// Rejects factors that match no difference: a typo would silently have no effect.
 fn refuse_unknown(base: &[&RunRecord], sides: &[Vec<RunRecord>], factors: &[String]) -> Result<()> {
     for factor in factors {
         let options = CompareOptions {
@@ -199,8 +198,8 @@ fn refuse_unknown(base: &[&RunRecord], sides: &[Vec<RunRecord>], factors: &[Stri
     Ok(())
 }
 
-/// The runs of each side, the base first: as named, or as `--where` selects them, those of the
-/// same levels on a side of their own.
+/// The runs of each side, the base first: as named, or as `--where` selects them, one side for each
+/// combination of levels.
 fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
     if parsed.words.is_empty() && !parsed.has("where") {
         return Ok(Vec::new());

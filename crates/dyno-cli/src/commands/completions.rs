@@ -1,11 +1,11 @@
-//! `dyno completions SHELL`: what binds a shell to `dyno __complete`.
+//! `dyno completions SHELL`: print a shell completion script, which calls `dyno __complete`.
 
 use anyhow::Result;
 
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
-/// The shells that there are bindings for.
+/// The supported shells.
 pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 const BINDINGS: [&str; 3] = [
@@ -23,10 +23,10 @@ Print a shell completion script. To load it:
   fish  dyno completions fish | source           in ~/.config/fish/config.fish
 ";
 
-/// Prints a binding.
+/// Prints a completion script.
 ///
 /// # Errors
-/// No shell that there is one for.
+/// The shell is not supported.
 pub fn main(args: &[String]) -> Result<u8> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let shell = match words[..] {

@@ -1,4 +1,4 @@
-//! How a command line has a run driven.
+//! Turns command-line options into a run's drive.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use crate::options::Parsed;
 use crate::settings::{self, usage};
 use dyno_run::cores;
 
-/// Shorter intervals are no more than their own overhead.
+/// Below this, an interval's overhead dominates.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 
-/// How long `dyno run` warms up unless told otherwise.
+/// Default warm-up of `dyno run`.
 const WARMUP: Duration = Duration::from_secs(2);
 
-/// The drive that `dyno run`'s options describe.
+/// The drive from `dyno run`'s options.
 ///
 /// # Errors
-/// Values that make no sense.
+/// Invalid values.
 pub fn drive(parsed: &Parsed) -> Result<Drive> {
     let usual = Drive::default();
     let schedule = schedule(parsed)?;
     let sessions = sessions(parsed, schedule.as_ref())?;
     let events = settings::count(parsed, "events", 0)?;
-    // With a number of events, time is no limit unless it is asked for.
+    // With a number of events, the run has a time limit only on request.
     let time = if events > 0 {
         Duration::ZERO
     } else {
@@ -60,7 +60,7 @@ pub fn drive(parsed: &Parsed) -> Result<Drive> {
     })
 }
 
-/// A load that changes over time, of the rate or of the sessions.
+/// A schedule of the rate or of the sessions.
 fn schedule(parsed: &Parsed) -> Result<Option<LoadSchedule>> {
     let of = |name: &str, of: Scheduled| {
         let text = parsed.value(name).filter(|text| LoadSchedule::is_one(text));
@@ -102,7 +102,7 @@ fn schedule(parsed: &Parsed) -> Result<Option<LoadSchedule>> {
         .map_err(|why| usage(format!("--{name}: {why}")))
 }
 
-/// The sessions: the most of them, where that changes.
+/// The number of sessions; with a schedule, its maximum.
 fn sessions(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<u32> {
     let scheduled = schedule.filter(|schedule| schedule.of == Scheduled::Sessions);
     let sessions = match scheduled {
@@ -119,7 +119,7 @@ fn sessions(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<u32> {
     })
 }
 
-/// The open loop; with a schedule, its mean.
+/// The open loop; with a schedule, its mean rate.
 fn open_loop(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<Option<OpenLoop>> {
     let Some(text) = parsed.value("rate") else {
         return match parsed.has("arrivals") {
@@ -154,7 +154,6 @@ fn open_loop(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<Option<
     }))
 }
 
-/// How often figures are recorded.
 fn interval(parsed: &Parsed, usual: Duration) -> Result<Duration> {
     let interval = settings::duration(parsed, "interval", usual)?;
     if interval < INTERVAL_MIN {
@@ -163,7 +162,6 @@ fn interval(parsed: &Parsed, usual: Duration) -> Result<Duration> {
     Ok(interval)
 }
 
-/// The part that this load generator has.
 fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
     let Some(text) = parsed.value("shard") else {
         return Ok(None);
@@ -174,7 +172,7 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
         ));
     }
     let shard = Shard::parse(text).map_err(|error| usage(format!("--shard: {error}")))?;
-    // 0 is another one each time.
+    // 0 means a different seed each time.
     if settings::count(parsed, "seed", 0)? == 0 {
         return Err(usage(
             "--shard: give all load generators the same --seed above 0",
@@ -191,10 +189,10 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
     Ok(Some(shard))
 }
 
-/// Whoever waits for longer has mistaken the instant.
+/// A longer wait must be a mistake in the time.
 const AHEAD_MAX_S: f64 = 100.0 * 365.0 * 24.0 * 3600.0;
 
-/// When the run begins, in seconds since 1970.
+/// The start of the run, in seconds since 1970.
 fn begin(parsed: &Parsed) -> Result<Option<f64>> {
     let Some(text) = parsed.value("begin-at").filter(|text| *text != "now") else {
         return Ok(None);

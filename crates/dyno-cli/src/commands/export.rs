@@ -1,4 +1,4 @@
-//! `dyno export`: a run for other programs.
+//! `dyno export`: convert a run for other programs.
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::record::RunRecord;
@@ -13,7 +13,7 @@ use crate::output::fresh;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store};
 
-/// As Prometheus' tools take them in, with time stamps.
+/// OpenMetrics with time stamps, as Prometheus' tools read it.
 fn openmetrics(run: &RunRecord) -> Result<Vec<u8>> {
     let families = dyno_metrics::history(run).context(
         "the start of its measurement is unknown, and OpenMetrics needs it; use another format",
@@ -21,7 +21,6 @@ fn openmetrics(run: &RunRecord) -> Result<Vec<u8>> {
     Ok(text::encode(&families, text::Version::OpenMetrics).into_bytes())
 }
 
-/// The stacks of its profiles.
 fn stacks(run: &RunRecord) -> Result<Vec<u8>> {
     if run.profiles.is_empty() {
         let why = run.not_observed("profile.server");
@@ -37,7 +36,7 @@ fn stacks(run: &RunRecord) -> Result<Vec<u8>> {
 /// Exports a run.
 ///
 /// # Errors
-/// A run that there is not, a file that cannot be written.
+/// The run does not exist, or the file cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {

@@ -1,4 +1,4 @@
-//! `dyno fleet`: what load generators on many hosts need before a run.
+//! `dyno fleet`: prepare load generators on several hosts, and collect their results.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -16,10 +16,10 @@ use crate::output::Output;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, console};
 
-/// Does what the action says.
+/// Runs the action.
 ///
 /// # Errors
-/// An action that is none; files that cannot be written.
+/// An unknown action, or files that cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, FLEET, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -52,7 +52,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
 }
 
-/// Puts a run together from what its agents kept.
+/// Assembles a run from its agents' records.
 fn collected(parsed: &Parsed, words: &[&str]) -> Result<u8> {
     match collect(parsed, words)? {
         Collected::Recorded(summary) => {
@@ -68,7 +68,7 @@ fn collected(parsed: &Parsed, words: &[&str]) -> Result<u8> {
     }
 }
 
-/// These agents, and those that have keys in the folder already.
+/// These agents, and those that already have keys in the folder.
 fn agents(folder: &str, named: Vec<AgentName>) -> Result<Vec<AgentName>> {
     let mut all = BTreeSet::new();
     for name in named {

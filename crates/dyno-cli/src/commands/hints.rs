@@ -1,4 +1,4 @@
-//! What to try when a run fails.
+//! Hints for failed runs.
 
 use anyhow::anyhow;
 use dyno_core::Target;
@@ -6,9 +6,9 @@ use dyno_core::db::ErrorKind;
 
 use dyno_run::{Clash, Ready, RunError};
 
-/// The error with what to try on top of it, where that is known.
+/// Adds a hint to the error, if one is known.
 pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
-    // An error of the results file tells its path and what to try. It says nothing of the tables.
+    // Errors of the results file already name the path and a remedy, and are not about tables.
     let run = error.downcast_ref::<RunError>();
     if run.is_some_and(RunError::is_of_results) {
         return error;
@@ -22,27 +22,26 @@ pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow:
     }
 }
 
-/// The kind of the database's error, if it is one.
 fn kind(error: &anyhow::Error, ready: &Ready) -> Option<ErrorKind> {
     let run = error.downcast_ref::<RunError>();
     run.and_then(RunError::database_kind)
         .or_else(|| ready.kind_behind(&format!("{error:#}")))
 }
 
-/// Whether an embedded database could not use its file or its disk. Of a wrong option or statement
-/// the folder is not to blame.
+/// Whether an embedded database could not use its file or disk, as opposed to a wrong option or
+/// statement.
 pub fn is_of_files(error: &anyhow::Error, ready: &Ready) -> bool {
     kind(error, ready).is_some_and(is_kind_of_files)
 }
 
-/// SQLite's errors that remain if its statements and tables are right: it cannot open
-/// (`SQLITE_CANTOPEN`), read or write (`SQLITE_IOERR`, `SQLITE_READONLY`) a file, or extend it.
+/// SQLite's errors that do not come from statements and tables: it cannot open (`SQLITE_CANTOPEN`),
+/// read or write (`SQLITE_IOERR`, `SQLITE_READONLY`) a file, or extend it.
 fn is_kind_of_files(kind: ErrorKind) -> bool {
     use ErrorKind::{Full, Lost, Other, Refused};
     matches!(kind, Full | Lost | Other | Refused)
 }
 
-/// What to try after a failure that is told in these words.
+/// A hint for a failure with this message.
 pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
     advice(ready.kind_behind(why)?, ready, workload)
 }
@@ -73,8 +72,7 @@ pub fn of_clash(clash: Clash, command: &str, ready: &Ready, workload: &str) -> a
     }
 }
 
-/// What to try. A missing table most often means that the workload was not prepared, one that is
-/// there that it was.
+/// A missing table usually means that the workload was not prepared; an existing one, that it was.
 fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
     let label = ready.job.target.as_ref().map(Target::label);
     let target = label.unwrap_or_default();
@@ -114,7 +112,7 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
     }
 }
 
-/// Whether the workload has tables that its `prepare` makes.
+/// Whether `prepare` creates tables for the workload.
 fn is_prepared(ready: &Ready) -> bool {
     let prepares = |name: &str| name == "prepare";
     let description = &ready.description;

@@ -1,4 +1,4 @@
-//! What of `dyno run` means nothing to the tests of the host.
+//! Options of `dyno run` that do not apply to the tests of the host.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::options::{Grammar, Opt, Parsed, help};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
-/// Options that are about databases, scripts, or threads that sessions share.
+/// Options about databases, scripts, or threads that sessions share.
 const MEANINGLESS: [&str; 11] = [
     "target",
     "ask-password",
@@ -29,16 +29,16 @@ const MEANINGLESS: [&str; 11] = [
     "calibrate",
 ];
 
-/// Whether an option changes anything in a run of the test.
+/// Whether an option has an effect on the test.
 pub fn means_something(test: &Test, opt: &Opt) -> bool {
     let random = opt.name.starts_with("rand-");
     !MEANINGLESS.contains(&opt.name) && (!random || test.draws_places)
 }
 
-/// Refuses options that would change nothing.
+/// Rejects options without effect.
 ///
 /// # Errors
-/// There is one.
+/// There is such an option.
 pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
     let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
     let Some(opt) = given.find(|opt| !means_something(test, opt)) else {
@@ -55,17 +55,17 @@ pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
     )))
 }
 
-/// Help on the options that mean something.
+/// Help on the options that apply.
 pub fn run_help(test: &Test) -> String {
     let options = RUN.iter().filter(|opt| means_something(test, opt));
     let options: Vec<Opt> = options.copied().collect();
     help(&options, Grammar::Dyno)
 }
 
-/// Runs a command of the test, telling in short what it did.
+/// Runs a command of the test, with a short report.
 ///
 /// # Errors
-/// A test without commands; files that cannot be made or removed.
+/// The test has no commands, or files cannot be created or removed.
 pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> Result<u8> {
     let begun = Clock.now();
     let mut last = String::new();
@@ -97,7 +97,7 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> 
     Ok(STATUS_DONE)
 }
 
-/// What is missing, and the command that makes it.
+/// Adds the command that creates the missing files.
 pub fn with_hint(error: RunError, workload: &str) -> anyhow::Error {
     let needs_prepare = error.needs_prepare();
     let error = anyhow::Error::from(error);

@@ -1,4 +1,4 @@
-//! `dyno import`: what other tools printed, as runs that can be judged.
+//! `dyno import`: import other tools' logs as runs.
 
 mod folder;
 mod kept;
@@ -28,14 +28,14 @@ use crate::{STATUS_DONE, STATUS_FAILED, console, run_store, window};
 const USAGE: &str = "Usage: dyno import TOOL FILE… [--vmstat FILE] [--iostat FILE]\n       \
                      dyno import TOOL FOLDER [--pattern '…/{fs}/BP{memory}/res.txt']";
 
-/// Options that are about one log.
+/// Options that apply to a single log.
 const OF_ONE: [&str; 6] = ["vmstat", "iostat", "mpstat", "sar", "config", "started"];
 
 /// Imports logs.
 ///
 /// # Errors
-/// A log that cannot be read, or holds nothing of the tool's; a results file that cannot be
-/// written to. What was imported before an error stays.
+/// A log cannot be read or has no data of the tool, or the results file cannot be written. Runs
+/// imported before an error remain.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(&args[2..], IMPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -70,7 +70,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let pattern = pattern.map_err(|why| usage(format!("--pattern: {why}")))?;
     match files {
         [folder] if std::path::Path::new(folder).is_dir() => {
-            // Paths below it are told with one slash.
+            // Paths below it are printed with one slash.
             let folder = match folder.trim_end_matches('/') {
                 "" => "/",
                 folder => folder,
@@ -82,7 +82,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
 }
 
-/// The tool whose logs are to be read, and their names.
+/// The tool, and the names of its logs.
 fn tool(words: &[String]) -> Result<(Tool, &[String])> {
     let names = Tool::ALL.map(Tool::name).join(", ");
     let Some((word, files)) = words.split_first() else {
@@ -119,7 +119,7 @@ fn tool(words: &[String]) -> Result<(Tool, &[String])> {
     Ok((tool, files))
 }
 
-/// Reads logs with what ran beside them.
+/// Reads logs with the system logs taken during the run.
 fn read(
     tool: Tool,
     logs: &[Text],
@@ -150,8 +150,8 @@ fn read(
     Ok(imported)
 }
 
-/// Imports files that are named: all of them, or nothing where one cannot be read. Runs that are
-/// there already are told, and are an error where there is no other.
+/// Imports the named files: all of them, or nothing if one cannot be read. Reports runs that
+/// already exist; it is an error if there are no others.
 fn of_files(
     parsed: &Parsed,
     tool: Tool,
@@ -213,10 +213,10 @@ fn of_files(
     Ok(STATUS_DONE)
 }
 
-/// A set of files that are read together, and what ran beside them.
+/// Files that are read together, and the system logs taken during the run.
 type Together<'a> = (&'a [String], BTreeMap<&'static str, String>);
 
-/// Logs with what ran beside them: one of each kind for all, or several, each for the log in its
+/// Pairs logs with system logs: one of each kind for all, or several, each for the log in its
 /// folder.
 fn paired<'a>(parsed: &Parsed, files: &'a [String]) -> Result<Vec<Together<'a>>> {
     let several = |name: &&str| parsed.values(name).count() > 1;
@@ -259,24 +259,24 @@ fn paired<'a>(parsed: &Parsed, files: &'a [String]) -> Result<Vec<Together<'a>>>
     Ok(sets)
 }
 
-/// What came of a folder.
+/// The result of a folder's import.
 #[derive(Default)]
 struct Tally {
     ids: Vec<i64>,
     already: usize,
     remarks: usize,
     failed: Vec<String>,
-    /// Logs that were imported without what lies beside them, and why.
+    /// Logs that were imported without their system logs, and why.
     without: Vec<String>,
-    /// Logs that have grown since they were imported.
+    /// Logs that have grown since their import.
     shorter: Vec<String>,
-    /// Logs that are the same as another one of this import, and which.
+    /// Logs that repeat another one of this import, and which.
     twice: Vec<String>,
-    /// The log of each run that was read, by the hash of its lines.
+    /// The log of each imported run, by the hash of its lines.
     seen: BTreeMap<String, String>,
 }
 
-/// Imports what a folder holds; what is damaged is told and passed over.
+/// Imports a folder. Reports and skips damaged logs.
 fn of_folder(
     parsed: &Parsed,
     (tool, folder): (Tool, &str),
@@ -327,8 +327,8 @@ fn of_folder(
     tell(parsed, folder, shelf.results(), count, &tally)
 }
 
-/// Imports one log of a folder. An error of the results file ends the import of it only, as the
-/// next one will fail the same way and be told.
+/// Imports one log of a folder. An error of the results file ends only this log's import: the next
+/// one will fail and be reported likewise.
 fn one_of_folder(
     (tool, folder, log): (Tool, &str, &Found),
     options: &Options,
@@ -357,13 +357,13 @@ fn one_of_folder(
         path: Some(log.path.clone()),
         ..words.clone()
     };
-    // Something must tell the runs apart where they are listed.
+    // Listings need something to distinguish the runs by.
     if words.note.is_empty() && log.factors.is_empty() {
         words.note.clone_from(&log.path);
     }
     let imported = match read(tool, &texts, &beside, options, &mut words) {
         Err(error) if !beside.is_empty() => {
-            // The log itself may be sound.
+            // The log itself may be intact.
             let imported = read(tool, &texts, &BTreeMap::new(), options, &mut words)?;
             tally.without.push(format!("{}: {error:#}", log.path));
             imported
@@ -393,7 +393,7 @@ fn one_of_folder(
     Ok(())
 }
 
-/// Tells what came of a folder.
+/// Reports the result of a folder's import.
 fn tell(
     parsed: &Parsed,
     folder: &str,

@@ -1,4 +1,4 @@
-//! Which runs a command is about: named one by one, or selected by their factors.
+//! The runs that a command is about: named one by one, or selected by their factors.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -13,18 +13,18 @@ use crate::options::Parsed;
 use crate::run_store;
 use crate::settings::usage;
 
-/// Runs, and which of them are repetitions of the same.
+/// Runs, grouped into repetitions.
 pub enum Kinds {
-    /// As named: words with commas between them are one side.
+    /// As named: words joined by commas are one side.
     Named(Vec<Vec<String>>),
-    /// Selected by their factors: those of the same levels are one side.
+    /// Selected by factors: each combination of levels is one side.
     Selected(Vec<String>),
 }
 
-/// What the command line says; the last run where it says nothing.
+/// The runs on the command line; by default the last run.
 ///
 /// # Errors
-/// Both runs and `--where`, or levels that no run has.
+/// Both runs and `--where` are given, or no run has the levels.
 pub fn kinds(parsed: &Parsed) -> Result<Kinds> {
     let selects = parsed.has("where") || (parsed.has("rows") && parsed.words.is_empty());
     if !selects {
@@ -70,7 +70,7 @@ fn named(parsed: &Parsed) -> Result<Vec<Vec<String>>> {
 }
 
 impl Kinds {
-    /// The runs, as [`run_store::load`] takes them.
+    /// The runs in the form for [`run_store::load`].
     pub fn words(&self) -> Vec<&str> {
         match self {
             Self::Named(sides) => sides.iter().flatten().map(String::as_str).collect(),
@@ -78,7 +78,7 @@ impl Kinds {
         }
     }
 
-    /// The sides, as places of their runs, which were loaded in the order of the words.
+    /// The sides, as indices of their runs, which were loaded in the order of the words.
     pub fn of(&self, runs: &[RunRecord]) -> Vec<Vec<usize>> {
         match self {
             Self::Named(sides) => {
@@ -95,7 +95,7 @@ impl Kinds {
     }
 }
 
-/// Runs of the same levels together, in the order of the levels.
+/// Groups runs by levels, in the order of the levels.
 fn alike(runs: &[RunRecord]) -> Vec<Vec<usize>> {
     let mut names: BTreeSet<&str> = runs
         .iter()

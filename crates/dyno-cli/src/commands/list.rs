@@ -1,4 +1,4 @@
-//! `dyno list`: the workloads that come with the binary, and the runs of a results file.
+//! `dyno list`: list the built-in workloads and the runs of a results file.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::options::{Grammar, Script, help, parse};
 use crate::{STATUS_DONE, console, settings};
 use dyno_run::builtins;
 
-/// Lists the workloads, or shows one.
+/// Lists the workloads, or prints one.
 ///
 /// # Errors
 /// An unknown workload.
@@ -23,7 +23,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     if let Some(name) = parsed.value("show") {
-        // Only the built-in ones: a script of the user's own needs no showing.
+        // Only the built-in ones: users have the source of their scripts.
         if dyno_host::find(name).is_some() {
             return Err(settings::usage(format!(
                 "{name} is a test of this host, not a script; `dyno run {name} --help` describes \

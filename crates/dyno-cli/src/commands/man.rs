@@ -1,4 +1,4 @@
-//! `dyno man`: manual pages, made from the table of commands.
+//! `dyno man`: generate manual pages from the table of commands.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ Print the manual page of dyno, or of one of its commands, in the format of man(7
   dyno man run > ~/.local/share/man/man1/dyno-run.1
 ";
 
-/// What the page of the program has after its commands and workloads.
+/// The program page's sections after commands and workloads.
 const PROGRAM: &str = r#".SH "EXIT STATUS"
 .TP
 \fB0\fR
@@ -48,7 +48,7 @@ the results file, an SQLite database, in the current folder
 passwords, read as the servers\(aq own clients read them
 "#;
 
-/// What every page has.
+/// A section of every page.
 const ENVIRONMENT: &str = r#".SH ENVIRONMENT
 .TP
 \fBDYNO_TARGET\fR
@@ -67,7 +67,7 @@ the folder for temporary databases
 /// Prints a page.
 ///
 /// # Errors
-/// A word that is no command.
+/// The word is not a command.
 pub fn main(args: &[String]) -> Result<u8> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let page = match words[..] {
@@ -152,7 +152,7 @@ fn of_command(command: &Command) -> String {
     page + ENVIRONMENT + ".SH \"SEE ALSO\"\n.BR dyno (1)\n"
 }
 
-/// How an option is written, with its value.
+/// An option's syntax, with its value.
 fn spelt(opt: &Opt, grammar: Grammar) -> String {
     let short = opt.short.map(|short| format!("\\fB\\-{short}\\fR, "));
     let value = opt.value.map(|value| {
@@ -171,7 +171,7 @@ fn spelt(opt: &Opt, grammar: Grammar) -> String {
     )
 }
 
-/// A page down to its description.
+/// A page up to its description.
 fn head(name: &str, about: &str, usage: &str) -> String {
     let typed = name.replacen('-', " ", 1);
     format!(
@@ -185,12 +185,12 @@ fn head(name: &str, about: &str, usage: &str) -> String {
     )
 }
 
-/// A term with its explanation. The term is roff already.
+/// Adds a term with its explanation. The term is already roff.
 fn item(page: &mut String, term: &str, text: &str) {
     let _ = writeln!(page, ".TP\n{term}\n{}", escaped(text));
 }
 
-/// A text without a meaning to roff.
+/// Escapes a text for roff.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let text = text.replace('\'', "\\(aq").replace('…', "...");

@@ -1,4 +1,4 @@
-//! Which of the options of `dyno run` mean something to the other commands on workloads.
+//! Options of `dyno run` that apply to other commands on workloads.
 
 use anyhow::Result;
 use dyno_run::Loaded;
@@ -8,15 +8,15 @@ use crate::definitions::{RUN, means_something};
 use crate::options::{Grammar, Opt, Parsed, help};
 use crate::settings::usage;
 
-/// Refuses what only runs have a use for, but for lengths of time, which stand in a run's line that
-/// is typed again with another command.
+/// Rejects options that apply to runs only, except times, so that a run's command line can be
+/// reused with another command.
 ///
 /// # Errors
 /// There is such an option.
 pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     const LENGTHS: [&str; 3] = ["warmup", "grace", "ramp-up"];
     const LADDERS: [&str; 2] = ["ladder", "in-one-run"];
-    // These two have words of their own about numbers of sessions.
+    // These two have their own messages about numbers of sessions.
     if ["run", "saturate"].contains(&command) {
         return Ok(());
     }
@@ -31,7 +31,7 @@ pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     }
 }
 
-/// The options that help shows unless all are asked for.
+/// The options in the short help.
 const COMMON: [&str; 11] = [
     "target", "sessions", "time", "warmup", "rate", "results", "note", "factor", "fail-if",
     "verbose", "help",
@@ -59,7 +59,7 @@ pub fn options_help(command: &str, all: bool) -> String {
     )
 }
 
-/// The help of a command on a workload, with the workload's own options.
+/// A command's help for a workload, with the workload's own options.
 pub fn workload_help(command: &str, workload: &str, loaded: &Loaded, all: bool) -> String {
     let description = &loaded.description;
     let test = loaded.job.work.test();

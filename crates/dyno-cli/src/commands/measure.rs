@@ -1,4 +1,4 @@
-//! One measured run: recorded, observed, judged.
+//! One measured run: records, observes and judges it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,29 +20,29 @@ use crate::{
     STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_LIMIT, STATUS_REFUSED, console, notices,
 };
 
-/// What the user sees of a run while it goes on and at its end.
+/// A run's output.
 pub struct Screen {
-    /// Nothing but the result.
+    /// Print only the result.
     pub quiet: bool,
-    /// How the result looks.
+    /// The format of the result.
     pub look: Look,
-    /// How what is shown meanwhile looks.
+    /// The format of live output.
     pub live: Look,
-    /// Who else takes the figures.
+    /// The exporters of live metrics.
     pub exports: Exports,
-    /// Who makes the load, if it is not this process alone.
+    /// The agents that generate the load; `None` for this process alone.
     pub fleet: Option<Fleet>,
-    /// Who observes the server from its own host.
+    /// The agent that observes the server from the server's host.
     pub server_agent: Option<ServerAgent>,
-    /// The part of a run that it is, if it is one.
+    /// This agent's part of a larger run.
     pub part: Option<Arc<AgentLoad>>,
 }
 
 impl Screen {
-    /// What the options say.
+    /// Reads the options.
     ///
     /// # Errors
-    /// Metrics that are asked for and cannot be had; agents that are none.
+    /// Metrics cannot be exported as requested, or agents are invalid.
     pub fn of(
         parsed: &Parsed,
         part: Option<Arc<AgentLoad>>,
@@ -62,7 +62,7 @@ impl Screen {
         Ok(this)
     }
 
-    /// Whether agents can make the load, and the server be observed.
+    /// Checks that agents can generate the load, and that the server can be observed.
     fn fits(&self, ready: &Ready, is_temporary: bool) -> Result<()> {
         let family = ready.job.target.as_ref().map(|target| target.family);
         if self.server_agent.is_some() && family.is_none_or(Family::is_embedded) {
@@ -82,22 +82,22 @@ impl Screen {
     }
 }
 
-/// A run that has ended.
+/// A finished run.
 pub struct Measured {
-    /// What came of it.
+    /// Its summary.
     pub summary: RunSummary,
-    /// What went wrong after the measurement; the summary stands all the same.
+    /// An error after the measurement; the summary is still valid.
     trouble: Option<Error>,
-    /// What is said of sessions that had no connection when the run ended.
+    /// A message about sessions that had no connection when the run ended.
     disconnected: Option<String>,
     gate: bool,
 }
 
 impl Measured {
-    /// The exit status, once the summary has been shown.
+    /// The exit status, after the summary has been shown.
     ///
     /// # Errors
-    /// What went wrong after the measurement.
+    /// The error after the measurement.
     pub fn end(self, ready: &Ready, request: &RunRequest) -> Result<u8> {
         if let Some(trouble) = self.trouble {
             return Err(trouble);
@@ -108,7 +108,7 @@ impl Measured {
         {
             console::note(&hint);
         }
-        // Events that ended after the measurement are no result.
+        // Events that ended after the measurement are not results.
         let measured = summary
             .totals
             .events
@@ -134,7 +134,7 @@ impl Measured {
 /// Runs the workload.
 ///
 /// # Errors
-/// What keeps it from a result.
+/// The run has no result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Result<Measured> {
     let gate = request.plan.record.gate;
     screen.exports.next_run(&ready.stop);
@@ -181,8 +181,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
     }
 }
 
-/// A condition on an operation or a role that the workload does not have is a slip, which nobody
-/// wants to hear of when the run is over.
+/// Rejects conditions on unknown operations or roles now instead of after the run.
 fn check_subjects(ready: &Ready, conditions: &[String]) -> Result<()> {
     let names = ready.names();
     for text in conditions {
@@ -197,7 +196,7 @@ fn check_subjects(ready: &Ready, conditions: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The summary with what came of the conditions of `--fail-if`.
+/// Adds the outcomes of the `--fail-if` conditions to the summary.
 pub fn held(mut summary: RunSummary, conditions: &[String]) -> RunSummary {
     let conditions = conditions.iter().filter_map(|text| text.parse().ok());
     let held = conditions.map(|one: Threshold| one.judge(&summary));

@@ -48,7 +48,6 @@ use dyno_run::Workload;
 use self::catalogue::COMMANDS;
 use crate::{STATUS_DONE, STATUS_USAGE, config, console};
 
-/// The help on all commands.
 fn overview() -> String {
     format!(
         "\
@@ -74,7 +73,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 /// Runs the command that the arguments name.
 ///
 /// # Errors
-/// Whatever the command could not do.
+/// The command failed.
 pub fn dispatch(args: Vec<String>) -> Result<u8> {
     let Some(name) = args.get(1) else {
         console::help(&overview());
@@ -92,7 +91,7 @@ pub fn dispatch(args: Vec<String>) -> Result<u8> {
             Ok(STATUS_DONE)
         }
         other => {
-            // A script may declare commands of its own.
+            // A script can declare its own commands.
             let near = nearest(other).is_some_and(|(_, distance)| distance <= 1);
             let workload = args.get(2).filter(|word| !word.starts_with('-'));
             let has_workload =
@@ -111,7 +110,7 @@ fn whole_help() -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// The help of a command, or of a workload's run.
+/// Help on a command, or on running a workload.
 fn help_on(args: &[String]) -> Result<u8> {
     let program = args.first().cloned().unwrap_or_default();
     let all = |topic: &[&str]| {
@@ -132,7 +131,7 @@ fn help_on(args: &[String]) -> Result<u8> {
     }
 }
 
-/// What commands are called elsewhere.
+/// Names of commands in other tools.
 const ELSEWHERE: [(&str, &str); 9] = [
     ("bench", "run"),
     ("benchmark", "run"),
@@ -158,9 +157,9 @@ fn unknown(word: &str) -> anyhow::Error {
     crate::settings::usage(format!("unknown command '{word}'; {hint}"))
 }
 
-/// The command or switch that is spelt most like it, and how many letters lie between them.
+/// The nearest command or switch, and its edit distance.
 fn nearest(word: &str) -> Option<(&'static str, usize)> {
-    // A third of the letters may be wrong: of short words any is like any.
+    // A third of the letters may be wrong; a larger distance would match any short word.
     let room = (word.chars().count() / 3).max(1);
     let commands = COMMANDS.iter().map(|command| command.name);
     let known = commands.chain(["--help", "--version"]);
@@ -169,7 +168,7 @@ fn nearest(word: &str) -> Option<(&'static str, usize)> {
     nearest.filter(|(_, distance)| *distance <= room)
 }
 
-/// The version, the commit it was built from, and for what.
+/// The version, the commit it was built from, and the target platform.
 const VERSION: &str = concat!(
     "dyno ",
     env!("CARGO_PKG_VERSION"),
@@ -187,8 +186,8 @@ const VERSION: &str = concat!(
 mod tests {
     use super::*;
 
-    /// `cargo run` hands what a build script sets on to the program, whose own variables these
-    /// would be.
+    /// `cargo run` passes variables of the build script to the program, where they would act as its
+    /// own settings.
     #[test]
     fn the_build_sets_no_variable_that_the_program_reads() {
         let sets = include_str!("../../build.rs").split("rustc-env=").skip(1);

@@ -23,22 +23,22 @@ use dyno_run::RunRequest;
 use dyno_run::new_name;
 use dyno_run::{Job, Loaded, Ready};
 
-/// What all phases have in common.
+/// State common to all phases.
 pub struct Base {
-    /// The plan, and what else shapes the summary.
+    /// The plan and other inputs of the summary.
     pub request: RunRequest,
     /// The job, without the script's own options.
     pub job: Job,
     /// The script's own options.
     pub own: Vec<(String, OptionValue)>,
-    /// Ends the run, and with it the sequence.
+    /// Stops the run and the sequence.
     pub stop: Arc<StopSignal>,
 }
 
-/// Runs the phases, each of which is shown when it has ended.
+/// Runs the phases and prints each when it ends.
 ///
 /// # Errors
-/// What keeps a phase from a result; those before it are kept.
+/// A phase has no result; earlier ones are kept.
 pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
     let phases = &base.request.plan.phases;
     let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
@@ -63,7 +63,7 @@ pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
         let (summary, own_status) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                // Those before it are not to be lost with it.
+                // Show the earlier ones before the error.
                 if let Err(trouble) = show(base, &done, screen, output) {
                     console::note(&format!("warning: {trouble:#}"));
                 }
@@ -72,7 +72,7 @@ pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
         };
         let completed = summary.end == RunEnd::Completed;
         done.push(summary);
-        // The worst of all is the sequence's.
+        // The sequence's exit status is the worst of all.
         status = status.max(own_status);
         if !completed {
             let left = phases.len() - done.len();
@@ -85,7 +85,7 @@ pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
     show(base, &done, screen, output).map(|()| status)
 }
 
-/// Shows what all phases came to, and the table of a ladder.
+/// Prints the summary of all phases, and a ladder's table.
 fn show(base: &Base, done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
     let steps = match output {
         Output::Json | Output::Kept(_) => Ok(None),
@@ -99,9 +99,9 @@ fn show(base: &Base, done: &[RunSummary], screen: &Screen, output: Output) -> Re
     written
 }
 
-/// The table of a ladder of active tables, from what was recorded; `None` where this is none.
+/// A ladder's table of active tables, from the records; `None` if this is not a ladder.
 fn steps(phases: &[PhasePlan], done: &[RunSummary]) -> Result<Option<Table>> {
-    // They were run in their order, and the last ones perhaps not.
+    // They ran in order, but the last ones may be missing.
     let is_step = |(phase, run)| step(phase).map(|_| run);
     let mut runs = Vec::new();
     for summary in phases.iter().zip(done).filter_map(is_step) {
@@ -154,11 +154,11 @@ fn seconds(s: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds is not a valid time"))
 }
 
-/// A phase as a script tells it, but for its roles: what it does not say is as in the drive; it
-/// warms up as long as that only if the user asked for a warm-up.
+/// Converts a script's phase, without its roles. Defaults come from the drive; the warm-up only if
+/// the user asked for one.
 ///
 /// # Errors
-/// A time that is none.
+/// An invalid time.
 pub fn plan(drive: &Drive, phase: &Phase, warmup: bool) -> Result<PhasePlan> {
     let warmup_s = phase.warmup_s.map(seconds).transpose()?;
     let otherwise = if warmup { drive.warmup } else { Duration::ZERO };
@@ -185,10 +185,10 @@ pub fn plan(drive: &Drive, phase: &Phase, warmup: bool) -> Result<PhasePlan> {
     })
 }
 
-/// The script's options as a phase has them.
+/// The script's options in a phase.
 ///
 /// # Errors
-/// The phase sets an option that the script has not.
+/// The phase sets an option that the script lacks.
 pub fn options(
     own: &[(String, OptionValue)],
     phase: &PhasePlan,
@@ -197,8 +197,7 @@ pub fn options(
     options.map_err(|name| anyhow!("the script has no option '{name}'"))
 }
 
-/// Runs the commands that are to come before a phase, and has them taken back where one did not
-/// end well.
+/// Runs the commands before a phase, and rolls back if one fails.
 fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Result<Preparation> {
     let (mut all_s, mut all_told) = (0.0, Vec::new());
     for before in &phase.before {
@@ -216,7 +215,7 @@ fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Re
         }
         let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
         let told = match ready.in_all_sessions(before) {
-            // Each session has an answer of its own.
+            // Each session has its own answer.
             true => None,
             false => ready.last_answer(),
         };

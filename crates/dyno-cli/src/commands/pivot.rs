@@ -1,4 +1,4 @@
-//! `dyno table`: runs as a table of the factors that they vary.
+//! `dyno table`: tabulate runs by their factors.
 
 mod comparable;
 mod missing;
@@ -24,13 +24,13 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store, window};
 use dyno_core::factors::EVERYBODYS;
 
-/// The name of the median second among the figures, and among `compare`'s metrics.
+/// The name of the median second as a figure, and as a metric of `compare`.
 const MEDIAN: (&str, &str) = ("median_rate", "events, median second");
 
 /// Prints the table.
 ///
 /// # Errors
-/// A factor or level that no run has, runs that must not share a cell, a file that cannot be read.
+/// No run has a factor or level, runs must not share a cell, or a file cannot be read.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, TABLE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -84,7 +84,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// The values, by run, of those names that are settings of servers, or facts, and no factors.
+/// The values, by run, of names that are server settings or facts and not factors.
 fn settings(
     results: &Results,
     lines: &[RunLine],
@@ -110,12 +110,12 @@ fn note_nameless(lines: &[RunLine]) {
     }
 }
 
-/// The name of `compare`'s metric that the user calls so.
+/// The metric of `compare` that the user means.
 pub fn metric(figure: &str) -> Result<String> {
     if figure == MEDIAN.0 {
         return Ok(MEDIAN.1.to_owned());
     }
-    // What `--fail-if` takes on the left of its sign.
+    // The figure names are those of `--fail-if`.
     let condition: Result<Threshold, _> = format!("{figure} > 1x").parse();
     condition
         .map(|one| one.metric())
@@ -130,7 +130,7 @@ fn no_figure(figure: &str) -> anyhow::Error {
     ))
 }
 
-/// The place of the level that ratios are to.
+/// The index of the base level.
 fn base(layout: &Layout, wanted: Option<&str>) -> Result<usize> {
     let (name, levels) = layout.along();
     let Some(wanted) = wanted else {
@@ -145,17 +145,17 @@ fn base(layout: &Layout, wanted: Option<&str>) -> Result<usize> {
     })
 }
 
-/// What ratios are to, e.g. `engine=innodb`.
+/// The base's name, e.g. `engine=innodb`.
 pub fn base_name(layout: &Layout, base: usize) -> String {
     let (name, levels) = layout.along();
     format!("{name}={}", levels.get(base).map_or("", String::as_str))
 }
 
-/// The table of a report: by the factors asked for, or by those that the runs vary where they are
-/// several; with the place of the level that ratios are to.
+/// The table of a report, with the index of the base: by the requested factors, or by two or more
+/// varied ones.
 ///
 /// # Errors
-/// A factor or level that no run has, runs that must not share a cell.
+/// No run has a factor or level, or runs must not share a cell.
 pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivot, usize)>> {
     let asked = parsed.value("rows");
     if asked.is_none() {
@@ -203,7 +203,7 @@ pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivo
         &CompareOptions::default(),
     ) {
         Ok((cells, _)) => cells,
-        // Nobody asked for it.
+        // It was not requested.
         Err(_) if asked.is_none() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
@@ -218,8 +218,8 @@ pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivo
     Ok(Some((table, base)))
 }
 
-/// The user's own factors that runs differ in, where there are two or more: the one of the fewest
-/// levels for the columns, the others for the rows.
+/// The user's own factors that vary, if there are two or more: the one with the fewest levels for
+/// the columns, the others for the rows.
 fn varied(runs: &[RunRecord]) -> Option<(Vec<String>, String)> {
     let mut levels: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
     for (name, level) in runs.iter().flat_map(|run| &run.head.factors) {
@@ -236,7 +236,7 @@ fn varied(runs: &[RunRecord]) -> Option<(Vec<String>, String)> {
     (!rows.is_empty()).then_some((rows, columns))
 }
 
-/// The error of a factor that no run has.
+/// The error for a factor that no run has.
 fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
     match lines.is_empty() {
         true => usage("no run matches"),
@@ -247,7 +247,7 @@ fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
     }
 }
 
-/// The error of a factor that no run has, where runs have those.
+/// The error for a factor that no run has, with the existing ones.
 pub fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
     let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();
     let names: Vec<&str> = names.into_iter().collect();
@@ -274,7 +274,7 @@ fn table(
             let run = results.load(id, &Scope::whole())?;
             match window {
                 None => cell.push(run),
-                // A run that is too short for the window must not cost the table.
+                // A run shorter than the window must not prevent the table.
                 Some(window) => match window::part(run, window) {
                     Ok(part) => cell.push(part),
                     Err(error) => outside.push(error),
@@ -323,7 +323,7 @@ fn table(
     })
 }
 
-/// Tells of cells without the figure.
+/// Reports cells without the figure.
 ///
 /// # Errors
 /// No cell has it.
@@ -343,7 +343,7 @@ fn tell_missing(
     Ok(())
 }
 
-/// What ratios are to: a row where there are no columns.
+/// The base: a row if there are no columns.
 fn of(layout: &Layout, base: usize) -> Base {
     match layout.columns {
         Some(_) => Base::Column(base),
@@ -363,7 +363,6 @@ fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
     )
 }
 
-/// The levels of a cell.
 fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a str>) {
     let level = |levels: &'a [String], at: usize| levels.get(at).map_or("", String::as_str);
     let columns = table.columns.as_ref();

@@ -1,4 +1,4 @@
-//! Plans: made of what a command line says, printed, and read again.
+//! Plans: made from a command line, printed, and read again.
 
 mod own;
 
@@ -24,32 +24,32 @@ use crate::input;
 use crate::options::Parsed;
 use crate::settings::usage;
 
-/// Options that say what a script makes of its phases and roles.
+/// Option groups that affect a script's phases and roles.
 const SHAPING: [&str; 2] = ["Load", "Random numbers"];
 
-/// A plan from a file, as what the command line would say. What stands beside it comes after it,
-/// and so counts.
+/// A plan from a file, as command-line options. Options on the command line come later and so
+/// override it.
 pub struct Given {
-    /// As it was read.
+    /// The plan.
     pub plan: Plan,
     own: Vec<(&'static str, Option<String>)>,
     script: Vec<(String, Option<String>)>,
 }
 
-/// A plan with hundreds of phases has less.
+/// A plan with hundreds of phases is smaller.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Whether the plan is to be printed.
+/// Whether to print the plan.
 pub fn is_wanted(parsed: &Parsed) -> bool {
     let bare = |(name, value): &(&str, Option<String>)| *name == "plan" && value.is_none();
     parsed.own.iter().any(bare)
 }
 
 impl Given {
-    /// The plan of the file that `--plan` names, if it names one.
+    /// The plan in the file of `--plan`.
     ///
     /// # Errors
-    /// A file that cannot be read or holds no plan; a plan of another command.
+    /// The file cannot be read, is not a plan, or is a plan of another command.
     pub fn read(parsed: &Parsed, command: &str) -> Result<Option<Self>> {
         let Some(file) = parsed.values("plan").last() else {
             return Ok(None);
@@ -70,9 +70,9 @@ impl Given {
             )));
         }
         let mut own = own::own(&plan);
-        // A calibration is of the run as it is planned.
+        // A calibration follows the run's plan.
         if plan.command != command && command != "calibrate" {
-            // How many sessions load or check is not what a run's plan says.
+            // A run's plan does not set the number of sessions that load or check.
             own.retain(|(name, _)| !["sessions", "workers"].contains(name));
         }
         Ok(Some(Self {
@@ -84,8 +84,8 @@ impl Given {
         }))
     }
 
-    /// Puts the plan before what the command line says. Answers whether something stands there
-    /// that a script's phases and roles may depend on.
+    /// Puts the plan's options before the command line's. Returns whether an option may affect a
+    /// script's phases and roles.
     pub fn beneath(&self, parsed: &mut Parsed) -> bool {
         let shapes = |name: &str| {
             let opt = RUN.iter().find(|opt| opt.name == name);
@@ -98,9 +98,9 @@ impl Given {
             let means = |test| opt.is_none_or(|opt| host::means_something(test, opt));
             test.is_none_or(means)
         };
-        // As many workers as the plan's sessions need are not what others do.
+        // The plan's number of workers fits only its own sessions.
         let other_sessions = parsed.has("sessions") || parsed.has("ladder");
-        // A schedule is as long as its parts.
+        // A schedule's length is the sum of its parts.
         let scheduled = ["rate", "sessions"].iter().any(|name| {
             let text = parsed.value(name);
             text.is_some_and(LoadSchedule::is_one)
@@ -120,10 +120,10 @@ impl Given {
         changed
     }
 
-    /// Whether the workload has the plan's options, and all of them have a value.
+    /// Checks that the workload has the plan's options, each with a value.
     ///
     /// # Errors
-    /// An option that the workload lacks, or whose value was hidden and is not given again.
+    /// The workload lacks an option, or a hidden value was not given again.
     pub fn fits(&self, declared: Option<&[ScriptOption]>, parsed: &Parsed) -> Result<()> {
         let workload = &self.plan.workload;
         let phases = self.plan.phases.iter().flat_map(|phase| &phase.options);
@@ -158,7 +158,7 @@ impl Given {
     }
 }
 
-/// The name under which scripts find an option.
+/// An option's name in scripts.
 fn key(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -177,7 +177,7 @@ fn parse(text: &str) -> Result<Plan, String> {
         }
         None => return Err("it has no plan_version, so it is not a Dyno plan".to_owned()),
     }
-    // From the text and not from the value, whose errors do not tell the line.
+    // Parsed from the text, not from a JSON value, whose errors lack the line.
     let plan: Plan = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if plan.edition == Edition::Sysbench {
         return Err("it comes from `dyno sysbench`; repeat its command line instead".to_owned());
@@ -198,8 +198,8 @@ fn parse(text: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// Whether the target says where its server is: without that a driver would take the one of this
-/// host. A password is no part of a plan.
+/// Checks that the target names its server; without that a driver would use this host's. A plan
+/// contains no password.
 fn reachable(target: &TargetPlan) -> Result<(), String> {
     let is_server = !target.temporary && target.family != Family::Sqlite;
     if is_server && target.endpoints.is_empty() {
@@ -215,7 +215,8 @@ fn reachable(target: &TargetPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// What an option of this kind takes, where a value is none; a command line has its own words.
+/// The type that an option expects, if the value has another; the command line has its own
+/// messages.
 fn unlike(kind: OptionKind, value: &OptionValue) -> Option<&'static str> {
     let is_number =
         |text: &str| text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
@@ -253,26 +254,26 @@ fn text_of(value: &OptionValue) -> String {
     }
 }
 
-/// What shapes a plan beside the job and its options.
+/// Inputs of a plan apart from the job and its options.
 pub struct Shaping<'a> {
-    /// The command that was typed.
+    /// The command.
     pub command: &'a str,
-    /// The workload that was typed.
+    /// The workload.
     pub workload: &'a str,
-    /// The database is made for this run alone.
+    /// The database is temporary.
     pub temporary: bool,
-    /// Numbers of sessions, a run for each; empty for one run.
+    /// Numbers of sessions, one run each; empty for a single run.
     pub ladder: &'a [u32],
-    /// The user asked for the warm-up.
+    /// The user requested the warm-up.
     pub warmup: bool,
-    /// The plan that was read, and whether it holds as it is.
+    /// The given plan, and whether it holds unchanged.
     pub given: Option<(&'a Given, bool)>,
 }
 
 /// The plan of a job.
 ///
 /// # Errors
-/// What the script's functions raised; a plan that was read and does not fit the script.
+/// The script raised an error, or the given plan does not fit the script.
 pub fn make(
     shaping: &Shaping<'_>,
     loaded: &mut Loaded,
@@ -320,10 +321,10 @@ pub fn make(
     Ok(plan)
 }
 
-/// Has the plan tell these phases; of those only that a given plan has, if one is given.
+/// Adds these phases to the plan; with a given plan, only those that it has.
 ///
 /// # Errors
-/// A phase without sense; a given plan's that the script does not have.
+/// A phase is invalid, or the script lacks one of the given plan.
 pub fn set_phases(
     plan: &mut Plan,
     job: &Job,
@@ -356,7 +357,7 @@ pub fn set_phases(
     Ok(())
 }
 
-/// The workers are as many as the most sessions need.
+/// Sets the number of workers for the maximum number of sessions.
 fn bound_workers(plan: &mut Plan, job: &Job) {
     let played = |roles: &[Role]| roles.iter().map(|role| role.sessions).sum::<u32>();
     let sessions = plan.phases.iter().map(|phase| played(&phase.roles));
@@ -365,8 +366,8 @@ fn bound_workers(plan: &mut Plan, job: &Job) {
     plan.drive.workers = job.workers_for(most.unwrap_or(1));
 }
 
-/// What a phase has of its own: limits, options, and who plays which role. The warm-up is the
-/// command line's if it asks for one, else that of the plan that was read, if there is one.
+/// A phase's own limits, options and roles. The warm-up is the command line's, else the given
+/// plan's.
 fn planned(
     job: &Job,
     phase: &Phase,
@@ -380,7 +381,7 @@ fn planned(
     let mut job = job.clone();
     planned.limit(&mut job.drive);
     let options = options_of(&job.drive, &phases::options(own, &planned)?);
-    // A state of its own, as the phase will have: one that ran keeps the options it began with.
+    // A new state, as in the phase: a used one keeps its initial options.
     planned.roles = Loaded::new(job)?.roles(&options)?;
     Ok(planned)
 }

@@ -1,4 +1,4 @@
-//! `dyno report`: runs as one offline HTML file.
+//! `dyno report`: write runs to one offline HTML file.
 
 use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
@@ -17,7 +17,7 @@ use crate::{STATUS_DONE, console, output, window};
 /// Writes the report.
 ///
 /// # Errors
-/// A run that there is not, a file that is there already or cannot be written.
+/// A run does not exist, or the file exists or cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, REPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -40,13 +40,13 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     let pivot = on_page(&parsed, &runs)?;
     let path = place(&parsed, &runs)?;
-    // Before the work, so that a name that is taken costs none.
+    // Before the work, so that an existing file fails early.
     let destination = path
         .as_deref()
         .map(|path| output::fresh(&parsed, path))
         .transpose()?;
     let sides = match &pivot {
-        // The cells that were asked for are the sides.
+        // The requested cells are the sides.
         Some((pivot, base)) if parsed.has("rows") => cells(pivot, *base),
         _ => kinds.of(&runs),
     };
@@ -66,8 +66,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// Leaves out the runs that have no place in the table and says so, but where that would leave
-/// none.
+/// Leaves out the runs that have no place in the table, unless that would leave none, and reports
+/// them.
 fn keep_placed(runs: &mut Vec<RunRecord>, rows: &str, columns: Option<&str>) {
     let has = |run: &RunRecord, factor: &str| dyno_verdict::level(run, factor).is_some();
     let placed = |run: &RunRecord| has(run, rows) && columns.is_none_or(|name| has(run, name));
@@ -87,7 +87,7 @@ fn keep_placed(runs: &mut Vec<RunRecord>, rows: &str, columns: Option<&str>) {
     runs.retain(placed);
 }
 
-/// The runs of each cell, those of the base first.
+/// The runs of each cell, the base first.
 fn cells(pivot: &Pivot, base: usize) -> Vec<Vec<usize>> {
     let is_base = |at: &usize| match pivot.columns {
         Some(_) => pivot.cells[*at].column == base,
@@ -104,21 +104,21 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
     let words = kinds.words();
     let scope = match words.len() {
         1 => Scope::columns(COLUMNS_MAX),
-        // A comparison looks at the spans too.
+        // A comparison needs the spans, too.
         _ => Scope::whole(),
     };
     let window = window::asked(parsed)?;
     let mut runs: Vec<RunRecord> = Vec::new();
     for word in words {
         let (file, mut record) = window::load(parsed, word, &scope, window)?;
-        // A run that never finished is shown with what its intervals tell.
+        // A run that never finished is shown from its intervals.
         record.summary = Some(show::summary(&record, &file.display().to_string()));
         runs.push(record);
     }
     Ok(runs)
 }
 
-/// Where the page goes; `None` for standard output.
+/// The path of the page; `None` for standard output.
 fn place(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<String>> {
     match parsed.value("output") {
         Some("-") => Ok(None),
@@ -151,9 +151,9 @@ fn page(
     })
 }
 
-/// Each side against the first, or why it cannot be.
+/// Compares each side with the first, or says why it cannot.
 ///
-/// `intended` are settings that were meant to differ.
+/// `intended` are settings that should differ.
 pub fn compared(
     intended: &[String],
     runs: &[RunRecord],
@@ -175,10 +175,10 @@ pub fn compared(
     others.iter().map(against).collect()
 }
 
-/// Why sides are not compared, as a sentence of the page.
+/// Why sides are not compared, as a sentence for the page.
 fn refused(error: &CompareError) -> String {
     match error {
-        // A page has no option that insists.
+        // The page has no option to override it.
         CompareError::Workloads {
             one_workload,
             other_workload,

@@ -1,4 +1,4 @@
-//! `dyno rm`: runs that are taken out of their results file.
+//! `dyno rm`: delete runs from the results file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,8 +14,7 @@ use crate::{STATUS_DONE, console, run_store};
 /// Removes runs.
 ///
 /// # Errors
-/// A run that is not there or goes on, of which none is removed then; a file that cannot be
-/// written to.
+/// A run does not exist or is still running, and nothing is removed; or the file cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, RM, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {

@@ -31,18 +31,18 @@ use dyno_run::{
     CALL_TIMEOUT, Job, Loaded, Prints, Ready, RunRequest, Workload, default_ignored_errors,
 };
 
-/// Sessions of a parallel `dyno prepare` unless told otherwise.
+/// Default sessions of a parallel `dyno prepare`.
 const PREPARE_SESSIONS: u32 = 4;
 
 /// Runs a workload's command.
 ///
 /// # Errors
-/// Bad usage, a script or target that cannot be had, a run that fails.
+/// Invalid usage, a script or target that is not available, or a failed run.
 pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     run(args, command, None)
 }
 
-/// The same as a part of something larger, which has its results and shows them.
+/// Runs it as a part of a larger command, which takes the results and prints them.
 ///
 /// # Errors
 /// See [`main`].
@@ -73,7 +73,7 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
         .as_ref()
         .is_some_and(|given| given.beneath(&mut parsed));
     steps.beneath(&mut parsed);
-    // The target has the password now: once is enough.
+    // The target has the password now; keep a single copy.
     drop(args);
     first.forget_password();
     parsed.forget_password();
@@ -117,7 +117,7 @@ fn asks_help(parsed: &Parsed) -> bool {
     parsed.has("help") || parsed.has("help-all")
 }
 
-/// Helps on the command without a workload.
+/// Prints a command's help without a workload.
 fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
     if !asks_help(parsed) {
         return Err(usage(format!(
@@ -133,7 +133,6 @@ fn without_workload(command: &str, parsed: &Parsed) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// The script's own options.
 fn own_options(
     declared: Option<&[ScriptOption]>,
     parsed: &Parsed,
@@ -147,7 +146,7 @@ fn own_options(
     }
 }
 
-/// Warns of options of a script that declares none which may be Dyno's own, mistyped.
+/// Warns of likely typos of Dyno's options, if the script declares no options.
 fn warn_of_near_misses(parsed: &Parsed) {
     for (name, _) in &parsed.script {
         if let Some(meant) = near_miss(name, RUN) {
@@ -158,7 +157,7 @@ fn warn_of_near_misses(parsed: &Parsed) {
     }
 }
 
-/// Refuses words after the workload's name.
+/// Rejects words after the workload's name.
 fn one_word(parsed: &Parsed) -> Result<()> {
     let [workload, word, ..] = parsed.words.as_slice() else {
         return Ok(());
@@ -176,7 +175,7 @@ fn one_word(parsed: &Parsed) -> Result<()> {
     )))
 }
 
-/// The workload of this name, to which all that is asked for means something.
+/// Finds the workload, and rejects options that do not apply to it.
 fn work(workload: &str, parsed: &Parsed) -> Result<Workload> {
     let work = Workload::find(workload, Edition::Dyno).map_err(|error| {
         usage(match parsed.has("help") {
@@ -190,7 +189,6 @@ fn work(workload: &str, parsed: &Parsed) -> Result<Workload> {
     Ok(work)
 }
 
-/// What the command line asks for.
 struct Request<'a> {
     /// The command line without its secrets.
     argv: Vec<String>,
@@ -198,12 +196,12 @@ struct Request<'a> {
     workload: String,
     /// `None` for a test of the host.
     target: Option<Target>,
-    /// Where a database is made for this run alone, dropped at its end.
+    /// The temporary database, dropped at the end of the run.
     temporary: Option<Temporary>,
     percentiles: Vec<f64>,
-    /// Numbers of sessions to run with, one after the other.
+    /// Numbers of sessions, one run each, in order.
     ladder: Option<Vec<u32>>,
-    /// The steps of a ladder are parts of one run.
+    /// A ladder's steps are parts of one run.
     in_one_run: bool,
 }
 
@@ -252,7 +250,7 @@ impl<'a> Request<'a> {
             work,
             argv: self.argv.clone(),
             command: Some(match self.command {
-                // It runs what a run would.
+                // It executes what a run would.
                 "calibrate" => "run".to_owned(),
                 command => command.to_owned(),
             }),
@@ -260,7 +258,7 @@ impl<'a> Request<'a> {
             target: self.target.clone(),
             drive: match self.command {
                 "run" => drive(first)?,
-                // All of it, whatever part of the run the plan is for.
+                // The whole load, even if the plan is for a part of it.
                 _ => Drive {
                     shard: None,
                     begin_unix_s: None,
@@ -276,7 +274,7 @@ impl<'a> Request<'a> {
             call_timeout: settings::duration(first, "call-timeout", CALL_TIMEOUT)?,
             emulate_prepared: !choice("ps-mode", "auto", "disable")?,
             luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
-            // What a check prints is its result.
+            // A check's output is its result.
             canned: false,
             shapes: keeps_shapes(first),
             prints: match self.command {
@@ -297,14 +295,13 @@ impl<'a> Request<'a> {
                 .any(|(name, parallel)| name == self.command && *parallel)
     }
 
-    /// Makes the tables of a database for this run alone.
     fn prepare_temporary(
         &self,
         ready: &mut Ready,
         record_plan: &RecordPlan,
         quiet: bool,
     ) -> Result<()> {
-        // Before the tables are made: a file that cannot be used costs no load.
+        // Before the tables are created: an unusable file should fail early.
         if let Some(file) = &record_plan.file {
             dyno_run::try_file(file)?;
         }
@@ -333,7 +330,6 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// Who answers at the target.
     fn server(&self, ready: &Ready) -> Result<ServerInfo> {
         match (&ready.connector, &self.target) {
             (Some(connector), Some(target)) => {
@@ -438,13 +434,13 @@ impl<'a> Request<'a> {
 }
 
 impl Request<'_> {
-    /// What of this plan cannot be run, whatever the target.
+    /// Rejects a plan that cannot run on any target.
     fn refuse(&self, plan: &Plan) -> Result<()> {
         saturate::refuse(plan, &self.workload, self.ladder.is_some())
     }
 }
 
-/// Refuses a sequence of runs on several load generators.
+/// Rejects several load generators for a sequence of runs.
 fn alone(drive: &Drive, fleet: Option<&Fleet>) -> Result<()> {
     let given = [
         ("shard", drive.shard.is_some()),
@@ -459,13 +455,13 @@ fn alone(drive: &Drive, fleet: Option<&Fleet>) -> Result<()> {
     }
 }
 
-/// The phases that fit what is there, where the script looks.
+/// The phases that fit the existing tables, if the script looks at them.
 fn phases_there(ready: &mut Ready, workload: &str) -> Result<Option<Vec<Phase>>> {
     let there = ready.phases_there();
     there.map_err(|error| with_hint(error.into(), ready, workload))
 }
 
-/// What scripts find in `sysbench.opt`: their own options, and the engine's by sysbench's names.
+/// The script's own options and the engine's, by sysbench's names, as in `sysbench.opt`.
 pub fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
     let mut options = engine_options(drive);
     options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
@@ -486,7 +482,7 @@ fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
     ]
 }
 
-/// Options of a script that declares none: texts, as given; the last of a name counts.
+/// Options of a script that declares none: strings, as given; the last value of a name wins.
 fn undeclared(parsed: &Parsed) -> Vec<(String, OptionValue)> {
     let mut options: Vec<(String, OptionValue)> = Vec::new();
     for (name, value) in &parsed.script {

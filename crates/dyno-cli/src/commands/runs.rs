@@ -1,4 +1,4 @@
-//! `dyno list runs`: the runs that a results file holds.
+//! `dyno list runs`: list the runs of a results file.
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
@@ -16,13 +16,13 @@ use crate::settings::{count, usage};
 use crate::{STATUS_DONE, console, run_store};
 use dyno_run::civil;
 
-/// So many of the latest runs unless told otherwise.
+/// Default number of latest runs.
 const LIMIT: u64 = 50;
 
 /// Lists runs.
 ///
 /// # Errors
-/// A filter without sense, a file that is no results file.
+/// An invalid filter, or the file is not a results file.
 pub fn main(parsed: &Parsed) -> Result<u8> {
     let path = run_store::required(parsed)?;
     let results = Results::open_read(&path)?;
@@ -78,11 +78,11 @@ fn filter(parsed: &Parsed, results: &Results) -> Result<Filter> {
     })
 }
 
-/// The levels that `--where` asks for, in full: a version may be given up to where a build's suffix
-/// begins, as `dyno list runs` prints it.
+/// The levels of `--where`, in full: a version may lack its build suffix, as `dyno list runs`
+/// prints it.
 ///
 /// # Errors
-/// A factor or level that no run has, or a file that cannot be read.
+/// No run has a factor or level, or a file cannot be read.
 pub fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
     let texts = parsed.values("where").flat_map(|text| text.split(','));
     let mut factors = parse_factors(texts).map_err(|why| usage(format!("--where: {why}")))?;
@@ -109,7 +109,7 @@ pub fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
     Ok(factors)
 }
 
-/// The level that is meant: the same text, or the only one that goes on with a suffix.
+/// The level with this text, or the only one that continues it with a suffix.
 fn level(levels: &[String], wanted: &str) -> Option<String> {
     if levels.iter().any(|level| level == wanted) {
         return Some(wanted.to_owned());
@@ -131,7 +131,7 @@ fn stage(word: &str) -> Result<RunStage> {
     })
 }
 
-/// A run in one line.
+/// A run as one line.
 pub fn row(line: &RunLine) -> RunRow {
     let state = match line.stage {
         RunStage::Completed => "",
@@ -159,7 +159,7 @@ pub fn row(line: &RunLine) -> RunRow {
     }
 }
 
-/// The note, with the levels of the factors before it.
+/// The note, preceded by the levels of the factors.
 fn noted(line: &RunLine) -> String {
     let factors = line.factors.iter();
     let mut words: Vec<String> = factors.map(|(n, level)| format!("{n}={level}")).collect();
@@ -167,7 +167,7 @@ fn noted(line: &RunLine) -> String {
     words.join(" ")
 }
 
-/// A version without its packager's tail: `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
+/// A version without its packager's suffix: `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
 fn short(version: &str) -> &str {
     let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
     end.filter(|end| *end > 0)

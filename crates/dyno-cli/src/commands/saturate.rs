@@ -1,4 +1,4 @@
-//! `dyno saturate`: the same workload with more and more sessions, a recorded run for each.
+//! `dyno saturate`: run a workload with increasing numbers of sessions, one recorded run each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +21,13 @@ use dyno_run::Loaded;
 use dyno_run::RunRequest;
 use dyno_run::new_name;
 
-/// The numbers of sessions unless told otherwise.
+/// Default numbers of sessions.
 const LADDER: &str = "1,2,4,8,16,32,64";
 
-/// How long each step of one run is unless told otherwise.
+/// Default length of each step in one run.
 const STEP: Duration = Duration::from_secs(30);
 
-/// The numbers of sessions that a command is to run with, one after the other; `None` for a
-/// command that runs once.
+/// The command's numbers of sessions, in order; `None` for a command that runs once.
 fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
     if command != "saturate" {
         let own = ["ladder", "in-one-run"];
@@ -60,22 +59,22 @@ fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
     }
 }
 
-/// What a command line makes of a ladder.
+/// The steps of a command.
 pub struct Steps<'a> {
-    /// The command that the plan tells.
+    /// The command in the plan.
     pub typed: &'a str,
     /// The command that sessions run.
     pub command: &'a str,
-    /// Numbers of sessions, a run for each; `None` for one run.
+    /// Numbers of sessions, one run each; `None` for one run.
     pub ladder: Option<Vec<u32>>,
     /// The steps as parts of one run.
     climb: Option<LoadSchedule>,
 }
 
-/// The steps of a command, if it has any. Those of one run take the place of the ladder.
+/// The steps of a command, if it has any. Steps of one run replace the ladder.
 ///
 /// # Errors
-/// A ladder that is none; options that contradict the command.
+/// An invalid ladder, or options that contradict the command.
 pub fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
     let ladder = ladder(command, parsed)?;
     let climb = in_one_run(command, parsed, ladder.as_deref())?;
@@ -95,7 +94,7 @@ impl Steps<'_> {
         self.climb.is_some()
     }
 
-    /// Puts a schedule of one run in the place of its ladder.
+    /// Replaces the ladder with the schedule of one run.
     pub fn beneath(&self, parsed: &mut Parsed) {
         let Some(climb) = &self.climb else {
             return;
@@ -106,10 +105,10 @@ impl Steps<'_> {
     }
 }
 
-/// Refuses what has no sense with a workload's phases and roles.
+/// Rejects options that do not work with a workload's phases and roles.
 ///
 /// # Errors
-/// There is such a thing.
+/// There is such an option.
 pub fn refuse(plan: &Plan, workload: &str, ladder: bool) -> Result<()> {
     if ladder && !plan.phases.is_empty() {
         return Err(usage(format!(
@@ -135,7 +134,7 @@ pub fn refuse(plan: &Plan, workload: &str, ladder: bool) -> Result<()> {
     Ok(())
 }
 
-/// The ladder as a schedule of one run, where that is asked for.
+/// The ladder as a schedule of one run, if requested.
 fn in_one_run(
     command: &str,
     parsed: &Parsed,
@@ -170,7 +169,7 @@ fn in_one_run(
     }))
 }
 
-/// Steps of several runs have one load each.
+/// Rejects schedules: a step that is a separate run has a constant load.
 fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
     let rate = parsed.value("rate");
     match command == "saturate" && rate.is_some_and(LoadSchedule::is_one) {
@@ -182,10 +181,10 @@ fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
     }
 }
 
-/// Shows a run, and where its parts are the steps of a ladder, those beside each other.
+/// Prints a run and, if its parts are a ladder's steps, compares them.
 ///
 /// # Errors
-/// The file that the result goes to.
+/// The output file cannot be written.
 pub fn show(summary: &RunSummary, output: Output, look: &Look, in_one_run: bool) -> Result<()> {
     if !in_one_run {
         return output.write(summary, look);
@@ -194,10 +193,10 @@ pub fn show(summary: &RunSummary, output: Output, look: &Look, in_one_run: bool)
     output.write_saturation(&Saturation::of_parts(summary), look)
 }
 
-/// Runs the steps and shows them beside each other.
+/// Runs the steps and compares them.
 ///
 /// # Errors
-/// What keeps a step from a result; those before it are kept.
+/// A step has no result; earlier ones are kept.
 pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Result<u8> {
     let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
     let mut done: Vec<RunSummary> = Vec::new();
@@ -216,7 +215,7 @@ pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Resu
             .with_context(|| format!("the step of {sessions} sessions"))?;
         let completed = summary.end == RunEnd::Completed;
         done.push(summary);
-        // The worst of all is the ladder's.
+        // The ladder's exit status is the worst of all.
         status = status.max(own_status);
         if !completed {
             break;
@@ -235,7 +234,7 @@ fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(
     job.drive.sessions = sessions;
     job.drive.workers = job.workers_for(sessions);
     let mut plan = base.request.plan.clone();
-    // Each step is a run like any other.
+    // Each step is an ordinary run.
     plan.command = "run".to_owned();
     plan.ladder.clear();
     plan.drive.sessions = sessions;

@@ -1,4 +1,4 @@
-//! `dyno show`: a run's summary again, from the results file.
+//! `dyno show`: print a recorded run.
 
 use std::path::PathBuf;
 
@@ -17,10 +17,10 @@ use crate::output::Output;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store, window};
 
-/// Shows runs.
+/// Prints runs.
 ///
 /// # Errors
-/// A run that there is not.
+/// A run does not exist.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -81,7 +81,6 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// Prints the plan of a run.
 fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
     let (_, record) = run_store::load(parsed, word, &Scope::terminal())?;
     let head = &record.head;
@@ -96,13 +95,13 @@ fn plan(parsed: &Parsed, word: &str) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// A run without an end has its latencies in its spans only.
+/// Loads a run. The latencies of an unfinished run are only in its spans.
 fn load(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<(PathBuf, RunRecord)> {
-    // Advice needs all that was observed. It is read once: `last` may be another run later.
+    // Advice needs all observations. Read the file once: `last` may be another run later.
     if window.is_some() || parsed.has("advice") {
         return window::load(parsed, word, &Scope::whole(), window);
     }
-    // As text, a day's run is shown without most of what its intervals hold.
+    // As text, a day's run needs little of its intervals' content.
     let scope = if parsed.has("json") {
         Scope::summary()
     } else {
@@ -115,15 +114,15 @@ fn load(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<(PathBuf,
     run_store::load(parsed, word, &Scope::whole())
 }
 
-/// The same as [`summary`], with the intervals.
+/// Like [`summary`], with the intervals.
 pub fn summary_with_intervals(mut record: RunRecord, file: &str) -> RunSummary {
     let mut summary = summary(&record, file);
     summary.intervals = std::mem::take(&mut record.intervals);
     summary
 }
 
-/// The summary of a recorded run with what has tables of its own, but for the intervals, which are
-/// many; rebuilt from its intervals where the run never finished.
+/// The summary of a recorded run, including the parts stored in separate tables, except the
+/// intervals, which may be many. For an unfinished run, it is rebuilt from the intervals.
 pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     let mut summary = match &record.summary {
         Some(summary) => summary.clone(),
@@ -156,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// A log with an interval each second.
+    /// A log with one interval per second.
     const LOG: Log<'_> = Log {
         name: "stamped.out",
         text: include_str!("../../../dyno-import/fixtures/stamped.out"),

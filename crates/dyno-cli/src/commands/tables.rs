@@ -1,4 +1,4 @@
-//! `dyno phases`: sequences of phases as tables.
+//! `dyno phases`: print sequences of phases as tables.
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
@@ -10,13 +10,13 @@ use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, output, run_store};
 
-/// Stands between groups of sequences.
+/// Separates groups of sequences.
 const BREAK: &str = "BREAK";
 
-/// Shows the tables.
+/// Prints the tables.
 ///
 /// # Errors
-/// Sequences that there are not, files that cannot be written.
+/// A sequence does not exist, or a file cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, PHASES, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -79,7 +79,6 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// The runs of one sequence.
 fn sequence(parsed: &Parsed, word: &str) -> Result<Sequence> {
     let (label, word) = match word.split_once('=') {
         Some((label, rest)) if !label.is_empty() => (Some(label), rest),
@@ -98,7 +97,7 @@ fn sequence(parsed: &Parsed, word: &str) -> Result<Sequence> {
     Ok(sequence)
 }
 
-/// Adds a number to labels that are the same.
+/// Numbers duplicate labels.
 fn distinguish(sequences: &mut [Sequence]) {
     let labels: Vec<String> = sequences.iter().map(|s| s.label.clone()).collect();
     for (index, sequence) in sequences.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The target that a command line names.
+//! Finds a command line's target.
 
 use std::path::PathBuf;
 
@@ -10,25 +10,25 @@ use crate::options::Parsed;
 use crate::settings::usage;
 use dyno_run::scratch::{self, Scratch};
 
-/// Where a target's password comes from.
+/// The source of a target's password.
 #[derive(Clone, Debug)]
 pub enum Password {
-    /// The URL, variables and files of this user's.
+    /// The URL, and this user's variables and files.
     Own,
-    /// Whoever asked for the run, who may have found none.
+    /// The caller, who may have found none.
     Given(Option<Secret>),
 }
 
-/// The target that the options or `$DYNO_TARGET` name, with its password; a temporary SQLite
-/// database where nobody names one.
+/// The target of the options or `$DYNO_TARGET`, with its password; by default a temporary SQLite
+/// database.
 ///
 /// # Errors
-/// A URL that is none, or a password that cannot be had.
+/// The URL is invalid, or the password is not available.
 pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporary>)> {
     target_with(parsed, command, &Password::Own)
 }
 
-/// The same with a password from there.
+/// The target, with the password from this source.
 ///
 /// # Errors
 /// See [`target`].
@@ -68,7 +68,7 @@ pub fn target_with(
     Ok((target, None))
 }
 
-/// Has the target's password hidden in all that is shown and kept from now on.
+/// Hides the target's password in all later output and records.
 pub fn hide_password(target: &Target) {
     let Some(password) = &target.password else {
         return;
@@ -83,7 +83,7 @@ pub fn hide_password(target: &Target) {
     redact::learn(password, &shown);
 }
 
-/// A folder for a database of one run, not made yet: whoever makes it handles signals already, so
+/// The folder of a temporary database. It is created later, when signals are already handled, so
 /// that no interrupt leaves it behind.
 pub struct Temporary {
     parent: PathBuf,
@@ -104,10 +104,10 @@ impl Temporary {
         format!("sqlite:{}", file.display())
     }
 
-    /// Makes it. It is gone when what is returned is dropped.
+    /// Creates the folder. Dropping the return value removes it.
     ///
     /// # Errors
-    /// There is no room, or no right, or somebody was there before.
+    /// No space, no permission, or it already exists.
     pub fn make(self) -> Result<Scratch> {
         let made = Scratch::make(&self.parent, &self.name)
             .context("cannot make a folder for a temporary database")?;
@@ -118,12 +118,12 @@ impl Temporary {
     }
 }
 
-/// The URL of a target that may be one of Dyno's own servers.
+/// The URL of a target, which may name one of Dyno's own servers.
 fn resolved(target: &str) -> Result<String> {
     dyno_server::url_of(target).map_err(|error| usage(format!("--target {target}: {error}")))
 }
 
-/// The URL that the options or `$DYNO_TARGET` name.
+/// The URL in the options or `$DYNO_TARGET`.
 pub fn named(parsed: &Parsed) -> Option<String> {
     let variable = || std::env::var("DYNO_TARGET").ok();
     let given = parsed.value("target").map(str::to_owned).or_else(variable);

@@ -1,4 +1,4 @@
-//! `dyno top`: a server, a proxy or a run, live.
+//! `dyno top`: watch a server, a proxy or a run.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_INTERRUPTED, console, run_store, settings};
 
-/// How often is asked unless told otherwise.
+/// Default polling interval.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// More often than that, asking would be a load.
+/// Minimum polling interval: faster polling would be a load.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 const INTERVAL_MAX: Duration = Duration::from_secs(3600);
 
-/// Watches until the user wants an end, or all lines are printed.
+/// Watches until the user ends it, or all lines are printed.
 ///
 /// # Errors
-/// Nothing to watch, or it cannot be reached.
+/// There is nothing to watch, or it cannot be reached.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, TOP, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -86,7 +86,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     })
 }
 
-/// What the options name. Nothing is connected to yet.
+/// The source that the options name, not connected yet.
 fn source(parsed: &Parsed) -> Result<Box<dyn Source>> {
     let given = ["target", "run", "haproxy"].map(|name| (name, parsed.has(name)));
     let mut given = given.iter().filter(|(_, given)| *given);

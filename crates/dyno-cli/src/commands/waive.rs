@@ -1,4 +1,4 @@
-//! `dyno waive`: a finding of a recorded run that is not to count, with the reason.
+//! `dyno waive`: exclude a finding from a recorded run's verdict, with a reason.
 
 use anyhow::Result;
 use dyno_core::finding::Outcome;
@@ -14,7 +14,7 @@ use dyno_core::redact;
 /// Waives.
 ///
 /// # Errors
-/// No such run or check, or a file that cannot be written to.
+/// The run or check does not exist, or the file cannot be written.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, WAIVE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {

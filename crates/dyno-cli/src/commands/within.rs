@@ -1,4 +1,4 @@
-//! Runs that are a part of something larger: an experiment, a search.
+//! Runs that are part of an experiment or a search.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,26 +16,26 @@ use crate::output::{Kept, Output};
 use crate::record_options::{record_plan, refuse_everybodys};
 use crate::{console, signals};
 
-/// What a command is a part of.
+/// The context of a command within a larger one.
 pub struct Within {
-    /// The identity of the trial that a run is of.
+    /// The identity of the run's trial.
     pub trial: Option<String>,
-    /// RunContext the command early.
+    /// Ends the command early.
     pub stop: Arc<StopSignal>,
-    /// Where its results go.
+    /// The destination of results.
     pub kept: Kept,
-    /// Nothing is run: what is kept is the plan.
+    /// Only stores the plan; runs nothing.
     pub plans_only: bool,
     /// Runs nothing; reports which of the workload's tables exist.
     pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
-    /// The run is the part that an agent makes of one.
+    /// The run is an agent's part of a larger one.
     pub part: Option<Arc<AgentLoad>>,
-    /// Where a calibration goes that is wanted in place of a run.
+    /// The destination of a calibration that replaces the run.
     pub calibration: Option<Arc<Mutex<Option<Calibration>>>>,
 }
 
 impl Within {
-    /// Of something that is ended by this signal.
+    /// A context that this signal ends.
     pub fn new(stop: Arc<StopSignal>) -> Self {
         Self {
             trial: None,
@@ -49,10 +49,10 @@ impl Within {
     }
 }
 
-/// What is to be recorded of a run.
+/// The record plan of a run.
 ///
 /// # Errors
-/// An option without sense.
+/// An invalid option.
 pub fn record(within: Option<&Within>, parsed: &Parsed) -> Result<RecordPlan> {
     if within.is_none() {
         refuse_everybodys(parsed)?;
@@ -63,7 +63,7 @@ pub fn record(within: Option<&Within>, parsed: &Parsed) -> Result<RecordPlan> {
     })
 }
 
-/// Whether the plan is all that is wanted: it is kept or printed then.
+/// Whether only the plan is wanted, which is then stored or printed.
 ///
 /// # Errors
 /// It cannot be written as JSON.
@@ -80,20 +80,20 @@ pub fn is_all(within: Option<&Within>, parsed: &Parsed, plan: &Plan) -> Result<b
     Ok(is_wanted)
 }
 
-/// What a run has to do with who asked for it.
+/// A run's connection to its caller.
 pub struct RunContext {
-    /// What ends it early.
+    /// Ends it early.
     pub stop: Arc<StopSignal>,
-    /// Where its result goes.
+    /// The destination of its result.
     pub output: Output,
-    /// The part of a run that it is, if it is one.
+    /// This agent's part of a larger run.
     pub part: Option<Arc<AgentLoad>>,
     /// Where to report which tables exist, if requested in place of a run.
     pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
 }
 
 impl RunContext {
-    /// What the command line, or what the run is a part of, says.
+    /// Reads it from the command line, or from the larger command.
     ///
     /// # Errors
     /// Signals cannot be handled, or a file cannot be written.
@@ -115,7 +115,7 @@ impl RunContext {
     }
 }
 
-/// Where the target's password comes from.
+/// The source of the target's password.
 pub fn password(within: Option<&Within>) -> Password {
     let part = within.and_then(|within| within.part.as_ref());
     part.map_or(Password::Own, |part| part.password.clone())

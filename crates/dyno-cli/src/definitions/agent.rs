@@ -1,4 +1,4 @@
-//! The options about load generators: those of runs, of `dyno agent` and of `dyno fleet`.
+//! Options for load generators: those of runs, of `dyno agent` and of `dyno fleet`.
 
 use super::results::{HELP, JSON, NO_COLOR, RESULTS, VERBOSE};
 use super::{opt, short};
@@ -17,7 +17,7 @@ pub(super) const AGENTS: Opt = opt(
     "Share the run among these load generators: local:N on this host, ssh:HOST on another, with \
      --bus the names of agents that join. Append =W to give one a weight of W",
 );
-/// What their parts go by.
+/// The basis of their shares.
 pub(super) const AGENTS_BY: Opt = opt(
     GENERATORS,
     "agents-by",
@@ -45,7 +45,7 @@ pub(super) const BUS_CA: Opt = opt(
     Some("FILE"),
     "Certificate authority that signed the bus's certificate",
 );
-/// What becomes of a run that loses one.
+/// The reaction to the loss of one.
 pub(super) const ON_AGENT_LOSS: Opt = opt(
     GENERATORS,
     "on-agent-loss",
@@ -53,35 +53,35 @@ pub(super) const ON_AGENT_LOSS: Opt = opt(
     "When an agent is lost: fail ends the run; degrade goes on with the other agents and their own \
      shares [fail]",
 );
-/// Whether they may be other builds.
+/// Whether to accept other builds.
 pub(super) const ALLOW_MIXED_VERSIONS: Opt = opt(
     GENERATORS,
     "allow-mixed-versions",
     None,
     "Accept agents of other Dyno builds, which makes the run doubtful",
 );
-/// How long one goes on without a word of the run.
+/// How long an agent continues without contact.
 pub(super) const ORPHAN: Opt = opt(
     GENERATORS,
     "orphan",
     Some("TIME"),
     "Stop an agent's load after this long without contact [10s]",
 );
-/// How Dyno is called on other hosts.
+/// The name of Dyno's program on other hosts.
 pub(super) const AGENT_COMMAND: Opt = opt(
     GENERATORS,
     "agent-command",
     Some("COMMAND"),
     "Command that starts Dyno on the hosts of ssh agents [dyno]",
 );
-/// The program of the bus.
+/// The bus program.
 pub(super) const NATS_SERVER: Opt = opt(
     GENERATORS,
     "nats-server",
     Some("FILE"),
     "Program that carries the agents' messages [nats-server]",
 );
-/// Where the server is observed from.
+/// The host that observes the server.
 pub(super) const SERVER_AGENT: Opt = opt(
     GENERATORS,
     "server-agent",

@@ -1,10 +1,10 @@
-//! Which options mean something to which command on a workload.
+//! Which options apply to which command on a workload.
 
 use super::NOT_OF_SEARCHES;
 use crate::options::Opt;
 
-/// Those of [`RUN`](super::RUN) that say how a load is driven, measured or judged: commands that
-/// make, check or drop tables have no use for them.
+/// Options of [`RUN`](super::RUN) for the drive, measurement and verdict: commands that create,
+/// check or drop tables do not use them.
 const OF_RUNS: [&str; 35] = [
     "cpu-profile",
     "server-agent",
@@ -43,7 +43,7 @@ const OF_RUNS: [&str; 35] = [
     "percentiles",
 ];
 
-/// Those that are about what came of a run, of which a calibration has nothing.
+/// Options for a run's results, which a calibration does not have.
 const OF_RESULTS: [&str; 19] = [
     "cpu-profile",
     "metrics",
@@ -66,10 +66,10 @@ const OF_RESULTS: [&str; 19] = [
     "verbose",
 ];
 
-/// Those that are about a ladder of numbers of sessions.
+/// Options for a ladder of numbers of sessions.
 const OF_LADDERS: [&str; 2] = ["ladder", "in-one-run"];
 
-/// Whether one of [`RUN`](super::RUN) changes anything in a command on a workload.
+/// Whether an option of [`RUN`](super::RUN) has an effect on a command on a workload.
 pub fn means_something(command: &str, opt: &Opt) -> bool {
     match command {
         "saturate" => opt.name != "sessions",

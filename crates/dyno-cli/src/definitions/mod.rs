@@ -53,7 +53,6 @@ const fn also(aliases: &'static [&'static str], opt: Opt) -> Opt {
     Opt { aliases, ..opt }
 }
 
-/// An option that may be repeated.
 const fn repeated(
     group: &'static str,
     name: &'static str,
@@ -66,7 +65,7 @@ const fn repeated(
     }
 }
 
-/// An option whose value is one of these words.
+/// An option that takes one of these words.
 const fn one_of(choices: &'static [&'static str], opt: Opt) -> Opt {
     Opt { choices, ..opt }
 }

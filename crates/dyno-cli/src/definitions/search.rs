@@ -7,7 +7,7 @@ use crate::options::Opt;
 
 const SEARCH: &str = "Search";
 
-/// Those that no other command has.
+/// Options that no other command has.
 pub const OF_SEARCHES: &[Opt] = &[
     opt(
         SEARCH,
@@ -36,8 +36,7 @@ pub const OF_SEARCHES: &[Opt] = &[
     ),
 ];
 
-/// Options of a run that a search decides itself, or that would mean nothing to it, with what is
-/// said of them.
+/// Run options that a search sets itself or cannot use, with the reason.
 pub const NOT_OF_SEARCHES: [(&str, &str); 17] = [
     (
         "metrics-linger",
@@ -79,7 +78,7 @@ pub const NOT_OF_SEARCHES: [(&str, &str); 17] = [
     ),
 ];
 
-/// All, its own first.
+/// All options, its own first.
 pub fn search() -> &'static [Opt] {
     static ALL: OnceLock<Vec<Opt>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -88,7 +87,7 @@ pub fn search() -> &'static [Opt] {
     })
 }
 
-/// An option of a run with the default that it has here.
+/// A run's option with a search's default.
 fn adapted(opt: &Opt) -> Opt {
     let help = match opt.name {
         "sessions" => {

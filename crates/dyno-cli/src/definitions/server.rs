@@ -4,9 +4,9 @@ use super::{opt, repeated, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
-/// Where a server's folder is.
+/// Group of a server's place.
 const PLACE: &str = "Dedicated file system (up)";
-/// What a server may use at most.
+/// Group of a server's limits.
 const LIMITS: &str = "Limits for up and restart ('none' removes one)";
 
 /// The options of `dyno server`.

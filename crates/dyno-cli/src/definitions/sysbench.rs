@@ -9,7 +9,7 @@ const LOG: &str = "Log options";
 const DB: &str = "General database options";
 const MYSQL: &str = "mysql options";
 const PGSQL: &str = "pgsql options";
-/// The heading of what `dyno sysbench` takes beyond sysbench's options.
+/// Heading of Dyno's additional options.
 pub const DYNO: &str = "Options that sysbench does not have";
 
 /// sysbench's options. Those without help text are 1.0.20's old names.

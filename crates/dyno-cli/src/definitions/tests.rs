@@ -1,17 +1,17 @@
-//! The guide's list of options against their definitions.
+//! Compares the guide's list of options with their definitions.
 
 use super::{NOT_OF_SEARCHES, OF_SEARCHES, RUN};
 
 const GUIDE: &str = include_str!("../../../../docs/options.md");
 
-/// The rows of the guide's tables that tell of options: name, default, and the whole row.
+/// The guide's table rows about options: name, default, and the whole row.
 fn rows() -> Vec<(&'static str, &'static str, &'static str)> {
     GUIDE
         .lines()
         .filter_map(|row| {
             let rest = row.strip_prefix("| `--")?;
             let end = rest.find(|c: char| c != '-' && !c.is_ascii_lowercase())?;
-            // A bar within a cell is escaped, so that an unescaped one with spaces is a border.
+            // Bars in cells are escaped, so an unescaped one with spaces is a border.
             let default = rest.split(" | ").nth(1)?.trim();
             Some((&rest[..end], default, row))
         })

@@ -1,4 +1,4 @@
-//! What an agent is told when it is started, over its standard input, and its life.
+//! An agent's configuration, read from standard input, and its life cycle.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use super::kept::{Keeping, KeptFile};
 use super::load::{self, Conditions, Orders};
 use crate::commands::Password;
 
-/// A configuration is shorter.
+/// Configurations are shorter.
 const BYTES_MAX: u64 = 64 << 10;
-/// How long an agent waits for the first word of its coordinator.
+/// Timeout for the coordinator's first message.
 const JOIN: Duration = Duration::from_secs(60);
 
-/// What an agent has to know before it reaches the bus. It holds secrets, and goes from standard
-/// input to memory.
+/// The configuration that an agent needs to reach the bus. It contains secrets, and stays in
+/// memory.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchConfig {
-    /// The version of the protocol.
+    /// The protocol version.
     pub v: u32,
-    /// Where the bus is: host and port.
+    /// The bus's address: host and port.
     pub bus: String,
     /// The run.
     pub run: RunId,
@@ -40,32 +40,32 @@ pub struct LaunchConfig {
     pub name: AgentName,
     /// The seed of its key.
     pub key: String,
-    /// The target's password, where the coordinator has one.
+    /// The target's password, if the coordinator has one.
     #[serde(default)]
     pub password: Option<String>,
-    /// How many agents of the run share this host's cores.
+    /// Number of the run's agents that share this host's cores.
     pub sharing: u32,
     /// Whether the agent observes its host: the coordinator observes its own.
     pub observes: bool,
 }
 
 impl LaunchConfig {
-    /// Reads one from standard input, up to the end of its line.
+    /// Reads a configuration from standard input, up to the end of its line.
     ///
     /// # Errors
-    /// There is none, or it is of another version.
+    /// It is missing, or has another version.
     pub fn read() -> Result<Self> {
         read("a configuration")
     }
 }
 
-/// What standard input holds up to the end of its first line.
+/// Reads the first line of standard input.
 ///
 /// # Errors
-/// There is none, or it is of another version.
+/// It is missing, or has another version.
 pub fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
     let mut bytes = Vec::new();
-    // A byte at a time: what follows is not of it.
+    // Byte by byte, to leave the following input unread.
     let mut input = std::io::stdin().lock().take(BYTES_MAX);
     let mut byte = [0];
     while input
@@ -76,7 +76,7 @@ pub fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
     {
         bytes.push(byte[0]);
     }
-    // The text is not repeated: it may hold a key.
+    // Do not repeat the text: it may contain a key.
     let nothing =
         || anyhow!("standard input does not hold {what}: `dyno run` starts such agents by itself");
     let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|_| nothing())?;
@@ -93,17 +93,17 @@ pub fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
 
 /// An agent's place in a run.
 pub struct Membership {
-    /// Its end of the bus.
+    /// Its connection to the bus.
     pub bus: NatsConfig,
     /// Its name.
     pub name: AgentName,
-    /// Where the target's password comes from.
+    /// The source of the target's password.
     pub password: Password,
-    /// How its load is made.
+    /// The conditions of its load.
     pub conditions: Conditions,
     /// See [`AgentConfig::linger_ns`].
     pub linger_ns: u64,
-    /// Whoever started it holds its standard input as long as the run goes on.
+    /// Its parent keeps its standard input open during the run.
     pub is_held: bool,
 }
 
@@ -125,17 +125,17 @@ impl From<LaunchConfig> for Membership {
                 sharing: config.sharing,
                 observes: config.observes,
             },
-            // The bus goes with who started both.
+            // Its parent also started the bus, which ends with it.
             linger_ns: LINGER_NS / 10,
             is_held: true,
         }
     }
 }
 
-/// Takes part in a run, until it is over.
+/// Takes part in a run until it is over.
 ///
 /// # Errors
-/// The bus cannot be reached; the coordinator does not want this agent, or is gone.
+/// The bus cannot be reached; the coordinator rejected this agent, or is gone.
 pub fn serve(membership: Membership) -> Result<()> {
     let run = membership.bus.run.clone();
     let (name, hello, is_held) = (membership.name, hello(), membership.is_held);
@@ -165,11 +165,11 @@ pub fn serve(membership: Membership) -> Result<()> {
     };
     let load = load::start(orders, report, membership.password, membership.conditions)?;
     let exit = take_part(&mut agent, &mut bus, &command, &reports)?;
-    // Whatever was sent last is to reach the bus.
+    // Flushes the last messages to the bus.
     drop(bus);
     load.end();
     match exit {
-        // Whoever started it knows what came of the run.
+        // Its parent knows the run's outcome.
         Exit::Done if is_held => Ok(()),
         Exit::Done => ended_well(&agent),
         Exit::Refused { why } => bail!("the coordinator refused this agent: {why}"),
@@ -181,7 +181,7 @@ pub fn serve(membership: Membership) -> Result<()> {
     }
 }
 
-/// Whether the run of an agent that is through came to its end, as its status says.
+/// Checks whether the run of a finished agent completed, for the exit status.
 fn ended_well(agent: &Agent) -> Result<()> {
     if let Some(signal) = crate::signals::came() {
         bail!("ended by {signal}");
@@ -197,12 +197,12 @@ fn ended_well(agent: &Agent) -> Result<()> {
     }
 }
 
-/// Tells when whoever started this process has ended, or its ssh: one that makes no load waits no
-/// longer for either.
+/// Reports when this process's parent, or its ssh, ends: an agent without a load then stops
+/// waiting.
 fn hold(report: Sender<LoadReport>) -> Result<()> {
     let thread = std::thread::Builder::new().name("held".to_owned());
     let body = move || {
-        // It holds nothing more; one that cannot be read says the same.
+        // A read error means the same as the end.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         let _ = report.send(LoadReport::LauncherGone);
     };
@@ -211,7 +211,7 @@ fn hold(report: Sender<LoadReport>) -> Result<()> {
     Ok(())
 }
 
-/// Tells this process from another one of the same name.
+/// Distinguishes this process from others with the same name.
 fn instance() -> u64 {
     let seed = format!("{} {}", std::process::id(), unix_ns());
     let digest = Sha256::digest(seed.as_bytes());
@@ -221,7 +221,7 @@ fn instance() -> u64 {
         .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// What this program is.
+/// This program's build.
 pub fn build() -> Build {
     let binary = std::fs::File::open("/proc/self/exe").and_then(|mut file| {
         let mut digest = Sha256::new();
@@ -238,19 +238,18 @@ pub fn build() -> Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: env!("DYNO_BUILD_COMMIT").to_owned(),
         binary_sha256: binary.map_or_else(|_| String::new(), |digest| hex(&digest)),
-        // It comes with the plan.
+        // The plan provides it.
         script_sha256: String::new(),
     }
 }
 
-/// The kernel that this process runs under, and the numbers that it gives to processes here.
+/// The kernel's boot id, and the PID namespace of this process.
 pub fn machine() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", boot.trim(), numbers.display())
 }
 
-/// What an agent says of itself.
 fn hello() -> Hello {
     let read = |path: &str| {
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What travels to agents: the plan without its secrets, and the script with its modules.
+//! The data sent to agents: the plan without its secrets, and the script with its modules.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,28 +16,27 @@ use dyno_run::Ready;
 use dyno_run::scratch::{self, Scratch};
 use serde::{Deserialize, Serialize};
 
-/// What there may be of it, as it goes within a message.
+/// Maximum size, to fit in a message.
 const BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4 * 3;
 
-/// A run as it is told to its agents.
+/// A run as sent to its agents.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
     plan: Plan,
-    /// The script's file among `files`; `None` for a workload that comes with Dyno.
+    /// The script's file among `files`; `None` for a built-in workload.
     script: Option<String>,
-    /// The script and its modules by their relative paths.
+    /// The script and its modules, by relative path.
     files: BTreeMap<String, String>,
-    /// The threads of each agent that the user asked for; `None`: one for each core.
+    /// The threads that the user requested for each agent; `None` for one per core.
     workers: Option<u32>,
 }
 
 impl Bundle {
-    /// Of this run.
+    /// The bundle of this run.
     ///
     /// # Errors
-    /// A run that several load generators cannot make together; files that cannot be read, or
-    /// are too large.
+    /// Several load generators cannot share the run, or files cannot be read or are too large.
     pub fn of(ready: &Ready, plan: &Plan) -> Result<String> {
         let mut plan = plan.clone();
         plan.record = RecordPlan {
@@ -74,7 +73,7 @@ impl Bundle {
             bundle.pack(&source.path, &source.text)?;
         }
         let text = serde_json::to_string(&bundle)?;
-        // Within a message it is a text, in which some characters take two bytes.
+        // In a message it is a string, in which some characters take two bytes.
         let size = serde_json::to_string(&text)?.len();
         match size > BYTES_MAX {
             true => Err(usage(format!(
@@ -111,15 +110,15 @@ impl Bundle {
             let name = name(path).ok_or_else(|| anyhow!("{module} is not a file"))?;
             self.files.insert(name, text_of(path, bytes)?);
         }
-        // Elsewhere they are other files, with the same content.
+        // On the agent they are other files with the same content.
         self.plan.modules.clear();
         Ok(())
     }
 
-    /// The plan that one holds.
+    /// The plan in a bundle.
     ///
     /// # Errors
-    /// It is no bundle.
+    /// It is not a bundle.
     pub fn plan_of(text: &str) -> Result<Plan> {
         Ok(Self::read(text)?.plan)
     }
@@ -129,17 +128,17 @@ impl Bundle {
             .map_err(|error| anyhow!("the coordinator sent an invalid plan: {error}"))
     }
 
-    /// Unpacks one into a folder: the plan's file for an agent with this part of the run. The
-    /// folder goes with what is returned.
+    /// Unpacks a bundle into a folder: the plan's file for an agent with this part of the run.
+    /// Dropping the returned folder removes it.
     ///
     /// # Errors
-    /// It is no bundle, or files cannot be written.
+    /// It is not a bundle, or files cannot be written.
     pub fn unpack(text: &str, share: Shard, conditions: Conditions) -> Result<(Scratch, PathBuf)> {
         let mut bundle = Self::read(text)?;
         let name = scratch::name(wall_time().as_nanos());
         let folder = Scratch::make(&std::env::temp_dir(), &name)
             .context("cannot make a folder for the plan")?;
-        // A script may hold what is not for everybody.
+        // A script may be confidential.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
         for (name, text) in &bundle.files {
             if !is_plain(Path::new(name)) {
@@ -166,7 +165,7 @@ impl Bundle {
     }
 }
 
-/// Whether a path stays within the folder that it is joined to.
+/// Whether a path cannot leave the folder that it is joined to.
 fn is_plain(path: &Path) -> bool {
     let mut parts = path.components();
     path.file_name().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))

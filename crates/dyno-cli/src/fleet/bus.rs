@@ -1,4 +1,4 @@
-//! Buses of the user's own: where they are, and by which key they are reached.
+//! External buses: their addresses and keys.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use dyno_fleet::server::COORDINATOR;
 use crate::options::Parsed;
 use crate::settings::usage;
 
-/// Where NATS listens unless told otherwise.
+/// NATS's default port.
 const PORT: u16 = 4222;
 
-/// A bus that somebody else has started.
+/// A bus that the user runs.
 #[derive(Clone, Debug)]
 pub struct ExternalBus {
     address: String,
@@ -24,10 +24,10 @@ pub struct ExternalBus {
 }
 
 impl ExternalBus {
-    /// The bus of an option, and those that say how it is reached.
+    /// The bus of an option, with its connection options.
     ///
     /// # Errors
-    /// An address that is none; a key that is missing, or that others may read.
+    /// The address is invalid, or the key is missing or readable by others.
     pub fn read(parsed: &Parsed, option: &str, [key, ca]: [&str; 2]) -> Result<Option<Self>> {
         let Some(url) = parsed.value(option) else {
             return match [key, ca].into_iter().find(|name| parsed.has(name)) {
@@ -90,7 +90,7 @@ impl ExternalBus {
         }))
     }
 
-    /// How these agents are started.
+    /// The command that starts these agents.
     pub fn start_by(&self, names: &[String]) -> String {
         let (scheme, ca) = match self.authority {
             Some(_) => ("tls", " --ca FILE"),
@@ -107,7 +107,7 @@ impl ExternalBus {
         format!("start {whom} with: dyno agent --join {url} --name {name} --key {name}.nk{ca}")
     }
 
-    /// How one connects to it.
+    /// The connection settings for a role.
     pub fn config(&self, run: RunId, role: Role) -> NatsConfig {
         NatsConfig {
             address: self.address.clone(),
@@ -119,7 +119,7 @@ impl ExternalBus {
     }
 }
 
-/// The key in a file that nobody else reads.
+/// The key in a file that only the user can read.
 fn key_in(file: &Path) -> Result<Secret> {
     let shown = file.display();
     let metadata = std::fs::metadata(file).with_context(|| format!("cannot read {shown}"))?;
@@ -128,7 +128,7 @@ fn key_in(file: &Path) -> Result<Secret> {
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
     let seed = text.trim();
-    // A user's seed, in base 32.
+    // A user seed in base 32.
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
     if !seed.starts_with("SU") || !seed.chars().all(plain) {
         bail!("{shown} does not contain a NATS user key (SU…)");

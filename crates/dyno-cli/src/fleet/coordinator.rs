@@ -1,4 +1,4 @@
-//! A run on agents, from their start to what they came to: the coordinator's side.
+//! The coordinator: conducts a run on agents, from their start to their results.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -34,17 +34,17 @@ use crate::options::UsageError;
 use crate::settings::usage;
 use crate::{console, is_usage};
 
-/// How long agents may take to become ready beyond the time for connecting.
+/// Timeout for agents to become ready, in addition to the connection timeout.
 const READY: Duration = Duration::from_secs(30);
-/// An agent that hears nothing has ended its load so long after `--orphan` at most.
+/// An agent without contact ends its load at most this long after `--orphan`.
 const NOTICED: Duration = Duration::from_secs(1);
-/// What a run that the user ends says to its agents.
+/// The message to agents when the user ends a run.
 const STOPPED: &str = "the user stopped the run";
 
-/// Has the agents make the load of a run, and makes what they measure one.
+/// Runs the load on agents, and merges their measurements.
 ///
 /// # Errors
-/// What keeps the run from a result; the agents are ended.
+/// The run has no result; the agents are ended.
 pub fn run_on_agents(
     fleet: &Fleet,
     plan: &Plan,
@@ -100,9 +100,9 @@ fn conduct(
     let at_once = ready.stop.level() == StopLevel::Abandon || coordinated.is_err();
     let patience = at_once.then_some(Duration::ZERO);
     Launched::end_all(&mut agents.borrow_mut(), patience);
-    // Those of agents of this host that were killed.
+    // Leftovers of killed agents on this host.
     dyno_run::scratch::sweep(&std::env::temp_dir());
-    drop(bus); // Before its server, or its last messages would wait in vain.
+    drop(bus); // Before its server, so that the last messages arrive.
     coordinated?;
     let report = report.ok_or_else(|| anyhow!("the agents' run ended without a report"))?;
     let interrupted = ready.stop.level() != StopLevel::None;
@@ -131,7 +131,7 @@ fn conduct(
     })
 }
 
-/// What agents wrote to standard error, such as what scripts print: the last of it.
+/// Prints the end of the agents' standard error, e.g. scripts' output.
 fn tell_prints(agents: &[Launched]) {
     for agent in agents {
         let said = agent.said();
@@ -141,7 +141,7 @@ fn tell_prints(agents: &[Launched]) {
     }
 }
 
-/// Which agents could not find out what they can offer at most, and why.
+/// Reports the agents that could not be calibrated, and why.
 fn tell_uncalibrated(report: &Report) {
     for agent in &report.agents {
         if let Some(ceiling) = agent.ceiling.as_ref().filter(|own| own.per_s.is_none()) {
@@ -151,8 +151,8 @@ fn tell_uncalibrated(report: &Report) {
     }
 }
 
-/// What all agents together could have offered: as much as the one allows that comes first to its
-/// end, each with its part; `None` where one did not tell.
+/// The ceiling of all agents together: limited by the one that reaches its own first, given its
+/// share; `None` if one did not report it.
 fn ceiling(report: &Report) -> Option<Calibration> {
     let mut whole = Calibration {
         events_per_s_max: f64::INFINITY,
@@ -179,11 +179,11 @@ fn ceiling(report: &Report) -> Option<Calibration> {
     (!report.agents.is_empty()).then_some(whole)
 }
 
-/// Whether agents calibrate, and what for.
+/// Whether agents calibrate, and why.
 fn calibration_of(fleet: &Fleet, ready: &Ready, plan: &Plan) -> Calibrates {
     let job = &ready.job;
     let possible = calibration::obstacle(job.target.as_ref()).is_none();
-    // A script of the user's own may do what must not be done twice.
+    // A user's script may not be safe to run twice.
     let wanted = match plan.record.calibrate {
         Calibrate::Never => false,
         Calibrate::Auto => job.work.is_builtin(),
@@ -196,7 +196,7 @@ fn calibration_of(fleet: &Fleet, ready: &Ready, plan: &Plan) -> Calibrates {
     }
 }
 
-/// Who makes the load, as the record has it: enough to collect the run from the agents' own files.
+/// The run's load generators as facts: enough to collect the run from the agents' files.
 fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
     let fact = |name: String, value: String| Fact {
         name,
@@ -218,7 +218,7 @@ fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
     std::iter::once(run).chain(command).chain(agents).collect()
 }
 
-/// Starts the bus and the agents, or calls those that join.
+/// Starts the bus and the agents, or asks for those that join.
 fn start(
     fleet: &Fleet,
     run: &RunId,
@@ -239,14 +239,14 @@ fn start(
     Ok((bus, agents, Some(server)))
 }
 
-/// The processes of the run's load generators, as the observers are to know them.
+/// The processes of the load generators, for the observers.
 fn helpers(agents: &[Launched], server: Option<&Server>) -> Helpers {
     let processes = agents.iter().map(Launched::process_id);
     let server = server.and_then(Server::process_id);
     Helpers::new(processes.chain(server).collect(), 0)
 }
 
-/// How the coordinator reaches the bus.
+/// The coordinator's connection to the bus.
 fn own_end(fleet: &Fleet, server: Option<&Server>, run: &RunId) -> Result<NatsConfig> {
     if let Some(bus) = &fleet.bus {
         return Ok(bus.config(run.clone(), Role::Coordinator));
@@ -273,7 +273,7 @@ fn not_begun(
     let why = report.failed.clone().unwrap_or_default();
     let missing = report.agents.iter().filter(|agent| agent.hello.is_none());
     let missing: Vec<String> = missing.map(|agent| agent.name.to_string()).collect();
-    // Others may be on their way where the run has failed before.
+    // If the run failed first, agents may still be on their way.
     let is_missing = |finding: &Finding| finding.kind == Kind::AgentMissing;
     let bus = fleet.bus.as_ref();
     let start_by = bus.filter(|_| report.findings.iter().any(is_missing));
@@ -338,7 +338,7 @@ fn config(
         constant_rate: constant.map(|open| open.per_second),
         limits: Limits {
             ready_ns: limits.ready_ns.max(ns(drive.init_timeout + READY)),
-            // What is lost makes no load any more.
+            // By then, a lost agent has ended its load.
             lost_ns: ns(fleet.orphan + NOTICED),
             orphan_ns: ns(fleet.orphan),
             ..limits
@@ -346,7 +346,7 @@ fn config(
     }
 }
 
-/// Starts the NATS server again where it has ended, which loses nothing; why that is not possible.
+/// Restarts the NATS server if it has ended; no data are lost. Returns the error if that fails.
 fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
     match server.borrow_mut().as_mut()?.revive() {
         Ok(None) => None,
@@ -360,7 +360,7 @@ fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
     }
 }
 
-/// Why the run is to end before its time, if it is.
+/// The reason to end the run early, if there is one.
 fn reason(
     ready: &Ready,
     signals: &Signals,
@@ -374,7 +374,7 @@ fn reason(
             return Some(StopRequest::Immediate(STOPPED.to_owned()));
         }
     }
-    // One that is lost is not to load the server any more when it wakes.
+    // A lost agent must not load the server when it wakes up.
     for name in signals.lost.borrow_mut().drain(..) {
         let mut agents = agents.borrow_mut();
         agents

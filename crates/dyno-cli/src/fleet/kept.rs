@@ -1,5 +1,5 @@
-//! The file that an agent keeps of its part of a run on its own host: a second source where the
-//! coordinator, or the bus, is gone.
+//! An agent's file of its part of a run on its own host: a second source if the coordinator or the
+//! bus is lost.
 
 use std::fs::TryLockError;
 use std::io::Write as _;
@@ -19,10 +19,10 @@ use dyno_fleet::pump::unix_ns;
 use crate::console;
 use crate::settings::usage;
 
-/// Files are kept for so long.
+/// Retention time of files.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Where agents keep their files on this host; `None` without a home.
+/// The folder of agents' files on this host; `None` without a home directory.
 pub fn folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = set("XDG_STATE_HOME").map(PathBuf::from);
@@ -30,12 +30,12 @@ pub fn folder() -> Option<PathBuf> {
     Some(state.or_else(home)?.join("dyno/agents"))
 }
 
-/// An agent's own file, once it has a part of a run.
+/// An agent's file; empty until it has a part of a run.
 #[derive(Default)]
 pub struct KeptFile(Mutex<Option<FileWriter>>);
 
 impl KeptFile {
-    /// Begins the file of a part. Where that is not possible the run goes on without it.
+    /// Starts the file of a part. The run continues without it if that fails.
     pub fn begin(&self, run: &RunId, agent: &AgentName, hello: Hello, assignment: &Assignment) {
         let Some(folder) = folder() else {
             console::note("warning: this agent keeps no file of the run: $HOME is not set");
@@ -60,7 +60,7 @@ impl KeptFile {
         let mut writer = self.lock();
         let failed = writer.as_mut().and_then(|writer| writer.keep(kept).err());
         if let Some(error) = failed {
-            // It has an end where something is missing.
+            // The file ends at the first gap.
             *writer = None;
             none(&error);
         }
@@ -77,14 +77,14 @@ fn none(error: &dyn std::fmt::Display) {
     ));
 }
 
-/// A bus, of which all that it is to keep is kept here, too.
+/// A bus that also writes all data to keep to the agent's file.
 pub struct Keeping<'a, B> {
     bus: B,
     file: &'a KeptFile,
 }
 
 impl<'a, B> Keeping<'a, B> {
-    /// This one, into this file.
+    /// Copies this bus's data to this file.
     pub fn new(bus: B, file: &'a KeptFile) -> Self {
         Self { bus, file }
     }
@@ -105,7 +105,7 @@ impl<B: Bus> Bus for Keeping<'_, B> {
     }
 }
 
-/// Removes the files of runs that were long ago.
+/// Removes the files of old runs.
 fn remove_old(folder: &Path) {
     let now = wall_time();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -125,7 +125,7 @@ fn remove_old(folder: &Path) {
 /// Writes the file of an agent on this host, `RUN.NAME`, to standard output.
 ///
 /// # Errors
-/// There is none.
+/// It does not exist.
 pub fn print(word: &str) -> Result<()> {
     let parts = word.split_once('.');
     let parts =

@@ -1,4 +1,4 @@
-//! Starts agents: processes of this host, or the user's own ssh, through which the bus is reached.
+//! Starts agents: processes on this host, or through the user's ssh, which also forwards the bus.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -16,24 +16,24 @@ use super::agent::LaunchConfig;
 use super::specs::{Fleet, Place, Spec};
 use super::ssh::{self, Remote};
 
-/// So much of what an agent writes to standard error is kept.
+/// Maximum of an agent's standard error that is kept.
 const KEPT_BYTES: usize = 4 << 10;
-/// So long may an agent take to end by itself once the run is over.
+/// Timeout for an agent's end after the run.
 const LEAVE: Duration = Duration::from_secs(5);
-/// Whether it has is looked at so often.
+/// Polling interval for its end.
 const LOOK: Duration = Duration::from_millis(20);
-/// The last words of one that has ended may take so long to be read.
+/// Timeout for reading the last output of an agent that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// An agent is started again so often, each time later.
+/// Number of times an agent is restarted, with increasing delays.
 const RETRIES: u32 = 5;
 const RETRY_NS: Nanos = 300_000_000;
-/// How an agent is called.
+/// An agent's arguments.
 const AGENT: &str = "agent --stdin-key";
 
-/// An agent that was started.
+/// An agent process.
 pub struct Launched {
     pub name: String,
-    /// Where it is, if the user's ssh has started it.
+    /// Its location, if the user's ssh started it.
     remote: Option<Remote>,
     child: Child,
     said: Arc<Mutex<String>>,
@@ -42,21 +42,20 @@ pub struct Launched {
     again: Option<Again>,
 }
 
-/// How an agent is started once more: one of many, to which a server of ssh gave no answer because
-/// it was answering so many others.
+/// A pending restart of one of many agents, whose ssh server was too busy to answer.
 struct Again {
-    /// What it has to know.
+    /// Its configuration.
     line: Secret,
     left: u32,
-    /// When, if it is to be.
+    /// The time of the restart, if one is due.
     at: Option<Nanos>,
 }
 
 impl Launched {
-    /// Starts an agent, and tells it what it has to know.
+    /// Starts an agent and sends it its configuration.
     ///
     /// # Errors
-    /// There is no such program.
+    /// The program does not exist.
     pub fn start(fleet: &Fleet, spec: &Spec, mut config: LaunchConfig) -> Result<Self> {
         let host = match &spec.place {
             Place::Local => {
@@ -79,11 +78,11 @@ impl Launched {
         Ok(this)
     }
 
-    /// Starts a process of Dyno's here, or by the user's own ssh on another host, which is told an
-    /// order and is heard.
+    /// Starts a Dyno process, here or through the user's ssh on another host, with a configuration
+    /// and a reader of its output.
     ///
     /// # Errors
-    /// There is no such program.
+    /// The program does not exist.
     pub fn observer(
         place: &Place,
         program: &str,
@@ -132,8 +131,8 @@ impl Launched {
         })
     }
 
-    /// Starts it once more where its server of ssh had too much to do. Before one has come to life
-    /// that is the same as a later start.
+    /// Restarts the agent if its ssh server was too busy. Before an agent has joined, this is the
+    /// same as a later start.
     pub fn try_again(&mut self) {
         let ended = self.ended().is_some();
         let (Some(again), Some(remote)) = (&mut self.again, &self.remote) else {
@@ -157,7 +156,7 @@ impl Launched {
                 }
                 said.clear();
                 again.left -= 1;
-                // Others were turned away at the same time.
+                // Spread the retries: others were turned away at the same time.
                 let pause = (RETRIES - again.left) as u64 * RETRY_NS + now % RETRY_NS;
                 again.at = Some(now + pause);
             }
@@ -165,7 +164,7 @@ impl Launched {
         }
     }
 
-    /// Whether it has ended and is to be started once more.
+    /// Whether it has ended and will be restarted.
     pub fn comes_again(&self) -> bool {
         self.again.as_ref().is_some_and(|again| again.at.is_some())
     }
@@ -175,12 +174,12 @@ impl Launched {
         self.child.id() as i32
     }
 
-    /// How it ended, if it has, with the last that it said.
+    /// Its exit status, if it has ended, with its last output.
     pub fn ended(&mut self) -> Option<String> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
             let hearing = self.hearing.take_if(|_| self.ended.is_some());
-            // Another process may hold its standard error: that of a shared connection.
+            // Another process may hold its standard error open: that of a shared connection.
             let until = Clock.now() + LAST_WORDS.as_nanos() as u64;
             while hearing.as_ref().is_some_and(|one| !one.is_finished()) && Clock.now() < until {
                 std::thread::sleep(LOOK);
@@ -197,7 +196,7 @@ impl Launched {
         })
     }
 
-    /// The same of one that is about to end.
+    /// Like `ended`, for an agent that is about to end.
     pub fn ended_within(&mut self, time: Duration) -> Option<String> {
         let until = Clock.now() + time.as_nanos() as u64;
         while self.ended().is_none() && Clock.now() < until {
@@ -206,25 +205,25 @@ impl Launched {
         self.ended()
     }
 
-    /// The last that it said.
+    /// Its last output.
     pub fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         redact::text(said.trim()).replace('\n', "; ")
     }
 
-    /// What to try where it could not be started on its host, if that is known.
+    /// A hint if it could not be started on its host.
     pub fn advice(&self) -> Option<String> {
         let status = self.ended.and_then(|status| status.code());
         self.remote.as_ref()?.advice(status, &self.said())
     }
 
-    /// Ends it at once.
+    /// Ends it immediately.
     pub fn kill(&mut self) {
         // It may have ended just now.
         let _ = self.child.kill();
     }
 
-    /// Ends all of them: those that do not end by themselves are killed.
+    /// Ends all agents; kills those that do not end by themselves.
     pub fn end_all(all: &mut [Self], patience: Option<Duration>) {
         all.iter_mut().for_each(|one| one.again = None);
         let until = Clock.now() + patience.unwrap_or(LEAVE).as_nanos() as u64;
@@ -251,12 +250,12 @@ impl Drop for Launched {
     }
 }
 
-/// What an agent has to know, as it is told.
+/// A configuration as one line.
 fn line(config: &impl Serialize) -> Result<String> {
     Ok(serde_json::to_string(config)? + "\n")
 }
 
-/// Starts a process, and tells it what it has to know.
+/// Starts a process and sends it its configuration.
 fn spawn(
     mut command: Command,
     line: &str,
@@ -265,9 +264,9 @@ fn spawn(
     command
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ctrl-C is the coordinator's, who tells the agents.
+        // Ctrl-C goes to the coordinator, which stops the agents.
         .process_group(0);
-    // What it has to know it is told; a variable is there for more than its process.
+    // Its configuration comes by standard input; others could read a variable.
     for (name, value) in std::env::vars_os() {
         let value = value.to_string_lossy();
         if redact::text(&value) != value {
@@ -278,19 +277,19 @@ fn spawn(
     let hearing = child.stderr.take().and_then(|errors| {
         let said = Arc::clone(said);
         let thread = std::thread::Builder::new().name("agent-errors".to_owned());
-        // Without it the agent's last words are not known.
+        // Without it the agent's last output is unknown.
         thread.spawn(move || hear(errors, &said)).ok()
     });
     let input = child.stdin.as_mut();
     let input = input.ok_or_else(|| anyhow!("it has no standard input"))?;
-    // One that has ended already says why itself.
+    // An agent that has already ended reports why itself.
     let _ = input
         .write_all(line.as_bytes())
         .and_then(|()| input.flush());
     Ok((child, hearing))
 }
 
-/// Keeps the end of what an agent says.
+/// Stores the end of an agent's output.
 fn hear(errors: ChildStderr, said: &Mutex<String>) {
     for line in BufReader::new(errors).split(b'\n') {
         let Ok(line) = line else {

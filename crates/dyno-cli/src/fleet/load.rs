@@ -1,4 +1,4 @@
-//! The load of an agent: a run of its own, which begins when it is told to, and tells what it does.
+//! An agent's load: a separate run, which starts on command and reports its progress.
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,28 +19,28 @@ use super::bundle::Bundle;
 use super::sink::LoadSink;
 use crate::commands::{Password, Within, run_workload};
 
-/// So long before its instant a load can no longer be called off.
+/// A load can no longer be cancelled this long before its start.
 const RELEASE_NS: Nanos = 50_000_000;
-/// Whether the user wants an end is looked at so often.
+/// Polling interval for the user's request to stop.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// An agent's part of a run, as its commands change it.
+/// An agent's part of a run, as controlled by commands.
 pub struct AgentLoad {
     state: Mutex<State>,
     changed: Condvar,
     reports: Sender<LoadReport>,
     stop: Arc<StopSignal>,
-    /// Where the target's password comes from.
+    /// The source of the target's password.
     pub password: Password,
 }
 
 #[derive(Default)]
 struct State {
-    /// When the load begins; `None` where that is not known.
+    /// The start of the load; `None` if unknown.
     start: Option<Nanos>,
-    /// When it began.
+    /// Its actual start.
     begun: Option<Nanos>,
-    /// Why it is not to begin.
+    /// Why it must not start.
     stopped: Option<String>,
 }
 
@@ -54,13 +54,13 @@ impl AgentLoad {
         self.changed.notify_all();
     }
 
-    /// Tells the coordinator.
+    /// Sends a report to the coordinator.
     pub fn report(&self, report: LoadReport) {
-        // Without anybody who hears it the agent has ended.
+        // Without a receiver the agent has ended.
         let _ = self.reports.send(report);
     }
 
-    /// Lets the load begin when the coordinator says so.
+    /// A gate that opens on the coordinator's command.
     pub fn gate(self: &Arc<Self>) -> Gate {
         let part = Arc::clone(self);
         Arc::new(move || part.wait())
@@ -90,17 +90,17 @@ impl AgentLoad {
         }
     }
 
-    /// Takes what the load measures.
+    /// A sink for the load's measurements.
     pub fn sink(self: &Arc<Self>) -> Box<dyn Sink> {
         Box::new(LoadSink::new(Arc::clone(self)))
     }
 
-    /// When the load began; 0 before it has.
+    /// The start of the load; 0 before it.
     pub fn begun(&self) -> Nanos {
         self.lock().begun.unwrap_or_default()
     }
 
-    /// One that nobody commands.
+    /// A load without a coordinator.
     #[cfg(test)]
     pub fn for_tests(reports: Sender<LoadReport>) -> Self {
         Self {
@@ -113,20 +113,20 @@ impl AgentLoad {
     }
 }
 
-/// How an agent makes its load.
+/// Conditions of an agent's load.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    /// How many agents of the run share this host's cores.
+    /// Number of the run's agents that share this host's cores.
     pub sharing: u32,
     /// Whether it observes its host.
     pub observes: bool,
 }
 
-/// What comes to an agent's load.
+/// Input of an agent's load.
 pub struct Orders {
-    /// What it is to do.
+    /// The commands.
     pub commands: Receiver<Command>,
-    /// Is told the part that it gets, before it begins.
+    /// Called with its part before the load begins.
     pub prepared: Box<dyn Fn(&Assignment) + Send>,
 }
 
@@ -137,18 +137,18 @@ pub struct Load {
 }
 
 impl Load {
-    /// Ends it: what still runs is dropped.
+    /// Ends it and drops unfinished work.
     pub fn end(self) {
         self.stop.set(StopLevel::Abandon);
-        // It has said what it could.
+        // It has already reported its errors.
         let _ = self.thread.join();
     }
 }
 
-/// Starts the threads that make the load and hear the commands.
+/// Starts the threads that run the load and receive the commands.
 ///
 /// # Errors
-/// The system refuses a thread, or the handling of signals.
+/// The system refuses a thread, or signals cannot be handled.
 pub fn start(
     orders: Orders,
     reports: Sender<LoadReport>,
@@ -170,7 +170,7 @@ pub fn start(
         .spawn(move || {
             while let Ok(command) = orders.commands.recv() {
                 match command {
-                    // The thread of the load is there until this one ends.
+                    // The load's thread lives until this one ends.
                     Command::Calibrate(assignment) => {
                         let _ = begin.send(Work::Calibrate(assignment));
                     }
@@ -214,13 +214,13 @@ pub fn start(
     Ok(Load { thread, stop })
 }
 
-/// What the thread of the load does.
+/// A task for the load's thread.
 enum Work {
     Calibrate(Assignment),
     Load(Assignment),
 }
 
-/// What the agent can offer at most of what it was given.
+/// The agent's ceiling for its assignment.
 fn ceiling(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Ceiling {
     let made = calibrated(part, assignment, conditions);
     match made {
@@ -256,7 +256,7 @@ fn calibrated(
     made.context("there is no calibration")
 }
 
-/// Runs what an agent was given.
+/// Runs the assignment.
 fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Result<()> {
     work("run", assignment, conditions, &within(part))
 }
@@ -268,7 +268,7 @@ fn within(part: &Arc<AgentLoad>) -> Within {
     }
 }
 
-/// Has a command work on what an agent was given.
+/// Runs a command on the assignment.
 fn work(
     command: &str,
     assignment: &Assignment,

@@ -1,5 +1,5 @@
-//! Runs whose load several processes make, on this host or on others: who they are, how they are
-//! started, what each is told, and how what they measured becomes one run.
+//! Runs whose load comes from several processes, on this host or others: how they start, what they
+//! receive, and how their measurements become one run.
 
 mod agent;
 mod bundle;

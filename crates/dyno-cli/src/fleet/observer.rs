@@ -1,6 +1,5 @@
-//! The observer beside the server: a process on the server's own host, which tells over its
-//! standard output what it sees there. Lines of JSON go both ways: questions to its clock, and its
-//! answers; what it observes.
+//! The observer on the server's host: a process that writes its observations to standard output.
+//! JSON lines go both ways: clock requests in, clock answers and observations out.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,37 +13,38 @@ use serde::{Deserialize, Serialize};
 
 use super::agent;
 
-/// The line that ends it: threads of whoever started it may hold its standard input open.
+/// The line that ends it: threads of its parent may hold its standard input open.
 pub const END: &str = "end";
-/// From one sample to the next.
+/// Sampling interval.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What the observer has to know. It holds a secret.
+/// The observer's configuration. It contains a secret.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObserverConfig {
-    /// The version of what is said.
+    /// The protocol version.
     pub v: u32,
-    /// The server, as it is reached from its own host.
+    /// The server's address on its own host.
     pub target: String,
     /// The password.
     pub password: Option<String>,
 }
 
-/// A line that the observer writes.
+/// A line of the observer's output.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// The answer to a question: the asker's clock when it was sent, and this one's when it came.
+    /// The answer to a clock request: the sender's time of sending, and the observer's time of
+    /// arrival.
     Echo(Nanos, Nanos),
-    /// What is seen.
+    /// An observation.
     Seen(Observation),
 }
 
 /// Observes until standard input ends.
 ///
 /// # Errors
-/// There is no order, or the observers cannot start.
+/// The configuration is missing, or the observers cannot start.
 pub fn observe() -> Result<()> {
     let config: ObserverConfig = agent::read("a configuration")?;
     let mut target = Target::parse(&config.target)?;
@@ -75,7 +75,7 @@ pub fn observe() -> Result<()> {
                     say(&answers, &Line::Echo(sent, now));
                 }
             }
-            // Whoever asked has gone, or wants no more.
+            // The parent is gone, or requested the end.
             drop(ended);
         })
         .context("cannot start the thread that answers questions")?;
@@ -99,6 +99,6 @@ fn say(out: &Mutex<std::io::Stdout>, line: &Line) {
         return;
     };
     let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
-    // Without a reader standard input ends as well.
+    // If the reader is gone, standard input ends as well.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

@@ -1,4 +1,4 @@
-//! What the agents' loads came to, as what one load came to.
+//! Merges the outcomes of the agents' loads.
 
 use anyhow::{Result, anyhow};
 use dyno_core::clock::Nanos;
@@ -12,21 +12,20 @@ use dyno_load::{ProcessUse, RunOutcome, TimeRange};
 
 use super::sink::AgentOutcome;
 
-/// Agents tell instants as if their load had begun at this one of their clock: not at 0, which is
-/// no instant.
+/// Agents report times as if their load had begun at this time, not at 0, which means no time.
 pub const SENT_AT: Nanos = 1 << 40;
 
-/// What is known of a run besides the agents' report.
+/// Facts about a run that the agents' reports lack.
 pub struct Known<'a> {
-    /// Who had what.
+    /// The division of the load.
     pub division: &'a Division,
     /// The sessions of the run.
     pub sessions: u32,
     /// When the load began, by the coordinator's clock.
     pub start: Nanos,
-    /// When the measurement did.
+    /// When the measurement began.
     pub measured: Nanos,
-    /// When the last interval ended that has come; 0 without any.
+    /// The end of the last interval received; 0 without any.
     pub ended: Nanos,
     /// The user ended the run.
     pub interrupted: bool,
@@ -34,7 +33,7 @@ pub struct Known<'a> {
     pub machine: &'a str,
 }
 
-/// What an agent's process used, and what it did after the measurement.
+/// An agent process's resource use, and its work after the measurement.
 #[derive(Clone, Copy)]
 struct Used {
     process: Option<ProcessUse>,
@@ -43,10 +42,10 @@ struct Used {
     frozen_ns: Nanos,
 }
 
-/// All loads as one.
+/// Merges all loads.
 ///
 /// # Errors
-/// What an agent told cannot be read.
+/// An agent's report cannot be read.
 pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
     let mut parts = Vec::new();
     let mut used: Vec<Option<Used>> = Vec::new();
@@ -79,7 +78,7 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
         false => RunOutcome::together(parts)?,
     };
     if !whole {
-        // Of one that was lost there is what it told meanwhile, and nothing of its grace.
+        // For a lost agent there are only its live reports, without its grace period.
         let (start, end) = (outcome.measured_start, outcome.measured_end);
         outcome.totals = report.total.clone();
         (outcome.totals.start, outcome.totals.end) = (start, end);
@@ -104,7 +103,7 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
     Ok(outcome)
 }
 
-/// What an agent's load came to, as it told; `None` where it did not.
+/// An agent's reported outcome; `None` without a report.
 ///
 /// # Errors
 /// It cannot be read.
@@ -120,10 +119,10 @@ pub fn told(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
         .map_err(|error| unreadable(error.to_string()))
 }
 
-/// The names of the operations of a run, as the first agent tells that told what it came to.
+/// The names of a run's operations, from the first agent that reported an outcome.
 ///
 /// # Errors
-/// What an agent told cannot be read.
+/// An agent's report cannot be read.
 pub fn operations(report: &Report) -> Result<Vec<String>> {
     for agent in &report.agents {
         if let Some(told) = told(agent)? {
@@ -133,7 +132,7 @@ pub fn operations(report: &Report) -> Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// What an agent found on its own host, with its name.
+/// A finding about an agent's host, with the agent's name.
 fn of_host(mut finding: AgentFinding, name: &AgentName) -> AgentFinding {
     finding.evidence = format!("On {name}'s host: {}", short(&finding.evidence));
     finding.kind = short(&finding.kind);

@@ -1,5 +1,5 @@
-//! What an observer beside the server tells, as what this host sees: on this host's clock, with
-//! names that say whose host it is.
+//! Converts the observations of an observer on the server's host: to this host's clock, and to
+//! names that include the host.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{ChildStdin, ChildStdout};
@@ -23,29 +23,29 @@ use super::specs::Place;
 use crate::options::Parsed;
 use crate::settings::usage;
 
-/// How many questions a burst has, and how far they are apart.
+/// Clock requests per burst, and the pause between them.
 const PROBES: u32 = 20;
 const PROBE_GAP: Duration = Duration::from_millis(2);
-/// How far bursts are apart.
+/// Pause between bursts.
 const BURST_GAP: Duration = Duration::from_secs(10);
-/// How long its last sample may take, and then its process.
+/// Timeout for the last sample, and then for the end of the process.
 const END: Duration = Duration::from_secs(3);
 const LEAVE: Duration = Duration::from_secs(2);
-/// It tells what it sees once a second.
+/// The observer reports once a second.
 const SILENCE: Duration = Duration::from_secs(3);
-/// What it says is looked for so often.
+/// Polling interval for its output.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the first answer may take: an ssh connects.
+/// Timeout for the first answer: ssh must connect.
 const BEGIN: Duration = Duration::from_secs(30);
 /// Series of this process and of observers on this host have lower numbers, those of sessions
 /// higher ones.
 const FIRST: u32 = 1 << 30;
-/// What observers say of their host begins so; here that is the server's.
+/// Prefix of observers' names for their host, which here is the server's.
 const HOST: &str = "host.";
-/// And what they say of the server.
+/// Prefixes of their names for the server.
 const OF_SERVER: [&str; 2] = ["server.", "data."];
 
-/// Where the server is observed from.
+/// The host that observes the server.
 #[derive(Clone, Debug)]
 pub struct ServerAgent {
     place: Place,
@@ -53,10 +53,10 @@ pub struct ServerAgent {
 }
 
 impl ServerAgent {
-    /// What `--server-agent` says, if it is given.
+    /// Reads `--server-agent`.
     ///
     /// # Errors
-    /// It is no place.
+    /// It is not a place.
     pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
         let Some(text) = parsed.value("server-agent") else {
             return Ok(None);
@@ -98,7 +98,7 @@ impl ServerAgent {
             value: self.place.to_string(),
             source: "--server-agent".to_owned(),
         });
-        // There is room: it is the first.
+        // It is the first observation, so there is space.
         drop(sender.try_send(observer));
         let (stop, stopped) = channel::<()>();
         let body = move || {
@@ -109,7 +109,7 @@ impl ServerAgent {
                 lost(&sender, &how);
             }
             watcher.end();
-            // Its last sample is of the time before. One that stands still is not waited for.
+            // The last sample covers the time before. Do not wait for a frozen observer.
             let until = Clock.now() + END.as_nanos() as u64;
             let left = || Duration::from_nanos(until.saturating_sub(Clock.now()));
             while let Ok((line, _)) = heard.recv_timeout(left()) {
@@ -133,9 +133,9 @@ impl ServerAgent {
     }
 }
 
-/// Why an observer did not begin, in the words of its ssh where that says it.
+/// Why an observer did not start, in ssh's words if possible.
 fn not_begun(mut launched: Launched, error: &anyhow::Error) -> String {
-    // One whose pipes are closed is about to end.
+    // An observer with closed pipes is about to end.
     let how = match error.is::<HasEnded>() {
         true => launched.ended_within(LEAVE),
         false => launched.ended(),
@@ -151,12 +151,12 @@ fn not_begun(mut launched: Launched, error: &anyhow::Error) -> String {
     text
 }
 
-/// Its pipes are closed.
+/// The observer has closed its pipes.
 #[derive(Debug, thiserror::Error)]
 #[error("it has ended")]
 struct HasEnded;
 
-/// Reads lines, each with when it came.
+/// Reads lines with their arrival times.
 fn hear(output: ChildStdout, lines: &std::sync::mpsc::Sender<(Line, Nanos)>) {
     for line in BufReader::new(output).lines() {
         let now = Clock.now();
@@ -169,7 +169,7 @@ fn hear(output: ChildStdout, lines: &std::sync::mpsc::Sender<(Line, Nanos)>) {
     }
 }
 
-/// Tells that it has said nothing since this instant.
+/// Reports that the observer has been silent since this time.
 fn silent(sender: &SyncSender<Observation>, since: Nanos) {
     let event = Observation::Event {
         at: since,
@@ -180,11 +180,10 @@ fn silent(sender: &SyncSender<Observation>, since: Nanos) {
             .to_owned(),
         detail: Box::default(),
     };
-    // What finds no room is lost, as with observers of this host.
+    // Dropped if the queue is full, as with observers on this host.
     drop(sender.try_send(event));
 }
 
-/// Tells that nothing more is seen of the server's host.
 fn lost(sender: &SyncSender<Observation>, how: &str) {
     let why = format!("the observer on the server's host ended before the run: {how}");
     let event = Observation::Event {
@@ -198,7 +197,7 @@ fn lost(sender: &SyncSender<Observation>, how: &str) {
         what: "server.cpu".to_owned(),
         why,
     });
-    // What finds no room is lost, as with observers of this host.
+    // Dropped if the queue is full, as with observers on this host.
     let _ = sender.try_send(event).and_then(|()| sender.try_send(gap));
 }
 
@@ -206,12 +205,12 @@ struct Watcher {
     input: ChildStdin,
     estimator: Estimator,
     relation: Option<Relation>,
-    /// What was seen before the clocks were known.
+    /// Observations from before the first clock answer.
     early: Vec<Observation>,
 }
 
 impl Watcher {
-    /// Asks the clock for the first time.
+    /// Sends the first clock requests.
     fn begin(&mut self, heard: &Receiver<(Line, Nanos)>) -> Result<()> {
         self.ask().map_err(|_| HasEnded)?;
         let until = Clock.now() + BEGIN.as_nanos() as u64;
@@ -245,7 +244,7 @@ impl Watcher {
     }
 
     fn end(&mut self) {
-        // One that has ended already does not hear it.
+        // It may have ended already.
         let _ = writeln!(self.input, "{}", observer::END).and_then(|()| self.input.flush());
     }
 
@@ -258,7 +257,7 @@ impl Watcher {
         });
     }
 
-    /// Passes on what is seen until it is stopped; false where the observer has ended before.
+    /// Forwards observations until it is stopped; false if the observer ended first.
     fn watch(
         &mut self,
         heard: &Receiver<(Line, Nanos)>,
@@ -269,7 +268,7 @@ impl Watcher {
             self.pass(seen, sender);
         }
         let mut burst_at = Clock.now() + BURST_GAP.as_nanos() as u64;
-        // One that is frozen ends nothing, and says nothing.
+        // A frozen observer keeps its pipe open but sends nothing.
         let mut heard_at = Some(Clock.now());
         loop {
             let line = heard.recv_timeout(LOOK);
@@ -295,7 +294,7 @@ impl Watcher {
             }
             if Clock.now() >= burst_at {
                 burst_at += BURST_GAP.as_nanos() as u64;
-                // The answers to the burst before have come long ago.
+                // The last burst was answered long ago.
                 if self.estimator.end_burst() {
                     self.relation = self.estimator.relation();
                 }
@@ -311,13 +310,13 @@ impl Watcher {
             return;
         };
         if let Some(seen) = placed(seen, &|at| relation.ours(at)) {
-            // What finds no room is lost, as with observers of this host.
+            // Dropped if the queue is full, as with observers on this host.
             drop(sender.try_send(seen));
         }
     }
 }
 
-/// What is seen there, as it is told here; `None` for what this host sees itself.
+/// Converts an observation; `None` if this host observes it itself.
 fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observation> {
     Some(match seen {
         Observation::Series { id, mut key, kind } => {
@@ -336,7 +335,7 @@ fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observatio
             id: id + FIRST,
             at: at.into_iter().map(ours).collect(),
         },
-        // Whether it is on this host.
+        // It compares with the observer's own host.
         Observation::Fact(fact) if fact.name == "server.same_host" => return None,
         Observation::Fact(mut fact) => {
             fact.name = name(&fact.name)?;
@@ -365,12 +364,12 @@ fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observatio
                 ..*detail
             }),
         },
-        // The server tells its settings to everybody.
+        // The server reports the same settings to every client.
         Observation::Setting { .. } => return None,
     })
 }
 
-/// The name of what is seen there; `None` for what this host sees itself.
+/// Converts a name; `None` if this host observes it itself.
 fn name(there: &str) -> Option<String> {
     if let Some(rest) = there.strip_prefix(HOST) {
         return Some(format!("server.host.{rest}"));

@@ -1,4 +1,4 @@
-//! What an agent's load measures, on its way to the coordinator; and what is known of its host.
+//! Sends an agent's measurements to the coordinator, with facts about its host.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::load::AgentLoad;
 use super::outcome::SENT_AT;
 
-/// The checks that an agent makes of its own host: the coordinator cannot see it.
+/// Checks that an agent runs on its own host, which the coordinator cannot observe.
 const CHECKS: [&str; 9] = [
     "client-cpu",
     "clock",
@@ -28,31 +28,31 @@ const CHECKS: [&str; 9] = [
     "clock-steps",
 ];
 
-/// What an agent's load came to.
+/// The outcome of an agent's load.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AgentOutcome {
-    /// Of the load; its instants are as if it had begun at [`SENT_AT`].
+    /// The load's outcome; its times are as if it had begun at [`SENT_AT`].
     pub load: RunOutcome,
     /// The names of its operations.
     pub operations: Vec<String>,
-    /// What its own host's checks found, if they found something.
+    /// Findings about its host.
     pub findings: Vec<AgentFinding>,
-    /// CPU time of its host that was used, in percent of all CPUs.
+    /// CPU use of its host, in percent of all CPUs.
     pub host_cpu_percent: Option<f64>,
 }
 
-/// Takes what the load measures.
+/// Receives the load's measurements.
 pub struct LoadSink {
     load: Arc<AgentLoad>,
     outcome: Option<Box<RunOutcome>>,
     operations: Vec<String>,
-    /// Time that the host's CPUs had nothing to do, and that they waited for a disk.
+    /// The CPUs' idle time, and their time waiting for a disk.
     idle: Mean,
     waits: Mean,
 }
 
 impl LoadSink {
-    /// Of this load.
+    /// A sink for this load.
     pub fn new(load: Arc<AgentLoad>) -> Self {
         Self {
             load,
@@ -87,7 +87,7 @@ impl Sink for LoadSink {
     }
 
     fn samples(&mut self, at_s: f64, values: &[(u32, f64)]) {
-        // Those before are of the warm-up.
+        // Earlier samples belong to the warm-up.
         if at_s > 0.0 {
             self.idle.take(values);
             self.waits.take(values);
@@ -132,7 +132,6 @@ impl Sink for LoadSink {
     }
 }
 
-/// The mean of one series.
 #[derive(Default)]
 struct Mean {
     number: Option<u32>,
@@ -156,7 +155,7 @@ impl Mean {
     }
 }
 
-/// What is wrong with the own host.
+/// Findings about the own host.
 fn findings(all: &[Finding]) -> Vec<AgentFinding> {
     let own = all.iter().filter(|finding| {
         CHECKS.contains(&finding.check.as_str())
@@ -165,7 +164,7 @@ fn findings(all: &[Finding]) -> Vec<AgentFinding> {
     let told = own.map(|finding| AgentFinding {
         kind: finding.check.clone(),
         outcome: finding.outcome,
-        // The coordinator knows who tells it.
+        // The coordinator adds the name.
         agent: None,
         evidence: finding.evidence.clone(),
     });

@@ -1,4 +1,4 @@
-//! The agents that a command line names.
+//! Reads the agents on a command line.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::bus::ExternalBus;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 
-/// How long an agent makes load without a word of its coordinator, unless told otherwise.
+/// Default time that an agent continues its load without contact.
 const ORPHAN: Duration = Duration::from_secs(10);
-/// With less, a pause of the network would end a run.
+/// Below this, a short network outage would end a run.
 const ORPHAN_MIN: Duration = Duration::from_secs(3);
 
 /// Where an agent runs.
@@ -22,9 +22,9 @@ const ORPHAN_MIN: Duration = Duration::from_secs(3);
 pub enum Place {
     /// On this host.
     Local,
-    /// Where the user's own ssh goes by this name.
+    /// On a host, by its name in the user's ssh.
     Ssh(String),
-    /// Somebody else starts it; it joins over the bus.
+    /// Started by someone else; it joins over the bus.
     Joins,
 }
 
@@ -32,7 +32,7 @@ impl Place {
     /// Reads `local` or `ssh:HOST`.
     ///
     /// # Errors
-    /// It is neither.
+    /// Any other text.
     pub fn one(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "local" => Ok(Self::Local),
@@ -59,36 +59,36 @@ pub struct Spec {
     pub name: AgentName,
     /// Where it runs.
     pub place: Place,
-    /// Its part of the run in proportion to those of the others.
+    /// Its share of the run, relative to the others.
     pub weight: u32,
 }
 
 /// The agents of a command's runs.
 #[derive(Clone, Debug)]
 pub struct Fleet {
-    /// All of them, in the order of their parts.
+    /// All agents, in the order of their parts.
     pub specs: Vec<Spec>,
-    /// What becomes of a run that loses one.
+    /// The reaction to the loss of an agent.
     pub on_loss: LossPolicy,
-    /// Whether other versions of Dyno may take part.
+    /// Whether to accept other versions of Dyno.
     pub mixed: bool,
-    /// The program of the NATS server; `None`: the one in `PATH`.
+    /// The NATS server program; `None` for the one in `PATH`.
     pub nats: Option<PathBuf>,
-    /// How long an agent makes load without a word of the coordinator.
+    /// Time that an agent continues its load without contact.
     pub orphan: Duration,
-    /// What starts Dyno on other hosts.
+    /// The program that starts Dyno on other hosts.
     pub program: String,
-    /// Parts go by what each can offer at most.
+    /// Shares are proportional to the agents' ceilings.
     pub by_capacity: bool,
-    /// The bus that agents join; `None`: one is started for the run.
+    /// The bus that agents join; `None` to start one for the run.
     pub bus: Option<ExternalBus>,
 }
 
 impl Fleet {
-    /// What the options say; `None` where they name no agents.
+    /// Reads the options; `None` without agents.
     ///
     /// # Errors
-    /// An option without sense.
+    /// An invalid option.
     pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
         let Some(text) = parsed.value("agents") else {
             let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
@@ -143,7 +143,7 @@ impl Fleet {
         }))
     }
 
-    /// How many agents run on this host.
+    /// Number of agents on this host.
     pub fn local(&self) -> usize {
         let places = self.specs.iter().map(|spec| &spec.place);
         places.filter(|place| **place == Place::Local).count()
@@ -154,22 +154,22 @@ impl Fleet {
         self.specs.iter().map(|spec| spec.name.clone()).collect()
     }
 
-    /// The fewest sessions of a run, of which each agent has one.
+    /// The minimum number of sessions of a run: each agent needs one.
     ///
     /// # Errors
-    /// Weights that are too fine.
+    /// The weights are too fine.
     pub fn fewest_sessions(&self) -> Result<u32> {
         let weights: Vec<u32> = self.specs.iter().map(|spec| spec.weight).collect();
         let division = Division::by_weights(&weights);
         let division = division.map_err(|error| usage(format!("--agents: {error}")))?;
-        // The shares are not known before: none is expected to be less than a quarter of the mean.
+        // Shares are not known yet; assume that none is below a quarter of the mean.
         Ok(division.fewest() * if self.by_capacity { 4 } else { 1 })
     }
 
-    /// Who has what of a run.
+    /// Divides a run's load.
     ///
     /// # Errors
-    /// Weights that are too fine; agents without a session.
+    /// The weights are too fine, or agents would have no session.
     pub fn division_of(&self, drive: &Drive) -> Result<Division> {
         let wrong = |error| usage(format!("--agents: {error}"));
         let weights: Vec<u32> = self.specs.iter().map(|spec| spec.weight).collect();
@@ -181,7 +181,7 @@ impl Fleet {
     }
 }
 
-/// Refuses what a run of several load generators has no use for.
+/// Rejects options that a run with several load generators does not use.
 fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
     for (other, why) in [
         (
@@ -202,7 +202,7 @@ fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
     Ok(())
 }
 
-/// Reads `local:2,ssh:gen1,ssh:me@gen2=3`; of agents that join over a bus `gen1,gen2=3`.
+/// Reads `local:2,ssh:gen1,ssh:me@gen2=3`, or for agents that join over a bus `gen1,gen2=3`.
 fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
     let mut specs = Vec::new();
     for item in text.split(',').map(str::trim) {
@@ -240,7 +240,7 @@ fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
     }
 }
 
-/// Adds an agent under a name that no other has.
+/// Adds an agent under an unused name.
 fn add(specs: &mut Vec<Spec>, like: &str, place: Place, weight: u32) -> Result<(), String> {
     let plain = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
         true => c,

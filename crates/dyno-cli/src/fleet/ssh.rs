@@ -1,5 +1,4 @@
-//! The user's own ssh: how it is called, what it carries back to the bus, and what to try where it
-//! does not work.
+//! The user's ssh: its command lines, port forwarding to the bus, and hints when it fails.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,35 +8,34 @@ use anyhow::{Context as _, Result, bail};
 use dyno_core::Clock;
 use dyno_fleet::names::RunId;
 
-/// Ports at which agents reach the bus on their hosts: above those that Linux gives to outgoing
-/// connections.
+/// Ports for agents to reach the bus on their hosts, above Linux's range for outgoing connections.
 const PORTS: std::ops::Range<u32> = 61_000..65_535;
-/// ssh itself would wait as long as TCP does, which is minutes.
+/// ssh itself would wait for TCP's timeout, which is minutes.
 const CONNECT_S: u32 = 10;
-/// A shared connection gives a port back at once, or does not answer.
+/// Timeout: a shared connection releases a port at once, or does not answer.
 const GIVE_BACK: Duration = Duration::from_secs(2);
-/// A host of which nothing comes for so long is given up.
+/// A host is given up after this long without data.
 const QUIET: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
-/// So many do so at a time.
+/// Maximum number of concurrent releases.
 const AT_ONCE: usize = 32;
-/// ssh's own status where it is not the remote command's.
+/// Exit status of ssh's own failures.
 const FAILED: i32 = 255;
-/// What shells end with where they cannot start a command.
+/// Shells' exit statuses when a command cannot start.
 const NO_COMMAND: [i32; 2] = [126, 127];
 
-/// A program of Dyno's on another host.
+/// A Dyno program on another host.
 #[derive(Clone, Debug)]
 pub struct Remote {
     host: String,
-    /// How Dyno is called there.
+    /// The name of Dyno's program there.
     program: String,
-    /// What `-R` says, where its ssh carries the bus.
+    /// The value of `-R`, if its ssh forwards the bus.
     forward: Option<String>,
 }
 
 impl Remote {
-    /// Dyno on a host as ssh knows it.
+    /// Dyno on a host, by its name in ssh.
     pub fn new(host: &str, program: &str) -> Self {
         Self {
             host: host.to_owned(),
@@ -46,10 +44,10 @@ impl Remote {
         }
     }
 
-    /// Has its ssh carry the bus; tells where that is on the other host. Agents of a run have other
-    /// numbers, and other ports.
+    /// Makes its ssh forward the bus; returns the bus's address on the other host. Agents of a run
+    /// have different numbers, and so different ports.
     pub fn carry(&mut self, bus: &str, run: &RunId, number: usize) -> String {
-        // Other runs may be under way there.
+        // Other runs may use ports there.
         let draw = run.as_str().bytes().fold(std::process::id(), |draw, byte| {
             draw.wrapping_mul(31).wrapping_add(byte.into())
         });
@@ -59,7 +57,7 @@ impl Remote {
         there
     }
 
-    /// The ssh that starts it with these arguments.
+    /// The ssh command that starts it with these arguments.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new("ssh");
         command
@@ -76,7 +74,7 @@ impl Remote {
         command
     }
 
-    /// What to try where its ssh ended so, if that is known.
+    /// A hint for this failure of its ssh, if one is known.
     pub fn advice(&self, status: Option<i32>, said: &str) -> Option<String> {
         let Self { host, program, .. } = self;
         match status {
@@ -101,8 +99,8 @@ impl Remote {
         }
     }
 
-    /// Whether the server gave no answer, as it does where more connections begin at once than it
-    /// takes (MaxStartups).
+    /// Whether the server gave no answer, as when more connections begin at once than it accepts
+    /// (MaxStartups).
     pub fn is_turned_away(&self, status: Option<i32>, said: &str) -> bool {
         status == Some(FAILED) && said.contains("kex_exchange_identification")
     }
@@ -115,12 +113,12 @@ impl Remote {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // Without it a port stays in use until the shared connection ends.
+        // Without it a port remains in use until the shared connection ends.
         command.spawn().ok()
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || " @%+=:,./_-".contains(c);
     match word.chars().all(plain) {
@@ -129,8 +127,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Gives ports back: a connection that others share (ControlMaster) outlives the ssh that asked for
-/// one. Where there is none, ssh says so at once.
+/// Releases ports: a connection that others share (ControlMaster) outlives the ssh that requested
+/// one. Without such a connection, ssh fails at once.
 pub fn give_back<'a>(all: impl Iterator<Item = &'a mut Remote>) {
     let mut all = all.peekable();
     while all.peek().is_some() {
@@ -142,17 +140,17 @@ pub fn give_back<'a>(all: impl Iterator<Item = &'a mut Remote>) {
             std::thread::sleep(LOOK);
         }
         for one in &mut some {
-            // Most have ended, and been waited for.
+            // Most have already ended and been reaped.
             let _ = one.kill();
             let _ = one.wait();
         }
     }
 }
 
-/// Waits for a command that writes a file, as long as something comes.
+/// Waits for a command that writes a file, as long as data arrive.
 ///
 /// # Errors
-/// It cannot be started; nothing comes any more.
+/// It cannot be started, or data stop arriving.
 pub(super) fn brought(command: &mut Command, path: &Path) -> Result<ExitStatus> {
     let child = command.spawn();
     let mut child = child.context("cannot start ssh (`apt install openssh-client`)")?;
@@ -206,7 +204,7 @@ mod tests {
         let busy = "kex_exchange_identification: Connection closed by remote host";
         assert!(remote.is_turned_away(Some(255), busy));
         assert!(advice(Some(255), busy).contains("MaxStartups"));
-        // Its own words say it, or a signal does.
+        // Its own output explains these, or a signal does.
         assert_eq!(advice(Some(1), "error"), "");
         assert_eq!(advice(None, ""), "");
     }

@@ -1,4 +1,4 @@
-//! What the coordinator tells while a run of agents goes on: to the user, and to the record.
+//! Reports the coordinator's events during a run: to the user, and to the record.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,19 +21,19 @@ use dyno_observe::Helpers;
 use super::specs::{Fleet, Place};
 use crate::console;
 
-/// What is known of a run on its way to those who may end it.
+/// The state of a run, for the code that may end it.
 pub struct Signals {
-    /// The load has ended, or is to: agents may go.
+    /// The load has ended, or is about to: agents may leave.
     pub leaving: Cell<bool>,
     /// The load has begun.
     pub begun: Cell<bool>,
-    /// Agents are still to come.
+    /// Agents are still expected.
     pub waited_for: Arc<AtomicBool>,
     /// Agents that were lost.
     pub lost: RefCell<Vec<String>>,
-    /// Agents whose processes are known to have ended.
+    /// Agents whose processes have ended.
     pub gone: RefCell<Vec<String>>,
-    /// Why the run cannot go on as it is divided.
+    /// Why the run cannot continue as divided.
     pub wrong: RefCell<Option<String>>,
 }
 
@@ -50,35 +50,35 @@ impl Default for Signals {
     }
 }
 
-/// Takes what the coordinator tells.
+/// Receives the coordinator's events.
 pub struct Watcher<'a> {
     fleet: &'a Fleet,
     drive: &'a Drive,
     target: Option<&'a TargetPlan>,
-    /// The coordinator's own.
+    /// The coordinator's machine.
     machine: &'a str,
     quiet: bool,
     observer: &'a mut dyn FnMut(Progress<'_>),
     measured_after: Nanos,
     signals: &'a Signals,
     hellos: BTreeMap<usize, Box<Hello>>,
-    /// When the load begins, or began, by the coordinator's clock.
+    /// The start of the load, by the coordinator's clock.
     pub start: Nanos,
-    /// Whether something was found before that keeps it from beginning.
+    /// Whether a finding prevents its start.
     refused: bool,
-    /// The interval that is told next, and those that came before it.
+    /// The next interval to report, and later ones that arrived early.
     next: u64,
     early: BTreeMap<u64, (Interval, Vec<AgentInterval>)>,
-    /// What came of the run.
+    /// The final report.
     pub report: Option<Box<Report>>,
-    /// When the last interval ended.
+    /// The end of the last interval.
     pub ended: Nanos,
-    /// Agents on this machine that others than this process started, and sessions elsewhere.
+    /// Agents on this machine that another process started, and sessions elsewhere.
     neighbours: Vec<Helpers>,
 }
 
 impl<'a> Watcher<'a> {
-    /// Of a run, for whoever watches it.
+    /// A watcher of a run.
     pub fn new(
         (fleet, machine): (&'a Fleet, &'a str),
         (drive, target): (&'a Drive, Option<&'a TargetPlan>),
@@ -111,7 +111,7 @@ impl<'a> Watcher<'a> {
         self.signals.begun.get()
     }
 
-    /// Takes it.
+    /// Handles an event.
     pub fn take(&mut self, event: Event) {
         match event {
             Event::Phase(Phase::Armed { start, .. }) => self.start = start,
@@ -140,7 +140,7 @@ impl<'a> Watcher<'a> {
                 if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
                     self.signals.lost.borrow_mut().push(agent.to_string());
                 }
-                // Why a run does not begin is told by its error.
+                // The run's error explains why it does not start.
                 let is_error = finding.outcome == Outcome::Refuse && !self.begun();
                 let is_told = is_error && !std::mem::replace(&mut self.refused, true);
                 if finding.outcome != Outcome::Pass && !is_told && !self.quiet {
@@ -156,10 +156,10 @@ impl<'a> Watcher<'a> {
                     self.next += 1;
                 }
             }
-            // It comes again when it is complete.
+            // It arrives again when it is complete.
             Event::Interval(_) => {}
             Event::Ended(report) => {
-                // Of those that are missing nobody knows.
+                // Some intervals never arrived: report those after the gap.
                 for interval in std::mem::take(&mut self.early).into_values() {
                     self.tell(&interval);
                 }
@@ -173,7 +173,7 @@ impl<'a> Watcher<'a> {
         (self.observer)(Progress::Agents(agents));
     }
 
-    /// What each did in an interval.
+    /// Each agent's figures in an interval.
     fn agents(&self, sums: &[(usize, Sums)]) -> Vec<AgentInterval> {
         let one = |(number, sums): &(usize, Sums)| {
             let spec = self.fleet.specs.get(*number)?;
@@ -207,7 +207,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// What looks like one server is one on each host.
+    /// Warns if the target's name means a different server on each host.
     fn tell_own_hosts(&self) {
         let own = self.target.and_then(TargetPlan::own_host);
         let mut elsewhere = self.hellos.values();
@@ -221,7 +221,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Who does what.
+    /// Prints each agent's part.
     fn tell_parts(&self, division: &Division) {
         for (spec, number) in self.fleet.specs.iter().zip(1..) {
             let Some(hello) = self.hellos.get(&(number as usize - 1)) else {

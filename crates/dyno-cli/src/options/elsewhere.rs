@@ -1,4 +1,4 @@
-//! Options of other load generators, and what does the same here.
+//! Options of other load generators, and their equivalents here.
 
 const ADDRESS: &str = "name the server with --target, e.g. mysql://user@host:3306/database";
 
@@ -40,10 +40,10 @@ const OF_OTHERS: [(&str, &str); 29] = [
     ("warmup-time", "the option here is --warmup"),
 ];
 
-/// How options of sysbench begin that say which database it is.
+/// Prefixes of sysbench's options for the database.
 const OF_SYSBENCH: [&str; 3] = ["mysql-", "pgsql-", "db-driver"];
 
-/// What to use here for an option of another tool; its name with dashes.
+/// The equivalent of another tool's option; its name includes the dashes.
 pub fn hint(name: &str) -> Option<&'static str> {
     let found = OF_OTHERS.iter().find(|(other, _)| *other == name);
     let of_sysbench = || OF_SYSBENCH.iter().any(|start| name.starts_with(start));

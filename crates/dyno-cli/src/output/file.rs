@@ -1,5 +1,5 @@
-//! Files that are there whole or not at all: written beside their place and renamed, so that no
-//! kill leaves half of one, and no earlier one is lost before there is a better.
+//! Writes files atomically: to a temporary file that is then renamed, so that a kill leaves no
+//! partial file and does not destroy an earlier one.
 
 use std::fs::{self, File, Permissions};
 use std::io::{Error, Read as _, Write as _};
@@ -10,25 +10,25 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use tempfile::{Builder, NamedTempFile};
 
-/// Where a result goes.
+/// The destination of a result.
 pub struct Destination {
     path: PathBuf,
-    /// Open already where it is a pipe or a device, which cannot be replaced.
+    /// The open pipe or device, which cannot be replaced.
     stream: Option<File>,
 }
 
 impl Destination {
-    /// Looks whether it can be written to. Nothing of a file that is there is touched.
+    /// Checks that the path can be written. Does not change an existing file.
     ///
     /// # Errors
-    /// It cannot; it is a symbolic link: to write through one would change a file somewhere else,
-    /// to replace one would cut it off; it is a database, which is more than a page of one run.
+    /// It cannot be written; it is a symbolic link, and writing would change a file elsewhere or
+    /// replace the link; or it is a database, which must not be replaced by the page of one run.
     pub fn of(path: &str) -> Result<Self> {
         let told = || format!("cannot write {path}");
         let path = PathBuf::from(path);
         let stream = match fs::metadata(&path) {
             Ok(about) if about.is_dir() => bail!("{}: it is a directory", told()),
-            // Among them /dev/stdout, which is a link.
+            // Includes /dev/stdout, which is a link.
             Ok(about) if !about.is_file() => Some(open_stream(&path).with_context(told)?),
             _ => None,
         };
@@ -55,7 +55,7 @@ impl Destination {
     /// Writes the result.
     ///
     /// # Errors
-    /// What was there is as it was then.
+    /// The previous content remains.
     pub fn write(self, bytes: &[u8]) -> Result<()> {
         let told = || format!("cannot write {}", self.path.display());
         if let Some(mut stream) = self.stream {
@@ -71,7 +71,7 @@ impl Destination {
     }
 }
 
-/// Whether an SQLite database is there, by its first bytes.
+/// Whether the file is an SQLite database, by its first bytes.
 fn is_database(path: &Path) -> bool {
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
     let mut first = [0; MAGIC.len()];
@@ -79,8 +79,8 @@ fn is_database(path: &Path) -> bool {
     read.is_ok() && first == *MAGIC
 }
 
-/// Opens a pipe or a device. A pipe that nobody reads is an error: opening it would wait for a
-/// reader, for ever.
+/// Opens a pipe or a device. A pipe without a reader is an error, because a blocking open would
+/// wait for one forever.
 fn open_stream(path: &Path) -> std::io::Result<File> {
     let file = File::options()
         .write(true)
@@ -90,8 +90,7 @@ fn open_stream(path: &Path) -> std::io::Result<File> {
             Some(libc::ENXIO) => Error::other("nobody reads from this pipe"),
             _ => error,
         })?;
-    // Written to as usual: what does not fit waits for the reader.
-    // SAFETY: system calls on a descriptor that is open.
+    // Block again when the pipe is full. SAFETY: system calls on an open descriptor.
     let failed = unsafe {
         let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
         flags < 0 || libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) < 0
@@ -102,7 +101,7 @@ fn open_stream(path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// A file in the same folder, gone when it is dropped, with the rights that a new file has here.
+/// A temporary file in the same folder, with the mode of a new file, removed when dropped.
 fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path
         .parent()
@@ -112,7 +111,7 @@ fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(|error| {
-            // Without the name of the file beside, which the user has not given.
+            // Without the temporary file's name, which the user does not know.
             let text = error.to_string();
             let why = text.split(" at path ").next().unwrap_or(&text);
             Error::new(error.kind(), why.to_owned())
@@ -157,7 +156,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         write(&at("new"), "one").unwrap();
         fs::set_permissions(at("new"), Permissions::from_mode(0o640)).unwrap();
-        // Tried and never written, as by a run that failed.
+        // Opened and never written, as by a failed run.
         drop(Destination::of(at("new").to_str().unwrap()).unwrap());
         assert_eq!(fs::read_to_string(at("new")).unwrap(), "one");
         write(&at("new"), "two").unwrap();
@@ -183,7 +182,7 @@ mod tests {
         let error = format!("{:#}", write(&at("no/such"), "x").unwrap_err());
         assert!(error.contains("No such file"), "{error}");
         assert!(!error.contains(".dyno-"), "{error}");
-        // Nothing is left lying about.
+        // No temporary files remain.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
     }
 }

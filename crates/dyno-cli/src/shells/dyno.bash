@@ -2,7 +2,7 @@
 _dyno_dynamic() {
     local line=${COMP_LINE:0:COMP_POINT} rest word index
     local -a words=()
-    # bash has cut words at = : @ and others; what stood together is one word again.
+    # bash splits words at = : @ and others; join them again.
     for ((index = 0; index <= COMP_CWORD; index++)); do
         rest=${line#"${line%%[![:blank:]]*}"}
         word=${COMP_WORDS[index]}
@@ -19,11 +19,11 @@ _dyno_dynamic() {
     local current=${words[${#words[@]} - 1]} answer
     answer=$("${words[0]/#\~\//$HOME/}" __complete -- "${words[@]:1}" 2>/dev/null </dev/null)
     if (($? != 0)); then
-        # A static completion may stand beside this.
+        # A static completion may exist next to this.
         declare -F _dyno >/dev/null && _dyno "$@"
         return
     fi
-    # What bash took for words of their own stays where it is.
+    # Candidates omit the part that bash treats as separate words.
     local kept=""
     [[ $current == *["$COMP_WORDBREAKS"]* && $current != [\"\']* ]] &&
         kept=${current%"${current##*["$COMP_WORDBREAKS"]}"}

@@ -7,7 +7,7 @@ function __dyno_dynamic
     for line in $answer
         switch $line
             case :files
-                # The name may stand behind an option's equals sign, or in a URL.
+                # The name may follow an option's equals sign, or be in a URL.
                 set -l before (string match -r -- '^(?:--[^=]*=)?(?:sqlite:)?' $current)
                 for path in (__fish_complete_path (string replace -- "$before" '' $current))
                     echo $before$path

@@ -6,7 +6,7 @@ _dyno_dynamic() {
     local files=0
     answer=$("${(Q)words[1]}" __complete -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null </dev/null)
     if (( $? != 0 )); then
-        # A static completion may stand beside this.
+        # A static completion may exist next to this.
         (( $+functions[_dyno_static] )) && _dyno_static "$@"
         return
     fi
@@ -29,7 +29,7 @@ _dyno_dynamic() {
         compadd "$space[@]" -l -d told -a names && return
     fi
     if (( files )); then
-        # The name may stand behind an option's equals sign, or in a URL.
+        # The name may follow an option's equals sign, or be in a URL.
         [[ $PREFIX == --*=* ]] && compset -P '*='
         compset -P 'sqlite:'
         _files

@@ -1,11 +1,10 @@
-//! Simulated time for tests of whole runs: it stands still while any thread of the run has
-//! something to do, and passes to the next instant that somebody waits for when all of them wait.
-//! An hour takes as long as its events do. Only with the feature `simulated-clock`; without it
-//! nothing of this is in the program.
+//! Simulated time for tests of whole runs. It stops while any thread of the run has work, and jumps
+//! to the next awaited instant when all threads wait. An hour takes only as long as processing its
+//! events. Compiled in only with the feature `simulated-clock`.
 //!
-//! A thread that takes part is a [`Member`]. It waits by [`wait`] alone, and whoever gives another
-//! one something to do says so by [`stir`]. Sockets take no part: a peer outside of the process
-//! would answer after hours.
+//! A participating thread is a [`Member`]. It waits only through [`wait`], and a thread that gives
+//! another one work calls [`stir`]. Sockets do not take part: a peer outside the process would
+//! appear to answer after hours.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,14 +21,14 @@ static STATE: Mutex<State> = Mutex::new(State {
 });
 static TURNED: Condvar = Condvar::new();
 
-/// For what nobody here brings about, such as a signal, is looked so often, in real time.
+/// How often, in real time, to check for outside causes such as a signal.
 const LOOK: Duration = Duration::from_millis(1);
 
 struct State {
     members: usize,
-    /// What those members wait for who found nothing to do in this turn.
+    /// The deadlines of the members that found nothing to do in this turn.
     waits_for: Vec<Nanos>,
-    /// Time passed, or somebody got something to do: all look again.
+    /// Increases when time passes or a member gets work; then all members check again.
     turn: u64,
 }
 
@@ -41,13 +40,13 @@ impl State {
     }
 }
 
-/// Simulated time in place of the clock, for all threads of the process, until it is dropped. There
-/// can be one at a time.
+/// Replaces the clock with simulated time, for all threads of the process, until dropped. At most
+/// one exists at a time.
 #[derive(Debug)]
 pub struct Simulation(());
 
 impl Simulation {
-    /// Begins at this instant; `None` without the feature, or beside another one.
+    /// Starts at this instant; `None` without the feature, or if another simulation exists.
     pub fn begin(at: Nanos) -> Option<Self> {
         if !cfg!(feature = "simulated-clock") || ON.swap(true, Ordering::SeqCst) {
             return None;
@@ -76,13 +75,13 @@ pub(super) fn now() -> Option<Nanos> {
     is_on().then(|| NOW.load(Ordering::SeqCst))
 }
 
-/// A thread without which time does not pass.
+/// A thread that simulated time waits for.
 #[derive(Debug)]
 pub struct Member(());
 
 impl Member {
-    /// Another one; `None` where time is not simulated. Threads are entered by who starts them, so
-    /// that no time passes before they run.
+    /// Adds a member; `None` if time is not simulated. Whoever starts a thread enters it, so that
+    /// no time passes before the thread runs.
     pub fn enter() -> Option<Self> {
         is_on().then(|| {
             state().members += 1;
@@ -100,7 +99,7 @@ impl Drop for Member {
     }
 }
 
-/// Tells that somebody may have got something to do.
+/// Announces that a member may have work.
 #[inline]
 pub fn stir() {
     if is_on() {
@@ -108,11 +107,11 @@ pub fn stir() {
     }
 }
 
-/// Has a member wait until something is `ready`, at most until `until`. Whether it was ready.
+/// Blocks a member until something is `ready`, at most until `until`. Returns whether it was ready.
 pub fn wait(until: Nanos, mut ready: impl FnMut() -> bool) -> bool {
     let mut turn = state().turn;
     loop {
-        // Without the lock: it may take long, and stir.
+        // Without the lock: `ready` may take long, and may call `stir`.
         if ready() {
             return true;
         }
@@ -136,7 +135,7 @@ pub fn wait(until: Nanos, mut ready: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Until there is another turn, or it is time to look outside.
+/// Waits for another turn, or until the next check for outside causes.
 fn rest(state: MutexGuard<'static, State>, turn: u64) -> MutexGuard<'static, State> {
     let unchanged = |state: &mut State| state.turn == turn;
     let waited = TURNED.wait_timeout_while(state, LOOK, unchanged);
@@ -179,7 +178,7 @@ mod tests {
             loop {
                 match receiver.try_recv() {
                     Ok(tick) => {
-                        // Told in the same instant, however busy the machine is.
+                        // Simulated time stays exact, however busy the machine is.
                         assert_eq!(Clock.now(), 1000 + tick * 1_000_000_000);
                         seen = tick;
                     }

@@ -21,8 +21,7 @@ const USERS: [(&str, &str); 6] = [
 /// Code that uses the server's own names.
 const TOP: &str = "dyno-top/src/sources";
 
-/// Series that are not counters of the server: the observer's own, sizes on disk, SQLite's; and a
-/// scope.
+/// Series that are not server counters: the observer's, sizes on disk, SQLite's, and a scope.
 const OTHERS: [&str; 10] = [
     "db.checkpointer",
     "db.page_cache.hits",
@@ -67,7 +66,7 @@ fn named(source: &Source) -> impl Iterator<Item = &str> {
     starts.filter_map(|(at, _)| source.text[at + 1..].split('"').next())
 }
 
-/// Whether it is a complete name of a series, not of a fact.
+/// Whether it is the complete name of a series, not of a fact.
 fn is_series(name: &str) -> bool {
     let fact = ["db.table", "db.file"]
         .iter()

@@ -16,7 +16,7 @@ const SINCE_14: &[Span] = &[Span::since(Postgres, (14, 0))];
 const SINCE_16: &[Span] = &[Span::since(Postgres, (16, 0))];
 const SINCE_18: &[Span] = &[Span::since(Postgres, (18, 0))];
 
-/// A millisecond in seconds. The query divides, so the series needs no scale.
+/// 1 ms in seconds. The query already divides, so the series needs no scale.
 const DIVIDED: f64 = 1.0;
 
 const fn count(series: &'static str, source: &'static str) -> Counter {

@@ -66,7 +66,7 @@ fn counters_that_differ_from_their_names() {
         Some(Counts::Descent)
     );
     assert_eq!(counts("db.status.binlog_commits", MySql, (9, 7)), None);
-    // MariaDB took these out of its status.
+    // MariaDB removed these from its status.
     assert_eq!(
         counts("db.status.innodb_rows_read", MariaDb, (10, 11)),
         None

@@ -1,11 +1,11 @@
-//! Errors of databases, and the kinds that all drivers have in common.
+//! Database errors, and the error kinds common to all drivers.
 
 use std::fmt;
 
 use crate::redact;
 
-/// What kind of error it is. The driver says so, which alone knows its database's codes; whatever
-/// is decided on an error, here or in a script, is decided on its kind.
+/// The kind of an error. Only the driver knows its database's codes, so it sets the kind; Dyno and
+/// scripts decide only by kind.
 #[derive(
     Clone,
     Copy,
@@ -21,42 +21,42 @@ use crate::redact;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// Other sessions were in the way: a deadlock, a serialisation failure, a lock that was not to
-    /// be had. The same transaction may succeed when it is tried again.
+    /// A conflict with other sessions: a deadlock, a serialisation failure, a lock timeout. The
+    /// same transaction may succeed when retried.
     Conflict,
-    /// A key is there already.
+    /// A duplicate key.
     Duplicate,
     /// Another constraint is violated: a foreign key, NOT NULL, CHECK.
     Constraint,
-    /// The connection could not be made, or is gone.
+    /// The connection failed or was lost.
     Lost,
-    /// The statement took longer than it may, or somebody cancelled it.
+    /// The statement timed out, or was cancelled.
     Timeout,
-    /// There is no room left: a disk or a table is full, a file may not grow.
+    /// No space left: a disk or a table is full, or a file reached its limit.
     Full,
-    /// The server has as many connections as it takes.
+    /// The server has reached its connection limit.
     Connections,
-    /// The server does not let this session do it: no access, no privilege, read-only, a node of a
-    /// cluster that takes no statements.
+    /// The server refuses this session: no access, no privilege, read-only, or a cluster node that
+    /// accepts no statements.
     Refused,
-    /// There is no such table.
+    /// The table does not exist.
     NoTable,
-    /// A table, or an index, of this name is there already.
+    /// A table or an index with this name already exists.
     TableExists,
-    /// The server connection does not have the session's prepared statement: a proxy gives each
-    /// transaction a different server connection.
+    /// The server connection does not know the session's prepared statement: a proxy assigns each
+    /// transaction to a different server connection.
     Prepared,
-    /// The statement is wrong: its syntax, a name in it, a value.
+    /// The statement is wrong: a syntax error, an unknown name, an invalid value.
     Statement,
-    /// The server or the driver lacks what was asked.
+    /// The server or the driver does not support the request.
     Unsupported,
-    /// The caller asked for what cannot be (a closed connection, an unknown statement).
+    /// An invalid request by the caller (a closed connection, an unknown statement).
     Misuse,
-    /// The peer sent what the protocol does not allow.
+    /// The peer violated the protocol.
     Protocol,
-    /// The answer was larger than the target allows.
+    /// The answer was larger than the target's limit.
     TooLarge,
-    /// None of these.
+    /// Any other error.
     #[default]
     Other,
 }
@@ -83,7 +83,7 @@ impl ErrorKind {
         Self::Other,
     ];
 
-    /// The name by which scripts, options and files know it.
+    /// Its name in scripts, options and files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Conflict => "conflict",
@@ -106,12 +106,12 @@ impl ErrorKind {
         }
     }
 
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// What an error of this kind is, in short.
+    /// A short description of the kind.
     pub const fn short(self) -> &'static str {
         match self {
             Self::Conflict => "conflict",
@@ -134,7 +134,7 @@ impl ErrorKind {
         }
     }
 
-    /// What so many errors of this kind are called, after their number.
+    /// The noun for `count` errors of this kind.
     pub const fn noun(self, count: u64) -> &'static str {
         let (one, many) = match self {
             Self::Conflict => ("conflict", "conflicts"),
@@ -161,7 +161,7 @@ impl ErrorKind {
         if count == 1 { one } else { many }
     }
 
-    /// Whether no connection survives an error of this kind, whatever else it may end.
+    /// Whether an error of this kind always ends the connection.
     const fn ends_connection(self) -> bool {
         matches!(self, Self::Lost | Self::Protocol | Self::TooLarge)
     }
@@ -173,11 +173,11 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// How many bytes of a server's text an error keeps.
+/// At most this many bytes of a server's text are kept in an error.
 pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
 
-/// A server's text for an error: what is not UTF-8 is replaced, and what is too long is cut at the
-/// end of a character and not within a secret, which a mark tells.
+/// A server's text for an error. Invalid UTF-8 is replaced. A text that is too long is cut at the
+/// end of a character, never within a secret, and marked as cut.
 pub fn error_text(text: &[u8]) -> String {
     let Some(head) = text.get(..ERROR_TEXT_BYTES_MAX) else {
         return String::from_utf8_lossy(text).into_owned();
@@ -186,7 +186,7 @@ pub fn error_text(text: &[u8]) -> String {
         return String::from_utf8_lossy(text).into_owned();
     }
     let head = &head[..redact::cut_at(text, ERROR_TEXT_BYTES_MAX)];
-    // A character has four bytes at most: where one is cut, its beginning goes too.
+    // A character has at most four bytes: drop the beginning of one that was cut.
     let cut = (1..4)
         .filter_map(|back| head.len().checked_sub(back))
         .find(|at| head[*at] & 0xC0 != 0x80)
@@ -196,25 +196,25 @@ pub fn error_text(text: &[u8]) -> String {
     format!("{} [{more} more bytes cut]", String::from_utf8_lossy(head))
 }
 
-/// An error of a database operation. Never holds a secret.
+/// An error of a database operation. Never contains a secret.
 #[derive(Clone, Debug)]
 pub struct DbError {
-    /// Of what kind it is.
+    /// Its kind.
     pub kind: ErrorKind,
-    /// The server's words told the kind, because its code stands for errors of several kinds.
+    /// The kind was derived from the server's message, because its code is ambiguous.
     pub kind_by_words: bool,
-    /// The connection is closed: it ended with this error.
+    /// The connection ended with this error.
     pub ends_connection: bool,
-    /// MySQL's errno, SQLite's extended result code; 0 where there is none (PostgreSQL).
+    /// MySQL's errno or SQLite's extended result code; 0 for PostgreSQL.
     pub code: i32,
     /// The five-character SQLSTATE; `HY000` where the server gave none, empty for misuse.
     pub sqlstate: String,
-    /// In the server's own words where it has any.
+    /// The server's message if it sent one.
     pub message: String,
 }
 
 impl DbError {
-    /// What a database that takes one statement at a time says to a pipeline.
+    /// The error of a pipeline on a database that takes one statement at a time.
     pub fn no_pipelines() -> Self {
         let message = "only PostgreSQL supports pipelines: this database executes one statement at \
                        a time";
@@ -241,7 +241,7 @@ impl DbError {
         }
     }
 
-    /// The same, and the connection has ended with it: what has no better kind is its loss.
+    /// The same for an error that ended the connection: the kind `Other` becomes `Lost`.
     #[must_use]
     pub fn at_the_end(mut self) -> Self {
         self.ends_connection = true;
@@ -251,14 +251,14 @@ impl DbError {
         self
     }
 
-    /// Whether the connection has ended, and a new one may do better: the server does not speak
-    /// another protocol, and its answer is not too large.
+    /// Whether the connection has ended and a new one may succeed. False for protocol errors and
+    /// answers that are too large.
     pub fn lost_connection(&self) -> bool {
         self.ends_connection && !matches!(self.kind, ErrorKind::Protocol | ErrorKind::TooLarge)
     }
 
-    /// What errors are counted by: the errno, or the SQLSTATE where there is no errno, and the kind
-    /// where that does not tell it.
+    /// The key under which errors are counted: the errno, else the SQLSTATE, and the kind if the
+    /// code does not identify it.
     pub fn key(&self) -> String {
         let key = match self.code {
             0 if self.sqlstate.is_empty() => return self.kind.name().to_owned(),
@@ -337,13 +337,13 @@ mod tests {
             assert!(text.starts_with(kept) && kept.len() > max - 4, "{kept:?}");
             assert_eq!(mark, format!("{} more bytes cut]", text.len() - kept.len()));
         }
-        // A secret across the cut goes as a whole: its beginning would not be found any more.
+        // A secret across the cut must go entirely: its beginning alone would not be found later.
         let secret = "l0ng-Secret-4711";
         redact::learn(&crate::Secret::new(secret.to_owned()), &[]);
         let cut =
             error_text(format!("{}{secret}{}", "x".repeat(max - 3), "y".repeat(99)).as_bytes());
         assert!(!cut.contains("l0n") && cut.starts_with("xxx"), "{cut}");
-        // Bytes that are no text are no reason to cut more.
+        // Invalid UTF-8 must not make the cut shorter.
         let cut = error_text(&vec![0x80; max + 5]);
         assert!(cut.ends_with("[5 more bytes cut]"), "{cut}");
     }

@@ -1,4 +1,4 @@
-//! Families of databases: their names, and what sets one apart on every level.
+//! Families of databases: names and basic differences.
 
 /// The family of databases that a connection speaks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -26,7 +26,7 @@ impl Family {
         }
     }
 
-    /// That of a URL's scheme, in lower case.
+    /// The family of a URL scheme, in lower case.
     pub fn of_scheme(scheme: &str) -> Option<Self> {
         match scheme {
             "mariadb" => Some(Self::Mysql),
@@ -35,7 +35,7 @@ impl Family {
         }
     }
 
-    /// The name of its driver, as sysbench and its scripts have it.
+    /// The driver name that sysbench and its scripts use.
     pub fn driver_name(self) -> &'static str {
         match self {
             Self::Mysql => "mysql",
@@ -44,13 +44,13 @@ impl Family {
         }
     }
 
-    /// That whose driver has this name.
+    /// The family with this sysbench driver name.
     pub fn of_driver_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|family| family.driver_name() == name)
     }
 
-    /// The names that the executables of its servers have; none if it is embedded.
+    /// The names of its server executables; empty if it is embedded.
     pub fn server_programs(self) -> &'static [&'static str] {
         match self {
             Self::Mysql => &["mysqld", "mariadbd"],
@@ -59,7 +59,7 @@ impl Family {
         }
     }
 
-    /// Whether it works inside of the client, without a server.
+    /// Whether it runs inside the client, without a server.
     pub fn is_embedded(self) -> bool {
         self.server_programs().is_empty()
     }

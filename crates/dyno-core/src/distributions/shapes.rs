@@ -1,10 +1,10 @@
-//! Shapes that sysbench does not have: bells, keyed streams, permutations, texts.
+//! Distributions that sysbench lacks: bells, keyed streams, permutations, texts.
 
 use crate::rand::Stream;
 
 use super::zipf;
 
-/// Zipf's law over ranks from 1, ready to draw from.
+/// Zipf's law over ranks from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Zipf(zipf::Constants);
 
@@ -24,17 +24,17 @@ impl Zipf {
     }
 }
 
-/// A stream that depends on a seed and a key alone (FNV-1a over the key).
+/// A stream that depends only on a seed and a key (FNV-1a over the key).
 pub fn keyed(seed: u64, key: &[u8]) -> Stream {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3_u64)
     });
-    // Sessions' streams have small numbers; the hash is as likely as not to have its top bit set.
+    // Session streams have small numbers; setting the top bit keeps keyed streams apart from them.
     Stream::new(seed, hash | 1 << 63)
 }
 
-/// A standard normal draw by the polar method (Marsaglia and Bray). The second of its pair is left,
-/// so that a draw depends on the stream alone.
+/// A standard normal draw by the polar method (Marsaglia and Bray). The second value of the pair is
+/// discarded, so that a draw depends only on the stream.
 pub fn normal(stream: &mut Stream) -> f64 {
     loop {
         let x = 2.0 * stream.next_f64() - 1.0;
@@ -46,8 +46,8 @@ pub fn normal(stream: &mut Stream) -> f64 {
     }
 }
 
-/// A whole number between `low` and `high` after a bell cut off `parameter` standard deviations
-/// from its middle. A parameter below 2 is taken for 2: nearly all draws would be refused.
+/// A whole number between `low` and `high` from a bell cut off `parameter` standard deviations from
+/// its middle. A parameter below 2 counts as 2, because nearly all draws would be rejected.
 pub fn bell(stream: &mut Stream, low: f64, high: f64, parameter: f64) -> f64 {
     let parameter = if parameter >= 2.0 { parameter } else { 2.0 };
     let size = (high - low).max(0.0) + 1.0;
@@ -60,8 +60,8 @@ pub fn bell(stream: &mut Stream, low: f64, high: f64, parameter: f64) -> f64 {
     }
 }
 
-/// Fills `out` with letters and digits. The share `compressible` of them, at the end, repeats one
-/// of them, so that compressors find as much as they are meant to.
+/// Fills `out` with letters and digits. The share `compressible` at the end repeats one character,
+/// to make the text compressible.
 pub fn letters(stream: &mut Stream, compressible: f64, out: &mut [u8]) {
     const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789az";
     let share = compressible.clamp(0.0, 1.0);
@@ -154,7 +154,8 @@ mod tests {
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let square = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>();
         let deviation = (square / draws.len() as f64).sqrt();
-        // The half range over four; cut off at four deviations, which takes nothing one could see.
+        // The standard deviation is half the range over four; the cut at four deviations has no
+        // visible effect.
         assert!((mean - 501.0).abs() < 2.0, "{mean}");
         assert!((deviation - 125.1).abs() < 2.0, "{deviation}");
     }

@@ -1,5 +1,5 @@
-//! Every distribution against its law. Seeds are fixed, so a test that passes passes for ever; the
-//! error probabilities say how likely a right implementation would have been to fail.
+//! Every distribution against its law. Seeds are fixed, so the tests are deterministic; the error
+//! probabilities state how often a correct implementation would fail.
 
 use crate::plan::{RandKind, RandPlan};
 use crate::rand::Stream;
@@ -105,7 +105,7 @@ fn bell_below(x: f64) -> f64 {
 fn gaussian_is_the_mean_of_twelve() {
     let draws = 200_000;
     let seen = counts(&of(|_| ()), RandKind::Gaussian, draws, 0, 19);
-    // The outermost values are hardly ever drawn: they are counted with their neighbours.
+    // The outermost values are rare: they are counted with their neighbours.
     let share = |i: u32| bell_below(f64::from(i + 1) / 20.0) - bell_below(f64::from(i) / 20.0);
     let (mut groups, mut expected) = (Vec::new(), Vec::new());
     for (low, high) in [(0, 5), (14, 19)]
@@ -198,7 +198,7 @@ fn zipfian_follows_its_law() {
             let total: f64 = (1..=ranks).map(weight).sum();
             let expected = (1..=ranks).map(|rank| weight(rank) / total * f64::from(draws));
             let chi = chi_square(&seen, expected);
-            // 24 cases: some right implementation would fail one of them in 2.4 % of all seeds.
+            // 24 cases: a correct implementation would fail one of them for 2.4 % of all seeds.
             assert!(
                 chi < limit(ranks as usize - 1),
                 "exponent {exponent}, {ranks} ranks: chi-square {chi}"

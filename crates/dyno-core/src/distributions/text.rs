@@ -1,18 +1,18 @@
-//! Random texts after a pattern.
+//! Random texts from a pattern.
 
 use crate::rand::Stream;
 
-/// Digits are made this many at a time: as many as one 64-bit draw gives with a bias below 10^-3
-/// of the share of a whole group, which no test of fewer than 10^16 draws would see.
+/// Digits per 64-bit draw. The bias is below 10^-3 of the share of a whole group; a test would need
+/// 10^16 draws to see it.
 const GROUP: usize = 16;
 
-/// How many patterns a [`TextMaker`] remembers. A script uses two or three.
+/// Number of patterns a [`TextMaker`] remembers. A script uses two or three.
 const REMEMBERED: usize = 4;
 
-/// A pattern made ready: `#` stands for a digit, `@` for a letter a–z, anything else for itself.
+/// A compiled pattern: `#` is a digit, `@` a letter a–z, anything else is literal.
 ///
-/// Digits are made for every place, 16 at a time, and the fixed bytes are laid over them: that is
-/// cheaper than to step from place to place.
+/// Digits are generated for every place, 16 at a time, and the literal bytes are laid over them.
+/// That is cheaper than going from place to place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     source: Vec<u8>,
@@ -20,17 +20,17 @@ pub struct Pattern {
     letters: Vec<usize>,
 }
 
-/// What is laid over 16 digits, as two words of eight bytes in memory order.
+/// The literal bytes over 16 digits, as two words of eight bytes in memory order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overlay {
     keep: [u64; 2],
     fixed: [u64; 2],
-    /// No digit in the group: no draw is spent on it.
+    /// The group has no digit, so it needs no draw.
     no_digit: bool,
 }
 
 impl Pattern {
-    /// Reads a pattern; every sequence of bytes is one.
+    /// Compiles a pattern; every byte sequence is valid.
     pub fn new(source: &[u8]) -> Self {
         Self {
             source: source.to_vec(),
@@ -39,12 +39,12 @@ impl Pattern {
         }
     }
 
-    /// The pattern as it was given.
+    /// The original pattern.
     pub fn source(&self) -> &[u8] {
         &self.source
     }
 
-    /// Appends a text, as long as the pattern.
+    /// Appends a text with the pattern's length.
     #[inline]
     pub fn append(&self, stream: &mut Stream, out: &mut Vec<u8>) {
         let start = out.len();
@@ -68,7 +68,7 @@ impl Pattern {
     }
 }
 
-/// Remembers the last patterns, so that a script's literal is read once and not at each call.
+/// Caches the last patterns, so that a script's literal is parsed once and not at each call.
 #[derive(Clone, Debug, Default)]
 pub struct TextMaker {
     patterns: Vec<Pattern>,
@@ -76,7 +76,7 @@ pub struct TextMaker {
 }
 
 impl TextMaker {
-    /// Appends a text after `pattern` (see [`Pattern`]).
+    /// Appends a text from `pattern` (see [`Pattern`]).
     #[inline]
     pub fn string(&mut self, pattern: &[u8], stream: &mut Stream, out: &mut Vec<u8>) {
         match self.patterns.iter().find(|known| known.source == pattern) {
@@ -100,8 +100,8 @@ impl TextMaker {
     }
 }
 
-/// Appends a text of `min` to `max` bytes, each of `0` to `z` in ASCII alike. The bounds may be
-/// given either way round.
+/// Appends `min` to `max` bytes, each uniform from `0` to `z` in ASCII. The bounds may be in either
+/// order.
 pub fn varstring(stream: &mut Stream, min: u32, max: u32, out: &mut Vec<u8>) {
     const CHARS: u128 = (b'z' - b'0' + 1) as u128;
     const CHARS_PER_DRAW: usize = 8;
@@ -111,7 +111,8 @@ pub fn varstring(stream: &mut Stream, min: u32, max: u32, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + length, 0);
     for part in out[start..].chunks_mut(CHARS_PER_DRAW) {
-        // The draw as a fraction: each product's upper half is a place, its lower half the rest.
+        // The draw as a fraction: the upper half of each product is a place, the lower half is the
+        // rest.
         let mut fraction = stream.next_u64();
         for place in part {
             let product = u128::from(fraction) * CHARS;
@@ -142,7 +143,7 @@ fn overlay(pattern: &[u8]) -> Overlay {
     }
 }
 
-/// Sixteen ASCII digits from 64 random bits, taken as a fraction of 1: its first sixteen decimals.
+/// Sixteen ASCII digits: the first sixteen decimals of 64 random bits read as a fraction of 1.
 #[inline]
 fn sixteen_digits(draw: u64) -> [u64; 2] {
     const SCALE: u128 = 100_000_000;
@@ -154,9 +155,9 @@ fn sixteen_digits(draw: u64) -> [u64; 2] {
     ]
 }
 
-/// The eight ASCII digits of a number below 10^8, the first in the lowest byte. The number is
-/// halved into lanes of four, two and one digits; the factors are reciprocals, exact for the
-/// lanes' ranges (the tests go through them all).
+/// The eight ASCII digits of a number below 10^8, the first in the lowest byte. The number is split
+/// into lanes of four, two and one digits; the factors are reciprocals, exact for the lanes' ranges
+/// (tests cover all values).
 #[inline]
 fn eight_digits(number: u64) -> u64 {
     let high = number / 10_000;

@@ -2,15 +2,15 @@
 
 use crate::rand::Stream;
 
-/// How many different numbers there are: the largest prime below 2^32. It is 3 modulo 4, which is
-/// what makes quadratic residues a permutation.
+/// The number of distinct values: the largest prime below 2^32. It is 3 modulo 4, so quadratic
+/// residues give a permutation.
 pub const UNIQUE_VALUES: u64 = 4_294_967_291;
 
 /// A permutation of 0 .. 2^32 - 6, chosen by the run's seed.
 ///
-/// For a prime p = 3 (mod 4), x -> x² mod p maps the lower half of the residues one to one on the
-/// quadratic residues; their negatives are the others. Two rounds of it, with a shift and a factor
-/// before each, leave no visible order.
+/// For a prime p = 3 (mod 4), x -> x² mod p maps the lower half of the residues one to one to the
+/// quadratic residues; their negatives are the others. Two rounds, with a shift and a factor before
+/// each, leave no visible order.
 #[derive(Clone, Debug)]
 pub struct Unique {
     shifts: [u64; 2],
@@ -20,7 +20,7 @@ pub struct Unique {
 impl Unique {
     /// The permutation of a seed.
     pub fn new(seed: u64) -> Self {
-        // A stream of its own, apart from those of sessions, which are counted from 0.
+        // A separate stream: session streams are numbered from 0.
         let mut stream = Stream::new(seed, u64::MAX);
         Self {
             shifts: [stream.below(UNIQUE_VALUES), stream.below(UNIQUE_VALUES)],
@@ -31,7 +31,7 @@ impl Unique {
         }
     }
 
-    /// The number at a place of the order. Places repeat after [`UNIQUE_VALUES`].
+    /// The number at a position. Positions repeat after [`UNIQUE_VALUES`].
     #[inline]
     pub fn at(&self, counter: u64) -> u32 {
         let mut x = counter % UNIQUE_VALUES;
@@ -39,21 +39,21 @@ impl Unique {
             // Both operands are below 2^32: the product fits 64 bits.
             x = residue((x * factor + shift) % UNIQUE_VALUES);
         }
-        // Below 2^32, as it is below UNIQUE_VALUES.
+        // Below 2^32, because it is below UNIQUE_VALUES.
         x as u32
     }
 
-    /// The number at a place of an order of the numbers from `a` to `b`. Places repeat once all
-    /// have come. The order is no more random than its steps are equal.
+    /// The number at a position in an order of the numbers from `a` to `b`. Positions repeat once
+    /// all numbers have come. The order has a constant step, so it is not random.
     pub fn within(&self, counter: u64, a: u32, b: u32) -> u32 {
         let (low, high) = (a.min(b), a.max(b));
         let count = u64::from(high - low) + 1;
-        // The first step from the seed on that has no factor in common with the count.
+        // The first step from the seed onwards that is coprime to the count.
         let first = self.factors[0] % count;
         let steps = (first..count).chain(0..first);
         let step = steps.into_iter().find(|step| gcd(*step, count) == 1);
         let place = counter % count * step.unwrap_or(1) % count;
-        // Below 2^32, as it is at most `high`.
+        // Below 2^32, because it is at most `high`.
         (u64::from(low) + (place + self.shifts[0]) % count) as u32
     }
 }
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn every_place_can_be_found_again() {
-        // A permutation of the whole range cannot be counted out here; it is one when each of its
-        // steps can be undone, and the residue's inverse is a power: x^((p + 1) / 4) is the root.
+        // The full range is too large to enumerate. It is a permutation if each step can be
+        // inverted; the inverse of the residue is the power x^((p + 1) / 4).
         let power = |mut base: u64, mut exponent: u64| {
             let mut result = 1;
             while exponent > 0 {

@@ -1,16 +1,16 @@
 //! Zipf's law by rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to
 //! generate variates from monotone discrete distributions", ACM TOMACS 6 (1996), 169–184.
 //!
-//! The hat is h(x) = x^-q; H is its integral from 1. A uniform draw between H(1.5) - 1 and
-//! H(n + 0.5) is inverted and rounded to a rank, which is taken at once where the hat's area over
-//! the rank lies within the histogram's, and tested otherwise. The cost does not depend on n.
+//! The hat is h(x) = x^-q; H is its integral from 1. A uniform draw between H(1.5) - 1 and H(n +
+//! 0.5) is inverted and rounded to a rank. The rank is accepted at once if the hat's area over it
+//! is within the histogram's, else tested. The cost does not depend on n.
 
 use crate::rand::Stream;
 
 /// Above this exponent the second rank is never drawn in practice, and powers would overflow.
 const EXPONENT_MAX: f64 = 64.0;
 
-/// An exponent that the method is defined for: not negative, finite.
+/// The nearest valid exponent: finite and not negative.
 pub(super) fn sane_exponent(exponent: f64) -> f64 {
     if exponent.is_nan() {
         0.0
@@ -19,7 +19,7 @@ pub(super) fn sane_exponent(exponent: f64) -> f64 {
     }
 }
 
-/// What depends on the number of ranks and the exponent only.
+/// Constants that depend only on the number of ranks and the exponent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Constants {
     ranks: u64,
@@ -28,12 +28,12 @@ pub(super) struct Constants {
     area_low: f64,
     /// H(n + 0.5).
     area_high: f64,
-    /// A rank this close above the inverted point is taken without a test.
+    /// A rank this close above the inverted point is accepted without a test.
     squeeze: f64,
 }
 
 impl Constants {
-    /// `ranks` >= 1, `exponent` as [`sane_exponent`] gives it.
+    /// `ranks` >= 1, `exponent` from [`sane_exponent`].
     pub(super) fn new(ranks: u64, exponent: f64) -> Self {
         let hat = Hat {
             exponent,
@@ -81,7 +81,7 @@ impl Hat {
         x.powf(-self.exponent)
     }
 
-    /// (x^(1-q) - 1) / (1-q), whose limit at q = 1 is ln x.
+    /// (x^(1-q) - 1) / (1-q); the limit at q = 1 is ln x.
     fn integral(self, x: f64) -> f64 {
         let log = x.ln();
         let t = self.complement * log;
@@ -95,7 +95,7 @@ impl Hat {
 
     /// The x at which the integral is `area`.
     fn inverse(self, area: f64) -> f64 {
-        // Rounding must not push it below -1, where the logarithm ends.
+        // Rounding must not push it below -1, where the logarithm is undefined.
         let t = (area * self.complement).max(-1.0);
         if t.abs() > 1e-8 {
             (t.ln_1p() / self.complement).exp()

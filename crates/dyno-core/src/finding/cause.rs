@@ -1,4 +1,4 @@
-//! Causes that findings name as values. One finding can explain another by them.
+//! Causes that findings name as values, so that one finding can explain another.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    // What differed while the rate was lower.
-    /// The run was disturbed on purpose.
+    // Differences while the rate was lower.
+    /// A deliberate disturbance.
     Disturbance,
     /// The server did not answer its observer.
     ServerSilent,
@@ -77,7 +77,7 @@ pub enum Cause {
     StarvedWorker,
     /// A worker did not serve its sockets, and its sessions waited.
     StalledWorker,
-    /// The load generator's process stood still.
+    /// The load generator's process was frozen.
     Frozen,
     /// The load generator ran out of descriptors.
     Descriptors,

@@ -1,13 +1,13 @@
-//! How much acknowledged work a crash may cost.
+//! Durability classes: the acknowledged work that a crash may lose.
 
 use serde::{Deserialize, Serialize};
 
-/// What a crash may cost a run, and why.
+/// The work that a crash may lose, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durability {
-    /// The worst class of all that applies.
+    /// The worst class that applies.
     pub class: DurabilityClass,
-    /// What decides the class: settings as `name = value`, and findings in words. Empty if each
+    /// The reasons for the class: settings as `name = value`, and findings in words. Empty if each
     /// commit is durable.
     pub because: Vec<String>,
 }
@@ -22,7 +22,7 @@ impl Durability {
     }
 }
 
-/// What a crash may cost, from least to most.
+/// The work that a crash may lose, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityClass {
@@ -32,7 +32,7 @@ pub enum DurabilityClass {
     Statement,
     /// Log records not yet synced; the server syncs once a second.
     LastSecond,
-    /// All that the operating system had not yet written, without a limit set by the server.
+    /// Everything the operating system had not yet written; the server sets no limit.
     LastCommits,
     /// What the server still had in its own memory.
     Process,
@@ -47,7 +47,7 @@ pub enum DurabilityClass {
 }
 
 impl DurabilityClass {
-    /// Its name, as shown and compared in runs.
+    /// Its name in output and comparisons.
     pub fn name(self) -> &'static str {
         match self {
             Self::Durable => "each commit durable",
@@ -62,7 +62,7 @@ impl DurabilityClass {
         }
     }
 
-    /// Whether the class is a doubt, so that figures must show it.
+    /// Whether the class raises a doubt, which figures must then show.
     pub fn is_doubted(self) -> bool {
         self >= Self::Host
     }

@@ -1,8 +1,8 @@
-//! A time in which almost nothing ended.
+//! Stalls: times in which almost nothing ended.
 
 use serde::{Deserialize, Serialize};
 
-/// A stall as the check `stalls` found it: a silence to the millisecond, or seconds in a row. Times
+/// A stall found by the check `stalls`: a silence to the millisecond, or consecutive seconds. Times
 /// are seconds from the start of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
@@ -12,7 +12,7 @@ pub struct Stall {
     pub to_s: f64,
     /// Events per second within it.
     pub events_per_s: f64,
-    /// The level that it fell from: the median of the seconds that moved, in events per second.
+    /// The level before the drop: the median of the seconds with progress, in events per second.
     pub level_per_s: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Histograms as text: HdrHistogram's V2 format, deflated, in base64; nothing for an empty one.
-//! What is read may come from anybody: it takes no more memory than a histogram of latencies has.
+//! Histograms as text: HdrHistogram's V2 format, deflated, in base64; the empty string for an empty
+//! one. Input is untrusted: reading takes no more memory than a latency histogram.
 
 use std::io::Read as _;
 
@@ -14,15 +14,15 @@ use serde::{Deserialize as _, Deserializer, Serializer};
 
 use super::{LATENCY_NS_MAX, latency_histogram};
 
-/// The longest serialised histogram: as many counts as three digits have over 64 bits, of which
-/// each takes nine bytes at most.
+/// The longest serialised histogram: all counts of three digits over 64 bits, at most nine bytes
+/// each.
 const BYTES_MAX: usize = 9 * 64 * 1024;
-/// What stands before the counts: cookie, length, offset, digits, bounds and a ratio.
+/// The header before the counts: cookie, length, offset, digits, bounds and a ratio.
 const HEAD_BYTES: usize = 40;
-/// Histograms of latencies have so many digits. Finer ones would take a hundred times the memory.
+/// The digits of latency histograms. More digits would take a hundred times the memory.
 const DIGITS_MAX: u32 = 3;
-/// What a deflated histogram begins with (`V2CompressedEncodingCookieBase` of HdrHistogram's
-/// format, with the word size), before the length of what is deflated.
+/// The start of a deflated histogram (`V2CompressedEncodingCookieBase` of HdrHistogram's format,
+/// with the word size), before the length of the deflated data.
 const DEFLATED: u32 = 0x1c84_9314;
 
 pub(super) fn write<S: Serializer>(
@@ -47,7 +47,7 @@ pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Histogr
         return Ok(read);
     }
     let mut histogram = latency_histogram();
-    // Whatever its bounds are, those of all latencies must hold what is in it.
+    // Its values must fit the bounds of latency histograms, whatever its own bounds are.
     histogram
         .add(read)
         .map_err(|error| D::Error::custom(format!("a histogram of latencies: {error}")))?;
@@ -68,7 +68,7 @@ fn any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Histogram<u6
         .map_err(|error| D::Error::custom(format!("a histogram: {error}")))
 }
 
-/// The histogram's bytes. What they say of their own size is not more than they are.
+/// The histogram's bytes. The size that they declare is checked against their actual size.
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let word = |bytes: &[u8], at: usize| {
         let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());

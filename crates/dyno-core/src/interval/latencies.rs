@@ -5,30 +5,30 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{LATENCY_NS_MAX, codec, latency_histogram};
 
-/// A histogram of latencies, in one form or another.
+/// A latency histogram in one of its forms.
 pub trait Distribution: Sized {
-    /// One without samples.
+    /// An empty histogram.
     fn empty() -> Self;
 
-    /// One of which nothing is known yet, and which may stay without samples.
+    /// An empty histogram that may never get samples.
     fn unused() -> Self;
 
-    /// How many samples there are.
+    /// Number of samples.
     fn samples(&self) -> u64;
 
-    /// Adds all of them to a histogram that has the bounds of latencies.
+    /// Adds all samples to a histogram with latency bounds.
     fn add_to(&self, sum: &mut Histogram<u64>);
 
-    /// Writes it, whatever form is its own.
+    /// Serialises it in its own form.
     ///
     /// # Errors
-    /// As the serialiser's.
+    /// Those of the serialiser.
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 
-    /// Reads it. What is read may come from anybody.
+    /// Deserialises it from untrusted input.
     ///
     /// # Errors
-    /// It is none, or takes more memory than a histogram of latencies has.
+    /// Invalid input, or one that takes more memory than a latency histogram.
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
@@ -59,16 +59,16 @@ impl Distribution for Histogram<u64> {
     }
 }
 
-/// A histogram of which nothing is known yet: a tenth of the memory, until something is added.
+/// An empty histogram that takes a tenth of the memory until something is added.
 fn unused_histogram() -> Histogram<u64> {
     #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
     let mut histogram = Histogram::new_with_bounds(1, 2, 3).expect("constant bounds are valid");
-    // For histograms that are added to it.
+    // So that other histograms can be added to it.
     histogram.auto(true);
     histogram
 }
 
-/// Gives a histogram its bounds before its first value is recorded.
+/// Gives a histogram its bounds before the first value is recorded.
 #[inline]
 fn bounded(histogram: &mut Histogram<u64>) -> &mut Histogram<u64> {
     if histogram.high() < LATENCY_NS_MAX {
@@ -80,7 +80,7 @@ fn bounded(histogram: &mut Histogram<u64>) -> &mut Histogram<u64> {
 #[cold]
 fn give_bounds(histogram: &mut Histogram<u64>) {
     let mut full = latency_histogram();
-    // The bounds hold whatever the other one holds.
+    // The bounds fit every value of the other one.
     let _ = full.add(&*histogram);
     *histogram = full;
 }
@@ -88,21 +88,22 @@ fn give_bounds(histogram: &mut Histogram<u64>) {
 /// The latencies of one operation in nanoseconds.
 pub type Latencies = LatenciesOf<Histogram<u64>>;
 
-/// The latencies of one operation in nanoseconds, with histograms of a kind.
+/// The latencies of one operation in nanoseconds, generic over the histogram type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound = "H: Distribution")]
 pub struct LatenciesOf<H> {
     /// Start to end.
     #[serde(with = "form")]
     pub service: H,
-    /// Scheduled start to end; empty in a closed loop, where it equals `service`, and small there.
+    /// Scheduled start to end. Empty in a closed loop, where it equals `service`; it takes little
+    /// memory then.
     #[serde(with = "form::unused")]
     pub response: H,
     /// The exact sum of service times.
     pub service_ns_sum: u64,
     /// The exact sum of response times.
     pub response_ns_sum: u64,
-    /// The exact smallest service time; `u64::MAX` when there is none.
+    /// The exact smallest service time; `u64::MAX` without samples.
     pub service_ns_min: u64,
     /// The exact largest service time.
     pub service_ns_max: u64,
@@ -110,7 +111,7 @@ pub struct LatenciesOf<H> {
     pub response_ns_min: u64,
     /// The exact largest response time.
     pub response_ns_max: u64,
-    /// How many lay beyond the histogram's bound.
+    /// Number of latencies beyond the histogram's bound.
     pub clipped: u64,
 }
 
@@ -152,7 +153,7 @@ impl Latencies {
 
     /// Adds another's records.
     pub fn merge<H: Distribution>(&mut self, other: &LatenciesOf<H>) {
-        // An empty histogram is passed over: to walk through one takes as long as an event.
+        // Skip empty histograms: walking through one takes as long as an event.
         if other.service.samples() > 0 {
             other.service.add_to(&mut self.service);
         }
@@ -168,7 +169,7 @@ impl Latencies {
         self.clipped += other.clipped;
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Clears everything, keeping the memory.
     pub fn clear(&mut self) {
         if !self.service.is_empty() {
             self.service.reset();
@@ -186,7 +187,7 @@ impl Latencies {
     }
 }
 
-/// How histograms stand in the serialised form.
+/// The serialised form of histograms.
 mod form {
     use serde::{Deserializer, Serializer};
 
@@ -205,7 +206,7 @@ mod form {
         H::read(deserializer)
     }
 
-    /// The same of a histogram that takes little memory while it is empty.
+    /// The same for a histogram that takes little memory while it is empty.
     pub(super) mod unused {
         pub(in super::super) use super::serialize;
         use super::{Deserializer, Distribution};

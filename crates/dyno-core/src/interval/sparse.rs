@@ -1,8 +1,8 @@
-//! Histograms as the counts that are in them: what is sent and added once needs no more.
+//! Sparse histograms, which keep only nonzero counts: enough for data that is sent and added once.
 //!
-//! As text: how many empty places are before each count, and then the counts themselves, as
-//! numbers of base64 digits with five bits each, the lowest first, of which all but the last have
-//! the sixth bit set (the VLQ of source maps, without a sign). Each histogram has one text only.
+//! As text: the number of empty places before each count, then the count, in base64 digits of five
+//! bits each, lowest first; all digits but the last have the sixth bit set (the VLQ of source maps,
+//! without a sign). The text of a histogram is unique.
 
 use std::fmt;
 
@@ -15,18 +15,18 @@ use super::{
     SparseInterval,
 };
 
-/// Values below it have a place each; from there on, each power of two has half as many.
+/// Values below this have one place each; from there on, each power of two has half as many.
 const SUB_BUCKETS: u64 = 2048;
 const HALF: u64 = SUB_BUCKETS / 2;
-/// The places of a histogram of latencies: up to the power of two that holds the longest.
+/// The places of a latency histogram: up to the power of two that contains the longest latency.
 const PLACES: u32 = 33 * HALF as u32;
-/// As many samples have a sum with as many again.
+/// A limit that keeps sums of two histograms from overflowing.
 const SAMPLES_MAX: u64 = u64::MAX / 4;
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BITS: u32 = 5;
 const MORE: u8 = 1 << BITS;
-/// What is no digit.
+/// Marks bytes that are not digits.
 const NONE: u8 = u8::MAX;
 /// The values of digits.
 const VALUES: [u8; 256] = {
@@ -39,16 +39,16 @@ const VALUES: [u8; 256] = {
     values
 };
 
-/// A histogram of latencies as its counts.
+/// A latency histogram as its nonzero counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SparseHistogram {
-    /// Places and counts, none of which is 0, by place.
+    /// Places with their nonzero counts, sorted by place.
     counts: Vec<(u32, u64)>,
     samples: u64,
 }
 
 impl SparseHistogram {
-    /// What is in a histogram with the bounds of latencies.
+    /// The counts of a histogram with latency bounds.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let recorded = histogram.iter_recorded();
         let counts = recorded.map(|step| (place(step.value_iterated_to()), step.count_at_value()));
@@ -101,7 +101,7 @@ impl SparseHistogram {
     }
 }
 
-/// Numbers that stand one after another. There are no more of them than bytes.
+/// A sequence of numbers, at most one per byte.
 fn numbers(text: &[u8]) -> Result<Vec<u64>, &'static str> {
     let mut numbers = Vec::with_capacity(text.len());
     let (mut number, mut shift) = (0_u64, 0);
@@ -140,13 +140,13 @@ fn push(text: &mut String, mut number: u64) {
     }
 }
 
-/// Where a value is counted, by HdrHistogram's rules for three digits from 1 on.
+/// The place of a value, by HdrHistogram's rules for three digits from 1 on.
 fn place(value: u64) -> u32 {
     let power = (u64::BITS - (value | (SUB_BUCKETS - 1)).leading_zeros()) - SUB_BUCKETS.ilog2();
     power * HALF as u32 + (value >> power) as u32
 }
 
-/// The smallest value that is counted there.
+/// The smallest value of a place.
 fn value(place: u32) -> u64 {
     let place = u64::from(place);
     match place < SUB_BUCKETS {

@@ -45,7 +45,7 @@ fn part(events: &[(u64, u8, u8)], session: u32) -> Interval {
     part
 }
 
-/// One event, with what may come with it.
+/// One event, with everything that may accompany it.
 fn record(part: &mut Interval, ns: u64, kind: u8, code: u8) {
     part.counters.events += 1;
     part.counters.rows += u64::from(code);
@@ -139,14 +139,14 @@ proptest! {
     }
 }
 
-/// What was written once is read for ever.
+/// Old files must stay readable.
 #[test]
 fn the_serialised_form_stays() {
     let text = include_str!("interval.json");
     let made = part(&[(1_000, 6, 4), (2_000_000, 7, 5), (3_500, 15, 10)], 2);
     let read: Interval = serde_json::from_str(text).unwrap();
     assert_eq!(read, made);
-    // Before there were kinds.
+    // From before there were kinds.
     let older = text.replace("\"kind\": \"conflict\",", "");
     let read: Interval = serde_json::from_str(&older).unwrap();
     assert_eq!(read.errors["4"].kind, ErrorKind::Other);
@@ -211,7 +211,7 @@ fn a_hostile_histogram_takes_no_memory() {
         plain.extend(tail);
         plain
     };
-    // One count of 1 at the first place, as it should be.
+    // A valid histogram: one count of 1 at the first place.
     let good = read(&plain(1, 3, LATENCY_NS_MAX, &[2])).unwrap();
     assert_eq!(good.latencies.service.len(), 1);
     for (bad, why) in [
@@ -226,7 +226,7 @@ fn a_hostile_histogram_takes_no_memory() {
         let error = read(&bad).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
-    // Bounds of their own, in which nothing lies beyond those of latencies.
+    // Its own bounds are wider, but its values are within those of latencies.
     let wide = read(&plain(1, 2, u64::MAX / 2, &[2])).unwrap();
     assert_eq!(wide.latencies.service.high(), LATENCY_NS_MAX);
 }

@@ -1,15 +1,15 @@
-//! How load generators are named: `local:2`, `ssh:gen1=3`, and those that join over a bus, `gen1`.
+//! Names of load generators: `local:2`, `ssh:gen1=3`, and `gen1` for those that join over a bus.
 
 use super::AGENTS_MAX;
 
 /// Where load generators run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentPlace {
-    /// So many on this host.
+    /// This many on this host.
     Local(usize),
-    /// One where the user's own ssh goes by this name.
+    /// One on a host known to the user's ssh by this name.
     Ssh(String),
-    /// One that somebody else starts: it joins over the bus by this name.
+    /// One that somebody else starts, which joins over the bus under this name.
     Joins(String),
 }
 
@@ -18,15 +18,16 @@ pub enum AgentPlace {
 pub struct AgentItem {
     /// Where they run.
     pub place: AgentPlace,
-    /// How many parts of the load each has where others have one; `None` where that is not said.
+    /// Relative weight of each; `None` if not given.
     pub weight: Option<u32>,
 }
 
 impl AgentItem {
-    /// Reads `local:2` or `ssh:me@gen1`, where they `join` a bus `gen1`; each with `=W` behind it.
+    /// Reads `local:2` or `ssh:me@gen1`, or with `join` a bus name such as `gen1`; each may end in
+    /// `=W`.
     ///
     /// # Errors
-    /// It is no load generator: why, and what is expected.
+    /// Why it is not a load generator, and the expected form.
     pub fn read(item: &str, join: bool) -> Result<Self, String> {
         if item.contains([' ', ';', ',']) {
             return Err(format!("'{item}': separate agents with commas"));
@@ -66,17 +67,17 @@ impl AgentItem {
     }
 }
 
-/// A host that may be told to ssh: what begins with a dash would be an option of its.
+/// Validates a host for ssh: a leading dash would be read as an option.
 ///
 /// # Errors
-/// It is none.
+/// An invalid host.
 pub fn ssh_host(item: &str, host: &str) -> Result<String, String> {
     let strange = |c: char| c.is_whitespace() || c.is_control();
     if host.is_empty() || host.starts_with('-') || host.contains(strange) {
         return Err(format!("'{item}': ssh:HOST names a host as ssh knows it"));
     }
     match host.split_once(':') {
-        // An address of IPv6 has more of them.
+        // An IPv6 address has several colons.
         Some((_, port)) if port.parse::<u16>().is_ok() => Err(format!(
             "'{item}': a port belongs in ssh's own configuration (~/.ssh/config: Host, Port)"
         )),

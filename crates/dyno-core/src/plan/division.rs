@@ -1,11 +1,11 @@
-//! Who has what of a run: sessions, arrivals and events, in proportion to weights.
+//! Divides the sessions, arrivals and events of a run among agents, in proportion to weights.
 //!
-//! What is counted, from 0 on, goes to agents by a fixed pattern of as many slots as all weights
-//! add up to: an agent has the indices whose slots are its own. With equal weights slot after slot
-//! is another agent's, which is `dyno run --shard I/N`. Slots of an agent are as even as can be
-//! (the order in which Webster's method hands out seats), so that each part of any beginning of the
-//! sequence, such as the sessions of a role, is divided in proportion, too. Everything is divided
-//! by the same pattern, of one random sequence: together agents do exactly what one alone would.
+//! Everything counted from 0 on is assigned to agents by a repeating pattern of slots, one slot per
+//! unit of total weight. An agent owns the indices that fall on its slots. With equal weights the
+//! agents take turns, which is `dyno run --shard I/N`. The slots of an agent are spread as evenly
+//! as possible (the order of seats in Webster's method), so any prefix of the sequence, such as the
+//! sessions of a role, is divided in proportion, too. Everything uses the same pattern and the same
+//! random sequence: together the agents do exactly what one alone would.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use serde::{Deserialize, Serialize};
 
 use super::Drive;
 
-/// All weights of a run add up to so much at most.
+/// The largest sum of all weights of a run.
 pub const SLOTS_MAX: u64 = 1 << 20;
 
-/// How many agents a run may have.
+/// The most agents of a run.
 pub const AGENTS_MAX: usize = 4096;
 
-/// How finely capacities become weights: an agent of the least of them has so many slots.
+/// Precision of weights from capacities: slots of the agent with the least capacity.
 const SLOTS_OF_LEAST: f64 = 16.0;
 
-/// How much more one agent may be able to do than another.
+/// The largest ratio between the weights of two agents; larger ones are capped.
 const CAPACITY_RATIO_MAX: f64 = 64.0;
 
-/// Why a run cannot be divided so.
+/// Why a run cannot be divided.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DivisionError {
-    /// Nobody is there.
+    /// No agents.
     #[error("a run needs at least one agent")]
     NoAgents,
-    /// Too many are.
+    /// Too many agents.
     #[error("{count} agents are more than {AGENTS_MAX}")]
     TooMany {
-        /// How many.
+        /// Their number.
         count: usize,
     },
-    /// A weight of nothing.
+    /// A weight of 0.
     #[error("agent {number} has the weight 0: leave it out instead")]
     NoWeight {
-        /// Which one, from 1.
+        /// The agent's number, from 1.
         number: usize,
     },
     /// Weights that are too fine.
@@ -53,20 +53,20 @@ pub enum DivisionError {
         /// Their sum.
         sum: u64,
     },
-    /// A capacity that is none.
+    /// An invalid capacity.
     #[error("agent {number} has the capacity {capacity}, which is not a rate above 0")]
     NoCapacity {
-        /// Which one, from 1.
+        /// The agent's number, from 1.
         number: usize,
-        /// What it has.
+        /// Its capacity.
         capacity: f64,
     },
-    /// Agents that do not fit to the parts.
+    /// The number of agents does not match the number of parts.
     #[error("{agents} agents of different names cannot share a run divided into {parts}")]
     Agents {
-        /// How many names there are.
+        /// The number of agent names.
         agents: usize,
-        /// Into how many parts it is divided.
+        /// The number of parts.
         parts: u32,
     },
     /// Too few sessions.
@@ -75,32 +75,32 @@ pub enum DivisionError {
          sessions or other weights"
     )]
     NoSessions {
-        /// Which one, from 1.
+        /// The agent's number, from 1.
         number: u32,
-        /// Of how many.
+        /// The number of agents.
         of: u32,
-        /// How many sessions the run has.
+        /// The sessions of the run.
         sessions: u32,
     },
 }
 
-/// One of several load generators that share the sessions, arrivals and events of one run, so that
-/// together they are what one alone would be: each has its part, in proportion to its weight.
+/// One of several load generators that share the sessions, arrivals and events of one run in
+/// proportion to their weights, so that together they do the same as one alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// The agent's number, from 1.
     pub number: u32,
-    /// How many there are.
+    /// The number of agents.
     pub of: u32,
-    /// The weight of each; none where all are equal, and each has every `of`th.
+    /// The weight of each; empty if all are equal, so that each has every `of`th item.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<u32>,
 }
 
 impl Shard {
-    /// This one of so many equal ones.
+    /// One of `of` equal shards.
     pub fn equal(number: u32, of: u32) -> Self {
         Self {
             number,
@@ -112,7 +112,7 @@ impl Shard {
     /// Reads `2/4`, the second of four, or `2/3:1:1`, the second of three with these weights.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the error.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is not a part such as 2/4, or 2/3:1:1 with weights");
         let (number, rest) = text.split_once('/').ok_or_else(wrong)?;
@@ -138,7 +138,7 @@ impl Shard {
         }
     }
 
-    /// Whether there is such a part.
+    /// Whether the shard is valid.
     pub fn is_valid(&self) -> bool {
         let weighed = self.weights.is_empty()
             || (self.weights.len() == self.of as usize && slots(&self.weights).is_ok());
@@ -156,7 +156,7 @@ impl fmt::Display for Shard {
     }
 }
 
-/// What a load generator has of everything that is counted.
+/// The portion of all counted items that a load generator has.
 #[derive(Clone, Debug)]
 pub struct Portion {
     division: Arc<Division>,
@@ -164,7 +164,7 @@ pub struct Portion {
 }
 
 impl Portion {
-    /// That of this shard; `None` for one that is not valid.
+    /// The portion of this shard; `None` if the shard is invalid.
     pub fn of(shard: &Shard) -> Option<Self> {
         Some(Self {
             division: Arc::new(Division::of(shard)?),
@@ -194,21 +194,21 @@ impl Portion {
     }
 }
 
-/// How a run is divided.
+/// The division of a run among agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Division {
     weights: Vec<u32>,
-    /// Whose each slot is, from 0.
+    /// The owner of each slot, from 0.
     owners: Vec<u32>,
-    /// The slots of each agent, in their order.
+    /// The slots of each agent, in order.
     own: Vec<Vec<u32>>,
 }
 
 impl Division {
-    /// By these weights.
+    /// Divides by these weights.
     ///
     /// # Errors
-    /// There are no agents or too many, a weight is 0, or the weights are too fine.
+    /// No agents or too many, a weight of 0, or weights that are too fine.
     pub fn by_weights(weights: &[u32]) -> Result<Self, DivisionError> {
         let weights = slots(weights)?;
         let owners = order(&weights);
@@ -223,19 +223,19 @@ impl Division {
         })
     }
 
-    /// In equal parts.
+    /// Divides in equal parts.
     ///
     /// # Errors
-    /// There are no agents or too many.
+    /// No agents or too many.
     pub fn equal(agents: usize) -> Result<Self, DivisionError> {
         Self::by_weights(&vec![1; agents])
     }
 
-    /// In proportion to what each agent can do, e.g. events per second of a calibration: to one
-    /// part in sixteen of the least, and nobody has more than 64 times what another has.
+    /// Divides by capacity, e.g. events per second of a calibration. The precision is 1/16 of the
+    /// smallest; the largest is limited to 64 times the smallest.
     ///
     /// # Errors
-    /// There are no agents or too many, or a capacity is no rate.
+    /// No agents or too many, or an invalid capacity.
     pub fn by_capacity(per_s: &[f64]) -> Result<Self, DivisionError> {
         let wrong = per_s
             .iter()
@@ -254,7 +254,7 @@ impl Division {
         Self::by_weights(&per_s.iter().map(weight).collect::<Vec<_>>())
     }
 
-    /// That of which this is a part; `None` for one that is not valid.
+    /// The division that this shard is a part of; `None` if the shard is invalid.
     pub fn of(share: &Shard) -> Option<Self> {
         let division = match share.weights.is_empty() {
             true => Self::equal(share.of as usize),
@@ -263,12 +263,12 @@ impl Division {
         division.ok().filter(|_| share.is_valid())
     }
 
-    /// How many agents there are.
+    /// Number of agents.
     pub fn agents(&self) -> u32 {
         self.weights.len() as u32
     }
 
-    /// What agent `number`, from 1, is told.
+    /// The shard of agent `number`, from 1.
     pub fn share(&self, number: u32) -> Shard {
         let equal = self.weights.iter().all(|weight| *weight == 1);
         Shard {
@@ -282,36 +282,36 @@ impl Division {
         }
     }
 
-    /// The part of everything that agent `number`, from 1, has: its weight of all.
+    /// The fraction of everything that agent `number`, from 1, has: its weight over the sum.
     pub fn fraction(&self, number: u32) -> f64 {
         let own = self.own_slots(number).len() as f64;
         own / self.owners.len() as f64
     }
 
-    /// Whether agent `number`, from 1, has what is counted as `index`.
+    /// Whether the item at `index` belongs to agent `number`, from 1.
     pub fn has(&self, number: u32, index: u64) -> bool {
         let slot = (index % self.owners.len() as u64) as usize;
         self.owners[slot] + 1 == number
     }
 
-    /// How many of the first `count` agent `number`, from 1, has.
+    /// How many of the first `count` items agent `number`, from 1, has.
     pub fn count(&self, number: u32, count: u64) -> u64 {
         let (own, period) = (self.own_slots(number), self.owners.len() as u64);
         let begun = own.partition_point(|slot| u64::from(*slot) < count % period);
         (count / period) * own.len() as u64 + begun as u64
     }
 
-    /// The index of what agent `number`, from 1, has as its own `nth`, from 0.
+    /// The index of item `nth` (from 0) of agent `number` (from 1).
     pub fn nth(&self, number: u32, nth: u64) -> Option<u64> {
         let own = self.own_slots(number);
         let slot = own.get((nth % own.len().max(1) as u64) as usize)?;
         Some(nth / own.len() as u64 * self.owners.len() as u64 + u64::from(*slot))
     }
 
-    /// What agent `number`, from 1, has of a run: see [`Drive::own`].
+    /// The part of a run that agent `number`, from 1, has: see [`Drive::own`].
     ///
     /// # Errors
-    /// It would have no session.
+    /// The agent would have no session.
     pub fn own(&self, drive: &Drive, number: u32) -> Result<Drive, DivisionError> {
         let sharded = Drive {
             shard: Some(self.share(number)),
@@ -328,7 +328,7 @@ impl Division {
         }
     }
 
-    /// The fewest sessions of which each agent has one.
+    /// The fewest sessions that give each agent at least one.
     pub fn fewest(&self) -> u32 {
         let firsts = self
             .own
@@ -373,15 +373,15 @@ fn divisor(a: u32, b: u32) -> u32 {
     }
 }
 
-/// Whose each slot is. An agent of weight w would have its slots at (j + 1/2) / w; all of them in
-/// this order, and those at the same place in the agents'.
+/// The owner of each slot. An agent of weight w would have its slots at (j + 1/2) / w; sorted by
+/// position, ties in the order of the agents.
 fn order(weights: &[u32]) -> Vec<u32> {
     let mut places = Vec::new();
     for (agent, weight) in weights.iter().enumerate() {
         places.extend((0..*weight).map(|slot| (2 * u64::from(slot) + 1, *weight, agent as u32)));
     }
     places.sort_by(|(a, a_weight, a_agent), (b, b_weight, b_agent)| {
-        // Both below 2^22 and 2^20: as fractions, exactly.
+        // Compares exactly as fractions; the products of 2^22 and 2^20 fit.
         let (left, right) = (a * u64::from(*b_weight), b * u64::from(*a_weight));
         left.cmp(&right).then(a_agent.cmp(b_agent))
     });

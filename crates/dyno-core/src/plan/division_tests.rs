@@ -22,7 +22,7 @@ fn role(name: &str, sessions: u32, pace: Option<Pace>) -> Role {
     }
 }
 
-/// A run in which everything is divided that can be.
+/// A run in which everything divisible is set.
 fn run(sessions: u32, events: u64, rate: f64, roles: [u32; 2]) -> Drive {
     let arrivals = OpenLoop {
         per_second: rate,
@@ -64,7 +64,7 @@ fn the_order_of_slots_is_as_even_as_can_be() {
     assert_eq!(order(&[7, 7]), [0, 1]);
     assert_eq!(order(&[1, 3]), [1, 0, 1, 1]);
     assert_eq!(order(&[5, 1, 1]), [0, 0, 0, 1, 2, 0, 0]);
-    // A big one, and many that are small.
+    // A large weight and several small ones.
     let order = order(&[4, 1, 1, 1, 1]);
     assert_eq!(order, [0, 0, 1, 2, 3, 4, 0, 0]);
 }
@@ -74,7 +74,7 @@ fn capacities_become_weights() {
     let division = Division::by_capacity(&[1000.0, 2000.0, 1510.0]).unwrap();
     assert_eq!(division.weights, [2, 4, 3]);
     assert_eq!(division.share(3).weights, [2, 4, 3]);
-    // What is next to nothing is something all the same.
+    // A tiny capacity still gets a slot.
     let division = Division::by_capacity(&[1e-9, 1e9]).unwrap();
     assert_eq!(division.weights, [1, 64]);
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -129,7 +129,7 @@ fn parts_are_read_as_they_are_written() {
     for text in ["2/4", "1/1", "2/3:1:1", "3/16:64:1"] {
         assert_eq!(Shard::parse(text).unwrap().to_string(), text);
     }
-    // In their lowest terms, and those of equal weight are equal.
+    // Reduced to lowest terms; equal weights are omitted.
     assert_eq!(Shard::parse("2/6:2").unwrap().to_string(), "2/3:1");
     assert_eq!(Shard::parse("2/7:7").unwrap(), Shard::equal(2, 2));
     for wrong in [
@@ -148,7 +148,7 @@ proptest! {
             let owners: Vec<u32> = (1..=agents).filter(|n| division.has(*n, index)).collect();
             prop_assert_eq!(owners.len(), 1);
             let number = owners[0];
-            // Counted, found again, and told to be there: the same.
+            // `count`, `has` and `nth` agree.
             let before = division.count(number, index);
             prop_assert_eq!(division.count(number, index + 1), before + 1);
             prop_assert_eq!(division.nth(number, before), Some(index));
@@ -167,7 +167,7 @@ proptest! {
         for number in 1..=division.agents() {
             let fraction = division.fraction(number);
             let ideal = count as f64 * fraction;
-            // Rounding at the same place for all: half a slot, and a part of everybody's half.
+            // Rounding at the same place for all: half a slot, plus half of each agent's share.
             let bound = 0.5 + 0.5 * agents * fraction;
             let off = (division.count(number, count) as f64 - ideal).abs();
             prop_assert!(off <= bound + 1e-9, "{weights:?} {number}: {off}");
@@ -186,7 +186,7 @@ proptest! {
         let whole = run(sessions, events, rate, roles);
         let own: Result<Vec<Drive>, _> =
             (1..=division.agents()).map(|number| division.own(&whole, number)).collect();
-        // A weight of a thousandth of all may have none of few sessions.
+        // With a weight of a thousandth, an agent may get none of a few sessions.
         prop_assume!(own.is_ok());
         let own = own.unwrap();
         let sum = |of: &dyn Fn(&Drive) -> f64| own.iter().map(of).sum::<f64>();
@@ -200,7 +200,7 @@ proptest! {
             prop_assert_eq!(played, sessions);
         }
         prop_assert!(close(sum(&|own| own.roles[0].pace.unwrap().arrivals.per_second), rate));
-        // The pace of each session is that of each, wherever it runs.
+        // A pace per session stays the same on every agent.
         prop_assert!(own.iter().all(|own| own.roles[1].pace == whole.roles[1].pace));
         let roles = |own: &Drive| own.roles.iter().map(|role| role.sessions).sum::<u32>();
         prop_assert!(own.iter().all(|own| roles(own) == own.sessions));

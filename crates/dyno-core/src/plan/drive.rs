@@ -1,4 +1,4 @@
-//! How a run is driven, and what its random numbers are.
+//! How a run is driven, and the random distributions.
 
 use std::time::Duration;
 
@@ -78,24 +78,24 @@ impl Default for RandPlan {
     }
 }
 
-/// A group of sessions with a behaviour of its own. Roles have consecutive sessions, in order.
+/// A group of sessions with its own behaviour. Roles have consecutive sessions, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// As the script names it.
+    /// The script's name for it.
     pub name: String,
     /// How many sessions play it.
     pub sessions: u32,
-    /// Its events are not the run's: they are counted apart, limits do not count them, and the run
-    /// ends when all others have ended.
+    /// Its events are not the run's: they are counted separately and do not count towards limits.
+    /// The run ends when all other roles have ended.
     pub background: bool,
-    /// What an event of it is made of, e.g. `rows`; `events` unless the script tells.
+    /// The unit of work in an event, e.g. `rows`; `events` unless the script sets it.
     pub unit: String,
-    /// How many of them an event is.
+    /// Units per event.
     pub per_event: f64,
-    /// Its own pace. Without one, foreground roles have the run's, and background roles go as fast
-    /// as they are answered.
+    /// Its pace. Without one, foreground roles have the run's, and background roles run as fast as
+    /// the server answers.
     pub pace: Option<Pace>,
 }
 
@@ -104,16 +104,16 @@ pub struct Role {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pace {
-    /// How often, and how arrivals are spaced.
+    /// The rate, and the spacing of arrivals.
     pub arrivals: OpenLoop,
-    /// The rate is each session's, and not that of all together.
+    /// The rate is per session, not for all together.
     pub each: bool,
-    /// An arrival that cannot be begun within so many seconds is left out; `None`: it waits.
+    /// Drop an arrival that cannot start within this many seconds; `None`: it waits.
     pub skip_after_s: Option<f64>,
 }
 
 impl Role {
-    /// Arrivals per second of all its sessions, if it has a pace of its own.
+    /// Arrivals per second of all its sessions, if it has a pace.
     pub fn asked_per_s(&self) -> Option<f64> {
         let pace = self.pace?;
         let streams = if pace.each { self.sessions } else { 1 };
@@ -121,20 +121,20 @@ impl Role {
     }
 }
 
-/// How a run is driven, apart from what it runs on what.
+/// How a run is driven, independent of the workload and the target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Drive {
     /// Simulated users.
     pub sessions: u32,
-    /// Threads that drive them.
+    /// Threads that drive the sessions.
     pub workers: u32,
-    /// How long to measure; `None` is without limit.
+    /// How long to measure; `None` means no limit.
     #[serde(rename = "time_s", with = "optional_seconds")]
     #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub time: Option<Duration>,
-    /// How many events to run over all sessions; `None` is without limit.
+    /// Events to run over all sessions; `None` means no limit.
     pub events: Option<u64>,
     /// How long to run before measuring.
     #[serde(rename = "warmup_s", with = "seconds")]
@@ -144,18 +144,17 @@ pub struct Drive {
     #[serde(rename = "grace_s", with = "seconds")]
     #[cfg_attr(test, schemars(with = "f64"))]
     pub grace: Duration,
-    /// Over how long sessions start, evenly; zero starts them together.
+    /// Time over which sessions start, evenly; zero starts them together.
     #[serde(rename = "ramp_up_s", with = "seconds")]
     #[cfg_attr(test, schemars(with = "f64"))]
     pub ramp_up: Duration,
     /// Open loop; `None` is a closed loop.
     pub open_loop: Option<OpenLoop>,
-    /// What changes over the measurement: with a schedule of the rate, `open_loop` has its mean,
-    /// with one of the sessions, `sessions` is the most of them.
+    /// A load that changes over the measurement. With a rate schedule, `open_loop` has the mean
+    /// rate; with a session schedule, `sessions` is the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<LoadSchedule>,
-    /// Latencies above it are counted; in an open loop, what cannot be begun within it is left
-    /// out.
+    /// Count latencies above this limit; in an open loop, drop events that cannot start within it.
     #[serde(
         rename = "latency_limit_s",
         default,
@@ -164,8 +163,8 @@ pub struct Drive {
     )]
     #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub latency_limit: Option<Duration>,
-    /// The roles that sessions play; empty where all play the same, and in a plan, which has them
-    /// beside its drive.
+    /// The roles of the sessions; empty if all play the same. Empty in a plan, which has its own
+    /// list of roles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(skip))]
     pub roles: Vec<Role>,
@@ -179,7 +178,7 @@ pub struct Drive {
     pub interval: Duration,
     /// The seed of all random streams.
     pub seed: u64,
-    /// The part of all this that this load generator has; `None`: the whole.
+    /// The part of the run that this load generator has; `None` for all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// When the first session begins, in seconds since 1970; `None`: once all are ready.
@@ -188,25 +187,24 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// The schedule of its rate, if it has one.
+    /// The rate schedule, if there is one.
     pub fn rate_schedule(&self) -> Option<&LoadSchedule> {
         let schedule = self.schedule.as_ref();
         schedule.filter(|schedule| schedule.of == Scheduled::Rate)
     }
 
-    /// The schedule of its sessions, if it has one.
+    /// The session schedule, if there is one.
     pub fn session_schedule(&self) -> Option<&LoadSchedule> {
         let schedule = self.schedule.as_ref();
         schedule.filter(|schedule| schedule.of == Scheduled::Sessions)
     }
 
-    /// What of everything that is counted this load generator has, if it is one of several.
+    /// The portion of this load generator, if it is one of several.
     pub fn portion(&self) -> Option<Portion> {
         self.shard.as_ref().and_then(Portion::of)
     }
 
-    /// What of it this load generator has, if it is one of several: its sessions, its events, its
-    /// part of the arrivals.
+    /// The part of this load generator, if it is one of several: its sessions, events and arrivals.
     pub fn own(&self) -> Self {
         let mut own = self.clone();
         let Some(portion) = self.portion() else {

@@ -1,5 +1,5 @@
-//! A plan: everything a run needs to know, complete and printable before anything runs, kept with
-//! the run, and enough to run it again. It holds no secret.
+//! A plan: everything needed to run a workload, complete and printable before the run, stored with
+//! the run, and enough to run it again. It contains no secret.
 
 mod agents;
 mod division;
@@ -28,121 +28,121 @@ pub use schedule::{LoadPart, LoadSchedule, LoadShape, PARTS_MAX, PlacedPart, Sch
 /// The version of a plan's JSON (`docs/schema/plan.json`).
 pub const PLAN_VERSION: u32 = 1;
 
-/// What is to be run, on what, how, and what is to be made of it.
+/// What to run, on what, how, and how to record and judge it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The version of this format: 1.
     pub plan_version: u32,
-    /// Whose command line it comes from.
+    /// The command line that it comes from.
     pub edition: Edition,
     /// The command, e.g. `run`, `prepare`, `saturate`.
     pub command: String,
     /// The workload: a built-in one's name, or the path of a script.
     pub workload: String,
-    /// SHA-256 of the script's text, hexadecimal: a changed script is another workload.
+    /// SHA-256 of the script's text, hexadecimal: a changed script is a different workload.
     pub script_sha256: String,
-    /// The files of the modules that the script loads, with the SHA-256 of each.
+    /// The module files that the script loads, with the SHA-256 of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub modules: BTreeMap<String, String>,
-    /// All of the workload's options, those at their default too. A value `***` was a secret.
+    /// All options of the workload, including defaults. A value `***` was a secret.
     #[serde(with = "as_object")]
     #[cfg_attr(
         test,
         schemars(with = "std::collections::BTreeMap<String, OptionValue>")
     )]
     pub options: Vec<(String, OptionValue)>,
-    /// On what; `null` where no database is used.
+    /// The target; `null` if no database is used.
     pub target: Option<TargetPlan>,
-    /// How it is driven, but for its roles.
+    /// How the run is driven, without its roles.
     pub drive: Drive,
-    /// `saturate`: numbers of sessions, a run for each.
+    /// `saturate`: the session counts, one run for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ladder: Vec<u32>,
-    /// What the script's `roles()` makes of the sessions; without any, all play the same.
+    /// The roles from the script's `roles()`; empty if all sessions play the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Role>,
-    /// The phases, each of which is a run of its own; without any, there is one run.
+    /// The phases, each a separate run; empty for a single run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhasePlan>,
-    /// The random numbers.
+    /// The random distributions.
     pub rand: RandPlan,
-    /// How statements are sent, and what becomes of errors.
+    /// How statements are sent and errors are handled.
     pub driver: DriverPlan,
-    /// What is recorded, and how it is judged.
+    /// Recording and judging of the run.
     pub record: RecordPlan,
 }
 
-/// Whose command line asks: a few defaults differ.
+/// The command line in use; a few defaults differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Edition {
-    /// `dyno run`: what a test of the host repeats, it repeats until the run's limits.
+    /// `dyno run`: a test of the host repeats until the run's limits.
     Dyno,
-    /// `dyno sysbench`: as sysbench has it.
+    /// `dyno sysbench`: the same as sysbench.
     Sysbench,
 }
 
-/// A phase of a workload: a run of its own.
+/// A phase of a workload, which is a separate run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PhasePlan {
-    /// As the script names it.
+    /// The script's name for it.
     pub name: String,
-    /// The workload's options that are not as in the plan, by name.
+    /// The workload's options that differ from the plan, by name.
     #[serde(with = "as_object")]
     #[cfg_attr(
         test,
         schemars(with = "std::collections::BTreeMap<String, OptionValue>")
     )]
     pub options: Vec<(String, OptionValue)>,
-    /// How long it is measured, in seconds; `null` is without limit.
+    /// How long to measure, in seconds; `null` means no limit.
     #[serde(rename = "time_s", with = "optional_seconds")]
     #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub time: Option<Duration>,
-    /// How many events it has; `null` is without limit.
+    /// Number of events; `null` means no limit.
     pub events: Option<u64>,
-    /// How long it warms up, in seconds.
+    /// The warm-up, in seconds.
     #[serde(rename = "warmup_s", with = "seconds")]
     #[cfg_attr(test, schemars(with = "f64"))]
     pub warmup: Duration,
-    /// Open loop; `null` is a closed loop.
+    /// Open loop; `null` means a closed loop.
     pub open_loop: Option<OpenLoop>,
-    /// What the script's `roles()` makes of the sessions; without any, all play the same.
+    /// The roles from the script's `roles()`; empty if all sessions play the same.
     pub roles: Vec<Role>,
-    /// The script's commands that are run before it, in their order.
+    /// The script's commands to run before the phase, in order.
     pub before: Vec<String>,
-    /// The script's command that takes back what those did, where one failed or was stopped.
+    /// The script's command that undoes them if one failed or was stopped.
     pub undo: Option<String>,
-    /// What an event is made of.
+    /// The unit of work in an event.
     pub unit: String,
-    /// How many of them an event is.
+    /// Units per event.
     pub per_event: f64,
 }
 
-/// How statements are sent, and what becomes of errors.
+/// How statements are sent and errors are handled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DriverPlan {
-    /// Prepared statements are prepared on the server; else values are put into the text.
+    /// Prepare statements on the server; else put the values into the text.
     pub prepare_on_server: bool,
-    /// Errors after which an event is run again: kinds, errnos, SQLSTATEs or `all`.
+    /// Errors after which an event is repeated: kinds, errnos, SQLSTATEs or `all`.
     pub ignored_errors: Vec<String>,
-    /// Lost connections are made again; else the run fails.
+    /// Reconnect after a connection is lost; else the run fails.
     pub reconnect_lost_connections: bool,
-    /// How long each of the script's functions around the run may take, in seconds.
+    /// The timeout of each of the script's functions around the run, in seconds.
     #[serde(rename = "call_timeout_s", with = "seconds")]
     #[cfg_attr(test, schemars(with = "f64"))]
     pub call_timeout: Duration,
-    /// As `luajit -j`; `null` leaves LuaJIT as it is.
+    /// As `luajit -j`; `null` leaves LuaJIT unchanged.
     pub luajit_cmd: Option<String>,
 }
 
-/// What is recorded of a run, and how it is judged.
+/// How a run is recorded and judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -152,42 +152,40 @@ pub struct RecordPlan {
     pub file: Option<PathBuf>,
     /// Whether to observe host, processes and database.
     pub observe: bool,
-    /// What of the workload's ledger to compare with the database.
+    /// How much of the workload's ledger to compare with the database.
     pub ledger: Compared,
     /// When to calibrate.
     pub calibrate: Calibrate,
-    /// What is said of the caches.
+    /// The claimed cache condition, to be verified.
     pub claim: Option<Claim>,
     /// Settings that the server must have.
     pub expected: Vec<RequestedSetting>,
-    /// Findings that are not to count.
+    /// Findings excluded from the verdict.
     pub waivers: Vec<Waiver>,
-    /// The user's words about the run.
+    /// The user's note about the run.
     pub note: String,
-    /// What the user varies from run to run, by name.
+    /// The factors that the user varies between runs, by name.
     #[serde(default)]
     pub factors: Factors,
-    /// Whether to keep figures of each shape of statement.
+    /// Whether to record figures of each statement shape.
     #[serde(default)]
     pub statements: bool,
-    /// Statements whose plans the server is asked for after the run; `all` stands for those of the
-    /// run.
+    /// Statements to explain on the server after the run; `all` means those of the run.
     #[serde(default)]
     pub explain: Vec<String>,
-    /// Whether to sample where the CPU time of server and client goes.
+    /// Whether to profile the CPU time of server and client.
     #[serde(default)]
     pub cpu_profile: bool,
     /// Percentiles to show, in percent.
     pub percentiles: Vec<f64>,
-    /// Whether to run although it is known before that the run will be refused.
+    /// Whether to run although the checks before the run refuse it.
     pub force: bool,
-    /// Whether a refusal is to show in the exit status.
+    /// Whether a refusal sets the exit status.
     pub gate: bool,
     /// Conditions under which the run fails, e.g. `p99 > 20ms`.
     #[serde(default)]
     pub fail_if: Vec<String>,
-    /// The identity of the trial of an experiment that the run is; a run that is given a plan of
-    /// its own is none.
+    /// The identity of the experiment's trial that this run is; `null` for a run with its own plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<String>,
 }
@@ -221,58 +219,58 @@ impl Default for RecordPlan {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Calibrate {
-    /// Built-in workloads, unless it was done before.
+    /// Built-in workloads, unless already calibrated.
     Auto,
     /// Before this run.
     Always,
-    /// Not at all; what is known from before is not used either.
+    /// Never; earlier calibrations are not used either.
     Never,
 }
 
-/// What of the workload's ledger is compared with the database.
+/// How much of the workload's ledger is compared with the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Compared {
     /// Nothing.
     #[serde(rename = "off")]
     Nothing,
-    /// What is read quickly beside a run.
+    /// What can be read quickly.
     #[serde(rename = "on")]
     Quick,
-    /// All of it, though whole tables must be read.
+    /// All of it, even if whole tables must be read.
     #[serde(rename = "full")]
     Whole,
 }
 
-/// What the user says of the caches.
+/// The cache condition that the user claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
     /// The data fits in the server's cache.
     InMemory,
-    /// It does not, and reads go to the disk.
+    /// The data does not fit, and reads go to the disk.
     OnDisk,
     /// The caches were empty at the start.
     Cold,
-    /// They held at the start what they hold in the long run.
+    /// At the start, the caches had their steady-state content.
     Warm,
 }
 
-/// A setting that the user wants the server to have.
+/// A setting that the server must have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RequestedSetting {
-    /// As the server names it.
+    /// The server's name for it.
     pub name: String,
     /// Its value.
     pub value: String,
 }
 
 impl Plan {
-    /// As it may be shown and kept: values of options that are secrets are hidden, and secrets in
-    /// texts of the user's.
+    /// The plan for display and storage: secret option values, and secrets in the user's texts, are
+    /// hidden.
     pub fn without_secrets(mut self) -> Self {
         self.options = redact::options(&self.options);
         for phase in &mut self.phases {
@@ -301,10 +299,10 @@ impl PhasePlan {
         drive.open_loop = self.open_loop;
     }
 
-    /// The workload's options as the phase has them; the name of one that the workload lacks.
+    /// The workload's options in this phase.
     ///
     /// # Errors
-    /// There is one.
+    /// The name of an option that the workload lacks.
     pub fn options<'a>(
         &'a self,
         own: &[(String, OptionValue)],

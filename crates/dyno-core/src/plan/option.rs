@@ -61,7 +61,7 @@ pub mod as_object {
 
 /// Whole numbers without a fraction, as they were typed; JSON has no infinities, so those are text.
 fn plain_number<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
-    // Beyond 2^53 a double no longer tells neighbouring integers apart.
+    // Beyond 2^53 a double cannot represent every integer.
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     if !number.is_finite() {
         to.serialize_str(&number.to_string())

@@ -13,30 +13,30 @@ use crate::units::format_duration;
 /// The most parts of a schedule: each is judged like a run.
 pub const PARTS_MAX: usize = 1000;
 
-/// So often may the number of sessions change: each change is worked out before the run.
+/// The most changes of the session count: each is computed before the run.
 const CHANGES_MAX: f64 = 5e6;
 
-/// What a schedule is of.
+/// The quantity that a schedule changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduled {
-    /// Events per second that arrive.
+    /// Arriving events per second.
     Rate,
-    /// Sessions that take part.
+    /// Active sessions.
     Sessions,
 }
 
-/// How the level goes within a part.
+/// How the level changes within a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LoadShape {
-    /// It stays.
+    /// No change.
     Constant,
-    /// Evenly from one level to the other.
+    /// Linear from the first level to the second.
     Ramp,
-    /// From the first level to the second and back within each period, as a sine does.
+    /// A sine from the first level to the second and back within each period.
     Sine,
 }
 
@@ -45,13 +45,13 @@ pub enum LoadShape {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoadPart {
-    /// How the level goes.
+    /// How the level changes.
     pub shape: LoadShape,
-    /// The level that it begins with: events per second, or sessions.
+    /// The first level: events per second, or sessions.
     pub from: f64,
-    /// The level that it goes to; the same of a constant one.
+    /// The second level; the same as the first for a constant part.
     pub to: f64,
-    /// How long it is, in seconds.
+    /// Its length, in seconds.
     pub seconds: f64,
     /// A sine's period, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,16 +63,16 @@ pub struct LoadPart {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoadSchedule {
-    /// What is scheduled.
+    /// The scheduled quantity.
     pub of: Scheduled,
-    /// The parts in their order, without a gap.
+    /// The parts in order, without a gap.
     pub parts: Vec<LoadPart>,
 }
 
-/// What a part is called, and when it is.
+/// A part with its label and its place in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedPart {
-    /// As it was written, without its length: `100/s`, `1..64`.
+    /// The text of the part, without its length: `100/s`, `1..64`.
     pub label: String,
     /// Its start, in seconds from the start of the measurement.
     pub from_s: f64,
@@ -83,7 +83,7 @@ pub struct PlacedPart {
 }
 
 impl LoadPart {
-    /// The level after so many seconds of it.
+    /// The level after `at_s` seconds of the part.
     pub fn level(&self, at_s: f64) -> f64 {
         let (low, span) = (self.from, self.to - self.from);
         match self.shape {
@@ -93,7 +93,8 @@ impl LoadPart {
         }
     }
 
-    /// The level summed up over the first so many seconds of it: how many events are to arrive.
+    /// The integral of the level over the first `at_s` seconds of the part: the number of events to
+    /// arrive.
     pub fn integral(&self, at_s: f64) -> f64 {
         let (low, span) = (self.from, self.to - self.from);
         match self.shape {
@@ -116,7 +117,7 @@ impl LoadPart {
         self.from.max(self.to)
     }
 
-    /// Whether the level stays.
+    /// Whether the level does not change.
     pub fn is_constant(&self) -> bool {
         self.shape == LoadShape::Constant
     }
@@ -125,7 +126,7 @@ impl LoadPart {
         TAU / self.period_s.unwrap_or(self.seconds)
     }
 
-    /// As it is written, without its length.
+    /// Its text, without its length.
     pub fn label(&self, of: Scheduled) -> String {
         let unit = match of {
             Scheduled::Rate => "/s",
@@ -152,11 +153,11 @@ impl LoadSchedule {
             || text.trim_start().starts_with("sine")
     }
 
-    /// Reads a schedule. The last part's length may be left out where the `time` of all is given;
-    /// else both must agree.
+    /// Parses a schedule. The last part may omit its length if the total `time` is given; else both
+    /// must agree.
     ///
     /// # Errors
-    /// Which part is wrong, and what is expected.
+    /// The wrong part, and the expected form.
     pub fn parse(text: &str, of: Scheduled, time: Option<Duration>) -> Result<Self, String> {
         let texts: Vec<&str> = text.split(',').map(str::trim).collect();
         if texts.len() > PARTS_MAX {
@@ -195,7 +196,7 @@ impl LoadSchedule {
         Ok(schedule)
     }
 
-    /// How often the whole level changes.
+    /// How often the rounded level changes.
     fn changes(&self) -> f64 {
         let of = |part: &LoadPart| {
             let span = (part.to - part.from).abs() + 1.0;
@@ -207,7 +208,7 @@ impl LoadSchedule {
         self.parts.iter().map(of).sum()
     }
 
-    /// How long all parts are.
+    /// The length of all parts.
     pub fn seconds(&self) -> f64 {
         self.parts.iter().map(|part| part.seconds).sum()
     }
@@ -223,8 +224,8 @@ impl LoadSchedule {
         self.parts.iter().map(lowest).fold(f64::INFINITY, f64::min)
     }
 
-    /// The levels in short, without how long they last: `100/s → 200/s`. Of many parts the first
-    /// ones and the last.
+    /// The levels in short, without lengths: `100/s → 200/s`. Of many parts only the first ones and
+    /// the last.
     pub fn short(&self) -> String {
         const TOLD_MAX: usize = 5;
         let label = |part: &LoadPart| part.label(self.of);
@@ -245,8 +246,8 @@ impl LoadSchedule {
         all / self.seconds()
     }
 
-    /// What of it lies within a time of the measurement. A sine's piece keeps its levels and its
-    /// period, and not where in the period it begins.
+    /// The section of the schedule within a time of the measurement. A section of a sine keeps its
+    /// levels and its period, but not its phase.
     pub fn within(&self, from_s: f64, to_s: f64) -> Self {
         let clipped = |placed: &PlacedPart| {
             let (from, to) = (from_s.max(placed.from_s), to_s.min(placed.to_s));
@@ -264,7 +265,7 @@ impl LoadSchedule {
         }
     }
 
-    /// The mean level within a time of the measurement; that of all where it holds none.
+    /// The mean level within a time of the measurement; the overall mean if no part falls into it.
     pub fn mean_within(&self, from_s: f64, to_s: f64) -> f64 {
         let (mut sum, mut covered_s) = (0.0, 0.0);
         for placed in self.placed() {
@@ -281,14 +282,14 @@ impl LoadSchedule {
         }
     }
 
-    /// The one level, where it does not change.
+    /// The level, if it does not change.
     pub fn constant(&self) -> Option<f64> {
         let first = self.parts.first()?.from;
         let stays = |part: &LoadPart| part.is_constant() && part.from == first;
         self.parts.iter().all(stays).then_some(first)
     }
 
-    /// The level of the warm-up: the first part's first.
+    /// The level of the warm-up: the first level of the first part.
     pub fn first(&self) -> f64 {
         self.parts.first().map_or(0.0, |part| part.from)
     }
@@ -309,7 +310,7 @@ impl LoadSchedule {
         self.parts.iter().map(place).collect()
     }
 
-    /// The level at an instant of the measurement; that of the warm-up before it.
+    /// The level at an instant of the measurement; before it, that of the warm-up.
     pub fn level(&self, at_s: f64) -> f64 {
         let mut left_s = at_s.max(0.0);
         for part in &self.parts {
@@ -323,10 +324,10 @@ impl LoadSchedule {
             .map_or(0.0, |part| part.level(part.seconds))
     }
 
-    /// What is wrong with one that was not read by [`Self::parse`], if anything is.
+    /// Checks a schedule that was not read by [`Self::parse`].
     ///
     /// # Errors
-    /// A level or a length that cannot be.
+    /// An invalid level or length.
     pub fn validate(&self) -> Result<(), String> {
         let read = Self::parse(&self.to_string(), self.of, None)?;
         match read.parts.len() == self.parts.len() {

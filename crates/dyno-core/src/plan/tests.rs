@@ -194,19 +194,19 @@ prop_compose! {
 proptest! {
     #[test]
     fn a_schedule_is_read_as_it_was_written(schedule in any_schedule()) {
-        // Some change the number of sessions more often than is allowed.
+        // Some generated schedules change the number of sessions too often.
         prop_assume!(schedule.validate().is_ok());
         let text = schedule.to_string();
         let read = LoadSchedule::parse(&text, schedule.of, None).unwrap();
         prop_assert_eq!(&read, &schedule, "{}", text);
         prop_assert!(LoadSchedule::is_one(&text));
-        // Text of any kind is told as wrong, and nothing worse.
+        // Any text must give an error, not a panic.
         let _ = LoadSchedule::parse(&text[1..], schedule.of, None);
     }
 
     #[test]
     fn a_plan_reads_back_what_it_wrote(plan in any_plan()) {
-        // A name that comes twice is one in JSON.
+        // Duplicate names would collapse in JSON.
         let mut plan = plan;
         let once = |options: &mut Vec<(String, OptionValue)>| {
             let mut seen = std::collections::BTreeSet::new();
@@ -244,7 +244,7 @@ fn what_a_plan_does_not_know_is_named() {
     }
 }
 
-/// `DYNO_WRITE_SCHEMA=1` writes it anew.
+/// `DYNO_WRITE_SCHEMA=1` rewrites the file.
 #[test]
 fn the_published_schema_is_that_of_the_type() {
     let mut schema = serde_json::to_value(schemars::schema_for!(Plan)).unwrap();

@@ -7,7 +7,7 @@ use super::Cost;
 /// How older versions began the source of a cost that they left out.
 const LEFT_OUT: &str = "left out: ";
 
-/// A cost of any version. This alone reads the words of older ones.
+/// A cost as written by any version. Only this type reads the texts of older ones.
 #[derive(Deserialize)]
 pub(super) struct StoredCost {
     name: String,

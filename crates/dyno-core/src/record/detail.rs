@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventDetail {
-    /// The host of the server saw it, which is another one than the load generator's.
+    /// It was observed on the server's host, which is not the load generator's.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub on_server_host: bool,
-    /// The setting that moved.
+    /// The setting that changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setting: Option<SettingChange>,
     /// The line of the kernel's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_log: Option<String>,
-    /// Of a frozen load generator: whether it waited for a CPU, rather than was stopped.
+    /// For a frozen load generator: whether it waited for a CPU rather than being stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starved: Option<bool>,
 }
 
 impl EventDetail {
-    /// Whether it has no value.
+    /// Whether all values are missing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A setting that moved.
+    /// A changed setting.
     pub fn of_setting(change: SettingChange) -> Self {
         Self {
             setting: Some(change),
@@ -49,19 +49,19 @@ impl EventDetail {
     }
 }
 
-/// A setting of the server that has another value now.
+/// A changed setting of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
-    /// As the server names it.
+    /// The server's name for it.
     pub name: String,
-    /// Its value before; `(hidden)` if it may contain a secret.
+    /// The old value; `(hidden)` if it may contain a secret.
     pub from: String,
-    /// Its value since.
+    /// The new value.
     pub to: String,
 }
 
 impl SettingChange {
-    /// In words, in which an empty value is visible.
+    /// A description, in which an empty value is visible.
     pub fn words(&self) -> String {
         let shown = |value: &str| match value.trim() {
             "" => "''".to_owned(),

@@ -1,18 +1,18 @@
-//! Secrets that this process holds: wherever their text comes up, it is hidden, whoever said it.
+//! Secrets known to this process, hidden wherever they appear.
 
 use std::sync::{PoisonError, RwLock};
 
 use super::HIDDEN;
 use crate::Secret;
 
-/// Shorter secrets are found in any text.
+/// Shorter secrets would match in any text.
 const CHARS_MIN: usize = 4;
 
-/// From here on a secret is hidden within words too.
+/// From this length on, a secret is hidden within words too.
 const CHARS_LONG: usize = 8;
 
-/// Words that stand in every other message. Whoever has one of them for a password has none, and
-/// his messages are to stay readable.
+/// Common words of messages. As passwords they protect nothing, and hiding them would make messages
+/// unreadable.
 const COMMON: [&str; 13] = [
     "dyno",
     "maria",
@@ -31,8 +31,8 @@ const COMMON: [&str; 13] = [
 
 static KNOWN: RwLock<Vec<Secret>> = RwLock::new(Vec::new());
 
-/// Has the secret hidden from now on in all that is shown and kept. Not if it is very short, a word
-/// that everybody uses, or one of those that are shown anyway, such as the user's name.
+/// Hides the secret from now on in everything shown and stored, unless it is very short, a common
+/// word, or one of `shown`, such as the user's name.
 pub fn learn(secret: &Secret, shown: &[&str]) {
     let text = secret.expose();
     let same = |word: &&str| word.eq_ignore_ascii_case(text);
@@ -47,7 +47,7 @@ pub fn learn(secret: &Secret, shown: &[&str]) {
     }
 }
 
-/// The text without the secrets that are known; `None` if none is in it.
+/// The text without known secrets; `None` if it contains none.
 pub fn known(text: &str) -> Option<String> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let mut out: Option<String> = None;
@@ -58,8 +58,8 @@ pub fn known(text: &str) -> Option<String> {
     out
 }
 
-/// Where to cut a text that is too long: at this byte, or before a known secret lying across it,
-/// whose beginning would be left and not be found.
+/// Where to cut a text that is too long: at this byte, or before a known secret that crosses it,
+/// whose remaining beginning could not be recognised.
 pub fn cut_at(text: &[u8], at: usize) -> usize {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let cuts = known.iter().filter_map(|secret| {
@@ -73,11 +73,11 @@ pub fn cut_at(text: &[u8], at: usize) -> usize {
     cuts.min().unwrap_or(at)
 }
 
-/// How many bytes a byte takes when it is percent-encoded.
+/// Bytes in the percent-encoding of one byte.
 const ENCODED_BYTES: usize = 3;
 
-/// How much of the beginning of a text is the secret, as it is or as in URLs, where each of its
-/// bytes may be percent-encoded.
+/// The length of the secret at the start of a text, literal or with any of its bytes
+/// percent-encoded.
 fn matched(text: &[u8], secret: &[u8]) -> Option<usize> {
     if text.starts_with(secret) {
         return Some(secret.len());
@@ -94,7 +94,7 @@ fn matched(text: &[u8], secret: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// The byte that a text's beginning stands for if it is percent-encoded.
+/// The byte that a percent-encoded text begins with.
 fn decoded(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = text else {
         return None;
@@ -114,11 +114,12 @@ fn without(text: &str, secret: &str) -> Option<String> {
             at += 1;
             continue;
         };
-        // Both lie between characters: a secret is whole ones, and what is encoded is ASCII.
+        // Both are at character boundaries: a secret is whole characters, and its encoding is
+        // ASCII.
         let end = at + length;
         let apart =
             !is_part(text[..at].chars().next_back()) && !is_part(text[end..].chars().next());
-        // No other word is encoded like that.
+        // An encoded match cannot be an ordinary word.
         if long || apart || length > secret.len() {
             out.push_str(&text[done..at]);
             out.push_str(HIDDEN);

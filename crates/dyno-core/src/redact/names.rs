@@ -1,18 +1,17 @@
-//! Which names are those of secrets.
+//! Classifies names of secrets.
 
-/// What a name stands for.
+/// The class of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// A password: whatever stands behind it is one.
+    /// A password: any value is a secret.
     Password,
-    /// A key of an interface: a text is one, but a switch is none (`--key=on`).
+    /// An API key: a text is a secret, a switch is not (`--key=on`).
     Key,
-    /// The file of a key. The key itself, in its place, is one all the same.
+    /// The file of a key; a key given in its place is still a secret.
     KeyFile,
 }
 
-/// What are no secrets although they are called so: a switch, another, and what names columns and
-/// files.
+/// Names that look secret but are not: switches, and names of columns and files.
 const INNOCENT: [&str; 7] = [
     "allow-cleartext-password",
     "ask-password",
@@ -23,20 +22,20 @@ const INNOCENT: [&str; 7] = [
     "foreign",
 ];
 
-/// Options that take the file of a key.
+/// Options that take a key file.
 const KEY_FILES: [&str; 2] = ["bus-key", "tls-key"];
 
-/// The class of an option, a parameter or a variable by its name, with or without dashes before it.
+/// The class of an option, a parameter or a variable by its name, with or without leading dashes.
 pub(super) fn class(name: &str) -> Option<Class> {
     let name = name.to_ascii_lowercase().replace('_', "-");
     if INNOCENT.iter().any(|part| name.contains(part)) {
         return None;
     }
-    // `password_env` names a variable and `passfile` a file: those are no secrets.
+    // `password_env` names a variable and `passfile` a file; neither is a secret.
     let last = name.rsplit(['-', '.']).next().unwrap_or(&name);
     let ends = |ending: &&str| last.ends_with(*ending);
     let passwords = ["password", "passwd", "pass", "pwd", "secret", "token"];
-    // A name that was misspelt is quoted in a message, with its value.
+    // Messages quote a misspelt name with its value.
     if passwords.iter().any(ends) || strsim::osa_distance(last, "password") <= 2 {
         return Some(Class::Password);
     }

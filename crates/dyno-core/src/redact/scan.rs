@@ -1,15 +1,14 @@
-//! Where secrets stand in a text.
+//! Locates secrets in a text.
 
 use std::ops::Range;
 
 use super::is_secret;
 use super::names::{Class, class};
 
-/// How far a password may reach over blanks to its `@`.
+/// How far a password with blanks may extend to its `@`.
 const REACH: usize = 200;
 
-/// In an argument: a URL that begins it has its password up to the last `@` in it, whatever stands
-/// between.
+/// In an argument: a URL at its start has its password up to the last `@`, whatever is between.
 pub(super) fn argument(arg: &str) -> Vec<Range<usize>> {
     let authority = arg.find("://").filter(|at| is_scheme(&arg[..*at]));
     let Some(from) = authority.map(|at| at + 3) else {
@@ -51,7 +50,7 @@ fn is_scheme(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Ranges in order, those that overlap as one.
+/// Sorted ranges, overlapping ones merged.
 fn ordered(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans.retain(|span| !span.is_empty());
     spans.sort_by_key(|span| span.start);
@@ -65,7 +64,7 @@ fn ordered(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     out
 }
 
-/// The password of a URL whose authority begins there.
+/// The password of a URL whose authority begins at `from`.
 fn url_password(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = &text[from..];
     let user = rest.find([':', '@', '/', '[', '?', ' ', '\'', '"', '`', '\n'])?;
@@ -75,7 +74,7 @@ fn url_password(text: &str, from: usize) -> Option<Range<usize>> {
     let start = from + user + 1;
     let tail = &text[start..];
     let word = tail.find(ends_word).unwrap_or(tail.len());
-    // Up to the last @: a password that was not encoded may hold others.
+    // Up to the last @: an unencoded password may contain others.
     if let Some(at) = tail[..word].rfind('@') {
         return Some(start..start + at);
     }
@@ -87,7 +86,7 @@ fn url_password(text: &str, from: usize) -> Option<Range<usize>> {
     if is_port {
         return None;
     }
-    // It holds blanks or quotes, or its host is missing.
+    // The password contains blanks or quotes, or the host is missing.
     let line = tail.find('\n').unwrap_or(tail.len());
     let line = tail[..line].find("://").unwrap_or(line);
     let at = tail[..line].find('@').filter(|at| *at <= REACH);
@@ -102,7 +101,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '\'' | '"' | '`')
 }
 
-/// The secret behind a name that stands there, if it is the name of one.
+/// The secret after a name, if the name is a secret's.
 fn behind_name(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let word = &text[name.clone()];
     if word.eq_ignore_ascii_case("by") {
@@ -115,7 +114,7 @@ fn behind_name(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let class = class(word)?;
     let is_option = word.starts_with("--");
     let before = text[..name.start].chars().next_back();
-    // Anything may be called a key in a sentence; an option or a parameter is none.
+    // Sentences use "key" for anything; only an option or a parameter is a secret.
     if class == Class::Key && !is_option && !matches!(before, Some('?' | '&')) {
         return None;
     }
@@ -125,7 +124,7 @@ fn behind_name(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let bare = unquoted.trim_start_matches([' ', '\t']);
     // JSON has `"password": "x"`; in a sentence a colon is only a colon.
     let mark = bare.starts_with('=') || (quoted && bare.starts_with(':'));
-    // As it stands within a URL's parameter.
+    // As in a URL's parameter.
     let encoded = bare
         .get(..3)
         .is_some_and(|mark| mark.eq_ignore_ascii_case("%3d"));
@@ -147,8 +146,8 @@ fn behind_name(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     None
 }
 
-/// A value that begins there, behind blanks, in quotes or without. `around` is what stood before
-/// the name: a quote there is one that encloses both.
+/// A value after blanks, with or without quotes. `around` is the character before the name: a quote
+/// there encloses both.
 fn value_at(text: &str, from: usize, around: Option<char>, class: Class) -> Option<Range<usize>> {
     let rest = &text[from..];
     let from = from + rest.len() - rest.trim_start_matches([' ', '\t']).len();
@@ -163,17 +162,17 @@ fn value_at(text: &str, from: usize, around: Option<char>, class: Class) -> Opti
     is_secret(class, &text[span.clone()]).then_some(span)
 }
 
-/// The text literal of SQL that begins there, behind blanks.
+/// The SQL text literal after blanks.
 fn literal(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = &text[from..];
     let bare = rest.trim_start();
     let quote = bare.chars().next().filter(|c| is_quote(*c))?;
-    // A sentence may quote a word behind "password", too: better one hidden too many.
+    // A sentence may also quote a word after "password": better to hide one too many.
     let start = text.len() - bare.len() + 1;
     (bare.len() < rest.len()).then(|| start..start + closing(&text[start..], quote))
 }
 
-/// How far it is to the closing quote, or to the end of the line.
+/// Distance to the closing quote, or to the end of the line.
 fn closing(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices() {

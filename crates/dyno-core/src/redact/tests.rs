@@ -140,7 +140,7 @@ fn options_lose_their_secrets() {
     assert_eq!(shown[2..], typed[2..]);
 }
 
-/// Passwords with whatever a keyboard has, and letters that stand in none of the names. Not with
+/// Passwords with any characters of a keyboard, and letters that are in none of the names. Not with
 /// digits first: `host:3306 and more` has a port.
 fn any_secret() -> impl Strategy<Value = String> {
     "([#-%+,.:;J-Z^_|~ ][#-%+,.:;0-9J-Z^_|~ ]{0,5})?[QXZ]{5}[!-%(-~]{0,6}"

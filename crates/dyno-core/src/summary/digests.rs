@@ -1,58 +1,58 @@
-//! What the server itself counted of statements, by its digests.
+//! The server's own statement statistics, by digest.
 
 use serde::{Deserialize, Serialize};
 
-/// The server's digests before and after the measurement, as differences.
+/// The server's digests: differences over the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DigestsSummary {
-    /// The table or view that they are from; empty where none could be read.
+    /// The source table or view; empty if none was readable.
     pub source: String,
-    /// Those that took most of the server's time first.
+    /// The digests, by server time, largest first.
     pub digests: Vec<DigestSummary>,
-    /// How many more there were.
+    /// Number of other digests.
     pub others: u64,
-    /// What those executed.
+    /// Executions of the other digests.
     pub others_count: u64,
-    /// The server's time for those, in milliseconds.
+    /// Server time of the other digests, in milliseconds.
     pub others_ms: f64,
-    /// Executed in other databases meanwhile.
+    /// Executions in other databases during the measurement.
     pub elsewhere_count: u64,
-    /// Executed on the server's catalogs and settings, as observers do: not among the digests.
+    /// Executions on the server's catalogs and settings, as by observers; not among the digests.
     pub catalogs_count: u64,
-    /// Why there are none, and what makes them inexact; whole sentences.
+    /// Why there are no digests, or why they are inexact; whole sentences.
     pub notes: Vec<String>,
 }
 
-/// What the server counted of one digest within the measurement.
+/// Statistics of one digest over the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DigestSummary {
-    /// The statement as the server normalised it, without values, perhaps cut.
+    /// The statement as normalised by the server, without values; may be truncated.
     pub text: String,
-    /// The shape of the run's statements that it belongs to; `None` where that is not certain.
+    /// The matching statement shape of the run; `None` if not certain.
     pub shape: Option<String>,
-    /// So many of the server's digests are of that shape, and summed up here.
+    /// Number of the server's digests merged into this one, because they have the same shape.
     pub merged: u64,
     /// Executions.
     pub count: u64,
-    /// The server's time for all of them, in milliseconds.
+    /// Total server time, in milliseconds.
     pub total_ms: f64,
-    /// Rows that were returned or changed.
+    /// Rows returned or changed.
     pub rows: u64,
-    /// Rows that the server read for it; `None` where it does not tell.
+    /// Rows examined; `None` if the server does not report it.
     pub rows_examined: Option<u64>,
-    /// Executions without an index; `None` where the server does not tell.
+    /// Executions without an index; `None` if the server does not report it.
     pub no_index: Option<u64>,
-    /// Temporary tables on disk; `None` where the server does not tell.
+    /// Temporary tables on disk; `None` if the server does not report it.
     pub disk_tables: Option<u64>,
 }
 
 impl DigestSummary {
-    /// Milliseconds of the server for one execution.
+    /// Mean server time of an execution, in milliseconds.
     pub fn mean_ms(&self) -> f64 {
         self.total_ms / (self.count as f64).max(1.0)
     }
 
-    /// Takes another digest of the same shape.
+    /// Adds another digest of the same shape.
     pub fn add(&mut self, other: &Self) {
         let sum = |one: Option<u64>, two: Option<u64>| Some(one? + two?);
         self.merged += other.merged;
@@ -66,7 +66,7 @@ impl DigestSummary {
 }
 
 impl DigestsSummary {
-    /// What the server counted of a shape.
+    /// The digest of a shape.
     pub fn of_shape(&self, shape: &str) -> Option<&DigestSummary> {
         let mut own = self.digests.iter();
         own.find(|one| one.shape.as_deref() == Some(shape))

@@ -16,24 +16,24 @@ pub struct IntervalSummary {
     /// Sessions running at its end (working, waiting or connecting); `None` if an imported log does
     /// not say.
     pub sessions: Option<u32>,
-    /// What the sessions were doing at its end; `None` if unknown.
+    /// The session states at its end; `None` if unknown.
     #[serde(default)]
     pub states: Option<SessionStates>,
     /// Sums.
     pub counters: Counters,
-    /// The rates as another tool printed them, of which the counts are rounded; `None` if they were
-    /// counted.
+    /// The rates as another tool printed them, from which the counts were derived; `None` if events
+    /// were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<PrintedRates>,
-    /// Errors of all codes, whatever came of them.
+    /// Errors of all codes, ignored or not.
     pub errors_seen: u64,
-    /// The latency percentiles asked for (response times in an open loop).
+    /// The requested latency percentiles (response times in an open loop).
     pub percentiles: Vec<Percentile>,
     /// The longest latency; `None` if no event ended, or if unknown.
     pub max_ms: Option<f64>,
-    /// Open loop: due but not begun; `None` if unknown.
+    /// Open loop: arrivals due but not started; `None` if unknown.
     pub backlog: Option<u64>,
-    /// Open loop: under way; `None` if unknown.
+    /// Open loop: events in progress; `None` if unknown.
     pub concurrency: Option<u32>,
 }
 
@@ -47,8 +47,7 @@ pub struct PrintedRates {
 }
 
 impl IntervalSummary {
-    /// Events per second: as printed, else of those that were counted. Not a number in an interval
-    /// without length.
+    /// Events per second: as printed, else from the count. NaN in an interval of length 0.
     pub fn events_per_s(&self) -> f64 {
         let printed = self.printed.and_then(|printed| printed.events_per_s);
         printed.unwrap_or_else(|| self.per_s(self.counters.events))

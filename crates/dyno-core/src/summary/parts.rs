@@ -9,41 +9,41 @@ use crate::interval::Counters;
 /// A part of a run whose load changed over time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PartSummary {
-    /// As it was asked for, e.g. `100/s` or `1..64`.
+    /// As requested, e.g. `100/s` or `1..64`.
     pub label: String,
     /// Its start, in seconds from the start of the measurement.
     pub from_s: f64,
     /// Its end.
     pub to_s: f64,
-    /// Events per second that arrived, on average; `None` in a closed loop.
+    /// Offered load in events per second, on average; `None` in a closed loop.
     pub offered_per_s: Option<f64>,
-    /// Sessions that took part, at most.
+    /// The most active sessions.
     pub sessions: u32,
-    /// What was counted in its whole intervals.
+    /// Sums over its whole intervals.
     pub totals: Counters,
     /// Rates over these intervals.
     pub rates: Rates,
-    /// Of these intervals: response times in an open loop, else service times.
+    /// Over these intervals: response times in an open loop, else service times.
     pub latency: LatencySummary,
-    /// Whether to believe these figures; `None` of a pause, and where it was not measured.
+    /// Whether these figures are valid; `None` for a pause, and if not measured.
     pub verdict: Option<Verdict>,
-    /// What speaks against it and was not waived.
+    /// The findings against it that were not waived.
     pub against: Vec<Against>,
 }
 
-/// A finding that speaks against a part.
+/// A finding against a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Against {
     /// The check's name.
     pub check: String,
-    /// How bad it is.
+    /// Its severity.
     pub outcome: Outcome,
-    /// What was seen.
+    /// The evidence.
     pub evidence: String,
 }
 
 impl PartSummary {
-    /// Whether it was measured: nothing is known of one that the run did not come to.
+    /// Whether it was measured, that is, whether the run reached it.
     pub fn is_measured(&self) -> bool {
         self.sessions > 0
     }
@@ -58,7 +58,7 @@ impl PartSummary {
         }
     }
 
-    /// A check is not to count any more: the verdict is what the others leave.
+    /// Removes a waived check and updates the verdict.
     pub fn waive(&mut self, check: &str) {
         let before = self.against.len();
         self.against.retain(|against| against.check != check);

@@ -1,25 +1,25 @@
-//! Where a run stands in a sequence.
+//! The place of a run in a sequence.
 
 use serde::{Deserialize, Serialize};
 
 use super::Preparation;
 
-/// A run's place in the sequence of runs that one command made.
+/// The place of a run in the sequence of runs that one command made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseOf {
     /// The sequence's name, unique for ever.
     pub sequence: String,
-    /// The phase, as the script names it.
+    /// The phase's name in the script.
     pub name: String,
     /// Its place in the sequence, from 1.
     pub number: u32,
-    /// How many phases the sequence is to have.
+    /// Number of phases in the sequence.
     pub of: u32,
-    /// What an event is made of, e.g. `rows`; `events` unless the script tells.
+    /// The unit of work in an event, e.g. `rows`; `events` unless the script sets it.
     pub unit: String,
-    /// How many of them an event is.
+    /// Units per event.
     pub per_event: f64,
-    /// What was done right before it, outside the measurement; `None` where nothing was.
+    /// The preparation right before it, outside the measurement; `None` without one.
     #[serde(default)]
     pub before: Option<Preparation>,
 }

@@ -1,43 +1,43 @@
-//! How a server meant to execute statements.
+//! Execution plans of statements.
 
 use serde::{Deserialize, Serialize};
 
-/// The execution plan of a statement, as the server told it after the run.
+/// The execution plan of a statement, read from the server after the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementPlan {
     /// The shape of the statement.
     pub shape: String,
-    /// How tables are read, in the server's order.
+    /// Table accesses, in the server's order.
     pub accesses: Vec<Access>,
-    /// What the server does beside reading tables, such as `filesort`, `temporary table`, `Sort`.
+    /// Other steps of the plan, such as `filesort`, `temporary table`, `Sort`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub besides: Vec<String>,
-    /// What the server said: JSON, of SQLite lines; empty where it said nothing.
+    /// The server's output: JSON, or lines for SQLite; empty without a plan.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Why there is none; empty where there is one.
+    /// Why there is no plan; else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why_not: String,
 }
 
-/// How one table is read.
+/// The access to one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Access {
-    /// The table; with `N` for the number at its end where the statement's shape has that.
+    /// The table; a number at its end is `N` if it is in the statement's shape.
     pub table: String,
     /// MySQL's and MariaDB's access type, such as `ref`; PostgreSQL's node, such as `Index Scan`;
-    /// SQLite's `SCAN` or `SEARCH`. Empty where the server does not say it.
+    /// SQLite's `SCAN` or `SEARCH`. Empty if the server does not report it.
     pub how: String,
     /// The index; `None` without one.
     pub key: Option<String>,
-    /// How many rows the server expects of it each time: MySQL and MariaDB how many they examine,
-    /// PostgreSQL how many are left when its conditions have been applied.
+    /// Rows that the server expects per access: for MySQL and MariaDB rows examined, for PostgreSQL
+    /// rows left after its conditions.
     pub rows: Option<f64>,
 }
 
 impl StatementPlan {
-    /// All accesses in short, without the numbers of rows, which move with the statistics:
-    /// `ref products.by_month, eq_ref authors.PRIMARY`.
+    /// All accesses in short, without row counts, which move with the statistics: `ref
+    /// products.by_month, eq_ref authors.PRIMARY`.
     pub fn words(&self) -> String {
         if !self.why_not.is_empty() {
             return self.why_not.clone();

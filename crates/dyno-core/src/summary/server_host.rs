@@ -1,16 +1,16 @@
-//! The host of a server that is observed from there.
+//! The server's host, observed on that host.
 
 use serde::{Deserialize, Serialize};
 
-/// The server's host, as an observer there saw it, over the measurement.
+/// The server's host over the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerHost {
-    /// Who observed: `ssh:db1`, `local`.
+    /// The observer: `ssh:db1`, `local`.
     pub observer: String,
-    /// CPUs that it has.
+    /// Number of CPUs.
     pub cpus: Option<f64>,
-    /// Mean CPU time that was used, in percent of all CPUs.
+    /// Mean CPU usage, in percent of all CPUs.
     pub busy_percent: Option<f64>,
-    /// Mean CPU time of the server's processes, in percent of all CPUs.
+    /// Mean CPU usage of the server's processes, in percent of all CPUs.
     pub server_percent: Option<f64>,
 }

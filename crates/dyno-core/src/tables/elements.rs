@@ -1,8 +1,8 @@
-//! A definition taken apart, so that two of them can be told apart in words.
+//! Splits a definition into parts, to describe the difference between two.
 
-/// What each definition of PostgreSQL's tables begins with, which Dyno writes from the catalogs.
+/// The start of the definitions of PostgreSQL's tables, which Dyno builds from the catalogs.
 pub(super) const OF_CATALOGS: &str = "TABLE ";
-/// Kinds of lines of such a definition whose second word is a name.
+/// Line types of such a definition that have a name as the second word.
 const NAMED: [&str; 7] = [
     "column",
     "constraint",
@@ -12,9 +12,9 @@ const NAMED: [&str; 7] = [
     "statistics",
     "policy",
 ];
-/// What a line begins with that Dyno adds to MySQL's definition for a trigger.
+/// The start of a trigger's line, which Dyno adds to MySQL's definition.
 const TRIGGER: &str = "trigger `";
-/// What else such a definition tells, each with a colon behind.
+/// Other entries of such a definition, each followed by a colon.
 const TOLD: [&str; 7] = [
     "kind",
     "persistence",
@@ -27,7 +27,7 @@ const TOLD: [&str; 7] = [
 /// Options that follow from the storage engine.
 const OF_ENGINE: [&str; 2] = ["PAGE_CHECKSUM", "TRANSACTIONAL"];
 
-/// The parts of a definition: `column id`, `index k_1`, `ENGINE`, each with what it says.
+/// The parts of a definition: `column id`, `index k_1`, `ENGINE`, each with its text.
 pub fn elements(definition: &str) -> Vec<(String, String)> {
     let mut found = if definition.starts_with(OF_CATALOGS) {
         of_catalogs(definition)
@@ -47,7 +47,7 @@ pub fn elements(definition: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Whether an option says nothing beside the storage engine that decides it.
+/// Whether an option is implied by the storage engine.
 pub fn follows_from_engine(what: &str) -> bool {
     OF_ENGINE.contains(&what)
 }
@@ -69,7 +69,7 @@ fn of_catalogs(definition: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A name, which may stand in double quotes, and the rest.
+/// A name, perhaps in double quotes, and the rest.
 fn first_word(text: &str) -> (&str, &str) {
     let end = match text.strip_prefix('"').and_then(|rest| rest.find('"')) {
         Some(quote) => quote + 2,
@@ -79,7 +79,7 @@ fn first_word(text: &str) -> (&str, &str) {
     (name, rest.trim_start())
 }
 
-/// MySQL and MariaDB: a line each for columns and indexes, then options and partitions.
+/// MySQL and MariaDB: one line per column and index, then options and partitions.
 fn of_show_create(definition: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut lines = definition.lines().skip(1);
@@ -134,8 +134,8 @@ fn part(line: &str) -> (String, String) {
     }
 }
 
-/// A column in the words of both products: MariaDB tells widths that mean nothing, and MySQL puts
-/// numbers into quotes.
+/// A column in a form common to both products: MariaDB adds meaningless widths, and MySQL quotes
+/// numbers.
 fn plain_column(says: &str) -> String {
     let mut words: Vec<String> = says.split(' ').map(str::to_owned).collect();
     if let Some(first) = words.first_mut() {
@@ -169,7 +169,7 @@ fn options(text: &str, found: &mut Vec<(String, String)>) {
             None => after.find(' ').unwrap_or(after.len()),
         };
         let (value, next) = after.split_at(length.min(after.len()));
-        // What InnoDB does where nothing is said, which stays in the text once it was said.
+        // InnoDB's default, which remains in the text if it was ever written explicitly.
         if (name, value) != ("ROW_FORMAT", "DYNAMIC") {
             found.push((name.to_owned(), value.to_owned()));
         }
@@ -180,7 +180,7 @@ fn options(text: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Where a text in single quotes ends; two of them are one within.
+/// The end of a text in single quotes; two quotes are an escaped one.
 fn closing_quote(inner: &str) -> usize {
     let mut before = false;
     for (at, c) in inner.char_indices() {
@@ -192,7 +192,7 @@ fn closing_quote(inner: &str) -> usize {
     inner.len().saturating_sub(1)
 }
 
-/// SQLite keeps statements as they were typed: the table's, and one for each index and trigger.
+/// SQLite keeps statements as typed: the table's, and one for each index and trigger.
 fn of_sqlite(definition: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for statement in definition.split(";\n") {
@@ -228,7 +228,7 @@ fn of_sqlite(definition: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The words before a statement's own names.
+/// The words before a statement's names.
 fn head(statement: &str) -> Vec<&str> {
     statement.split(' ').take(3).collect()
 }

@@ -1,6 +1,6 @@
-//! Names of tables: numbered ones in a row are one entry.
+//! Table names: consecutive numbered names form one entry.
 
-/// A list is never longer than this, whatever it says.
+/// The longest list that is expanded.
 const NAMES_MAX: usize = 20_000;
 
 /// A name without the number at its end, and that number's digits.
@@ -19,7 +19,7 @@ pub fn natural(name: &str) -> (String, u64, String) {
     (stem.to_owned(), number, name.to_owned())
 }
 
-/// Names as a list in which those with numbers in a row are one entry: `t1..t3, t7`.
+/// Names as a list in which consecutive numbers form one entry: `t1..t3, t7`.
 pub fn ranges(names: &[String]) -> String {
     let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
     sorted.sort_by_cached_key(|name| natural(name));
@@ -39,7 +39,7 @@ pub fn ranges(names: &[String]) -> String {
     entries.join(", ")
 }
 
-/// The names of such a list.
+/// The names in such a list.
 pub fn names_in(list: &str) -> Vec<String> {
     let mut names = Vec::new();
     for entry in entries(list) {
@@ -58,8 +58,8 @@ pub fn names_in(list: &str) -> Vec<String> {
     names
 }
 
-/// A text about a table without the table's own number: `#` stands in names that hold the table's
-/// name, and in those of `own`, which belong to it, such as its indexes.
+/// A text about a table without the table's number: replaced by `#` in names that contain the
+/// table's name, and in the names of `own`, such as its indexes.
 pub fn general(table: &str, text: &str, own: &[String]) -> String {
     let (_, digits) = without_number(table);
     if digits.is_empty() {
@@ -81,7 +81,7 @@ pub fn general(table: &str, text: &str, own: &[String]) -> String {
     out
 }
 
-/// `what`, whose end is a number, within a word: not where more digits belong to that number.
+/// Replaces `what`, which ends in a number, within a word, unless more digits follow.
 fn replaced(word: &str, what: &str, by: &str) -> String {
     let is_digit = |at: usize| word.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     let mut out = String::new();
@@ -97,7 +97,7 @@ fn replaced(word: &str, what: &str, by: &str) -> String {
     out
 }
 
-/// How long the name is that a text begins with, or what is no name.
+/// The length of the name, or of the non-name text, at the start of a text.
 fn word_length(text: &str) -> usize {
     let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let first = text.chars().next().is_some_and(in_name);
@@ -105,7 +105,7 @@ fn word_length(text: &str) -> usize {
         .unwrap_or(text.len())
 }
 
-/// Whether two names are of one row.
+/// Whether two names are consecutive.
 fn follows(one: &str, next: &str) -> bool {
     let ((stem, digits), (other, next)) = (without_number(one), without_number(next));
     let plain = |digits: &str| digits == "0" || !digits.starts_with('0');
@@ -124,7 +124,7 @@ fn range(entry: &str) -> Option<(&str, u64, u64)> {
     (stem == other && from < to).then_some((stem, from, to))
 }
 
-/// What a list is written with.
+/// Whether a name contains characters of the list syntax.
 fn has_marks(name: &str) -> bool {
     name.contains([',', '"']) || name.contains("..")
 }
@@ -143,7 +143,7 @@ fn plain(entry: &str) -> String {
     inner.map_or_else(|| entry.to_owned(), |inner| inner.replace("\"\"", "\""))
 }
 
-/// The entries, still in their quotes.
+/// The entries, still quoted.
 fn entries(list: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut entry = String::new();
@@ -182,7 +182,7 @@ mod tests {
             "sbtest1..sbtest3, sbtest9..sbtest10, t, t07"
         );
         assert_eq!(names_in("a8..a10, b"), ["a8", "a9", "a10", "b"]);
-        // Nobody has so many tables.
+        // The expansion is bounded.
         assert!(names_in("a1..a99999999999").len() <= NAMES_MAX + 1);
         assert_eq!(names_in("a..b"), ["a..b"]);
     }

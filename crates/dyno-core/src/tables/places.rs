@@ -27,7 +27,7 @@ pub fn tablespace_of(place: &str) -> Option<&str> {
     place.strip_prefix(TABLESPACE)?.strip_suffix(']')
 }
 
-/// The names of the facts about each directory and tablespace that a definition names, in order.
+/// The fact names of each directory and tablespace in a definition, in order.
 pub fn places(definition: &str) -> Vec<String> {
     let mut found = match definition.starts_with(super::elements::OF_CATALOGS) {
         true => of_catalogs(definition),

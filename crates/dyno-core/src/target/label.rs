@@ -24,7 +24,7 @@ pub(super) fn label(target: &Target) -> String {
     parts.url(pairs)
 }
 
-/// The URL of a target that is not a temporary one.
+/// The URL of a target that is not temporary.
 pub(super) fn of_plan(plan: &TargetPlan) -> String {
     let endpoint = |endpoint: &EndpointPlan| match endpoint {
         EndpointPlan::Tcp { host, port } => Endpoint::Tcp(host.clone(), *port),
@@ -42,7 +42,7 @@ pub(super) fn of_plan(plan: &TargetPlan) -> String {
     parts.url(pairs.map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
-/// What is not at its default, by the names of the URL's parameters, decoded.
+/// Non-default values by the names of the URL's parameters, decoded.
 pub(super) fn parameters(target: &Target) -> Vec<(&'static str, String)> {
     if !target.family.is_embedded() {
         return common_parameters(target);
@@ -68,7 +68,7 @@ impl TlsMode {
     }
 }
 
-/// What stands before the parameters.
+/// The parts before the parameters.
 struct Parts<'a> {
     family: Family,
     endpoints: &'a [Endpoint],
@@ -83,15 +83,15 @@ impl Parts<'_> {
         let scheme = self.family.name();
         if self.family.is_embedded() {
             let path = encode_path(self.file);
-            // Two slashes at the start would be taken for those of `sqlite://`.
+            // Two slashes at the start would be read as those of `sqlite://`.
             let slashes = if path.starts_with("//") { "//" } else { "" };
             return with_query(
                 format!("{scheme}:{slashes}{path}"),
                 &encoded.collect::<Vec<_>>(),
             );
         }
-        // Sockets behind the last host go into a parameter, where they are readable, and where
-        // paths that are not absolute are still taken for paths.
+        // Sockets after the last host go into a parameter, where they are readable, and where
+        // relative paths are still paths.
         let is_tcp = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(..));
         let last_tcp = self.endpoints.iter().rposition(is_tcp);
         let (hosts, sockets) = self.endpoints.split_at(last_tcp.map_or(0, |last| last + 1));

@@ -1,4 +1,4 @@
-//! The parameters behind `?`.
+//! The parameters after `?`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use super::{MAX_ANSWER_BYTES, TargetError, TlsMode, TlsOptions};
 use crate::db::Family;
 use crate::units::{parse_duration, parse_size};
 
-/// A smaller bound would refuse what every connection asks for.
+/// A smaller limit would reject what every connection needs.
 const ANSWER_BYTES_MIN: u64 = 4096;
 
-/// Known parameters with their values, decoded; each is taken once by who understands it.
+/// Known parameters with their decoded values; each reader takes its own out once.
 pub(super) struct Parameters(Vec<(&'static str, Value)>);
 
 struct Value {
@@ -63,7 +63,7 @@ const AMPERSAND: &str = "the parameter after 'password' does not exist; if the &
 
 impl Parameters {
     /// # Errors
-    /// Unknown and repeated names, empty values.
+    /// Unknown or repeated names, empty values.
     pub(super) fn parse(family: Family, query: &str) -> Result<Self, TargetError> {
         let known = known(family);
         let mut parameters: Vec<(&'static str, Value)> = Vec::new();
@@ -113,7 +113,7 @@ impl Parameters {
         self.take(name).map(PathBuf::from)
     }
 
-    /// What stands in the URL proper or as a parameter, but not both.
+    /// A value in the URL proper or as a parameter, but not both.
     pub(super) fn either(
         &mut self,
         name: &str,
@@ -127,7 +127,7 @@ impl Parameters {
         }
     }
 
-    /// The parts between commas; a comma of a part itself is written %2C.
+    /// The parts between commas; a comma within a part is written %2C.
     pub(super) fn list(&mut self, name: &str) -> Result<Vec<String>, TargetError> {
         let Some(value) = self.remove(name) else {
             return Ok(Vec::new());
@@ -173,7 +173,7 @@ impl Parameters {
         Ok(Some(duration.as_millis() as u64))
     }
 
-    /// The bound of an answer's bytes: at least what any short answer needs.
+    /// The limit of an answer's bytes, at least the minimum.
     pub(super) fn max_answer(&mut self) -> Result<u64, TargetError> {
         let Some(text) = self.take("max_answer") else {
             return Ok(MAX_ANSWER_BYTES);
@@ -220,7 +220,7 @@ impl Parameters {
     }
 }
 
-/// TLS settings that fit together: none of them is without effect.
+/// TLS settings; settings without effect are errors.
 pub(super) fn tls_options(parameters: &mut Parameters) -> Result<TlsOptions, TargetError> {
     let mode = parameters.take("sslmode").map(|text| parse_mode(&text));
     let mode = mode.transpose()?;

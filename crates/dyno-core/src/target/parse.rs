@@ -1,4 +1,4 @@
-//! From a URL to a target.
+//! Parses a URL into a target.
 
 use std::ffi::CStr;
 use std::net::Ipv6Addr;
@@ -13,17 +13,17 @@ use super::{
 use crate::Secret;
 use crate::db::Family;
 
-/// What a URL's meaning depends on besides its text.
+/// The environment on which a URL's meaning depends.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The operating system's name of the current user.
     pub user: Option<String>,
-    /// Whether a file is there, asked of the usual sockets.
+    /// Whether a file exists, used for the usual sockets.
     pub exists: fn(&Path) -> bool,
 }
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     pub fn of_process() -> Self {
         Self {
             user: current_user(),
@@ -32,7 +32,7 @@ impl Environment {
     }
 }
 
-/// Where the packages of Debian and of Red Hat put the local server's socket.
+/// The local server's socket in the packages of Debian and of Red Hat.
 const MYSQL_SOCKETS: [&str; 2] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock"];
 /// Where Debian's libpq looks for sockets.
 const POSTGRES_SOCKET_DIR: &str = "/var/run/postgresql";
@@ -58,7 +58,7 @@ pub(super) fn parse(url: &str, environment: &Environment) -> Result<Target, Targ
 const EXAMPLES: &str = "write for example mysql://user@host:3306/db, \
      postgres://user@host:5432/db or sqlite:file.db";
 
-/// The scheme itself is not quoted: `user:password@host` has a password where others have one.
+/// Does not quote the scheme: `user:password@host` has a password in its place.
 fn no_scheme() -> String {
     format!("it must start with mysql:, mariadb:, postgres:, postgresql: or sqlite:; {EXAMPLES}")
 }
@@ -119,7 +119,7 @@ fn server(
     })
 }
 
-/// All endpoints in the order in which they are written: hosts, the parameter `host`, `socket`.
+/// All endpoints in order: hosts, the parameter `host`, `socket`.
 fn endpoints(
     family: Family,
     hosts: &[&str],
@@ -163,8 +163,8 @@ fn endpoints(
         given.push((String::new(), None));
     }
     if family == Family::Mysql && !sockets.is_empty() {
-        // To MySQL's clients `localhost` without a port is the local server by its socket, and
-        // here the socket is named.
+        // For MySQL's clients `localhost` without a port is the local server's socket, and the URL
+        // names that socket.
         given.retain(|(host, port)| !is_local(host) || port.is_some());
     }
     let mut endpoints = Vec::new();
@@ -181,7 +181,7 @@ fn is_local(host: &str) -> bool {
     host.is_empty() || host == "localhost"
 }
 
-/// The parameter `port`: one for all hosts that have none, or one for each.
+/// The parameter `port`: one for all hosts without a port, or one for each.
 fn apply_ports(
     given: &mut Vec<(String, Option<u16>)>,
     ports: &[String],
@@ -248,7 +248,7 @@ fn endpoint(
     Endpoint::Tcp(host, port.unwrap_or(default_port))
 }
 
-/// PostgreSQL's sockets are named by their directory and port; their full path is accepted too.
+/// PostgreSQL's sockets are given by directory and port, or by full path.
 fn socket_path(family: Family, path: String, port: Option<u16>) -> PathBuf {
     let path = PathBuf::from(path);
     let is_file = path
@@ -262,7 +262,7 @@ fn socket_path(family: Family, path: String, port: Option<u16>) -> PathBuf {
     }
 }
 
-/// The text is not quoted: where a password was not percent-encoded it may be a part of it.
+/// Does not quote the text, which may be part of a password that was not percent-encoded.
 fn parse_port(text: &str) -> Result<u16, TargetError> {
     match text.parse() {
         Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(port),
@@ -276,7 +276,7 @@ fn parse_port(text: &str) -> Result<u16, TargetError> {
 
 fn sqlite(rest: &str) -> Result<Target, TargetError> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    // `sqlite:///abs` is the usual spelling of an absolute path, `sqlite://file` of a relative.
+    // `sqlite:///abs` is the usual form of an absolute path, `sqlite://file` of a relative one.
     let path = path.strip_prefix("//").unwrap_or(path);
     let path = decode(path, "path")?;
     if path == ":memory:" {
@@ -318,7 +318,7 @@ fn sqlite(rest: &str) -> Result<Target, TargetError> {
     })
 }
 
-/// The user's name by the system's user database, else by `USER`.
+/// The user's name from the user database, else from `USER`.
 fn current_user() -> Option<String> {
     let mut buffer = vec![0 as libc::c_char; 16 * 1024];
     // SAFETY: a passwd of zeros is a valid value of that plain C structure.

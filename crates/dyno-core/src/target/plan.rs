@@ -1,4 +1,4 @@
-//! A target as part of a plan: taken apart, and without its password.
+//! A target as part of a plan: split into its parts, without its password.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,17 +10,17 @@ use super::label;
 use super::{Endpoint, Target};
 use crate::db::Family;
 
-/// A target without its password. Its parts are what its URL would say, decoded.
+/// A target without its password: the parts of its URL, decoded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TargetPlan {
-    /// Which protocol is spoken.
+    /// The database family.
     pub family: Family,
-    /// A database is made for this run alone, and dropped at its end: nothing else is said.
+    /// A database is created for this run and dropped at its end; all other fields are empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub temporary: bool,
-    /// Where the server listens; sessions are spread over them in turn.
+    /// The server's endpoints; sessions are spread over them round-robin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointPlan>,
     /// SQLite: the database's file.
@@ -32,8 +32,8 @@ pub struct TargetPlan {
     /// The database or schema; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub database: String,
-    /// What is not at its default, as the URL's parameters name it. Among them is where the
-    /// password is found (`password_env`, `defaults_file`, `passfile`), never the password.
+    /// Non-default values, by the names of the URL's parameters. They include the password's source
+    /// (`password_env`, `defaults_file`, `passfile`), never the password.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
 }
@@ -58,7 +58,7 @@ pub enum EndpointPlan {
 }
 
 impl TargetPlan {
-    /// A database that is made for one run alone.
+    /// A database that is created for one run.
     pub fn temporary() -> Self {
         Self {
             family: Family::Sqlite,
@@ -71,7 +71,7 @@ impl TargetPlan {
         }
     }
 
-    /// An endpoint that is, on each host, that host itself: a socket, or its loopback interface.
+    /// An endpoint that is local to each host: a socket, or the loopback interface.
     pub fn own_host(&self) -> Option<String> {
         self.endpoints.iter().find_map(|endpoint| match endpoint {
             EndpointPlan::Tcp { host, .. } => {
@@ -84,7 +84,7 @@ impl TargetPlan {
         })
     }
 
-    /// How connections are to be protected, in libpq's words; `None` where nobody said.
+    /// The TLS mode, with libpq's names; `None` if not given.
     pub fn tls_mode(&self) -> Option<&str> {
         let implied = self.parameters.get("sslrootcert").map(|_| "verify-ca");
         let said = self.parameters.get("sslmode").map(String::as_str);

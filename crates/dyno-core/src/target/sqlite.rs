@@ -3,8 +3,8 @@
 /// SQLite's settings, each a parameter of the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// `busy_timeout`: how long a statement waits for another connection's lock, in
-    /// milliseconds. 5 s when not given.
+    /// `busy_timeout`: how long a statement waits for another connection's lock, in milliseconds. 5
+    /// s by default.
     pub busy_timeout_ms: u64,
     /// `journal_mode`.
     pub journal_mode: JournalMode,
@@ -35,7 +35,7 @@ pub enum JournalMode {
     Persist,
     /// A rollback journal in memory: a crash corrupts the database.
     Memory,
-    /// None: ROLLBACK is undefined.
+    /// No journal: ROLLBACK is undefined.
     Off,
 }
 

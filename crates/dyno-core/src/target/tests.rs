@@ -337,7 +337,7 @@ proptest! {
     #[test]
     fn a_label_parses_back_to_its_target(target in any_target()) {
         let mut again = Target::parse_in(&target.label(), &bare()).unwrap();
-        // The label of a lone socket that is named in the path has no port to imply.
+        // The label of a single socket in the path has no port to imply.
         again.implied = Implied::default();
         prop_assert_eq!(again, target);
     }

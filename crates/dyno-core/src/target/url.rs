@@ -1,4 +1,4 @@
-//! The parts of a URL, and percent-encoding. No message here ever quotes what may be a part of a
+//! The parts of a URL, and percent-encoding. Messages here never quote what may be part of a
 //! password.
 
 use std::fmt::Write;
@@ -20,8 +20,8 @@ pub(super) struct Parts<'a> {
 pub(super) fn split(rest: &str) -> Result<Parts<'_>, TargetError> {
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
-    // A raw '@' behind the authority means that the password holds a raw '/' or '?'. Guessing on
-    // would put parts of it into messages as host or port.
+    // A raw '@' after the authority means that the password contains a raw '/' or '?'. Guessing
+    // further would put parts of it into messages as host or port.
     if tail.contains('@') {
         return Err(TargetError(
             "there is an @ after the first / or ?; if the password contains such characters, write \
@@ -115,7 +115,7 @@ fn hex(digit: Option<&u8>) -> Option<u8> {
     char::from(*digit?).to_digit(16).map(|value| value as u8)
 }
 
-/// Encodes all but letters, digits and `-._~`, and those of `also`.
+/// Encodes all but letters, digits, `-._~` and the characters of `also`.
 pub(super) fn encode(text: &str, also: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Conditions as people write them.
+//! Parses conditions.
 
 use super::{FIGURES, Kind, Relation, Threshold, Unit};
 use crate::units::parse_duration;
@@ -53,7 +53,7 @@ fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
     }
 }
 
-/// A figure by its usual name; an error for a percentile that is none.
+/// A figure by its usual name; an error for an invalid percentile.
 fn known(text: &str) -> Result<Option<Kind>, String> {
     let lower = text.to_ascii_lowercase();
     if let Some((_, kind)) = FIGURES.iter().find(|(name, _)| *name == lower) {

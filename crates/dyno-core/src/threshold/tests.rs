@@ -134,7 +134,7 @@ fn what_had_not_ended_is_no_short_latency() {
         "max > 1s: 4 event(s) were unfinished at the end of the run; of the finished events, 60.0 \
          ms"
     );
-    // Four of a thousand are not among the longest one percent's beginning.
+    // Four of a thousand do not reach down to the 99th percentile.
     assert!(!judged("p99 > 1s", &hung).failed);
     assert!(!judged("mean > 20ms", &hung).failed);
     // A condition that holds anyway has its figure.

@@ -48,7 +48,7 @@ pub fn format_rate(per_s: f64) -> String {
     format!("{per_s}/s")
 }
 
-/// A size that [`super::parse_size`] reads back: the largest unit that leaves it whole.
+/// A size that [`super::parse_size`] reads back, in the largest unit that leaves it whole.
 pub fn format_size(bytes: u64) -> String {
     largest_whole(
         bytes,
@@ -61,7 +61,7 @@ pub fn format_size(bytes: u64) -> String {
     )
 }
 
-/// A count that [`super::parse_count`] reads back: the largest unit that leaves it whole.
+/// A count that [`super::parse_count`] reads back, in the largest unit that leaves it whole.
 pub fn format_count(count: u64) -> String {
     largest_whole(
         count,
@@ -84,8 +84,8 @@ pub fn human_count(count: u64) -> String {
     group(&count.to_string())
 }
 
-/// A figure for reading, with `decimals` decimals and grouped digits: 1234.56 is `1,234.6`. What
-/// is not finite is `-`.
+/// A figure for reading, with `decimals` decimals and grouped digits: 1234.56 is `1,234.6`.
+/// Infinities and NaN are `-`.
 pub fn human_number(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "-".to_owned();
@@ -99,7 +99,7 @@ pub fn human_number(value: f64, decimals: usize) -> String {
 }
 
 /// A duration in seconds for reading, to three significant digits: 0.001234 is `1.23 ms`. From a
-/// minute on `2m 05s`, from an hour on `1h 02m`. What is not finite is `-`.
+/// minute on `2m 05s`, from an hour on `1h 02m`. Infinities and NaN are `-`.
 pub fn human_seconds(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "-".to_owned();

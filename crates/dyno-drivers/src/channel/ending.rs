@@ -11,19 +11,19 @@ use crate::socket::advice;
 /// How a connection was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// None came about: it was refused, or not answered.
+    /// It was never made: refused, or no answer.
     Unreachable,
     /// It broke, or the server ended it.
     Broken,
 }
 
 impl<P: Protocol> Channel<P> {
-    /// The connection broke. What the server said before may still be there to read, and explains
-    /// more than the broken connection does.
+    /// The connection broke. A message that the server sent before may still be readable, and
+    /// explains more than the broken connection does.
     #[cold]
     pub(super) fn lose_hearing(&mut self, scratch: &mut Scratch, error: &io::Error) -> Submitted {
         if is_hang_up(error) {
-            // No edge comes behind it.
+            // No further edge will come.
             self.peer_closed = true;
             if let Ok(Submitted::Ready) = self.receive(scratch) {
                 return self.settle(Submitted::Ready);
@@ -32,8 +32,7 @@ impl<P: Protocol> Channel<P> {
         self.lose(error)
     }
 
-    /// The connection broke before a request was sent whole: whatever is there to read, it is no
-    /// answer to it.
+    /// The connection broke before the whole request was sent: nothing readable can be its answer.
     #[cold]
     pub(super) fn lose_unsent(&mut self, scratch: &mut Scratch, error: &io::Error) -> Submitted {
         let said = match is_hang_up(error) {
@@ -50,13 +49,13 @@ impl<P: Protocol> Channel<P> {
         let error = self.lost(error);
         self.protocol.fail(error);
         if self.tls.is_some() {
-            // The alert tells the server why; it may be gone already.
+            // The alert gives the server the reason; it may be gone already.
             let _ = self.flush();
         }
         self.end()
     }
 
-    /// What it means that the socket or TLS failed.
+    /// The error for a failure of the socket or of TLS.
     pub(super) fn lost(&self, error: &io::Error) -> DbError {
         let what = &self.what;
         match (self.state, error.kind()) {
@@ -75,7 +74,7 @@ impl<P: Protocol> Channel<P> {
         }
     }
 
-    /// The connection cannot go on; perhaps another can.
+    /// This connection cannot continue, but a second attempt may.
     #[cold]
     pub(super) fn end(&mut self) -> Submitted {
         let reopen = self.reopen.take();
@@ -102,7 +101,7 @@ impl<P: Protocol> Channel<P> {
         Submitted::Ready
     }
 
-    /// An operation has ended, or not: a connection that cannot go on is closed.
+    /// Closes the connection if the operation ended and the connection cannot continue.
     #[inline]
     pub(super) fn settle(&mut self, submitted: Submitted) -> Submitted {
         if submitted == Submitted::Ready && self.is_broken() {
@@ -117,8 +116,7 @@ impl<P: Protocol> Channel<P> {
         error.is_some_and(|error| error.ends_connection || self.state == State::Refused)
     }
 
-    /// The pending operation fails, and the connection with it, because its caller cannot or will
-    /// not wait for it any longer.
+    /// Fails the pending operation and the connection, because the caller stops waiting for it.
     #[cold]
     pub(super) fn give_up(&mut self, why: &str) {
         let what = &self.what;
@@ -149,7 +147,7 @@ impl<P: Protocol> Channel<P> {
     }
 }
 
-/// Whether the peer has closed the connection, rather than the kernel failed.
+/// Whether the peer closed the connection, as opposed to a failure of the kernel.
 fn is_hang_up(error: &io::Error) -> bool {
     matches!(
         error.kind(),

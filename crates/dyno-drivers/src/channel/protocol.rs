@@ -1,4 +1,4 @@
-//! What a protocol is to a channel.
+//! The interface between a protocol and a channel.
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
@@ -6,62 +6,63 @@ use dyno_core::db::{
     TransactionStep,
 };
 
-/// What a protocol made of the bytes it was given.
+/// The result of giving bytes to a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// How many bytes it consumed: whole messages only. The rest is given again with more behind.
+    /// The number of bytes consumed: whole messages only. The rest is passed again with more
+    /// appended.
     pub consumed: usize,
-    /// How it goes on.
+    /// What to do next.
     pub next: Next,
 }
 
-/// How a protocol goes on.
+/// What a protocol needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More bytes must come.
+    /// More bytes.
     Input,
     /// The operation has ended; the outcome is set.
     Finished,
-    /// `output` must be sent in the clear, then TLS begins, then `tls_established` is called.
+    /// Send `output` in the clear, start TLS, then call `tls_established`.
     StartTls,
 }
 
 /// A database protocol as a state machine without I/O. Every method may append to `output`, which
 /// is sent afterwards. Errors are outcomes. It must never panic, whatever the input.
 pub trait Protocol: Send {
-    /// The socket is connected: send the greeting, if it is the client that greets.
+    /// The socket is connected. Appends the greeting if the client speaks first.
     fn connected(&mut self, output: &mut Vec<u8>);
 
     /// Bytes have arrived.
     fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received;
 
-    /// TLS stands. `end_point` is the hash of the server's certificate for `tls-server-end-point`
-    /// channel binding (RFC 5929), where one is defined.
+    /// TLS is established. `end_point` is the hash of the server's certificate for
+    /// `tls-server-end-point` channel binding (RFC 5929), if one is defined.
     fn tls_established(&mut self, version: &str, end_point: Option<Vec<u8>>, output: &mut Vec<u8>);
 
-    /// Bytes have arrived while no operation was under way, whole messages or not: how many of them
-    /// belong there. The rest stays and is judged again with the next.
+    /// Handles bytes that arrived while no operation was under way. Returns the number of bytes
+    /// consumed; the rest stays and is passed again with the next ones.
     ///
     /// # Errors
-    /// What ends the connection: the server's reason for closing it, or bytes that answer nothing
-    /// and would be taken for the next operation's answer.
+    /// The reason to end the connection: the server's reason for closing it, or bytes that would be
+    /// taken for the next operation's answer.
     fn unasked(&mut self, input: &[u8]) -> Result<usize, DbError>;
 
-    /// Whether further results of the last request are still to come from the server.
+    /// Whether the server still has to send results of the last request.
     fn is_answering(&self) -> bool {
         false
     }
 
-    /// Everything was sent and the operation is still pending: more to send, if there is any (a
-    /// bulk load in progress).
+    /// Everything was sent and the operation is still pending: appends more to send, if any (a bulk
+    /// load in progress).
     fn produce(&mut self, output: &mut Vec<u8>);
 
-    /// The connection is lost or refused, for the reason given: the outcome becomes that failure,
-    /// and statements and results of the connection are gone.
+    /// The connection is lost or refused for the given reason. The outcome becomes that failure,
+    /// and the connection's statements and results are dropped.
     fn fail(&mut self, error: DbError);
 
-    /// The connection was refused. True if the protocol would like to try once more on a new
-    /// socket: it is then as it was before `connected`.
+    /// The connection was refused. Returns true to try once more on a new socket; the state is then
+    /// the same as before `connected`.
     fn retry(&mut self) -> bool {
         false
     }
@@ -79,61 +80,60 @@ pub trait Protocol: Send {
         params: &[&Param],
         output: &mut Vec<u8>,
     ) -> Submitted;
-    /// Starts forgetting a prepared statement.
+    /// Starts closing a prepared statement.
     fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted;
     /// Starts a bulk load.
     fn bulk_load(&mut self, load: BulkLoad, output: &mut Vec<u8>) -> Submitted;
     /// Steps to the next result; sends nothing.
     fn next_result(&mut self, output: &mut Vec<u8>) -> Submitted;
-    /// From now on statements wait until the pipeline ends.
+    /// Queues the statements that follow until the pipeline ends.
     ///
     /// # Errors
-    /// The database has no pipelines, or it cannot begin one now.
+    /// The database has no pipelines, or one cannot start now.
     fn start_pipeline(&mut self) -> Result<(), DbError> {
         Err(DbError::no_pipelines())
     }
 
-    /// Sends what waits; fails where there is no pipeline.
+    /// Sends the queued statements; fails outside of a pipeline.
     fn end_pipeline(&mut self, output: &mut Vec<u8>) -> Submitted {
         self.next_result(output)
     }
 
-    /// Forgets what waits.
+    /// Discards the queued statements.
     fn drop_pipeline(&mut self) {}
 
-    /// What a statement of the last pipeline came to.
+    /// The result of one statement of the last pipeline.
     fn piped(&self, _index: usize) -> Option<PipedResult> {
         None
     }
 
-    /// From now on the names of columns are kept of results of statements in text.
+    /// Keeps the column names of text results from now on.
     fn keep_names(&mut self) {}
 
-    /// The names of the columns of each result of the last statements in text.
+    /// The column names of each result of the last text statement.
     fn names(&self) -> &[Vec<String>] {
         &[]
     }
 
-    /// A polite goodbye.
+    /// Appends the message that ends the session.
     fn terminate(&mut self, output: &mut Vec<u8>);
 
     /// How the last operation ended.
     fn outcome(&self) -> &Outcome;
-    /// The same, to be changed: the channel adds the byte counts.
+    /// The outcome, mutable: the channel adds the byte counts.
     fn outcome_mut(&mut self) -> &mut Outcome;
     /// The next row of the current result as text.
     fn next_row(&mut self, row: &mut Row) -> bool;
-    /// Forgets the current result's rows.
+    /// Discards the rows of the current result.
     fn free_result(&mut self);
-    /// The server.
+    /// What is known about the server.
     fn server(&self) -> &ServerInfo;
 
-    /// Whether the server refuses everything until the transaction is rolled back.
+    /// Whether the server refuses every statement until the transaction is rolled back.
     fn transaction_failed(&self) -> bool {
         false
     }
 
-    /// Whether a transaction is open, as the server said with the last statement that returned no
-    /// rows.
+    /// Whether a transaction is open, according to the last statement that returned no rows.
     fn in_transaction(&self) -> bool;
 }

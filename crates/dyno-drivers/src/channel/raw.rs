@@ -1,4 +1,4 @@
-//! Sockets that do not block, and system calls on them.
+//! Non-blocking sockets and system calls on them.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -8,17 +8,17 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use crate::tls::TlsSetup;
 
-/// A connected or connecting stream socket that does not block.
+/// A non-blocking stream socket, connected or connecting.
 pub trait Socket: Read + Write + AsRawFd + Send {}
 impl<T: Read + Write + AsRawFd + Send> Socket for T {}
 
-/// Opens another socket to the same endpoint, with the settings for its TLS.
+/// Opens another socket to the same endpoint, with its TLS settings.
 pub type Reopen = Box<dyn FnOnce() -> io::Result<(Box<dyn Socket>, Option<Box<TlsSetup>>)> + Send>;
 
-// Both calls go to the kernel directly: libc's are cancellation points, which cost a process with
-// threads more than everything else on this side of the kernel.
+// Both calls bypass libc: its wrappers are cancellation points, which in a process with threads
+// cost more than the rest of the user-space path.
 
-/// Writes what the kernel takes, which may be nothing.
+/// Writes what the kernel takes, possibly nothing.
 #[inline]
 pub(super) fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     loop {
@@ -32,7 +32,7 @@ pub(super) fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Reads once. `None` means that nothing is there yet, `Some(0)` the end.
+/// Reads once. `None`: nothing is available yet; `Some(0)`: end of stream.
 #[inline]
 pub(super) fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
@@ -47,14 +47,14 @@ pub(super) fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
 }
 
 /// # Safety
-/// The descriptor must be open for as long as the answer lives.
+/// The descriptor must stay open for the lifetime of the returned value.
 #[inline]
 unsafe fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
-/// Why connecting failed, if it did.
+/// The error of a failed connect, if any.
 pub(super) fn pending_error(fd: RawFd) -> io::Result<Option<io::Error>> {
     let mut code: libc::c_int = 0;
     let mut len = size_of::<libc::c_int>() as libc::socklen_t;
@@ -74,7 +74,7 @@ pub(super) fn pending_error(fd: RawFd) -> io::Result<Option<io::Error>> {
     Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
 }
 
-/// Whether connecting has succeeded.
+/// Whether the socket is connected.
 pub(super) fn is_connected(fd: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd,

@@ -1,9 +1,9 @@
-//! Reading: how bytes from the socket become answers, and what is done about bytes that answer
-//! nothing.
+//! Reading: turns bytes from the socket into answers, and handles bytes that no operation asked
+//! for.
 //!
-//! The descriptor is watched by its edges, each of which comes once. A short read has emptied the
-//! socket, so that the next bytes make another edge, except behind the peer's end of the
-//! connection: after that no edge comes any more, and the socket is read until it has nothing.
+//! The descriptor is edge-triggered. A short read has emptied the socket, so later bytes cause
+//! another edge. The exception is the peer's end of stream: no edge follows it, so the socket is
+//! read until it is empty.
 
 use std::io;
 
@@ -13,8 +13,8 @@ use zeroize::Zeroize as _;
 use super::protocol::{Next, Protocol};
 use super::{Channel, State, raw};
 
-/// How many bytes a server may send before it has let the client in, and between operations: many
-/// times what any needs (certificates, notices, settings), and nothing to a worker's memory.
+/// The most bytes that a server may send before the login is complete, and between operations. It
+/// is many times what any server needs (certificates, notices, settings) and still small.
 const UNASKED_BYTES_MAX: u64 = 256 * 1024;
 
 impl<P: Protocol> Channel<P> {
@@ -38,10 +38,10 @@ impl<P: Protocol> Channel<P> {
             if !scratch.output.is_empty() {
                 let sent = self.send(&mut scratch.output);
                 if self.state == State::Handshaking {
-                    // It may have held a password.
+                    // It may contain a password.
                     scratch.output.zeroize();
                 }
-                // An answer counts, though its sender has hung up since.
+                // A complete answer counts even if its sender has hung up since.
                 if next != Next::Finished {
                     sent?;
                 }
@@ -64,8 +64,8 @@ impl<P: Protocol> Channel<P> {
         }
     }
 
-    /// The socket would block, which none does whose peer has closed: what was reported was the end
-    /// of a socket that this one replaced. The end of TLS is another matter.
+    /// The socket would block, so its peer has not closed it: the event belonged to the socket that
+    /// this one replaced. The end of TLS is handled separately.
     #[cold]
     fn nothing_to_read(&mut self) -> io::Result<Submitted> {
         if self.tls.as_ref().is_some_and(|tls| tls.is_closed()) {
@@ -75,8 +75,7 @@ impl<P: Protocol> Channel<P> {
         Ok(Submitted::Pending)
     }
 
-    /// An operation has ended. `filled`: the read that brought its end may have left bytes in the
-    /// socket.
+    /// An operation has ended. `filled`: the read filled the buffer, so the socket may hold more.
     #[inline]
     pub(super) fn finished(&mut self, filled: bool) {
         if self.state == State::Handshaking && !self.is_logged_in() {
@@ -88,7 +87,7 @@ impl<P: Protocol> Channel<P> {
         };
     }
 
-    /// How the log-in ended.
+    /// The login has ended.
     #[cold]
     fn is_logged_in(&mut self) -> bool {
         self.received = 0;
@@ -101,7 +100,7 @@ impl<P: Protocol> Channel<P> {
         connected
     }
 
-    /// Whether the answer, which goes on, has more bytes than it may have. It has failed then.
+    /// Whether the incomplete answer exceeds its limit. The operation has then failed.
     #[inline]
     fn is_too_large(&mut self, read: usize) -> bool {
         self.received += read as u64;
@@ -136,7 +135,7 @@ impl<P: Protocol> Channel<P> {
         self.protocol.fail(error);
     }
 
-    /// Gives bytes in the clear to the protocol.
+    /// Gives decrypted bytes to the protocol.
     #[inline(always)]
     fn feed(&mut self, input: &[u8], output: &mut Vec<u8>) -> Next {
         if self.partial.is_empty() {
@@ -159,7 +158,7 @@ impl<P: Protocol> Channel<P> {
         }
     }
 
-    /// Gives the bytes that were left over to the protocol once more.
+    /// Gives the leftover bytes to the protocol again.
     pub(super) fn feed_partial(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
         scratch.output.clear();
         let next = self.feed(&[], &mut scratch.output);
@@ -180,7 +179,7 @@ impl<P: Protocol> Channel<P> {
         let mut clear = Vec::new();
         let handshaking = tls.is_handshaking();
         tls.decrypt(input, &mut clear, &mut self.unsent)?;
-        // Its end says as much as the socket's, which may never come.
+        // The end of the TLS stream counts like the end of the socket's, which may never come.
         self.peer_closed |= tls.is_closed();
         if handshaking && !tls.is_handshaking() {
             let version = tls.version();
@@ -192,19 +191,19 @@ impl<P: Protocol> Channel<P> {
             return flushed.map(|()| Next::Input);
         }
         self.protocol.outcome_mut().bytes_in += clear.len() as u64;
-        // What the peer said before it hung up counts, though it can be sent nothing any more.
+        // What the peer sent before it hung up counts, although nothing can be sent to it any more.
         match self.feed(&clear, output) {
             Next::Input => flushed.map(|()| Next::Input),
             next => Ok(next),
         }
     }
 
-    /// Looks before an operation begins what came since the last one, and whether the peer has
-    /// closed: what is there is no answer to what has not been asked yet. False if the connection
-    /// cannot go on; the outcome says why.
+    /// Before an operation starts, checks what arrived since the last one and whether the peer has
+    /// closed: pending bytes cannot be the answer to a request that was not sent yet. Returns false
+    /// if the connection cannot continue; the outcome says why.
     #[cold]
     pub(super) fn settle_down(&mut self, scratch: &mut Scratch) -> bool {
-        // The caller begins something else than the next result, which the protocol refuses.
+        // The caller starts something other than the next result; the protocol refuses it.
         if self.protocol.is_answering() {
             return true;
         }
@@ -221,16 +220,16 @@ impl<P: Protocol> Channel<P> {
         }
     }
 
-    /// Reads and judges what no operation asked for.
+    /// Reads and handles bytes that no operation asked for.
     pub(super) fn read_unasked(&mut self, scratch: &mut Scratch) -> Result<(), DbError> {
         let end = self.drain_socket(scratch);
-        // What a server sent before it closed explains more than the end does.
+        // A message sent before the close explains more than the close does.
         let consumed = self.protocol.unasked(&self.partial)?;
         self.consume(consumed);
         end.map_err(|error| self.lost(&error))
     }
 
-    /// Reads until the socket has nothing; an error if it is at its end.
+    /// Reads until the socket is empty; fails at the end of the stream.
     fn drain_socket(&mut self, scratch: &mut Scratch) -> io::Result<()> {
         let mut total = self.partial.len() as u64;
         while let Some(read) = raw::read(self.fd, &mut scratch.input)? {

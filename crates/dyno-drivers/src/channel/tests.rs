@@ -1,4 +1,4 @@
-//! Bounds: on what a server may send, and on what it may be silent about.
+//! Limits on the size of a server's answers and on its silence.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,8 +22,7 @@ fn echo(scheme: &str) -> Box<dyn Echo> {
     }
 }
 
-/// Serves one client up to its first request, which `answer` is the answer to. Returns what the
-/// answer did.
+/// Serves one client up to its first request, then calls `answer` and returns its result.
 fn serve<T: Send + 'static>(
     scheme: &'static str,
     answer: impl FnOnce(&mut TcpStream) -> T + Send + 'static,
@@ -59,7 +58,7 @@ fn ask(url: &str) -> Result<Control, DbError> {
     Ok(control)
 }
 
-/// Writes until the client has had enough: how many bytes that took.
+/// Writes until the client closes and returns the number of bytes written.
 fn flood(stream: &mut TcpStream, mut piece: impl FnMut(u64) -> Vec<u8>) -> u64 {
     let mut sent = 0;
     for number in 0.. {
@@ -100,7 +99,7 @@ fn rows_without_end_are_an_error_and_no_question_of_memory() {
         let error = ask(&format!("{url}&max_answer=1M")).err().unwrap();
         assert_eq!(error.kind, ErrorKind::TooLarge, "{scheme}: {error}");
         assert!(error.message.contains("max_answer"), "{error}");
-        // What else was sent is in the kernel's buffers.
+        // The rest is in the kernel's buffers.
         assert!(server.join().unwrap() < 64 << 20);
     }
 }
@@ -163,7 +162,7 @@ fn a_server_that_talks_without_end_before_the_log_in_is_left() {
 
 #[test]
 fn an_attempt_that_is_given_up_says_where_it_stood() {
-    // Nobody accepts, and then nobody answers.
+    // The listener never accepts, and later a server never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     for scheme in SCHEMES {

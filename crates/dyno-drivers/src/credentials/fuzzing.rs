@@ -1,10 +1,10 @@
-//! What must hold of any file of credentials.
+//! Properties of the credential parsers that hold for any file.
 
 use dyno_core::target::Endpoint;
 
 use super::{my_cnf, pgpass};
 
-/// An option file of any content is read, and lines of other sections change nothing.
+/// Any option file parses, and lines of other sections change nothing.
 pub(crate) fn option_file(text: &str) {
     let alone = my_cnf::parse(text);
     let behind = my_cnf::parse(&format!(
@@ -17,7 +17,7 @@ pub(crate) fn option_file(text: &str) {
     assert!(alone == behind, "another section's password counts");
 }
 
-/// A password file of any content is read, and a line that fits decides when it comes first.
+/// Any password file parses, and a matching line wins when it comes first.
 pub(crate) fn password_file(text: &str) {
     let endpoint = Endpoint::Tcp("h".to_owned(), 1);
     let _ = pgpass::find(text, &endpoint, "d", "u");

@@ -2,7 +2,7 @@
 
 use dyno_core::Secret;
 
-/// What `[client]` says; the last of several lines counts.
+/// The settings of `[client]`; the last of several lines counts.
 #[derive(Default)]
 pub(super) struct Client {
     pub(super) user: Option<String>,
@@ -10,7 +10,7 @@ pub(super) struct Client {
     pub(super) host: Option<String>,
     pub(super) port: Option<String>,
     pub(super) socket: Option<String>,
-    /// The file wants others to be read too.
+    /// The file includes others.
     pub(super) includes: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Client {
 }
 
 fn option(client: &mut Client, line: &str) {
-    // A name without a value (`password`) asks for a prompt, which is not this one's business.
+    // A name without a value (`password`) asks for a prompt, which is not done here.
     let Some((name, value)) = line.split_once('=') else {
         return;
     };
@@ -49,7 +49,7 @@ fn option(client: &mut Client, line: &str) {
     }
 }
 
-/// Takes quotes, escapes and a comment behind the value away.
+/// Removes quotes, escapes and a trailing comment.
 fn unquote(text: &str) -> String {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
     let body = &text[quote.map_or(0, char::len_utf8)..];
@@ -58,7 +58,7 @@ fn unquote(text: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             c if Some(c) == quote => return value,
-            // Inside of quotes it is text.
+            // Inside quotes it is text.
             '#' if quote.is_none() => return value.trim_end().to_owned(),
             '\\' => match chars.next() {
                 Some('b') => value.push('\u{8}'),

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use dyno_core::Secret;
 use dyno_core::target::Endpoint;
 
-/// The directory that libpq takes for the local host, as Debian builds it.
+/// The directory that libpq, as built by Debian, equates with the local host.
 const DEFAULT_SOCKET_DIR: &str = "/var/run/postgresql";
 
-/// The password on the first line that fits.
+/// The password on the first matching line.
 pub(super) fn find(text: &str, endpoint: &Endpoint, database: &str, user: &str) -> Option<Secret> {
     let (host, port) = names(endpoint);
     let wanted = [host.as_ref(), port.as_ref(), database, user];
@@ -42,12 +42,12 @@ fn password_if_fits(line: &str, wanted: &[&str; 4]) -> Option<Secret> {
         }
         rest = after;
     }
-    // Nothing need follow the password; a colon in it may be written as it is.
+    // The password is the last field; it may contain unescaped colons.
     let password = unescape(rest.strip_suffix('\r').unwrap_or(rest));
     (!password.is_empty()).then(|| Secret::new(password))
 }
 
-/// A field up to its colon, whether it is `*`, and what follows the colon.
+/// Splits off a field: its text, whether it is `*`, and the rest after the colon.
 fn field(text: &str) -> Option<(String, bool, &str)> {
     let mut escaped = false;
     for (index, c) in text.char_indices() {

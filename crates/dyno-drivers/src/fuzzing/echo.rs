@@ -1,38 +1,38 @@
-//! Servers that answer with what they were asked for, so that an answer shows whose it is: of
-//! `SELECT 7` and of a prepared statement that was given 7 the only row is `7`. They do without
-//! sockets, as the protocols do, and know the statements that [`super::network`] sends.
+//! Servers that echo the request, so that an answer shows which request it belongs to: the only row
+//! of `SELECT 7`, and of a prepared statement executed with 7, is `7`. Like the protocols they use
+//! no sockets, and they know the statements that [`super::network`] sends.
 
 use crate::mysql::wire::{self, capability as c};
 
-/// What a server wants besides its answer.
+/// What a server needs after its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// More input.
     Input,
-    /// TLS begins behind the bytes consumed.
+    /// Start TLS after the bytes consumed.
     StartTls,
-    /// Nothing more: the client ended the session, or sent what no client sends.
+    /// Nothing: the client ended the session, or sent something invalid.
     Close,
 }
 
 /// A server's side of a connection.
 pub trait Echo: Send {
-    /// What it says first.
+    /// Appends the server's first message, if any.
     fn greet(&mut self, out: &mut Vec<u8>);
 
-    /// Takes one request off the front of `input`: how many bytes it had, 0 if it is not whole.
+    /// Handles one request at the front of `input` and returns its length, 0 if it is incomplete.
     fn take(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, Turn);
 
-    /// Whether the client is in.
+    /// Whether the client is logged in.
     fn is_logged_in(&self) -> bool;
 
-    /// How many operations it has answered.
+    /// The number of operations answered.
     fn answered(&self) -> u64;
 
-    /// A reason to end the connection that nothing asked for.
+    /// Appends an unasked message that ends the connection.
     fn farewell(&self, out: &mut Vec<u8>);
 
-    /// An answer that nothing asked for.
+    /// Appends an unasked answer.
     fn stray_answer(&mut self, out: &mut Vec<u8>);
 }
 
@@ -42,12 +42,12 @@ pub struct MysqlEcho {
     tls: bool,
     logged_in: bool,
     answered: u64,
-    /// The rows of a LOAD DATA are arriving: so many lines so far.
+    /// The number of lines received, while the rows of a LOAD DATA arrive.
     lines: Option<u64>,
 }
 
 impl MysqlEcho {
-    /// A server that offers TLS, or not.
+    /// Creates a server that offers TLS or not.
     pub fn new(tls: bool) -> Self {
         Self {
             tls,
@@ -79,7 +79,7 @@ impl MysqlEcho {
                 mysql_packets(out, 1, &[&[1], &mysql_column(8), &row, MYSQL_END]);
                 self.answered += 1;
             }
-            // A closed statement has no answer.
+            // Closing a statement has no answer.
             Some((0x19, _)) => {}
             _ => return Turn::Close,
         }
@@ -91,7 +91,7 @@ impl MysqlEcho {
             self.lines = Some(0);
             return mysql_packets(out, 1, &[b"\xFBdyno-rows"]);
         }
-        // A load's own question about settings is no operation.
+        // A load's query for settings is not counted as an operation.
         if text.starts_with(b"SELECT @@") {
             let column = mysql_column(253);
             let row = b"\x0816777216\x13STRICT_TRANS_TABLES";
@@ -174,14 +174,14 @@ pub struct PostgresEcho {
     tls: bool,
     started: bool,
     answered: u64,
-    /// Rows of a COPY are arriving: so many lines so far.
+    /// The number of lines received, while the rows of a COPY arrive.
     lines: Option<u64>,
-    /// What is to be sent at the next Sync.
+    /// Sent at the next Sync.
     pending: Vec<u8>,
 }
 
 impl PostgresEcho {
-    /// A server that offers TLS, or not.
+    /// Creates a server that offers TLS or not.
     pub fn new(tls: bool) -> Self {
         Self {
             tls,
@@ -234,7 +234,7 @@ impl PostgresEcho {
                 message(&mut self.pending, b'T', &description());
             }
             b'B' => {
-                // One parameter of eight bytes, and behind it the formats of results.
+                // One parameter of eight bytes, followed by the result formats.
                 let value = body.get(..body.len().saturating_sub(2));
                 let value = value.and_then(<[u8]>::last_chunk::<8>).copied();
                 let number = i64::from_be_bytes(value.unwrap_or_default()).to_string();
@@ -346,7 +346,7 @@ fn text_row(text: &[u8]) -> Vec<u8> {
     [&[text.len() as u8], text].concat()
 }
 
-/// The numbers of `SELECT 1; SELECT 2`, up to what pads the text.
+/// The numbers of `SELECT 1; SELECT 2`, up to the padding.
 fn numbers(text: &[u8]) -> Vec<&[u8]> {
     text.split(|byte| *byte == b';')
         .filter_map(|statement| {

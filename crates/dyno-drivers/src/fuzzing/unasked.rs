@@ -1,4 +1,4 @@
-//! Bytes that nothing asked for: what comes between operations, and what it leaves behind.
+//! Unasked bytes: messages between operations, and the state they leave.
 
 use dyno_core::db::{DbError, OutcomeKind, Row, Submitted};
 
@@ -6,14 +6,14 @@ use super::echo::{Echo, MysqlEcho, PostgresEcho};
 use super::{Script, Talk, frame_mysql, frame_postgres, talk_mysql, talk_postgres};
 use crate::channel::Protocol;
 
-/// More than any message has that is completed here.
+/// Longer than any message that is completed here.
 const COMPLETED_MAX: usize = 0x1_0000;
 
-/// Bytes that arrive on a connection at rest, raw or well framed, in pieces and whole.
+/// Bytes that arrive on an idle connection, raw or well framed, in pieces and whole.
 ///
 /// # Panics
-/// When what judges them panics or breaks its contract, or an operation behind them takes them for
-/// its answer.
+/// When their handling panics or breaks its contract, or the next operation takes them for its
+/// answer.
 pub fn unasked(script: &[u8]) {
     let mut script = Script(script);
     let (how, piece) = (script.byte(), usize::from(script.byte()) + 1);
@@ -43,7 +43,7 @@ fn judge<P: Protocol>(
 ) {
     let mut talk = new();
     let whole = talk.rest(bytes, usize::MAX);
-    // Less of a message may be reason to end the connection, but never to go on.
+    // If the connection survives the pieces, it must survive the whole.
     if new().rest(bytes, piece).is_ok() {
         assert!(whole.is_ok(), "{whole:?}");
     }
@@ -55,7 +55,7 @@ fn judge<P: Protocol>(
         assert_eq!(talk.protocol.outcome().kind, OutcomeKind::Failed);
         return;
     }
-    // Behind what is left, once it is whole, comes the answer to an operation.
+    // The answer to an operation follows once the leftover message is complete.
     let was_clean = talk.partial.is_empty();
     let submitted = talk.protocol.query(b"SELECT 1", &mut talk.output);
     assert_eq!(submitted, Submitted::Pending);
@@ -75,21 +75,21 @@ fn judge<P: Protocol>(
 }
 
 impl<P: Protocol> Talk<P> {
-    /// Takes in what comes while nothing is under way, as a channel does.
+    /// Takes bytes in while no operation is under way, as a channel does.
     fn rest(&mut self, bytes: &[u8], piece: usize) -> Result<(), DbError> {
         for piece in bytes.chunks(piece) {
             self.partial.extend_from_slice(piece);
             let consumed = self.protocol.unasked(&self.partial)?;
             assert!(consumed <= self.partial.len());
             self.partial.drain(..consumed);
-            // What is left must say the same when it is looked at again.
+            // Leftover bytes must give the same result when they are checked again.
             assert_eq!(self.protocol.unasked(&self.partial)?, 0);
         }
         Ok(())
     }
 }
 
-/// Fills a packet up; false if it is too long for that.
+/// Completes a packet; false if it is too long for that.
 fn complete_mysql(partial: &mut Vec<u8>) -> bool {
     let header = partial.first_chunk::<4>().copied().unwrap_or_default();
     fill(
@@ -98,7 +98,7 @@ fn complete_mysql(partial: &mut Vec<u8>) -> bool {
     )
 }
 
-/// The same for a message.
+/// Completes a message; false if it is too long for that.
 fn complete_postgres(partial: &mut Vec<u8>) -> bool {
     let Some([_, length @ ..]) = partial.first_chunk::<5>() else {
         return false;
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// What servers say between operations, and what nobody should: whole, and cut anywhere.
+    /// What servers say between operations, and what they must not: whole, and cut anywhere.
     #[test]
     fn what_servers_say_unasked_is_judged() {
         let (mut reason, mut stray) = (Vec::new(), Vec::new());
@@ -146,7 +146,7 @@ mod tests {
                 }
             }
         }
-        // Notices are passed over; the other bytes end the connection.
+        // Notices are skipped; other bytes end the connection.
         assert!(talk_postgres(true).rest(&notices, 3).is_ok());
         for bytes in [&fatal, &answer] {
             assert!(talk_postgres(true).rest(bytes, usize::MAX).is_err());
@@ -165,7 +165,7 @@ mod tests {
             unasked(&[&[how][..], &bytes].concat());
         }
 
-        /// Tags and first bytes that are allowed, so that it gets past the first message.
+        /// Allowed tags and first bytes, to get past the first message.
         #[test]
         fn messages_that_nothing_asked_for_answer_nothing(
             piece in any::<u8>(),

@@ -1,5 +1,5 @@
-//! Answers of the server, packet by packet. Rows and definitions, which are many, are passed over
-//! by their lengths; rows are copied once, as they are.
+//! Server answers, packet by packet. Rows and definitions are skipped by their lengths; rows are
+//! copied once, unparsed.
 
 use dyno_core::db::{ErrorKind, OutcomeKind};
 
@@ -15,32 +15,31 @@ use crate::channel::Next;
 /// The most columns a result can have; MySQL allows 4,096.
 const COLUMNS_MAX: u64 = 0xFFFF;
 
-/// The most packets that one row can take: a server allows rows of 1 GiB.
+/// The most packets of one row: a server allows rows of 1 GiB.
 const ROW_PACKETS_MAX: u8 = 65;
 
-/// How reading goes on.
+/// How reading continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// With the next packet.
     Continue,
     /// When more has arrived.
     Input,
-    /// Not at all: the operation has ended.
+    /// Stop: the operation has ended.
     Finished,
-    /// Under TLS.
+    /// Start TLS.
     StartTls,
 }
 
 impl Mysql {
-    /// Reads a result set that has arrived whole, as most do, in one pass: how many bytes it took.
-    /// `None` if it is anything else; the packets are read singly then.
+    /// Reads a result set that arrived whole, the usual case, in one pass. Returns the bytes
+    /// consumed, or `None` if it is anything else; its packets are then read one by one.
     #[inline]
     pub(super) fn whole_result(&mut self, input: &[u8]) -> Option<usize> {
         if !self.is_usual() {
             return None;
         }
-        // A header with the number that must come is the payload's length once it is combined
-        // with this; with any other it is more than any length.
+        // XORed with this, a header with the expected number is a length, any other is too large.
         let mut number = u32::from(self.sequence) << 24;
         let mut payload = |rest: &mut &[u8]| {
             let (header, after) = rest.split_first_chunk::<HEADER>()?;
@@ -114,7 +113,7 @@ impl Mysql {
         self.state = State::Idle;
     }
 
-    /// Looks at a row that is not as most are; `definitions` begins with the columns'.
+    /// Checks an unusual row; `definitions` begins with the column definitions.
     fn check(&mut self, row: &[u8], definitions: &[u8]) -> Result<(), Malformed> {
         if self.binary && !self.result.is_defined() {
             self.result.define_all(definitions)?;
@@ -122,20 +121,20 @@ impl Mysql {
         self.result.check(row)
     }
 
-    /// Whether an answer may be taken as most are.
+    /// Whether the fast path applies to an answer.
     #[inline]
     fn is_usual(&self) -> bool {
         let needs_all = self.bulk.is_some() || self.rest.is_some() || self.wants_names();
         self.state == State::Header && !needs_all
     }
 
-    /// Whether the names of the columns are kept: of a text's results only.
+    /// Whether column names are kept: for text results only.
     #[inline]
     fn wants_names(&self) -> bool {
         self.names.is_some() && !self.binary
     }
 
-    /// Reads as far as whole packets go.
+    /// Reads all whole packets.
     #[inline(never)]
     pub(super) fn read(
         &mut self,
@@ -173,7 +172,8 @@ impl Mysql {
 
     /// Reads one packet that is neither a column's definition nor a row.
     fn packet(&mut self, packet: Packet<'_>, output: &mut Vec<u8>) -> Result<Step, Malformed> {
-        // Servers that shut down, or end an idle connection, say so out of turn.
+        // Servers that shut down or end an idle connection send their error with an unexpected
+        // number.
         if packet.sequence != self.sequence && !errors::is_error(packet.payload) {
             return Err(Malformed("a packet is out of order"));
         }
@@ -263,7 +263,7 @@ impl Mysql {
         }
     }
 
-    /// The server's refusal ends a request.
+    /// An error packet ends a request.
     #[cold]
     fn failed(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         let error = errors::server_error(payload)?;
@@ -279,7 +279,7 @@ impl Mysql {
         self.finish(output)
     }
 
-    /// A result, or its refusal, is complete.
+    /// A result or its error is complete.
     #[inline]
     fn finish(&mut self, output: &mut Vec<u8>) -> Result<Step, Malformed> {
         if self.rest.is_some() {
@@ -293,7 +293,7 @@ impl Mysql {
         Ok(Step::Finished)
     }
 
-    /// What comes first are results that nobody reads.
+    /// Unread results of an earlier execution come first.
     #[cold]
     fn begin_rest(&mut self) {
         if let Some(rest) = self.rest.as_mut().filter(|rest| rest.answer.is_none()) {
@@ -303,7 +303,7 @@ impl Mysql {
         }
     }
 
-    /// One of them is complete. Behind the last comes the answer.
+    /// One of them is complete. The answer follows the last one.
     #[cold]
     fn pass_rest(&mut self) -> Step {
         self.result.clear();
@@ -341,7 +341,7 @@ impl Mysql {
         self.set_failed(error);
     }
 
-    /// The answer to a preparation.
+    /// The response to a prepare.
     fn prepared(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         if errors::is_error(payload) {
             return self.failed(payload, output);
@@ -364,7 +364,7 @@ impl Mysql {
         Ok(Step::Continue)
     }
 
-    /// Passes over definitions: by their length, and unread but for those of binary rows.
+    /// Skips definitions by their length; only those of binary rows are parsed.
     #[inline]
     fn skip_definitions(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Malformed> {
         while self.definitions > 0 {
@@ -374,7 +374,7 @@ impl Mysql {
             if packet.sequence != self.sequence || packet.payload.len() == PACKET_MAX {
                 return Err(Malformed("a definition is out of order or too long"));
             }
-            // The last is the EOF packet behind the others, where there is one.
+            // The last packet is the EOF after the definitions, if the server sends one.
             if self.binary && (self.deprecate_eof || self.definitions > 1) {
                 self.result.define(packet.payload)?;
             }
@@ -411,7 +411,7 @@ impl Mysql {
         Ok(Step::Finished)
     }
 
-    /// Keeps rows as they came, up to the packet that ends them.
+    /// Keeps rows unparsed, up to the packet that ends them.
     #[inline]
     fn rows(
         &mut self,
@@ -489,7 +489,7 @@ impl Mysql {
     }
 }
 
-/// The name in a column's definition, behind catalogue, schema, table and the table's own name.
+/// The name in a column definition, after catalogue, schema, table and original table.
 fn column_name(definition: &[u8]) -> Result<String, Malformed> {
     let mut reader = Reader::new(definition);
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! What a client answers to a server's challenge, by authentication plugin.
+//! Responses to a server's challenge, by authentication plugin.
 
 use curve25519_dalek::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
@@ -7,23 +7,23 @@ use zeroize::Zeroizing;
 
 use super::rsa;
 
-/// The authentication plugins that the driver has.
+/// The authentication plugins that the driver supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plugin {
     /// `mysql_native_password`: SHA-1.
     Native,
     /// `caching_sha2_password`: SHA-256, with a full exchange when the server has no cached hash.
     CachingSha2,
-    /// `sha256_password`: the full exchange always.
+    /// `sha256_password`: always the full exchange.
     Sha256,
     /// `client_ed25519`: MariaDB's signature scheme.
     Ed25519,
-    /// `mysql_clear_password`: the password as it is.
+    /// `mysql_clear_password`: the password in the clear.
     Clear,
 }
 
 impl Plugin {
-    /// By the name the server gives.
+    /// Finds a plugin by the server's name for it.
     pub fn by_name(name: &[u8]) -> Option<Self> {
         let plugins = [
             Self::Native,
@@ -37,7 +37,7 @@ impl Plugin {
             .find(|plugin| plugin.name().as_bytes() == name)
     }
 
-    /// Its name.
+    /// The plugin's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "mysql_native_password",
@@ -65,8 +65,8 @@ pub fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     xor(once.as_ref(), hash(&[twice.as_ref(), nonce]).as_ref())
 }
 
-/// An Ed25519 signature (RFC 8032, section 5.1.6) of the nonce, with the password of any length
-/// in the place of the 32-byte private key.
+/// An Ed25519 signature (RFC 8032, section 5.1.6) of the nonce, with a password of any length
+/// instead of the 32-byte private key.
 pub fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let expanded = wide(&[password]);
     let mut secret = Zeroizing::new([0; 32]);
@@ -84,20 +84,20 @@ pub fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     [commitment.to_bytes(), response.to_bytes()].concat()
 }
 
-/// The password as a zero-ended string, for channels that others cannot read.
+/// The password as a zero-terminated string, for channels that others cannot read.
 pub fn clear(password: &[u8]) -> Zeroizing<Vec<u8>> {
-    // With the capacity known, no half-written copy is left behind by a reallocation.
+    // Full capacity, so that a reallocation leaves no copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(password.len() + 1));
     bytes.extend_from_slice(password);
     bytes.push(0);
     bytes
 }
 
-/// The password encrypted by the server's public key: the zero-ended password XOR the repeated
-/// nonce, under RSA-OAEP.
+/// The password encrypted with the server's public key: the zero-terminated password XOR the
+/// repeated nonce, under RSA-OAEP.
 ///
 /// # Errors
-/// What is wrong with the key, or that the password is too long for it.
+/// An invalid key, or a password too long for it.
 pub fn encrypted(password: &[u8], nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut bytes = clear(password);
     for (byte, mask) in bytes.iter_mut().zip(nonce.iter().cycle()) {
@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    /// The server's side of `mysql_native_password`: from the answer and the nonce it finds
-    /// SHA1(password) and checks it against the stored SHA1(SHA1(password)).
+    /// The server's side of `mysql_native_password`: recovers SHA1(password) from the answer and
+    /// the nonce, and checks it against the stored SHA1(SHA1(password)).
     #[test]
     fn native_answers_are_what_a_server_checks() {
         let sha1 = |parts: &[&[u8]]| hash(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts);
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(sha256(&[&once]).as_ref(), stored.as_ref());
     }
 
-    /// For a 32-byte password the scheme is Ed25519 itself, so another implementation checks it.
+    /// For a 32-byte password the scheme is plain Ed25519, so another implementation can check it.
     #[test]
     fn ed25519_signs_as_the_standard_does() {
         let (seed, nonce) = ([7; 32], [9; 32]);

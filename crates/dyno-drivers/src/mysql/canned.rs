@@ -1,4 +1,4 @@
-//! A server's side of conversations, for tests, and a client that plays the other side.
+//! The server's side of conversations, for tests, and a client to play them against.
 
 use std::sync::Arc;
 
@@ -112,8 +112,8 @@ impl Client {
         received.next
     }
 
-    /// Performs an operation whose answer arrives in pieces of these lengths, over and over.
-    /// Returns everything that can be seen of it.
+    /// Performs an operation, with the answer cut into pieces of these lengths in turn. Returns
+    /// everything a caller can see.
     pub fn perform(&mut self, operation: &Request, answer: &[u8], pieces: &[usize]) -> String {
         self.output.clear();
         let outcome = self.protocol.outcome_mut();
@@ -140,7 +140,7 @@ impl Client {
                     .tls_established("TLSv1.3", None, &mut self.output),
             }
         }
-        // What came behind the answer is there for the next operation.
+        // Bytes after the answer stay for the next operation.
         self.partial.extend_from_slice(rest);
         self.describe(submitted)
     }
@@ -187,7 +187,7 @@ pub enum Request {
     Load,
 }
 
-/// A valid conversation with a server of these capabilities: operations, and the answers to them.
+/// A valid conversation with a server of these capabilities: operations and their answers.
 pub fn conversation(capabilities: u32) -> Vec<(Request, Vec<u8>)> {
     let columns = [column(8), column(253), column(12)];
     let [a, b, c] = columns.each_ref().map(|column| &column[..]);

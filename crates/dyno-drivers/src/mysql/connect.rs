@@ -1,4 +1,4 @@
-//! From a connected socket to a connection that is ready: greeting, TLS, authentication.
+//! From a connected socket to a ready connection: greeting, TLS, authentication.
 
 use std::sync::Arc;
 
@@ -14,30 +14,30 @@ use super::greeting::Greeting;
 use super::wire::{self, Malformed, Packet, Reader, capability};
 use crate::disclosure::{self, Disclosure};
 
-/// How to connect.
+/// Connection settings.
 #[derive(Clone, Debug)]
 pub struct MysqlOptions {
     /// The user.
     pub user: String,
-    /// The password; absent is the same as empty.
+    /// The password; `None` is the same as empty.
     pub password: Option<Secret>,
     /// The default database; empty for none.
     pub database: String,
-    /// Whether an UPDATE counts the rows it found rather than those it changed.
+    /// Whether an UPDATE counts the rows found instead of the rows changed.
     pub found_rows: bool,
-    /// How strictly TLS is wanted. The server never says that it insists on TLS, so `Allow` stays
-    /// in the clear; `Prefer` stays in the clear on a UNIX socket, as MySQL's own clients do.
+    /// The TLS mode. The server never says that it requires TLS, so `Allow` stays in the clear;
+    /// `Prefer` stays in the clear on a UNIX socket, as MySQL's own clients do.
     pub tls: TlsMode,
     /// Whether bulk loads may use LOAD DATA LOCAL INFILE. No file is ever read for it.
     pub local_infile: bool,
-    /// Whether the socket is a UNIX-domain socket, which nobody can listen in on.
+    /// Whether the socket is a UNIX socket, which others cannot read.
     pub unix_socket: bool,
-    /// Whether the server may be sent a password that it can read.
+    /// Whether the server may receive a password in readable form.
     pub disclosure: Disclosure,
-    /// The server's RSA key, PEM, for a password on a connection without TLS: what is encrypted for
-    /// it is read by nobody else.
+    /// The server's RSA key in PEM, to encrypt a password on a connection without TLS: only that
+    /// server can decrypt it.
     pub server_public_key: Option<Arc<[u8]>>,
-    /// What the server's tables of connection attributes shall show.
+    /// Connection attributes for the server's tables.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -64,16 +64,16 @@ impl Default for MysqlOptions {
     }
 }
 
-/// How a handshake goes on.
+/// How a handshake continues.
 #[derive(Debug)]
 pub enum Progress {
-    /// The server must answer.
+    /// Wait for the server.
     Wait,
-    /// TLS begins now.
+    /// Start TLS now.
     StartTls,
     /// The connection is ready.
     Connected,
-    /// It is refused.
+    /// The connection is refused.
     Refused(DbError),
 }
 
@@ -89,18 +89,18 @@ impl From<Malformed> for Stop {
     }
 }
 
-/// A connection's state until it is ready; dropped then.
+/// A connection's state during the handshake.
 pub struct Handshake {
     options: Arc<MysqlOptions>,
     stage: Stage,
-    /// What the server and the client both can.
+    /// The capabilities that both sides have.
     capabilities: u32,
     server_capabilities: u32,
     collation: u8,
     plugin: Plugin,
     nonce: Vec<u8>,
     tls: bool,
-    /// The server was asked for its RSA key.
+    /// The client asked the server for its RSA key.
     key_asked: bool,
     rounds: u32,
     server: ServerInfo,
@@ -113,7 +113,7 @@ enum Stage {
     Authentication,
 }
 
-/// The server's say in an authentication that takes longer than any known one is over.
+/// The most messages of a server in an authentication; no known plugin needs as many.
 const ROUNDS_MAX: u32 = 16;
 const COLLATION_UTF8MB4_GENERAL_CI: u8 = 45;
 const COLLATION_UTF8MB4_0900_AI_CI: u8 = 255;
@@ -123,7 +123,7 @@ const CACHING_SHA2_KEY_REQUEST: u8 = 2;
 const SHA256_KEY_REQUEST: u8 = 1;
 
 impl Handshake {
-    /// Before the greeting.
+    /// Creates the state before the greeting.
     pub fn new(options: Arc<MysqlOptions>) -> Self {
         Self {
             options,
@@ -140,17 +140,17 @@ impl Handshake {
         }
     }
 
-    /// What both sides can; final once the greeting has been read.
+    /// The capabilities that both sides have; final once the greeting has been read.
     pub fn capabilities(&self) -> u32 {
         self.capabilities
     }
 
-    /// The server, by what it said.
+    /// What is known about the server.
     pub fn into_server(self) -> ServerInfo {
         self.server
     }
 
-    /// The server sent a packet.
+    /// Handles a packet of the server.
     ///
     /// # Errors
     /// A packet that the protocol does not allow.
@@ -177,8 +177,8 @@ impl Handshake {
         }
     }
 
-    /// TLS stands: the answer to the greeting can be sent. Returns the sequence number that the
-    /// server's next packet has.
+    /// TLS is established: appends the answer to the greeting. Returns the sequence number of the
+    /// server's next packet.
     pub fn tls_established(&mut self, version: &str, output: &mut Vec<u8>) -> u8 {
         self.tls = true;
         self.server.tls = Some(version.to_owned());
@@ -203,9 +203,9 @@ impl Handshake {
         self.describe(&greeting);
         self.capabilities = greeting.capabilities & self.wanted();
         self.nonce = greeting.nonce;
-        // With a plugin that the driver lacks, an answer for another makes the server say which
-        // one the user needs. So it does where the password itself would have to be sent before it
-        // is known whether this user's must be.
+        // For an unknown plugin, an answer for another one makes the server name the one that the
+        // user needs. The same is done if the password itself would have to be sent before it is
+        // known that this user needs it.
         self.plugin = match Plugin::by_name(&greeting.plugin) {
             Some(Plugin::Clear | Plugin::Sha256) | None => Plugin::Native,
             Some(plugin) => plugin,
@@ -225,7 +225,7 @@ impl Handshake {
     fn describe(&mut self, greeting: &Greeting) {
         let version = String::from_utf8_lossy(&greeting.version).into_owned();
         let mariadb = version.contains("MariaDB");
-        // MariaDB puts a version before its own that old replicas can understand.
+        // MariaDB prefixes a version that old replicas understand.
         let own = version.strip_prefix("5.5.5-").filter(|_| mariadb);
         let own = own.unwrap_or(&version);
         self.server.version = redact::known(own).unwrap_or_else(|| own.to_owned());
@@ -278,7 +278,7 @@ impl Handshake {
         }
     }
 
-    /// What a TLS request and an answer to the greeting begin with.
+    /// The common beginning of a TLS request and an answer to the greeting.
     fn put_preamble(&self, output: &mut Vec<u8>) {
         output.extend_from_slice(&self.capabilities.to_le_bytes());
         output.extend_from_slice(&(1_u32 << 30).to_le_bytes());
@@ -296,7 +296,7 @@ impl Handshake {
         if self.capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
             wire::put_lenenc_bytes(output, &answer);
         } else {
-            // Only a clear password could be longer, and those need a switch.
+            // Only a clear password could be longer, and that needs a switch.
             let answer = if answer.len() < 256 { &answer[..] } else { &[] };
             output.push(answer.len() as u8);
             output.extend_from_slice(answer);
@@ -323,15 +323,15 @@ impl Handshake {
         password.map_or(&[], |secret| secret.expose().as_bytes())
     }
 
-    /// Whether nobody between the server and this end can read. Says nothing of who the server is.
+    /// Whether nobody in between can read the connection. Says nothing about the server's identity.
     fn is_secure(&self) -> bool {
         self.tls || self.options.unix_socket
     }
 
-    /// Whether a password that the server can read may be sent to it.
+    /// Whether the password may be sent to the server in readable form.
     ///
     /// # Errors
-    /// The refusal, where `plugin` would disclose one.
+    /// The refusal, if `plugin` would disclose it.
     fn may_disclose(&self, plugin: Plugin) -> Result<(), Stop> {
         let local = self.options.unix_socket;
         if local || self.password().is_empty() || self.options.disclosure.is_permitted(self.tls) {
@@ -360,7 +360,7 @@ impl Handshake {
             Plugin::Native => Zeroizing::new(auth::native(password, nonce)),
             Plugin::CachingSha2 => Zeroizing::new(auth::caching_sha2(password, nonce)),
             Plugin::Ed25519 => Zeroizing::new(auth::ed25519(password, nonce)),
-            // Its server side does not trust UNIX sockets.
+            // The plugin's server side does not trust UNIX sockets.
             Plugin::Sha256 if !self.tls => Zeroizing::new(vec![SHA256_KEY_REQUEST]),
             Plugin::Sha256 | Plugin::Clear => auth::clear(password),
         }
@@ -408,7 +408,7 @@ impl Handshake {
         let nonce = reader.rest();
         self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
         if plugin == Plugin::Ed25519 {
-            // Ed25519's nonce fills its 32 bytes, the last of which may be zero.
+            // Ed25519's nonce has 32 bytes, and the last may be zero.
             self.nonce = nonce.get(..32).unwrap_or(nonce).to_vec();
         }
         self.plugin = plugin;
@@ -434,7 +434,7 @@ impl Handshake {
         Ok(Progress::Wait)
     }
 
-    /// The server has no hash at hand to check an answer with: it wants the password.
+    /// The server has no cached hash to check an answer with and asks for the password.
     fn full(&mut self, sequence: u8, output: &mut Vec<u8>) -> Result<(), Stop> {
         if let Some(key) = self.options.server_public_key.as_deref()
             && !self.is_secure()
@@ -452,7 +452,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// The password under the server's public key.
+    /// The password encrypted with the server's public key.
     fn encrypted(&self, key: &[u8]) -> Result<Vec<u8>, Stop> {
         auth::encrypted(self.password(), &self.nonce, key).map_err(|why| {
             let message = format!("cannot encrypt the password: {why}");
@@ -461,7 +461,7 @@ impl Handshake {
         })
     }
 
-    /// Adds what may help to the server's refusal.
+    /// Adds a hint to the server's refusal.
     fn explain(&self, mut error: DbError) -> DbError {
         const INSECURE_TRANSPORT: i32 = 3159;
         const ACCESS_DENIED: i32 = 1045;
@@ -486,7 +486,7 @@ fn refuse_plugin(name: &str) -> Stop {
     Stop::Refused(error)
 }
 
-/// Appends a string and the zero byte that ends it; a zero inside would end it early.
+/// Appends a zero-terminated string; a zero inside would end it early.
 fn put_nul_bytes(output: &mut Vec<u8>, bytes: &[u8]) {
     output.extend(bytes.iter().copied().filter(|&byte| byte != 0));
     output.push(0);

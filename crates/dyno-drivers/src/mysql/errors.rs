@@ -1,16 +1,16 @@
-//! Errors: the server's own, and those that the client raises under the numbers that MySQL's
-//! client library uses for them, so that lists of error numbers mean what they mean elsewhere.
+//! Errors: the server's, and the client's under the numbers of MySQL's client library, so that
+//! lists of error numbers keep their meaning.
 
 use dyno_core::db::{DbError, ErrorKind, error_text};
 
 use super::wire::{ERR, Malformed, Reader};
 use crate::full::says_full;
 
-/// The socket file cannot be connected to.
+/// Cannot connect to the socket file.
 pub const CANNOT_CONNECT_SOCKET: i32 = 2002;
-/// The host cannot be connected to.
+/// Cannot connect to the host.
 pub const CANNOT_CONNECT_HOST: i32 = 2003;
-/// The connection was gone before the request.
+/// The connection was lost before the request.
 pub const GONE_AWAY: i32 = 2006;
 /// The connection was lost during a request.
 pub const LOST: i32 = 2013;
@@ -18,27 +18,27 @@ pub const LOST: i32 = 2013;
 pub const OUT_OF_SYNC: i32 = 2014;
 /// The answer is larger than allowed.
 pub const TOO_LARGE: i32 = 2020;
-/// TLS is not to be had.
+/// TLS is not available.
 pub const TLS: i32 = 2026;
-/// What came is not of the protocol.
+/// A packet violates the protocol.
 pub const MALFORMED_PACKET: i32 = 2027;
 /// No such statement.
 pub const NO_STATEMENT: i32 = 2030;
-/// Not as many parameters as placeholders.
+/// The number of parameters differs from the number of placeholders.
 pub const PARAMETERS: i32 = 2034;
 /// An authentication plugin that the driver lacks.
 pub const PLUGIN_UNKNOWN: i32 = 2059;
 /// An authentication plugin that must not be used here, or that failed.
 pub const PLUGIN_REFUSED: i32 = 2061;
-/// A local file that must not be sent.
+/// The server asked for a local file that must not be sent.
 pub const LOCAL_FILE_REFUSED: i32 = 2068;
 
-/// The server's errors that say that LOAD DATA LOCAL is not to be had: MySQL before 8.0 (and
+/// The server's errors that mean that LOAD DATA LOCAL is not available: MySQL before 8.0 (and
 /// MariaDB), MySQL, MariaDB, and "not supported yet" of servers that only speak the protocol.
 pub const NO_LOCAL_INFILE: [i32; 4] = [1148, 3948, 4166, 1235];
 
-/// The server's error for bytes that are not text in the character set of a LOAD DATA. MySQL wants
-/// text even for binary columns there; an INSERT takes any bytes.
+/// The server's error for bytes that are not text in the character set of a LOAD DATA. MySQL
+/// requires text even for binary columns there; an INSERT takes any bytes.
 pub const INVALID_TEXT: i32 = 1300;
 
 /// Whether a payload is an ERR packet.
@@ -52,7 +52,7 @@ pub fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
     let mut reader = Reader::new(payload);
     reader.u8()?;
     let code = reader.u16()?;
-    // Before the handshake is over, errors may come without a state.
+    // Before the handshake ends, errors may come without a state.
     let (state, message) = match reader.rest() {
         [b'#', rest @ ..] => rest
             .split_at_checked(5)
@@ -62,7 +62,7 @@ pub fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
     let (code, message) = (i32::from(code), error_text(message));
     let sqlstate = String::from_utf8_lossy(state).into_owned();
     let kind = kind(code, &sqlstate);
-    // One number stands for whatever the file system said.
+    // One number covers all errors of the file system.
     let kind_by_words = kind == ErrorKind::Other && says_full(&message);
     let kind = if kind_by_words { ErrorKind::Full } else { kind };
     Ok(DbError {
@@ -95,16 +95,16 @@ fn by_number(code: i32) -> ErrorKind {
         1022 | 1062 | 1569 | 1586 | 1761 | 1762 | 1859 => ErrorKind::Duplicate,
         // NOT NULL, foreign keys, CHECK (MySQL, MariaDB).
         1048 | 1216 | 1217 | 1451 | 1452 | 1557 | 3819 | 4025 => ErrorKind::Constraint,
-        // Shutdown, "aborted connection" (twice), what the server cannot read of a packet ("out of
-        // order", which MySQL says of connections that are being killed too), errors and timeouts
-        // of its reading and writing, MariaDB's "connection was killed", MySQL's "server is not
-        // available", "session was killed" and "disconnected because of inactivity".
+        // Shutdown, "aborted connection" (twice), errors in reading a packet ("out of order", which
+        // MySQL also reports on connections that are being killed), errors and timeouts in reading
+        // and writing, MariaDB's "connection was killed", MySQL's "server is not available",
+        // "session was killed" and "disconnected because of inactivity".
         1053 | 1152 | 1154..=1161 | 1184 | 1927 | 3168 | 3169 | 4031 => ErrorKind::Lost,
         // Interrupted, MariaDB's max_statement_time, MySQL's max_execution_time.
         1317 | 1969 | 3024 => ErrorKind::Timeout,
         // The disk; the table.
         1021 | 1114 => ErrorKind::Full,
-        // Of the server, threads, of the user, a limit of the user's.
+        // The server's limit, threads, the user's limit, a resource limit of the user.
         1040 | 1135 | 1203 | 1226 => ErrorKind::Connections,
         // Database, password, unknown database, a node of a Galera cluster that is not ready, KILL
         // of another's connection; host blocked, host not allowed, anonymous; table, column,
@@ -136,7 +136,7 @@ fn by_state(sqlstate: &str) -> ErrorKind {
     }
 }
 
-/// An error that the client raises.
+/// An error raised by the client.
 pub fn client_error(kind: ErrorKind, code: i32, message: impl Into<String>) -> DbError {
     DbError {
         code,
@@ -145,7 +145,7 @@ pub fn client_error(kind: ErrorKind, code: i32, message: impl Into<String>) -> D
     }
 }
 
-/// The peer does not keep to the protocol.
+/// The error for a protocol violation of the peer.
 pub fn malformed(what: Malformed) -> DbError {
     let message = format!("the server broke the MySQL protocol: {}", what.0);
     client_error(ErrorKind::Protocol, MALFORMED_PACKET, message)
@@ -161,8 +161,7 @@ mod tests {
         server_error(&packet).unwrap()
     }
 
-    /// Numbers, the states that come with them, and kinds, as MySQL 8.4, MariaDB 10.11 and their
-    /// manuals have them.
+    /// Numbers, SQL states and kinds, as in MySQL 8.4, MariaDB 10.11 and their manuals.
     #[test]
     fn each_number_has_its_kind() {
         use ErrorKind::*;

@@ -1,4 +1,4 @@
-//! What a server says first.
+//! The server's greeting.
 
 use super::wire::{Malformed, Reader};
 
@@ -30,7 +30,7 @@ impl Greeting {
         let second = u64::from(nonce_len).saturating_sub(8).max(13);
         let second = reader.bytes(second.min(reader.rest().len() as u64))?;
         nonce.extend_from_slice(second.strip_suffix(&[0]).unwrap_or(second));
-        // Some old servers leave out the zero byte behind the plugin's name.
+        // Some old servers omit the zero byte after the plugin's name.
         let rest = reader.rest();
         let plugin = rest.strip_suffix(&[0]).unwrap_or(rest).to_vec();
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Servers that want what they must not have, and servers that break off.
+//! Servers that ask for what they must not get, and servers that break off.
 
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Submitted};
 use dyno_core::target::TlsMode;
@@ -17,7 +17,7 @@ fn error(client: &Client) -> &DbError {
     client.protocol.outcome().error.as_ref().unwrap()
 }
 
-/// The answer to what a load asks first.
+/// The answer to a load's first query.
 fn settings() -> Vec<u8> {
     let [limit, mode] = [column(8), column(253)];
     packets(1, &[&[2], &limit, &mode, b"\x0816777216\0", END])
@@ -50,8 +50,8 @@ fn the_password_never_leaves_in_the_clear() {
     }
 }
 
-/// A peer of which nothing is known, one nearby, one that TLS would prove, and one that the user
-/// allows to learn the password.
+/// An unknown peer, a local one, one verified by TLS, and one that the user allows to learn the
+/// password.
 fn peers() -> [Disclosure; 4] {
     let none = Disclosure::default();
     let (local, verified, allowed) = (true, true, true);
@@ -63,8 +63,8 @@ fn peers() -> [Disclosure; 4] {
     ]
 }
 
-/// What a client that was given these options sends after its first answer when the server says
-/// this, without TLS or under it, and how it goes on.
+/// Sends `says` to a client with these options after its first answer, with or without TLS. Returns
+/// the client with its output, and its next step.
 fn asked(options: &MysqlOptions, plugin: &str, tls: bool, says: &[u8]) -> (Client, Next) {
     let (flags, mode) = match tls {
         true => (CAPABILITIES | capability::SSL, TlsMode::Require),
@@ -123,7 +123,7 @@ fn the_password_goes_to_those_who_may_learn_it_and_no_others() {
                 let clear = tls || says.ends_with(&switch("mysql_clear_password"));
                 assert_eq!(contains(&client.output, b"secret\0"), clear, "{plugin}");
                 if !clear {
-                    // It asks for the key, and refuses one that is none.
+                    // It asks for the key, and refuses an invalid one.
                     assert_eq!(client.output.len(), 5);
                     assert_eq!(client.feed(&packets(4, &[b"\x01no key"])), Next::Finished);
                     assert_eq!(error(&client).kind, ErrorKind::Unsupported);
@@ -134,7 +134,7 @@ fn the_password_goes_to_those_who_may_learn_it_and_no_others() {
     }
 }
 
-/// A key that nobody asked for would be one more way to get at the password.
+/// A key that the client did not ask for would be another way to get at the password.
 #[test]
 fn a_key_that_was_not_asked_for_is_refused() {
     for (plugin, disclosure) in [
@@ -153,7 +153,7 @@ fn a_key_that_was_not_asked_for_is_refused() {
     }
 }
 
-/// What is encrypted for a key that the user has named is read by that server alone.
+/// Only the owner of the key that the user configured can decrypt the password.
 #[test]
 fn a_key_that_the_user_names_is_used_and_no_other() {
     let options = MysqlOptions {
@@ -173,7 +173,7 @@ fn a_key_that_the_user_names_is_used_and_no_other() {
         client.output.clear();
         assert_eq!(client.feed(&packets(4, &[&theirs])), Next::Finished);
         assert_eq!(client.output.len(), 0);
-        // Under TLS the server takes the password as it is, and the key proves nothing.
+        // Under TLS the server takes the password in the clear, and the key proves nothing.
         let (client, next) = asked(&options, plugin, true, &says);
         assert_eq!((next, client.output.len()), (Next::Finished, 0), "{plugin}");
     }
@@ -325,7 +325,7 @@ fn a_load_without_autocommit_is_committed() {
     }
 }
 
-/// An answer in the middle of the rows leaves it open what the server makes of those under way.
+/// After an answer in the middle of the rows the fate of the rows under way is unknown.
 #[test]
 fn an_answer_in_the_middle_of_a_load_ends_the_connection() {
     for (answer, kind) in [(ERROR, ErrorKind::Statement), (OK, ErrorKind::Protocol)] {
@@ -351,7 +351,7 @@ fn answers_out_of_order_are_refused() {
         (error(&client).code, error(&client).kind),
         (2027, ErrorKind::Protocol)
     );
-    // But a server that shuts down says so out of turn.
+    // But a server that shuts down sends its error at any time.
     let mut client = Client::ready(CAPABILITIES);
     let _ = client.protocol.query(b"SELECT", &mut client.output);
     assert_eq!(client.feed(&packets(0, &[ERROR])), Next::Finished);

@@ -1,7 +1,7 @@
-//! Bulk loads: LOAD DATA LOCAL INFILE where the server takes it, multi-row INSERTs otherwise.
+//! Bulk loads: LOAD DATA LOCAL INFILE if the server takes it, else multi-row INSERTs.
 //!
-//! Both are sequences of ordinary statements, each of a limited size, so that no transaction grows
-//! with the table.
+//! Both are sequences of ordinary statements of a limited size, so that the size of a transaction
+//! does not depend on the table.
 
 use dyno_core::bulk::{BulkFormat, BulkLoad};
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Row, error_text};
@@ -11,16 +11,16 @@ use super::errors;
 use super::session::{Mysql, State};
 use super::wire::{self, Malformed};
 
-/// The name that the rows go by instead of a file's.
+/// The name sent instead of a file's.
 const FILE: &str = "dyno-rows";
 
-/// How much is sent in one packet of a LOAD DATA.
+/// Bytes per packet of a LOAD DATA.
 const PACKET_BYTES: usize = 64 * 1024;
 
-/// How much is loaded by one LOAD DATA, and so in one transaction.
+/// Bytes per LOAD DATA, and so per transaction.
 const LOAD_BYTES: usize = 16 * 1024 * 1024;
 
-/// How much is inserted by one INSERT.
+/// Bytes per INSERT.
 const INSERT_BYTES: usize = 512 * 1024;
 
 /// A bulk load in progress.
@@ -33,36 +33,36 @@ pub struct Bulk {
     bytes: usize,
     /// Rows that the server has confirmed.
     loaded: u64,
-    /// The longest run of rows that goes into one packet.
+    /// The largest number of row bytes in one packet.
     packet_max: usize,
-    /// The session's SQL mode makes errors of values that do not fit.
+    /// The session's SQL mode turns values that do not fit into errors.
     strict: bool,
-    /// The session commits each statement. Servers do not tell it reliably beside their answers.
+    /// The session commits each statement. Servers do not report it reliably in their answers.
     autocommit: bool,
-    /// INSERTs are used for this load whatever the server allows.
+    /// Use INSERTs for this load, whatever the server allows.
     inserts: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Asking how long a packet may be, whether values must fit, and who commits.
+    /// Querying the packet limit, the SQL mode and autocommit.
     Settings,
     /// LOAD DATA is sent; the server must ask for the rows.
     Announced,
     /// The rows are being sent.
     Sending,
-    /// The rows of a LOAD DATA are sent; `last` if no more are left.
+    /// The rows of a LOAD DATA are sent; `last` if it was the last statement.
     Sent { last: bool },
-    /// Asking what was wrong with the rows of a LOAD DATA.
+    /// Querying the warnings of a LOAD DATA.
     Warned { last: bool },
     /// An INSERT is sent.
     Insert,
-    /// COMMIT is sent behind a statement; `last` if it was the load's last one.
+    /// COMMIT is sent after a statement; `last` if it was the load's last one.
     Commit { last: bool },
 }
 
 impl Bulk {
-    /// The server asks for this file: whether it is the one that was announced just now.
+    /// Whether the file that the server asks for is the announced one.
     pub fn announced(&mut self, name: &[u8]) -> bool {
         let expected = self.phase == Phase::Announced && name == FILE.as_bytes();
         if expected {
@@ -80,7 +80,7 @@ impl Bulk {
 }
 
 impl Mysql {
-    /// Starts a bulk load by asking for the settings that it must heed.
+    /// Starts a bulk load by querying the settings it depends on.
     pub(super) fn bulk_begin(&mut self, load: BulkLoad, output: &mut Vec<u8>) {
         let inserts = load.rows.by_inserts();
         self.bulk = Some(Box::new(Bulk {
@@ -99,7 +99,7 @@ impl Mysql {
         });
     }
 
-    /// One of the load's statements has ended: goes on with the next, or ends the load.
+    /// One of the load's statements has ended: starts the next, or ends the load.
     pub(super) fn bulk_next(&mut self, output: &mut Vec<u8>) -> Result<Step, Malformed> {
         let Some(mut bulk) = self.bulk.take() else {
             return Ok(Step::Finished);
@@ -162,15 +162,14 @@ impl Mysql {
         };
         let limit = text(0).and_then(|text| text.parse::<usize>().ok());
         let limit = limit.ok_or(Malformed("max_allowed_packet is not a number"))?;
-        // Half of what the server takes, since the last row may exceed what is asked for.
+        // Half of what the server takes, since the last row may exceed the requested size.
         bulk.packet_max = limit / 2;
         bulk.autocommit = text(2) != Some("0");
         bulk.strict = text(1).is_some_and(|mode| mode.contains("STRICT_"));
         Ok(())
     }
 
-    /// LOAD DATA LOCAL makes warnings of errors: where an INSERT would have failed, so does the
-    /// load.
+    /// LOAD DATA LOCAL turns errors into warnings: the load fails where an INSERT would have.
     fn judge(
         &mut self,
         bulk: Box<Bulk>,
@@ -217,7 +216,7 @@ impl Mysql {
         self.keep(bulk, last, output)
     }
 
-    /// Rows that a session without autocommit loads are gone with it unless they are committed.
+    /// Commits the loaded rows in a session without autocommit.
     fn keep(&mut self, mut bulk: Box<Bulk>, last: bool, output: &mut Vec<u8>) -> Step {
         if bulk.autocommit {
             return self.go_on(bulk, last, output);
@@ -310,8 +309,8 @@ impl Mysql {
         self.state = State::Header;
     }
 
-    /// The server answers before it has all rows. It can only be an error, and then it is not
-    /// known what the server makes of the rows that are under way: the connection is of no use.
+    /// The server answers before it has all rows. This can only be an error, and the fate of the
+    /// rows under way is unknown, so the connection is unusable.
     pub(super) fn interrupted(&mut self, payload: &[u8]) -> Result<Step, Malformed> {
         if !errors::is_error(payload) {
             return Err(Malformed("a load ended before all its rows"));

@@ -1,4 +1,4 @@
-//! What must hold whatever the server sends, and however the network cuts it.
+//! Properties that hold for anything a server sends, however the network cuts it.
 
 use dyno_core::db::{ErrorKind, OutcomeKind, Row};
 use proptest::collection::vec;
@@ -65,7 +65,7 @@ proptest! {
         client.perform(&Request::Connect, &answers[0], &pieces);
     }
 
-    /// Packets that are well framed, with any payloads.
+    /// Well-framed packets with arbitrary payloads.
     #[test]
     fn no_payloads_make_it_panic(
         payloads in vec(vec(any::<u8>(), 0..40), 1..8),
@@ -82,7 +82,7 @@ proptest! {
         }
     }
 
-    /// A valid conversation with bytes changed, cut out or put in.
+    /// A valid conversation with bytes changed, removed or inserted.
     #[test]
     fn no_mutation_makes_it_panic_or_break_the_contract(
         kind in 0..2_usize,
@@ -112,16 +112,16 @@ proptest! {
                 continue;
             }
             let outcome = client.protocol.outcome();
-            // A failure has an error, and nothing else has.
+            // An outcome has an error if and only if it failed.
             prop_assert_eq!(outcome.kind == OutcomeKind::Failed, outcome.error.is_some());
             let error = outcome.error.as_ref();
-            // A connection that is broken stays so.
+            // A broken connection stays broken.
             prop_assert!(!broken || error.is_some_and(|error| error.code == 2006));
             broken |= error.is_some_and(|error| error.kind == ErrorKind::Protocol);
         }
     }
 
-    /// What is found good when it arrives can be read later, and has as many fields as columns.
+    /// A row that was accepted on arrival can be read later, with as many fields as columns.
     #[test]
     fn no_rows_make_it_panic(
         bytes in vec(prop_oneof![any::<u8>(), 0..9_u8], 0..60),
@@ -142,7 +142,7 @@ proptest! {
             }
             let head: &[u8] = if binary { &[0, 0] } else { &[] };
             let bytes = [head, &bytes].concat();
-            // Most bytes are no row: of these the longest that is one is taken, too.
+            // Most byte strings are not rows: also take the longest prefix that is one.
             let longest = (0..=bytes.len()).rev().find(|len| result.check(&bytes[..*len]).is_ok());
             for len in longest.into_iter().chain([bytes.len()]) {
                 let mut result = result_with(&result, &bytes[..len]);
@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// A result of the same columns with one row.
+/// A result with the same columns and one row.
 fn result_with(empty: &ResultSet, row: &[u8]) -> ResultSet {
     let mut result = empty.clone();
     result.keep(&super::canned::packets(0, &[row]));

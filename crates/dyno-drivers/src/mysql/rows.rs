@@ -1,4 +1,4 @@
-//! The rows of a result: kept as the server sent them, read when somebody asks.
+//! The rows of a result: kept as sent by the server, parsed on demand.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use dyno_core::db::Row;
 use super::values::{self, Column};
 use super::wire::{self, HEADER, Malformed, PACKET_MAX, Reader};
 
-/// What a connection keeps of its result buffer from one result to the next. Larger results give
-/// their memory back, so that thousands of connections do not each keep their largest.
+/// The capacity of a connection's result buffer that is kept for the next result. Larger buffers
+/// are freed, so that thousands of connections do not each keep their largest.
 const RETAINED_MAX: usize = 16 * 1024;
 
-/// The same for the columns of a binary result.
+/// The same limit for the columns of a binary result.
 const RETAINED_COLUMNS_MAX: usize = 256;
 
 /// A result set.
@@ -25,15 +25,15 @@ pub struct ResultSet {
     fetched: u64,
     columns: u32,
     binary: bool,
-    /// The columns of a binary result, unless their packets stand before the rows, unread.
+    /// The columns of a binary result, unless their packets precede the rows, unparsed.
     definitions: Vec<Column>,
     unread: bool,
-    /// Where a row of several packets begins that is arriving.
+    /// The start of the row of several packets that is arriving.
     long_row: usize,
 }
 
-/// Bytes that are kept until the next result. The memory stays initialised from one result to the
-/// next, so that keeping a small one is no more than copying it.
+/// Bytes that are kept until the next result. The memory stays initialised between results, so that
+/// keeping a small one is only a copy.
 #[derive(Clone, Default)]
 struct Kept {
     memory: Vec<u8>,
@@ -83,7 +83,7 @@ impl ResultSet {
         self.head(columns, binary);
     }
 
-    /// The same behind a [`Self::clear`].
+    /// Starts an empty result after a [`Self::clear`].
     #[inline]
     pub fn head(&mut self, columns: u32, binary: bool) {
         self.columns = columns;
@@ -91,15 +91,15 @@ impl ResultSet {
         self.definitions.clear();
     }
 
-    /// Takes in the definition of the next column of a binary result.
+    /// Adds the next column definition of a binary result.
     #[inline]
     pub fn define(&mut self, payload: &[u8]) -> Result<(), Malformed> {
         self.definitions.push(Column::parse(payload)?);
         Ok(())
     }
 
-    /// A row must be what its columns say. It is looked at when it arrives, so that reading it
-    /// cannot fail later: most rows are counted and never read.
+    /// Checks a row against its columns on arrival, so that reading it later cannot fail: most rows
+    /// are counted and never read.
     #[inline]
     pub fn check(&self, payload: &[u8]) -> Result<(), Malformed> {
         let mut reader = Reader::new(payload);
@@ -119,7 +119,7 @@ impl ResultSet {
         Err(Malformed("a row has more fields than columns"))
     }
 
-    /// Takes in the definitions of all columns, whose packets stand at the beginning.
+    /// Parses the definitions of all columns, whose packets come first.
     #[cold]
     pub fn define_all(&mut self, packets: &[u8]) -> Result<(), Malformed> {
         let mut rest = packets;
@@ -132,15 +132,15 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Whether the columns of a binary result are known.
+    /// Whether the columns of a binary result are parsed.
     #[inline]
     pub fn is_defined(&self) -> bool {
         !self.definitions.is_empty()
     }
 
-    /// Becomes a result that is complete, behind a [`Self::head`]: `packets` are those of the
-    /// columns, so many bytes, and of the rows. A binary result's columns are read with its rows,
-    /// if these ever are.
+    /// Takes over a complete result after a [`Self::head`]: `packets` contains the packets of the
+    /// columns, `columns` bytes of them, and of the rows. A binary result's columns are parsed with
+    /// its rows, if these are read.
     // Once per result, called at one place.
     #[inline(always)]
     pub fn fill(&mut self, rows: u64, packets: &[u8], columns: usize) {
@@ -157,19 +157,19 @@ impl ResultSet {
         self.bytes.append(packets);
     }
 
-    /// One of the packets begins another row.
+    /// Another row begins with one of the packets.
     #[inline]
     pub fn count_row(&mut self) {
         self.rows += 1;
     }
 
-    /// A row of several packets begins behind what is kept and so many bytes more.
+    /// A row of several packets begins this number of bytes after the kept ones.
     #[cold]
     pub fn begin_long_row(&mut self, more: usize) {
         self.long_row = self.bytes.len + more;
     }
 
-    /// The packets of that row are all kept.
+    /// All packets of that row are kept.
     #[cold]
     pub fn check_long_row(&self) -> Result<(), Malformed> {
         let mut at = self.long_row;
@@ -177,7 +177,7 @@ impl ResultSet {
         self.check(&row)
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[inline]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -207,7 +207,7 @@ impl ResultSet {
         self.fetched += 1;
         if std::mem::take(&mut self.unread) {
             let packets = std::mem::take(&mut self.bytes);
-            // They were looked at when they arrived.
+            // They were checked on arrival.
             let _ = self.define_all(packets.bytes());
             self.bytes = packets;
         }
@@ -218,7 +218,7 @@ impl ResultSet {
         read
     }
 
-    /// The row whose packets begin at `cursor`, which moves behind them.
+    /// Parses the row at `cursor`, which moves past it.
     #[inline]
     fn row_at(&self, cursor: &mut usize) -> Option<Cow<'_, [u8]>> {
         let packet = self.packet_at(cursor)?;
@@ -254,7 +254,7 @@ impl ResultSet {
     }
 }
 
-/// What is wrong with a row that ends too early.
+/// The error for a row that ends too early.
 pub const FEWER: Malformed = Malformed("a row has fewer fields than columns");
 
 #[cfg(test)]
@@ -269,8 +269,7 @@ mod tests {
     const TEXT: &[u8] = b"\x017\x03abc\x0a2024-02-29";
     const BINARY: &[u8] = b"\0\0\x07\0\0\0\0\0\0\0\x03abc\x04\xE8\x07\x02\x1D";
 
-    /// What comes of rows of three columns, by text or as the answer to an execution, in pieces of
-    /// a length.
+    /// Sends rows of three columns, in text or in binary, in pieces of this length.
     fn answer(binary: bool, eof: bool, rows: &[&[u8]], piece: usize) -> Client {
         let flags = if eof { capability::DEPRECATE_EOF } else { 0 };
         let mut client = Client::ready(CAPABILITIES & !flags);
@@ -301,7 +300,7 @@ mod tests {
     fn rows_of_other_fields_than_their_columns_end_the_connection() {
         let many = |row: &[u8]| [row, b"\x01x"].concat();
         let bad = [
-            // Fewer fields, down to none, more, and one that is cut.
+            // Fewer fields (down to zero), more fields, a truncated field.
             (false, b"\x017\x03abc".to_vec()),
             (false, b"\xFB".to_vec()),
             (false, Vec::new()),
@@ -312,7 +311,7 @@ mod tests {
             (true, b"\0".to_vec()),
             (true, many(BINARY)),
             (true, BINARY[..BINARY.len() - 1].to_vec()),
-            // A NULL that is there all the same, another first byte, a date of no length.
+            // A NULL that has a value, another first byte, a date of length 0.
             (true, [b"\0\x10", &BINARY[2..]].concat()),
             (true, [b"\x01\0", &BINARY[2..]].concat()),
             (

@@ -1,6 +1,6 @@
-//! Encryption with a server's RSA public key: PKCS #1 version 2 (RFC 8017) OAEP with SHA-1, which
-//! is what the servers decrypt. Only the public operation is here, so there is no secret exponent
-//! that timing could leak.
+//! Encryption with a server's RSA public key: PKCS #1 version 2 (RFC 8017) OAEP with SHA-1, the
+//! padding that the servers use. Only the public operation is here, so no secret exponent can leak
+//! through timing.
 
 use num_bigint::BigUint;
 use ring::digest;
@@ -11,13 +11,13 @@ use rustls_pki_types::pem::PemObject;
 /// The length of a SHA-1 hash.
 const HASH: usize = 20;
 
-/// The longest modulus that is accepted, so that a hostile key cannot keep the client computing.
+/// The longest modulus accepted, so that a hostile key cannot keep the client computing.
 const MODULUS_MAX: usize = 2048;
 
 /// Encrypts `message` for the key, a PEM "PUBLIC KEY".
 ///
 /// # Errors
-/// What is wrong with the key or the message.
+/// An invalid key, or a message too long for it.
 pub fn encrypt(message: &[u8], pem: &[u8]) -> Result<Vec<u8>, &'static str> {
     let key = SubjectPublicKeyInfoDer::from_pem_slice(pem)
         .map_err(|_| "the server's public key is not PEM")?;
@@ -37,10 +37,10 @@ pub fn encrypt(message: &[u8], pem: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(output)
 }
 
-/// Whether it is a key that a password can be encrypted for.
+/// Checks that a password can be encrypted for the key.
 ///
 /// # Errors
-/// What is wrong with it.
+/// An invalid key.
 pub fn check(pem: &[u8]) -> Result<(), &'static str> {
     encrypt(&[], pem).map(drop)
 }
@@ -102,7 +102,7 @@ fn parse_key(der: &[u8]) -> Option<(&[u8], &[u8])> {
     sane.then_some((modulus, exponent))
 }
 
-/// The content of the DER element of that tag at the front, and what follows it.
+/// The content of the DER element with this tag at the front, and the rest.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], mut rest) = der.split_first_chunk::<2>()?;
     if found != tag {
@@ -149,7 +149,7 @@ mod tests {
         assert!(encrypt(b"x", b"-----BEGIN PUBLIC KEY-----").is_err());
     }
 
-    /// A 512-bit key, with the decryption done here by its private exponent.
+    /// A 512-bit key; the test decrypts with the private exponent.
     #[test]
     fn a_private_key_decrypts_it() {
         let prime = |text: &str| BigUint::parse_bytes(text.as_bytes(), 16).unwrap();
@@ -163,7 +163,7 @@ mod tests {
         let padded = pad(b"hidden\0", modulus.len()).unwrap();
         let n = BigUint::from_bytes_be(&modulus);
         let cipher = BigUint::from_bytes_be(&padded).modpow(&exponent, &n);
-        // As numbers: the padding is random, and its first bytes may be zeros.
+        // Compared as numbers: the padding is random, and may begin with zero bytes.
         let plain = cipher.modpow(&private, &n);
         assert_eq!(plain, BigUint::from_bytes_be(&padded));
     }

@@ -1,4 +1,4 @@
-//! The protocol's state machine: its states, and the requests. What answers do is in `answers`.
+//! The protocol's state machine: states and requests. Answers are handled in `answers`.
 
 use std::sync::Arc;
 
@@ -24,26 +24,26 @@ const COM_STMT_CLOSE: u8 = 0x19;
 /// A connection to MySQL or MariaDB, without I/O.
 pub struct Mysql {
     pub(super) state: State,
-    /// The number that the server's next packet must have.
+    /// The expected number of the server's next packet.
     pub(super) sequence: u8,
-    /// The server ends rows with an OK packet and does not end column definitions at all.
+    /// The server ends rows with an OK packet and sends nothing after column definitions.
     pub(super) deprecate_eof: bool,
     /// Another result of the last request follows.
     pub(super) more: bool,
-    /// A transaction is open, as the last OK packet said.
+    /// A transaction is open, according to the last OK packet.
     pub(super) in_transaction: bool,
     /// Whether LOAD DATA LOCAL is worth trying.
     pub(super) local_infile: bool,
     unix_socket: bool,
-    /// The answer is to an execution.
+    /// The answer belongs to an execution.
     pub(super) binary: bool,
-    /// Results of an earlier execution, which nobody reads, come before the answer.
+    /// Unread results of an earlier execution that precede the answer.
     pub(super) rest: Option<Rest>,
-    /// The statement whose further results those would be is closed.
+    /// The statement that those further results belong to is closed.
     abandoned: bool,
-    /// Warnings of the last statement without a result set.
+    /// The number of warnings of the last statement without a result set.
     pub(super) warnings: u16,
-    /// Packets of the current row so far, if it goes on in the next packet.
+    /// Packets of the current row so far, if it continues in the next packet.
     pub(super) row_packets: u8,
     /// Definitions of columns and parameters that are still to come.
     pub(super) definitions: u32,
@@ -55,13 +55,13 @@ pub struct Mysql {
     pub(super) server: ServerInfo,
     pub(super) handshake: Option<Box<Handshake>>,
     pub(super) bulk: Option<Box<Bulk>>,
-    /// The local file that the server asked for and did not get.
+    /// The local file that the server asked for and was refused.
     pub(super) refused_file: Option<Box<str>>,
-    /// The columns of each result of the last text, where somebody wants them.
+    /// The column names of each result of the last text statement, if requested.
     pub(super) names: Option<Vec<Vec<String>>>,
 }
 
-/// What the next packet is.
+/// The kind of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// None: the socket is not connected yet.
@@ -72,15 +72,15 @@ pub(super) enum State {
     Idle,
     /// The first of an answer.
     Header,
-    /// The first of a result that nobody reads.
+    /// The first of an unread result.
     Rest,
     /// A column's definition.
     Columns,
     /// A row, or the end of them.
     Rows,
-    /// The first of the answer to a preparation.
+    /// The first of the response to a prepare.
     Prepared,
-    /// A definition in that answer.
+    /// A definition in that response.
     Definitions,
     /// None, unless something fails: the rows of a bulk load are being sent.
     Sending,
@@ -88,17 +88,17 @@ pub(super) enum State {
     Closed,
 }
 
-/// Results that nobody reads.
+/// Unread results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// The number of their next packet; once they are being read, that of the answer's first.
+    /// The number of their next packet; while they are being read, of the answer's first packet.
     pub(super) sequence: u8,
-    /// What the answer begins with, and whether it is to an execution, once they are being read.
+    /// While they are being read: the answer's first state, and whether it belongs to an execution.
     pub(super) answer: Option<(State, bool)>,
 }
 
 impl Mysql {
-    /// A connection that is about to be made.
+    /// Creates the state of a connection that is not connected yet.
     pub fn new(options: &Arc<MysqlOptions>) -> Self {
         Self {
             state: State::Connecting,
@@ -137,9 +137,9 @@ impl Mysql {
         false
     }
 
-    /// Whether further results of an execution are in the way that nobody wants: whoever executes
-    /// the statement again, or closes it, does not, as in libmysqlclient. The server has sent them,
-    /// or does so before it sees the request.
+    /// Whether unread results of an execution come first. Executing the statement again, or closing
+    /// it, discards them, as in libmysqlclient. The server has sent them, or sends them before it
+    /// sees the request.
     #[cold]
     fn passes_over_rest(&mut self, statement: Option<StatementId>) -> bool {
         if !self.has_rest_of(statement) {
@@ -182,7 +182,7 @@ impl Mysql {
         self.outcome.error = Some(Box::new(error));
     }
 
-    /// Sends a text statement, or begins to: `write` appends it.
+    /// Sends a text statement, or starts to: `write` appends it.
     #[inline]
     pub(super) fn command(&mut self, output: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let start = wire::begin(output);
@@ -258,7 +258,7 @@ impl Protocol for Mysql {
         if input.is_empty() {
             return Ok(0);
         }
-        // The only thing that a server says unasked is why it ends the connection.
+        // Unasked, a server only says why it ends the connection.
         Err(match wire::packet(input) {
             Some(packet) if errors::is_error(packet.payload) => {
                 let error = errors::server_error(packet.payload).map_err(errors::malformed)?;
@@ -366,7 +366,7 @@ impl Protocol for Mysql {
     }
 
     fn close_statement(&mut self, statement: StatementId, output: &mut Vec<u8>) -> Submitted {
-        // Nothing answers it, so that it may go before unread results.
+        // It has no answer, so it may be sent before the unread results.
         self.abandoned = self.has_rest_of(Some(statement));
         if !self.abandoned && !self.begin(None) {
             return Submitted::Ready;

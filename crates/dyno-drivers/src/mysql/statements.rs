@@ -1,4 +1,4 @@
-//! Prepared statements: their numbers, and the encoding of an execution.
+//! Prepared statements: their numbers, and the encoding of executions.
 
 use dyno_core::db::{DbError, ErrorKind, Param, ParamKind, ParamValue, StatementId};
 
@@ -18,22 +18,22 @@ pub struct Statements {
     slots: Vec<Slot>,
 }
 
-/// What is kept of a statement.
+/// The state of one statement.
 #[derive(Clone, Copy)]
 struct Slot {
     /// The server's number for it.
     server_id: u32,
     params: u16,
     open: bool,
-    /// The kinds that the server was last told of, two bits each below a leading one; 0 for none.
+    /// The parameter kinds last sent to the server, two bits each below a leading one; 0 if none.
     kinds: u64,
 }
 
-/// The most parameters whose kinds fit into a slot; with more, they are sent every time.
+/// The most parameters whose kinds fit into a slot; with more, the kinds are always sent.
 const KINDS_MAX: usize = 31;
 
 impl Statements {
-    /// Adds a statement and returns the number that callers know it by.
+    /// Adds a statement and returns its number for callers.
     pub fn add(&mut self, server_id: u32, params: u16) -> StatementId {
         let slot = Slot {
             server_id,
@@ -54,19 +54,18 @@ impl Statements {
         }
     }
 
-    /// Forgets a statement; returns the server's number for it.
+    /// Removes a statement and returns the server's number for it.
     pub fn remove(&mut self, statement: StatementId) -> Option<u32> {
         let slot = self.slots.get_mut(statement as usize)?;
         let was_open = std::mem::replace(&mut slot.open, false);
         was_open.then_some(slot.server_id)
     }
 
-    /// Forgets all.
     pub fn clear(&mut self) {
         self.slots = Vec::new();
     }
 
-    /// An execution failed, perhaps before the server took notice of the parameters' types.
+    /// An execution failed, perhaps before the server read the parameter types.
     pub fn forget_kinds(&mut self, statement: StatementId) {
         if let Some(slot) = self.slots.get_mut(statement as usize) {
             slot.kinds = 0;
@@ -76,7 +75,7 @@ impl Statements {
     /// Appends the request that executes a statement.
     ///
     /// # Errors
-    /// An unknown statement, or another number of parameters than it has placeholders.
+    /// An unknown statement, or a number of parameters that differs from its placeholders.
     #[inline]
     pub fn encode_execute(
         &mut self,
@@ -127,7 +126,7 @@ impl Statements {
     }
 }
 
-/// The kinds of all parameters in a number; 0 if they are too many for one.
+/// The kinds of all parameters in one number; 0 if there are too many.
 #[inline]
 fn kinds(params: &[&Param]) -> u64 {
     if params.len() > KINDS_MAX {
@@ -171,7 +170,7 @@ fn put_values(params: &[&Param], nulls: usize, output: &mut Vec<u8>) {
     }
 }
 
-/// The refusal of a statement that is not there.
+/// The error for an unknown statement.
 #[cold]
 pub fn no_statement(statement: StatementId) -> DbError {
     let message = format!("there is no prepared statement {statement} on this connection");

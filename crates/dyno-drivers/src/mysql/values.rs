@@ -1,4 +1,4 @@
-//! Values of the binary protocol, printed as the server's text protocol prints them.
+//! Values of the binary protocol, formatted as in the server's text protocol.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use dyno_core::db::Row;
 use super::rows::FEWER;
 use super::wire::{Malformed, Reader};
 
-/// What is needed of a column's definition to print its values.
+/// The parts of a column definition that formatting its values needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     kind: u8,
@@ -36,12 +36,11 @@ const TYPE_DATETIME: u8 = 12;
 const TYPE_YEAR: u8 = 13;
 
 impl Column {
-    /// Reads a definition. What matters stands at its end, behind the names.
+    /// Parses a definition. The relevant fields are at its end, after the names.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         const SHORT: Malformed = Malformed("a column's definition is cut short");
         let (_, fixed) = payload.split_last_chunk::<13>().ok_or(SHORT)?;
-        // Its length, the collation, the display width, the type, the flags, the digits, two bytes
-        // for nothing.
+        // Length, collation, display width, type, flags, decimals, two unused bytes.
         let [form, _, _, l0, l1, l2, l3, kind, f0, f1, decimals, _, _] = *fixed;
         if form != 12 {
             return Err(Malformed("a column's definition is of an unknown form"));
@@ -77,8 +76,8 @@ pub fn read_binary_row(
     Ok(())
 }
 
-/// How long values of each type are: 0 of those that say it in the byte before, if it is at most
-/// [`SHORT_MAX`]; [`UNEVEN`] of the others.
+/// The length of each type's values: 0 for types with the length in the byte before, if it is at
+/// most [`SHORT_MAX`]; [`UNEVEN`] for the others.
 static WIDTHS: [u8; 256] = {
     let mut widths = [0; 256];
     widths[TYPE_TINY as usize] = 1;
@@ -97,21 +96,20 @@ static WIDTHS: [u8; 256] = {
     widths
 };
 pub const UNEVEN: u8 = 0xFF;
-/// The longest value whose length is one byte.
+/// The longest value with a one-byte length.
 const SHORT_MAX: u8 = 250;
-/// With so many columns the bitmap of NULLs is one byte.
+/// Up to this number of columns the bitmap of NULLs is one byte.
 pub const FEW_COLUMNS: usize = 6;
 
-/// How long the values of a column are, by its definition: see [`WIDTHS`]. `None` of a malformed
-/// one.
+/// The length of a column's values, by its definition: see [`WIDTHS`]. `None` if it is malformed.
 #[inline]
 pub fn width(definition: &[u8]) -> Option<u8> {
     let (_, fixed) = definition.split_last_chunk::<13>()?;
     (fixed[0] == 12).then(|| WIDTHS[usize::from(fixed[7])])
 }
 
-/// Whether this is a row that [`read_binary_row`] can read: of at most [`FEW_COLUMNS`] columns of
-/// these widths, without NULLs, dates and long values, as most are. Nothing is known of any other.
+/// Whether [`read_binary_row`] can read this row, for the usual case: at most [`FEW_COLUMNS`]
+/// columns of these widths, no NULLs, dates or long values. False says nothing about the row.
 #[inline]
 pub fn is_plain_row(payload: &[u8], widths: &[u8]) -> bool {
     let Some((&[0, 0], mut rest)) = payload.split_first_chunk() else {
@@ -133,7 +131,7 @@ pub fn is_plain_row(payload: &[u8], widths: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Passes over a row that [`read_binary_row`] can then read.
+/// Skips a row, checking that [`read_binary_row`] can read it.
 #[inline]
 pub fn pass_binary_row(reader: &mut Reader<'_>, columns: &[Column]) -> Result<(), Malformed> {
     let nulls = read_nulls(reader, columns)?;
@@ -207,7 +205,7 @@ fn read_value(
             put_clock(text, moment.hour, &moment, column.decimals);
         }
         TYPE_TIME => read_time(reader, column, text)?,
-        // Decimals, strings, blobs, BIT, JSON and the rest come as they are printed.
+        // Decimals, strings, blobs, BIT, JSON and the rest are sent as text.
         _ => text.extend_from_slice(reader.lenenc_bytes()?),
     }
     Ok(())
@@ -222,17 +220,17 @@ fn put_unsigned(text: &mut Vec<u8>, column: Column, value: u64) {
     put_padded(text, value, if zerofill { column.length } else { 0 });
 }
 
-/// A number with zeros before it, up to `width`.
+/// Appends a number padded with zeros to `width`.
 fn put_padded(text: &mut Vec<u8>, value: u64, width: u32) {
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(value).as_bytes();
-    // No column is wider than 255; a hostile server may say otherwise.
+    // No column is wider than 255, but a hostile server may claim so.
     let width = width.min(255) as usize;
     text.resize(text.len() + width.saturating_sub(digits.len()), b'0');
     text.extend_from_slice(digits);
 }
 
-/// Digits after the point that mean "as many as needed".
+/// A number of decimals that means "as many as needed".
 const DECIMALS_NOT_FIXED: u8 = 31;
 
 fn put_float(text: &mut Vec<u8>, column: Column, value: f32) {
@@ -263,8 +261,8 @@ fn put_fixed(text: &mut Vec<u8>, column: Column, value: f64) {
     zerofill(text, start, column);
 }
 
-/// Prints a number from its `d.ddde±x` form, as the servers do: plainly for exponents from -15 to
-/// 14, and to 15 with more digits than that; otherwise with an exponent.
+/// Formats a number from its `d.ddde±x` form, as the servers do: without an exponent from -15 to 14
+/// (to 15 if it has more digits than that), else with one.
 fn put_general(text: &mut Vec<u8>, value: f64, scientific: std::fmt::Arguments<'_>) {
     let mut buffer = [0; 40];
     let len = {
@@ -275,7 +273,7 @@ fn put_general(text: &mut Vec<u8>, value: f64, scientific: std::fmt::Arguments<'
     };
     let form = &buffer[..len];
     let Some(e) = form.iter().position(|&byte| byte == b'e') else {
-        // Not a number, or infinite: no server stores that.
+        // NaN or infinity, which no server stores.
         return text.extend_from_slice(form);
     };
     let exponent = std::str::from_utf8(&form[e + 1..])
@@ -351,7 +349,7 @@ struct Moment {
 const LENGTH: Malformed = Malformed("a date or time has an impossible length");
 
 impl Moment {
-    /// Reads a date of 0, 4, 7 or 11 bytes; what is left out is zero.
+    /// Reads a date of 0, 4, 7 or 11 bytes; missing fields are zero.
     fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let len = reader.u8()?;
         let mut moment = Self::default();
@@ -391,7 +389,7 @@ fn read_time(reader: &mut Reader<'_>, column: Column, text: &mut Vec<u8>) -> Res
         moment.hour = u32::from(reader.u8()?);
         moment.minute = reader.u8()?;
         moment.second = reader.u8()?;
-        // TIME ends at 838 hours; a hostile server may go on.
+        // TIME ends at 838 hours, but a hostile server may send more.
         hours = days.saturating_mul(24).saturating_add(moment.hour);
     }
     if len == 12 {

@@ -1,8 +1,7 @@
 //! Packets and the values inside them.
 //!
-//! A packet is a 3-byte length, a sequence number and that many bytes; a message of 2^24 - 1 bytes
-//! or more continues in further packets, the last of which is shorter. All numbers are little
-//! endian.
+//! A packet is a 3-byte length, a sequence number and the payload; a message of 2^24 - 1 bytes or
+//! more continues in further packets, and the last is shorter. All numbers are little endian.
 
 /// The longest payload of one packet.
 pub const PACKET_MAX: usize = 0xFF_FFFF;
@@ -28,7 +27,7 @@ pub const MORE_RESULTS: u16 = 0x0008;
 pub mod capability {
     /// The server is not MariaDB, or the client does not use MariaDB's extensions.
     pub const LONG_PASSWORD: u32 = 1;
-    /// UPDATE counts the rows it found.
+    /// UPDATE counts the rows found.
     pub const FOUND_ROWS: u32 = 1 << 1;
     /// Column flags have two bytes.
     pub const LONG_FLAG: u32 = 1 << 2;
@@ -56,24 +55,24 @@ pub mod capability {
     pub const CONNECT_ATTRS: u32 = 1 << 20;
     /// Authentication data longer than 255 bytes.
     pub const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
-    /// No EOF packets, except at the end of rows, where an OK packet stands for it.
+    /// No EOF packets, except at the end of rows, where an OK packet replaces it.
     pub const DEPRECATE_EOF: u32 = 1 << 24;
 }
 
-/// What was wrong with a packet.
+/// A protocol violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
 /// One packet.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
-    /// What it holds.
+    /// The payload.
     pub payload: &'a [u8],
-    /// Its number within the exchange.
+    /// The sequence number.
     pub sequence: u8,
 }
 
-/// The packet at the start of `input`, if it is there whole.
+/// The packet at the start of `input`, if it is complete.
 #[inline]
 pub fn packet(input: &[u8]) -> Option<Packet<'_>> {
     let (header, rest) = input.split_first_chunk::<HEADER>()?;
@@ -85,7 +84,7 @@ pub fn packet(input: &[u8]) -> Option<Packet<'_>> {
     })
 }
 
-/// Leaves room for a packet's header; its place is given to [`finish`].
+/// Reserves a packet's header and returns its position for [`finish`].
 #[inline]
 pub fn begin(output: &mut Vec<u8>) -> usize {
     let start = output.len();
@@ -93,8 +92,8 @@ pub fn begin(output: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Writes the header of the message that began at `start`, splitting it if it is too long for one
-/// packet. Returns the sequence number that comes next.
+/// Writes the header of the message that starts at `start`, splitting it if it is too long for one
+/// packet. Returns the next sequence number.
 #[inline]
 pub fn finish(output: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     let len = output.len() - start - HEADER;
@@ -118,7 +117,7 @@ fn split(output: &mut Vec<u8>, start: usize, mut sequence: u8) -> u8 {
     };
     let mut parts = payload.chunks_exact(PACKET_MAX);
     parts.by_ref().for_each(&mut append);
-    // The last packet is shorter than the longest, if need be empty.
+    // The last packet is shorter than the maximum, possibly empty.
     append(parts.remainder());
     sequence
 }
@@ -144,7 +143,7 @@ pub fn put_lenenc(output: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Appends a string with its length before it.
+/// Appends a string prefixed with its length.
 #[inline]
 pub fn put_lenenc_bytes(output: &mut Vec<u8>, bytes: &[u8]) {
     put_lenenc(output, bytes.len() as u64);
@@ -166,7 +165,7 @@ impl<'a> Reader<'a> {
         Self { rest: payload }
     }
 
-    /// What has not been read.
+    /// The unread bytes.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -228,14 +227,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string with its length before it.
+    /// A string prefixed with its length.
     #[inline]
     pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.lenenc()?;
         self.bytes(len)
     }
 
-    /// A field of a text row: NULL or a string with its length before it.
+    /// A field of a text row: NULL, or a string prefixed with its length.
     #[inline]
     pub fn nullable_bytes(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         if self.rest.first() == Some(&0xFB) {
@@ -245,7 +244,7 @@ impl<'a> Reader<'a> {
         self.lenenc_bytes().map(Some)
     }
 
-    /// A string that a zero byte ends.
+    /// A zero-terminated string.
     pub fn nul_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.rest.iter().position(|&byte| byte == 0).ok_or(SHORT)?;
         let bytes = &self.rest[..end];

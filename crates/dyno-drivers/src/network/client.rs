@@ -1,4 +1,4 @@
-//! The client's side: a connection whose descriptor is watched by its edges, and operations on it.
+//! The client's side: a connection on an edge-triggered descriptor, and operations on it.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use crate::mysql::{Mysql, MysqlOptions};
 use crate::postgres::{Postgres, PostgresOptions};
 use crate::tls::TlsSetup;
 
-/// How long nothing may happen over TCP while an operation is pending, in milliseconds: longer
-/// than any machine is busy. Pairs of sockets need no patience.
+/// How long nothing may happen over TCP while an operation is pending, in milliseconds: longer than
+/// any load of the machine delays it. Socket pairs need no timeout.
 const PATIENCE_MS: i32 = 60_000;
 
-/// The same where a byte was changed, after which both sides may wait for what never comes.
+/// The timeout after a corrupted byte, when both sides may wait for ever.
 const CORRUPTED_PATIENCE_MS: i32 = 20;
 
-/// The bytes of a request that no socket takes at once.
+/// The size in bytes of a request that no socket takes in one write.
 const LARGE: usize = 100_000;
 
 const ROWS_OF_A_LOAD: u64 = 5;
 
-/// What is asked, and the number that the answer must hold.
+/// A request with the number that its answer must contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     Query(u64),
     /// Two statements in one request.
     Pair(u64),
-    /// A request that no socket takes at once.
+    /// A request that no socket takes in one write.
     Large(u64),
     Prepare,
     Execute(u64),
@@ -57,7 +57,7 @@ pub struct Ended {
     pub message: String,
 }
 
-/// What the connections of a thread share.
+/// The state shared by the connections of a thread.
 pub struct Worker {
     scratch: Scratch,
     epoll: OwnedFd,
@@ -65,7 +65,7 @@ pub struct Worker {
 
 impl Worker {
     pub fn new() -> Self {
-        // SAFETY: a system call without pointers; the descriptor is new and nobody else's.
+        // SAFETY: a system call without pointers; the descriptor is new and has no other owner.
         let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
         Self {
             scratch: Scratch::default(),
@@ -78,7 +78,7 @@ pub struct Client<'a> {
     pub server: Server,
     connection: Box<dyn Connection>,
     worker: &'a mut Worker,
-    /// The registered descriptor, and whether readiness to write is reported.
+    /// The registered descriptor, and whether write readiness is reported.
     registered: (RawFd, bool),
     statement: Option<StatementId>,
     kind: Kind,
@@ -148,7 +148,7 @@ impl<'a> Client<'a> {
         self.connection.fd().is_none()
     }
 
-    /// What comes next.
+    /// Chooses the next request.
     pub fn choose(&mut self, number: u64) -> Request {
         match (self.random.below(16), self.statement) {
             (0, _) => Request::Large(number),
@@ -161,7 +161,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Performs an operation and looks at its answer.
+    /// Performs an operation and checks its answer.
     pub fn operate(&mut self, operation: Request) -> Result<(), Ended> {
         let (connection, scratch) = (&mut self.connection, &mut self.worker.scratch);
         let submitted = match operation {
@@ -206,7 +206,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// The answer is this number and nothing else.
+    /// Expects exactly this number as the answer.
     fn expect(&mut self, number: u64) {
         if self.server.corrupts() {
             return;
@@ -218,14 +218,14 @@ impl<'a> Client<'a> {
         assert_eq!(row.field(0), Some(number.to_string().as_bytes()));
     }
 
-    /// Nothing is under way; the server may go on, and edges may come.
+    /// Idles; the server may continue, and edges may come.
     pub fn rest(&mut self, plan: &Plan) {
         let rounds = self.random.below(3);
         for _ in 0..rounds {
             self.server.step();
             self.poll(0);
         }
-        // A stray answer that arrives behind the next request is nobody's but that request's.
+        // A stray answer that arrives after the next request can only be taken for that request's.
         if plan.stray_after.is_some() {
             while self.server.step() || !self.server.is_quiet() || !self.server.is_delivered() {
                 self.acknowledge();
@@ -234,7 +234,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Has the kernel acknowledge now what it has received by TCP.
+    /// Makes the kernel acknowledge now what it has received over TCP.
     fn acknowledge(&self) {
         let fd = self.connection.fd().filter(|_| self.kind.link == Link::Tcp);
         if let Some(fd) = fd {
@@ -244,7 +244,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Has the world go on until the operation has ended.
+    /// Runs both sides until the operation has ended.
     fn finish(&mut self, mut submitted: Submitted) -> Result<(), Ended> {
         while submitted == Submitted::Pending {
             self.register();
@@ -263,7 +263,7 @@ impl<'a> Client<'a> {
             match self.wait() {
                 Some(ended) => submitted = ended,
                 None if self.server.step() => {}
-                // Where a length was changed both sides wait for bytes that never come.
+                // After a corrupted length both sides wait for bytes that never come.
                 None if self.server.corrupted() && self.server.give_up() => {}
                 None => panic!("no edge comes, and the server rests: {:?}", self.server),
             }
@@ -282,9 +282,9 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Neither side has anything to do. Over TCP, bytes may be on their way; and the end of a pair
-    /// comes late where another process looks at this one's descriptors, which keeps one open that
-    /// was just closed.
+    /// Neither side has anything to do. Over TCP, bytes may be under way; and the end of a pair
+    /// arrives late if another process that inspects this one's descriptors keeps a closed one
+    /// open.
     fn wait(&mut self) -> Option<Submitted> {
         let turns = match self.kind.link {
             Link::Pairs if self.server.corrupted() => 0,
@@ -300,7 +300,7 @@ impl<'a> Client<'a> {
         None
     }
 
-    /// Takes an edge, if there is one, as a worker does; what the connection made of it.
+    /// Handles an edge, if any, as a worker does, and returns the result.
     fn poll(&mut self, timeout_ms: i32) -> Option<Submitted> {
         self.register();
         let mut event = libc::epoll_event { events: 0, u64: 0 };
@@ -334,7 +334,7 @@ impl<'a> Client<'a> {
         }
         self.registered = (fd, writes);
         let epoll = self.worker.epoll.as_raw_fd();
-        // A closed descriptor was forgotten by the kernel; its number may be another's.
+        // The kernel removes a closed descriptor; its number may be reused.
         for what in [libc::EPOLL_CTL_MOD, libc::EPOLL_CTL_ADD] {
             // SAFETY: the event is valid for the call.
             let done = unsafe { libc::epoll_ctl(epoll, what, fd, &raw mut event) };

@@ -14,20 +14,20 @@ use rustix::net::{SendFlags, send, sockopt};
 use crate::channel::Socket;
 use crate::socket;
 
-/// Small, so that large requests are taken in pieces.
+/// Small, so that large requests are written in pieces.
 const BUFFER_BYTES: usize = 32 * 1024;
 
-/// What connections are made of.
+/// The kind of sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// Pairs of UNIX sockets. What one side has done has reached the other when the call returns,
-    /// so that a seed always does the same, however busy the machine is.
+    /// Pairs of UNIX sockets. Each call takes effect at the other end before it returns, so a seed
+    /// always gives the same run, however busy the machine is.
     Pairs,
-    /// TCP, which the kernel delivers when it comes to that.
+    /// TCP, where the kernel delivers later.
     Tcp,
 }
 
-/// Where a client connects to, and a server accepts.
+/// Where the client connects and the server accepts.
 #[derive(Clone)]
 pub enum Listener {
     Pairs(Arc<Mutex<VecDeque<ServerEnd>>>),
@@ -39,8 +39,8 @@ impl Listener {
         if link == Link::Pairs {
             return Self::Pairs(Arc::default());
         }
-        // An address of this process alone: on the usual one somebody else may still be looking
-        // for a server whose port this has become.
+        // A loopback address for this process: on 127.0.0.1 another test may still be connecting to
+        // a server that had this port.
         let [.., high, low] = std::process::id().to_be_bytes();
         let listener = TcpListener::bind(SocketAddr::from(([127, 77, high, low], 0))).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -65,14 +65,14 @@ impl Listener {
             }
             Self::Tcp(listener) => {
                 let socket = socket::tcp(listener.local_addr().unwrap()).unwrap();
-                // It leaves nothing behind: hundreds of thousands in TIME_WAIT use up the ports.
+                // Leaves no TIME_WAIT: hundreds of thousands would use up the ports.
                 sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
                 Box::new(socket)
             }
         }
     }
 
-    /// The server's end of a connection that was made.
+    /// The server's end of a pending connection.
     pub fn accept(&self) -> Option<ServerEnd> {
         match self {
             Self::Pairs(queue) => queue.lock().unwrap().pop_front(),
@@ -91,7 +91,7 @@ impl Listener {
 
 /// The client's end of a pair.
 struct ClientEnd {
-    /// Told to the server's end when this is dropped.
+    /// Shared with the server's end; cleared on drop.
     open: Arc<AtomicBool>,
     socket: UnixStream,
 }
@@ -124,11 +124,11 @@ impl Write for ClientEnd {
     }
 }
 
-/// The server's end of a connection. Dropped, it closes: by FIN, or by RST if there are bytes that
-/// it has not read.
+/// The server's end of a connection. Dropping it closes: by FIN, or by RST if there are unread
+/// bytes.
 pub struct ServerEnd {
     socket: OwnedFd,
-    /// The client's descriptor, and whether it is open; only of a pair.
+    /// The client's descriptor, and whether it is open; only for a pair.
     client: Option<(RawFd, Arc<AtomicBool>)>,
 }
 
@@ -143,8 +143,8 @@ impl ServerEnd {
     pub fn reset(self) {
         match &self.client {
             None => sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)).unwrap(),
-            // A UNIX socket resets its peer if there are bytes that it has not read. Without room
-            // for one more there are.
+            // A UNIX socket resets its peer if it has unread bytes. If there is no room for one
+            // more byte, it has some.
             Some((fd, open)) if open.load(Ordering::Relaxed) => {
                 // SAFETY: the descriptor is open, and belongs to this thread.
                 let client = unsafe { BorrowedFd::borrow_raw(*fd) };
@@ -154,7 +154,7 @@ impl ServerEnd {
         }
     }
 
-    /// Whether the client's side of the kernel has everything that was sent.
+    /// Whether the client's kernel has received everything that was sent.
     pub fn is_delivered(&self) -> bool {
         if self.client.is_some() {
             return true;

@@ -1,12 +1,11 @@
-//! Connections over a network that misbehaves: a seed decides how bytes are cut, where the
-//! connection ends, how, and together with what. The client's side is watched by the edges of its
-//! descriptor, as a worker of a load does it.
+//! Connections over an unreliable network: a seed decides how bytes are cut, and where, how and
+//! with what data the connection ends. The client's descriptor is edge-triggered, as in a worker.
 //!
-//! Whatever happens, an operation ends in its own answer or in an error, and another connection can
-//! be made. Nothing depends on time: over pairs of UNIX sockets a seed always does the same, and
-//! that nothing will happen any more is known as soon as it is so. `cargo xtask campaign network`
-//! tries as many seeds as you like. It runs these tests: `DYNO_NETWORK_SEEDS` says how many seeds
-//! are tried, `DYNO_NETWORK_FIRST_SEED` where they begin.
+//! In every case an operation ends in its own answer or in an error, and another connection can be
+//! made. Nothing depends on time: over pairs of UNIX sockets a seed always gives the same run, and
+//! a deadlock is recognised immediately. `cargo xtask campaign network` runs these tests with any
+//! number of seeds: `DYNO_NETWORK_SEEDS` is the number of seeds, `DYNO_NETWORK_FIRST_SEED` the
+//! first.
 
 mod client;
 mod link;
@@ -24,23 +23,23 @@ use link::Link;
 use peer::{End, Plan, Server};
 use tls::Tls;
 
-/// Operations that must have been answered for a seed to be over.
+/// The number of answered operations that complete a seed.
 const OPERATIONS: u64 = 6;
 
-/// Connections that misbehave, at most; those behind them do not.
+/// The most faulty connections of a seed; later ones work.
 const FAULTS_MAX: u32 = 3;
 
-/// Failures of a test after which it tries no more seeds.
+/// The number of failures after which a test stops.
 const FAILURES_MAX: usize = 20;
 
-/// Whom the client takes the server for.
+/// The server that the client expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Speaks {
     Mysql,
     Postgres,
 }
 
-/// What a test tries.
+/// The kind of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind {
     speaks: Speaks,
@@ -115,7 +114,7 @@ fn postgres_over_tcp_survives_any_network() {
     try_seeds(Kind::over_tcp(Speaks::Postgres), 200);
 }
 
-/// Faults of each kind are there, and connections without any.
+/// The plans include faults of each kind, and connections without any.
 #[test]
 fn the_simulation_sees_what_it_should() {
     let (mut seen, mut worker) = (Seen::default(), Worker::new());
@@ -148,13 +147,13 @@ fn a_seed_always_does_the_same() {
     }
 }
 
-/// What came of a seed.
+/// The result of a seed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     connections: u64,
     answers: u64,
     errors: u64,
-    /// Connections without a fault, and those that never got through the log-in.
+    /// Connections without a fault, and those that never completed the login.
     clean: u64,
     late_connects: u64,
     strays: u64,
@@ -178,8 +177,7 @@ impl Seen {
     }
 }
 
-/// Tries seeds, and tells of each that failed and of all together in a line: the campaign reads
-/// them.
+/// Tries seeds. Prints each failure and a summary line, both read by the campaign.
 fn try_seeds(kind: Kind, usual: u64) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
     let first: u64 = number("DYNO_NETWORK_FIRST_SEED").unwrap_or(0);
@@ -214,7 +212,7 @@ fn try_seeds(kind: Kind, usual: u64) {
     );
 }
 
-/// What a panic said, in a line.
+/// A panic's message on one line.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -241,7 +239,7 @@ fn try_seed(kind: Kind, tls: Option<&Tls>, worker: &mut Worker, seed: u64) -> Se
     seen
 }
 
-/// A connection's life: ends with the first error, or when there are enough answers.
+/// Drives a connection until its first error, or until there are enough answers.
 fn live(client: &mut Client<'_>, plan: &Plan, next: &mut u64, seen: &mut Seen) {
     let before = seen.answers;
     let mut counted = 0;
@@ -257,8 +255,8 @@ fn live(client: &mut Client<'_>, plan: &Plan, next: &mut u64, seen: &mut Seen) {
             counted += u64::from(operation != Request::Close || client.counts_close());
         }
     }
-    // Both sides count the same: what the client saw answered the server has answered, and of
-    // the rest at most the one that failed.
+    // Both sides must count the same: the server has answered every operation that the client saw
+    // answered, and at most the failed one more.
     let answered = client.server.answered();
     let failed = u64::from(end.is_err());
     if plan.corrupt.is_none() {
@@ -291,7 +289,7 @@ fn check_error(client: &Client<'_>, plan: &Plan, error: &Ended) {
     if client.server.strayed() {
         assert!(error.ends_connection, "{error:?}");
     }
-    // What a server says before it closes in good order is what the user reads.
+    // The message of a server before an orderly close must reach the user.
     if client.server.said_farewell() && plan.end == Some(End::Close) && plan.corrupt.is_none() {
         let begun = error.message.contains("began to send");
         assert!(is_farewell(error) || begun, "{error:?}");

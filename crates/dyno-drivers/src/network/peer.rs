@@ -1,4 +1,4 @@
-//! The server's side: what it does to the bytes, and how it ends.
+//! The server's side: its treatment of the bytes, and how it ends.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::fuzzing::echo::{Echo, MysqlEcho, PostgresEcho, Turn};
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The server closes: FIN, or RST if it has not read everything.
+    /// The server closes: FIN, or RST if it has unread bytes.
     Close,
-    /// It closes its half only, and reads nothing any more.
+    /// It closes only its sending half, and reads no more.
     Half,
     /// RST.
     Reset,
-    /// The end of TLS, without that of the connection.
+    /// The end of TLS without the end of the connection.
     Notify,
 }
 
-/// What is to go wrong on one connection; nothing by default.
+/// The fault of one connection; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// How it ends, and what decides when.
+    /// How it ends; the fields below decide when.
     pub end: Option<End>,
-    /// Behind so many bytes sent.
+    /// After this number of bytes sent.
     pub after_sent: Option<u64>,
-    /// When so many bytes have been read.
+    /// After this number of bytes read.
     pub after_read: Option<u64>,
     /// The end comes together with the last bytes, not later.
     pub together: bool,
-    /// After so many answers the server says why, and ends.
+    /// After this number of answers the server sends a reason, and ends.
     pub farewell_after: Option<u64>,
-    /// Behind so many answers comes one that nothing asked for.
+    /// After this number of answers the server sends an unasked one.
     pub stray_after: Option<u64>,
-    /// The byte sent, or read, that is changed.
+    /// The byte to change: sent (true) or read, and its position.
     pub corrupt: Option<(bool, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl Plan {
             2 => End::Reset,
             _ => End::Notify,
         };
-        // Most of a conversation is its log-in, above all under TLS.
+        // Most of a conversation is the login, above all under TLS.
         let bytes = if tls { 3_000 } else { 700 };
         match random.below(10) {
             0..5 => plan.after_sent = Some(random.below(bytes)),
@@ -72,7 +72,7 @@ impl Plan {
     }
 }
 
-/// A server for one client: it accepts a second connection only where the client tries again.
+/// A server for one client. It accepts a second connection only if the client tries again.
 pub struct Server {
     listener: Listener,
     kind: Kind,
@@ -102,12 +102,12 @@ struct Peer {
     echo: Box<dyn Echo>,
     tls: Option<Arc<ServerConfig>>,
     session: Option<ServerConnection>,
-    /// Requests that are not whole.
+    /// Incomplete requests.
     clear: Vec<u8>,
     wire: Vec<u8>,
     sent: u64,
     read: u64,
-    /// Nothing is read or answered any more; what is on the wire is still sent.
+    /// It reads and answers no more; pending bytes are still sent.
     deaf: bool,
     ended: bool,
     strayed: bool,
@@ -133,7 +133,7 @@ impl Server {
         &self.listener
     }
 
-    /// How many bytes it has sent and read on its latest connection.
+    /// The bytes sent and read on the latest connection.
     pub fn bytes(&self) -> (u64, u64) {
         let peer = self.peer.as_ref();
         peer.map_or((0, 0), |peer| (peer.sent, peer.read))
@@ -152,35 +152,35 @@ impl Server {
         self.peer.as_ref().is_some_and(|peer| peer.said_farewell)
     }
 
-    /// Whether bytes are changed on the way, after which an answer may say anything.
+    /// Whether bytes are changed on the way, so that an answer may contain anything.
     pub fn corrupts(&self) -> bool {
         self.tls.is_none() && self.plan.corrupt.is_some()
     }
 
-    /// Whether a byte was to be changed at all.
+    /// Whether a byte was planned to be changed at all.
     pub fn corrupted(&self) -> bool {
         self.plan.corrupt.is_some()
     }
 
-    /// Whether everything that it has to say is on its way.
+    /// Whether everything it has to say was sent.
     pub fn is_quiet(&self) -> bool {
         let peer = self.peer.as_ref();
         peer.is_some_and(|peer| peer.ended || peer.wire.is_empty())
     }
 
-    /// Whether the client's side of the kernel has all of that.
+    /// Whether the client's kernel has received all of that.
     pub fn is_delivered(&self) -> bool {
         let socket = self.peer.as_ref().and_then(|peer| peer.socket.as_ref());
         socket.is_none_or(ServerEnd::is_delivered)
     }
 
-    /// The server has waited for too long: it closes. False if it cannot any more.
+    /// The server has waited too long: it closes. False if it cannot any more.
     pub fn give_up(&mut self) -> bool {
         let socket = self.peer.as_mut().and_then(|peer| peer.socket.take());
         socket.is_some()
     }
 
-    /// Does a piece of work, if there is any.
+    /// Does a piece of work, if any.
     pub fn step(&mut self) -> bool {
         let accepted = self.accept();
         let Some(peer) = &mut self.peer else {
@@ -229,7 +229,7 @@ impl Server {
 }
 
 impl Peer {
-    /// Reads a piece, and answers what is whole.
+    /// Reads a piece, and answers complete requests.
     fn read(&mut self, plan: &Plan, random: &mut Stream) -> bool {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.deaf) else {
             return false;
@@ -240,7 +240,7 @@ impl Peer {
             1 => 1 + random.below(500) as usize,
             _ => buffer.len(),
         };
-        // Large requests would take for ever in small pieces.
+        // Small pieces would make large requests too slow.
         let len = if self.clear.len() > 4096 {
             buffer.len()
         } else {
@@ -304,7 +304,7 @@ impl Peer {
             return;
         };
         while !input.is_empty() && !self.deaf {
-            // The end of TLS, or what is no TLS at all.
+            // The end of TLS, or bytes that are not TLS.
             if !matches!(session.read_tls(&mut input), Ok(1..)) {
                 self.deaf = true;
                 break;
@@ -325,7 +325,7 @@ impl Peer {
         self.flush_tls();
     }
 
-    /// Puts bytes on the wire, under TLS where it stands.
+    /// Sends bytes, under TLS once it is established.
     fn put(&mut self, bytes: &[u8]) {
         match &mut self.session {
             None => self.wire.extend_from_slice(bytes),
@@ -343,7 +343,7 @@ impl Peer {
         }
     }
 
-    /// Says what nothing asked for, if the plan wants it.
+    /// Sends an unasked message, if planned.
     fn speak_out_of_turn(&mut self, plan: &Plan) -> bool {
         let rests = self.wire.is_empty() && self.clear.is_empty() && !self.ended;
         let logged_in = self.echo.is_logged_in();
@@ -380,7 +380,7 @@ impl Peer {
             return false;
         };
         if self.wire.is_empty() {
-            // What a client gets that ended its session, or sent nonsense.
+            // The client ended its session or sent nonsense.
             let ends = self.deaf || plan.after_sent == Some(self.sent);
             if ends {
                 self.end(plan);
@@ -437,7 +437,7 @@ impl Peer {
                     session.write_tls(&mut wire).unwrap();
                     let _ = send(socket, &wire, SendFlags::NOSIGNAL);
                 }
-                // In the middle of a record, or before TLS, it would be no end.
+                // Inside a record, or before TLS, a close_notify would be invalid.
                 _ => self.socket = None,
             },
         }

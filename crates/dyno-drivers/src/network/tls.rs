@@ -1,6 +1,6 @@
-//! TLS whose records always have the same lengths, so that a seed cuts them at the same places:
-//! keys that make signatures of one length, and random numbers by the seed. Only the keys of the
-//! key exchange differ from one try to the next, and all of these are 32 bytes long.
+//! TLS with records of constant length, so that a seed cuts them at the same places: keys with
+//! signatures of one length, and random numbers from the seed. Only the keys of the key exchange
+//! vary, and they are always 32 bytes.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rustls::{ClientConfig, ServerConfig};
 
 use crate::tls::client_config_by;
 
-/// An Ed25519 key (RFC 8410) of no secret.
+/// A public Ed25519 test key (RFC 8410).
 const KEY: [u8; 48] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20\
     a key of simulated servers only.";
 
@@ -56,7 +56,7 @@ thread_local! {
     static DRAWS: RefCell<Stream> = RefCell::new(Stream::new(0, 0));
 }
 
-/// What both sides of this thread draw from now on depends on the seed alone.
+/// Seeds all random numbers that both sides of this thread draw from now on.
 pub fn seed(seed: u64) {
     DRAWS.set(Stream::new(seed, 2));
 }

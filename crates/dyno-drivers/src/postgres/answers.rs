@@ -1,4 +1,4 @@
-//! What answers say: the usual one in one go, and the parts of the others.
+//! Parsing answers: the common one in one pass, and the parts of the others.
 
 use dyno_core::db::{DbError, ErrorKind};
 
@@ -6,13 +6,13 @@ use super::session::Activity;
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
 use super::{Postgres, statements};
 
-/// ReadyForQuery but for the transaction status that ends it.
+/// ReadyForQuery without its last byte, the transaction status.
 const READY: &[u8; 5] = b"Z\0\0\0\x05";
 const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
 
 impl Postgres {
-    /// The usual answer to an execution, all in one piece: BindComplete, rows, CommandComplete,
-    /// ReadyForQuery. False, and nothing done, if it is anything else, which is then taken apart
+    /// The common answer to an execution, all in one piece: BindComplete, rows, CommandComplete,
+    /// ReadyForQuery. Returns false, and changes nothing, for anything else, which is then read
     /// message by message.
     #[inline(always)]
     pub(super) fn receive_usual(&mut self, input: &[u8]) -> bool {
@@ -54,7 +54,7 @@ impl Postgres {
     }
 }
 
-/// The protocol ends texts with NUL, so none may be inside.
+/// The protocol terminates texts with NUL, so they must not contain one.
 #[inline]
 pub(super) fn check_text(sql: &[u8]) -> Result<(), DbError> {
     if sql.len() >= MESSAGE_LEN_MAX {
@@ -67,7 +67,7 @@ pub(super) fn check_text(sql: &[u8]) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Columns by a RowDescription. Each has a name's NUL and 18 bytes at least.
+/// The number of columns in a RowDescription. Each takes at least 19 bytes: a NUL and 18 more.
 pub(super) fn column_count(body: &[u8]) -> Result<u32, Malformed> {
     let mut reader = Reader(body);
     let count = reader.u16()?;
@@ -75,7 +75,7 @@ pub(super) fn column_count(body: &[u8]) -> Result<u32, Malformed> {
     Ok(u32::from(count))
 }
 
-/// The columns' names by a RowDescription.
+/// The column names in a RowDescription.
 pub(super) fn column_names(body: &[u8]) -> Result<Vec<String>, Malformed> {
     let mut reader = Reader(body);
     let count = reader.u16()?;
@@ -87,7 +87,7 @@ pub(super) fn column_names(body: &[u8]) -> Result<Vec<String>, Malformed> {
     Ok(names)
 }
 
-/// Parameters by a ParameterDescription.
+/// The number of parameters in a ParameterDescription.
 pub(super) fn param_count(body: &[u8]) -> Result<u16, Malformed> {
     let mut reader = Reader(body);
     let count = reader.u16()?;
@@ -96,8 +96,8 @@ pub(super) fn param_count(body: &[u8]) -> Result<u16, Malformed> {
     Ok(count)
 }
 
-/// Rows changed by a command's tag, e.g. `INSERT 0 5`. A SELECT that gives no rows has stored them
-/// (CREATE TABLE AS).
+/// Rows changed, from a command tag such as `INSERT 0 5`. A SELECT without a result set has stored
+/// its rows (CREATE TABLE AS).
 #[inline]
 pub(super) fn affected(tag: &[u8], has_columns: bool) -> u64 {
     let counts = match tag.first() {

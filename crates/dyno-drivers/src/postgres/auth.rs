@@ -1,4 +1,4 @@
-//! Authentication: what the server asks, and what we answer.
+//! Authentication: the server's requests and our answers.
 
 use dyno_core::Secret;
 use dyno_core::db::{DbError, ErrorKind};
@@ -10,44 +10,44 @@ use postgres_protocol::authentication::sasl::{
 use super::wire::{self, Malformed, Reader};
 use crate::disclosure;
 
-/// More rounds of SCRAM's hash than anybody sets, a second's work: PostgreSQL's default is 4096.
+/// More SCRAM iterations than anybody sets, a second's work; PostgreSQL's default is 4096.
 const ITERATIONS_MAX: u64 = 2_000_000;
 
-/// What there is to prove an identity with.
+/// What the client can authenticate with.
 pub(super) struct Credentials<'a> {
     pub(super) user: &'a str,
     pub(super) password: Option<&'a Secret>,
     /// Whether TLS protects the connection.
     pub(super) tls: bool,
-    /// Whether the server may be sent the password as it is.
+    /// Whether the password may be sent in the clear.
     pub(super) may_disclose: bool,
     /// The hash of the server's certificate, for channel binding.
     pub(super) end_point: Option<&'a [u8]>,
 }
 
-/// How a request was answered.
+/// The result of an authentication request.
 pub(super) enum Reply {
-    /// The answer was appended, or none was needed; the server goes on.
+    /// The answer was appended, or none was needed; wait for the server.
     Continue,
-    /// The server lets us in.
+    /// The server accepted the login.
     Accepted,
-    /// It cannot go on, for this reason.
+    /// It cannot continue, for this reason.
     Refused(DbError),
 }
 
-/// Where the exchange stands.
+/// The state of the exchange.
 #[derive(Default)]
 pub(super) enum Auth {
-    /// Nothing was asked, or a password was sent.
+    /// Nothing was requested, or a password was sent.
     #[default]
     Open,
     /// The first SCRAM message was sent.
     ScramBegun(Box<ScramSha256>),
-    /// The proof was sent; the server owes its own.
+    /// The proof was sent; the server must send its own.
     ScramProven(Box<ScramSha256>),
-    /// The server has proved that it knows the password too.
+    /// The server has proved that it knows the password.
     ScramVerified,
-    /// The server has let us in.
+    /// The server accepted the login.
     Done,
 }
 
@@ -56,7 +56,7 @@ impl Auth {
         matches!(self, Self::Done)
     }
 
-    /// Answers an authentication request with the body given.
+    /// Answers an authentication request with the given body.
     pub(super) fn answer(
         &mut self,
         body: &[u8],
@@ -132,7 +132,7 @@ impl Auth {
             }
         }
         if plus && !credentials.tls {
-            // Only somebody in between could have taken the TLS away.
+            // Only somebody in between could have removed TLS.
             let message = "the server offers channel binding on a connection without TLS";
             return Ok(refused(message.to_owned()));
         }
@@ -141,7 +141,8 @@ impl Auth {
                 SCRAM_SHA_256_PLUS,
                 ChannelBinding::tls_server_end_point(hash.to_vec()),
             ),
-            // We could bind, and say so: a server that could too then knows of a downgrade.
+            // We support binding, and say so: a server that supports it too then detects a
+            // downgrade.
             Some(_) if plain => (SCRAM_SHA_256, ChannelBinding::unrequested()),
             None if plain => (SCRAM_SHA_256, ChannelBinding::unsupported()),
             _ => {
@@ -187,7 +188,7 @@ impl Auth {
     }
 }
 
-/// The rounds that a SCRAM challenge (RFC 5802, server-first-message) asks for.
+/// The iterations that a SCRAM challenge (RFC 5802, server-first-message) asks for.
 fn iterations(challenge: &[u8]) -> Option<u64> {
     let mut attributes = challenge.split(|byte| *byte == b',');
     let rounds = attributes.find_map(|attribute| attribute.strip_prefix(b"i="))?;

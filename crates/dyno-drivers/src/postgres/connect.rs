@@ -14,10 +14,10 @@ use crate::disclosure::Disclosure;
 /// Protocol 3.0.
 const VERSION: u32 = 3 << 16;
 
-/// The code of SSLRequest, which stands where a version would.
+/// The code of SSLRequest, in the place of a version.
 const TLS_REQUEST: u32 = (1234 << 16) | 5679;
 
-/// What is needed until the connection is ready, and forgotten then.
+/// State that is needed until the connection is ready.
 pub(super) struct Handshake {
     user: String,
     password: Option<Secret>,
@@ -29,15 +29,15 @@ pub(super) struct Handshake {
     end_point: Option<Vec<u8>>,
     stage: Stage,
     auth: Auth,
-    /// Whether the server itself has refused us, and not we it.
+    /// The server refused us, rather than we the server.
     refused: bool,
-    /// Why the first attempt failed, during the second.
+    /// During the second attempt: why the first one failed.
     before: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// TLS was asked for; a single byte must come.
+    /// TLS was requested; the server answers with a single byte.
     TlsAsked,
     /// TLS is being set up.
     TlsBegun,
@@ -82,7 +82,7 @@ impl Handshake {
         })
     }
 
-    /// The first message. With `allow` TLS is not asked for at first.
+    /// Appends the first message. `allow` does not request TLS at first.
     pub(super) fn begin(&mut self, output: &mut Vec<u8>) {
         match self.tls_mode {
             TlsMode::Disable | TlsMode::Allow => self.start(output),
@@ -94,9 +94,9 @@ impl Handshake {
         }
     }
 
-    /// What libpq would try after a failure: `allow` tries TLS when the server refuses a session
-    /// in the clear; `prefer` goes without when the server refuses one with TLS, or TLS fails.
-    /// There is no third attempt: its error tells of both.
+    /// The attempt that libpq would make after a failure: `allow` tries TLS when the server refuses
+    /// a session in the clear; `prefer` goes without when the server refuses one with TLS, or TLS
+    /// fails. There is no third attempt: the error of the second includes the first one.
     pub(super) fn second_attempt(mut self: Box<Self>, error: &mut DbError) -> Option<Box<Self>> {
         if let Some(before) = &self.before {
             if *before != error.message {
@@ -145,7 +145,7 @@ impl Handshake {
         wire::patch_length(output, at);
     }
 
-    /// The single byte that answers the request for TLS.
+    /// Handles the single byte that answers the TLS request.
     fn tls_reply(
         &mut self,
         input: &[u8],
@@ -157,8 +157,8 @@ impl Handshake {
         };
         *consumed = 1;
         match reply {
-            // Bytes behind it came in the clear, before TLS: somebody in between would like them to
-            // be taken for the server's (CVE-2021-23222).
+            // Bytes after it came in the clear: somebody in between may want them to be taken for
+            // the server's (CVE-2021-23222).
             b'S' if input.len() > 1 => Err(Malformed(
                 "unencrypted bytes followed the server's consent to TLS",
             )),
@@ -171,7 +171,7 @@ impl Handshake {
                 Ok(TlsReply::Step(Step::More))
             }
             b'N' => Ok(TlsReply::Refused("the server does not offer TLS")),
-            // Whatever text it holds nobody vouches for, so it is not shown.
+            // Its text is not authenticated, so it is not shown.
             b'E' => Ok(TlsReply::Refused("the server answered with an error")),
             _ => Err(Malformed("an unknown answer to the TLS request")),
         }
@@ -184,7 +184,7 @@ enum TlsReply {
 }
 
 impl Postgres {
-    /// Takes in what the server says until it is ready.
+    /// Handles the server's messages until it is ready.
     pub(super) fn receive_greeting(
         &mut self,
         input: &[u8],
@@ -245,8 +245,8 @@ impl Postgres {
                 handshake.refused = true;
                 return Ok(self.refuse(error));
             }
-            // Notices and notifications; the key for cancelling; that the server knows only an
-            // older minor version or not all options, none of which we insist on.
+            // Notices, notifications, the key for cancelling, and the message that the server knows
+            // only an older minor version or not all options, which we do not need.
             b'N' | b'A' | b'v' => {}
             b'K' if handshake.auth.is_done() => {}
             b'S' if handshake.auth.is_done() => self.setting(message.body)?,
@@ -270,13 +270,13 @@ impl Postgres {
         let (name, value) = (reader.text()?, reader.text()?);
         if name == b"server_version" {
             let version = String::from_utf8_lossy(value).into_owned();
-            // A server may put into it what it was sent.
+            // A server may copy received data into it.
             self.server.version = redact::known(&version).unwrap_or(version);
         }
         Ok(())
     }
 
-    /// The server, or we, will not have this session.
+    /// The server, or the client, refuses the session.
     fn refuse(&mut self, mut error: DbError) -> Step {
         if let Some(handshake) = &self.handshake {
             let database = match handshake.database.as_str() {
@@ -301,9 +301,9 @@ fn tls_refused(why: &str) -> DbError {
     DbError::new(ErrorKind::Lost, message)
 }
 
-/// A server that could not even start a process for us reports it by protocol 2: `E` and a text up
-/// to a NUL. The text's first bytes, read as a length, are far too large. `None` if it is not such
-/// a report, `Some(None)` if it has not arrived whole.
+/// A server that could not start a process for us reports it in protocol 2: `E` and a text up to a
+/// NUL. Read as a length, the text's first bytes are far too large. `None` if it is not such a
+/// report, `Some(None)` if it is incomplete.
 fn ancient_error(input: &[u8]) -> Option<Option<String>> {
     let (header, _) = input.split_first_chunk::<5>()?;
     let [b'E', length @ ..] = *header else {

@@ -1,18 +1,18 @@
-//! What ErrorResponse says.
+//! Parsing ErrorResponse.
 
 use dyno_core::db::{DbError, ErrorKind, error_text};
 
 use super::wire::{Malformed, Reader};
 use crate::full::says_full;
 
-/// An error as the server reported it.
+/// An error reported by the server.
 pub(super) struct Report {
     pub(super) error: DbError,
-    /// FATAL or PANIC: the server closes the connection behind it.
+    /// FATAL or PANIC: the server closes the connection afterwards.
     pub(super) fatal: bool,
 }
 
-/// Reads the body of an ErrorResponse: fields, each one byte of type and a text, up to a NUL.
+/// Parses the body of an ErrorResponse: fields of a type byte and a text, up to a NUL.
 pub(super) fn parse(body: &[u8]) -> Result<Report, Malformed> {
     let mut reader = Reader(body);
     let (mut severity, mut local_severity) = (None, None);
@@ -24,7 +24,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Report, Malformed> {
         }
         let text = reader.text()?;
         match field {
-            // Servers since 9.6 send the severity untranslated too.
+            // Servers since 9.6 also send the severity untranslated.
             b'V' => severity = Some(text),
             b'S' => local_severity = Some(text),
             b'C' => state = Some(text),
@@ -38,7 +38,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Report, Malformed> {
     let fatal = matches!(severity, b"FATAL" | b"PANIC");
     let mut words = error_text(message.unwrap_or(b"(no message)"));
     let kind = kind(state.unwrap_or_default());
-    // One state stands for whatever the file system said.
+    // One SQLSTATE covers all errors of the file system.
     let kind_by_words = kind == ErrorKind::Other && says_full(&words);
     let kind = match kind {
         _ if kind_by_words => ErrorKind::Full,
@@ -70,13 +70,13 @@ pub(super) fn name_first(error: &mut DbError, first: Option<&DbError>) {
     }
 }
 
-/// The kind of a SQLSTATE (appendix A of PostgreSQL's manual): its own, or that of its class.
+/// The kind of a SQLSTATE (appendix A of PostgreSQL's manual), else of its class.
 fn kind(state: &[u8]) -> ErrorKind {
     match state {
         b"23505" => ErrorKind::Duplicate,
         b"55P03" => ErrorKind::Conflict,
         b"40002" => ErrorKind::Constraint,
-        // Nobody knows whether the statement was done.
+        // It is unknown whether the statement completed.
         b"40003" => ErrorKind::Other,
         b"57014" => ErrorKind::Timeout,
         // Timeouts that end the session: idle in a transaction, of the transaction.
@@ -200,7 +200,7 @@ mod tests {
                 let error = of("ERROR", "x");
                 assert_eq!(error.kind, kind, "{state}");
                 assert_eq!(error.ends_connection, kind == Lost, "{state}");
-                // Where the server closes the connection behind it, what it says is still why.
+                // A message before the close still gives the reason.
                 let fatal = of("FATAL", "x");
                 assert!(fatal.ends_connection, "{state}");
                 let why = if kind == Other { Lost } else { kind };

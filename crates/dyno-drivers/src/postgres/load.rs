@@ -4,15 +4,15 @@ use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
 
 use super::wire::{self, MESSAGE_LEN_MAX};
 
-/// How many bytes of rows go into one message. Large enough that framing and system calls do not
-/// count, small enough to stay in the processor's cache.
+/// Bytes of rows per message. Large enough to make framing and system calls negligible, small
+/// enough to stay in the processor's cache.
 const CHUNK_LEN: usize = 128 * 1024;
 
 /// A COPY in progress.
 pub(super) struct Load {
     rows: Box<dyn RowSource>,
     stage: Stage,
-    /// Rows by the server's count.
+    /// The server's count of rows.
     loaded: Option<u64>,
 }
 
@@ -20,14 +20,14 @@ pub(super) struct Load {
 enum Stage {
     /// COPY was sent.
     Asked,
-    /// The server takes rows.
+    /// The server accepts rows.
     Sending,
-    /// Everything was sent, or the server has refused to take more.
+    /// Everything was sent, or the server has stopped accepting rows.
     Sent,
 }
 
 impl Load {
-    /// The load, and the statement that begins it.
+    /// Returns the load and its first statement.
     pub(super) fn new(load: BulkLoad) -> (Self, String) {
         let columns = match load.columns.as_slice() {
             [] => String::new(),
@@ -48,7 +48,7 @@ impl Load {
         }
     }
 
-    /// The server has failed; it drops what is still on its way.
+    /// The server reported an error; it discards the rows under way.
     pub(super) fn stop(&mut self) {
         self.stage = Stage::Sent;
     }
@@ -61,7 +61,7 @@ impl Load {
         self.loaded
     }
 
-    /// Appends the next rows, or the end of them.
+    /// Appends the next rows, or the end of the data.
     pub(super) fn produce(&mut self, output: &mut Vec<u8>) {
         if self.stage != Stage::Sending {
             return;

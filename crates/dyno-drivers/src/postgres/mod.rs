@@ -1,13 +1,13 @@
 //! PostgreSQL, by version 3.0 of its protocol.
 //!
-//! Every answer up to ReadyForQuery is taken in before an operation ends: rows are copied once, as
-//! they came, into a buffer that the connection reuses, and are split into fields only when someone
-//! asks for them. So several statements in one query give several results that wait in the buffer.
+//! An operation ends when the answer up to ReadyForQuery has arrived. Rows are copied once,
+//! unparsed, into a buffer that the connection reuses, and are split into fields on demand. The
+//! results of several statements in one query wait in that buffer.
 //!
 //! `connect` greets and authenticates (with `auth`), `session` runs statements (encoded by
-//! `statements`, their placeholders numbered by `placeholders`, read by `answers`), `pipeline` has
-//! several go out together, `load` copies rows in, `results` keeps what came, `wire` frames the
-//! messages, `errors` reads the server's.
+//! `statements`, their placeholders numbered by `placeholders`, read by `answers`), `pipeline`
+//! sends several together, `load` copies rows in, `results` stores the results, `wire` frames the
+//! messages, `errors` parses the server's errors.
 
 mod answers;
 mod auth;
@@ -41,22 +41,22 @@ use session::{Activity, Step, Task};
 use statements::Statements;
 use wire::Malformed;
 
-/// What a connection needs to know before it is made.
+/// Connection settings.
 #[derive(Clone, Debug, Default)]
 pub struct PostgresOptions {
     /// The user.
     pub user: String,
     /// The password, in case the server asks for one.
     pub password: Option<Secret>,
-    /// The database; the user's name when empty, as the server has it.
+    /// The database; if empty, the server uses the user's name.
     pub database: String,
-    /// How the connection is protected.
+    /// The TLS mode.
     pub tls: TlsMode,
-    /// The socket is a UNIX-domain one: there is no TLS, whatever the mode says.
+    /// The socket is a UNIX socket: no TLS, whatever the mode.
     pub unix_socket: bool,
-    /// Whether the server may be sent a password that it can read.
+    /// Whether the server may receive the password in readable form.
     pub disclosure: Disclosure,
-    /// What the server's activity views show; nothing when empty.
+    /// The name in the server's activity views; not sent if empty.
     pub application_name: String,
 }
 
@@ -64,7 +64,7 @@ pub struct PostgresOptions {
 pub struct Postgres {
     /// Present until the connection is ready for use.
     handshake: Option<Box<Handshake>>,
-    /// What a second attempt to connect would be, after the first was refused.
+    /// The second attempt to connect, after the first was refused.
     second: Option<Box<Handshake>>,
     activity: Activity,
     task: Task,
@@ -73,9 +73,9 @@ pub struct Postgres {
     /// The server's first error since the operation began; it surfaces at ReadyForQuery.
     failure: Option<Box<DbError>>,
     statements: Statements,
-    /// The columns of each result of the last text, where somebody wants them.
+    /// The column names of each result of the last text statement, if requested.
     names: Option<Vec<Vec<String>>>,
-    /// Absent before the first one.
+    /// `None` before the first one.
     pipeline: Option<Box<Pipeline>>,
     /// Transaction status as of the last ReadyForQuery: idle, in a transaction, or in a failed one.
     status: u8,
@@ -85,7 +85,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// A protocol that is not connected yet.
+    /// Creates the state of a connection that is not connected yet.
     ///
     /// # Errors
     /// A name or password with a NUL byte, which the protocol cannot transmit.
@@ -110,7 +110,7 @@ impl Postgres {
         })
     }
 
-    /// Ends the connection's life with an error: nothing of what it held is valid any longer.
+    /// Ends the connection with an error and drops its state.
     fn end(&mut self, mut error: DbError) {
         if let Some(handshake) = self.handshake.take() {
             self.second = handshake.second_attempt(&mut error);
@@ -143,7 +143,7 @@ impl Postgres {
         }
     }
 
-    /// The server broke the protocol.
+    /// The server violated the protocol.
     fn end_malformed(&mut self, malformed: Malformed) {
         self.end(self.broken(malformed));
     }
@@ -223,7 +223,7 @@ impl Protocol for Postgres {
     }
 
     fn fail(&mut self, mut error: DbError) {
-        // What the server said before it went away explains more than the broken connection does.
+        // The server's last message explains more than the broken connection does.
         if let Some(said) = self.failure.take() {
             error.message = format!("{}; before that the server said: {said}", error.message);
         }

@@ -1,7 +1,7 @@
-//! Pipelines: statements that wait, go out together behind one Sync, and are answered in order.
+//! Pipelines: queued statements that are sent together with one Sync and answered in order.
 //!
-//! The waiting bytes are the connection's own: other connections use the worker's shared buffers in
-//! the meantime.
+//! The connection buffers the queued bytes, because other connections use the worker's shared
+//! buffers in the meantime.
 
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Param, PipedResult, StatementId, Submitted};
 
@@ -10,14 +10,14 @@ use super::answers::{check_text, column_count};
 use super::session::{Activity, SYNC, Step};
 use super::wire::{self, Malformed, Message};
 
-/// What waits to be sent, or to be answered.
+/// Statements that wait to be sent, or to be answered.
 #[derive(Default)]
 pub(super) struct Pipeline {
     bytes: Vec<u8>,
-    /// For each statement the columns of its result, as far as they are known before it is
-    /// answered: those of a statement in text come with its answer.
+    /// The number of result columns of each statement, as far as known before its answer: text
+    /// statements report theirs in the answer.
     expected: Vec<Option<u32>>,
-    /// How many have been answered.
+    /// The number of statements answered.
     answered: usize,
 }
 
@@ -40,7 +40,7 @@ impl Postgres {
         }
     }
 
-    /// An execution that waits.
+    /// Queues an execution.
     #[inline]
     pub(super) fn pipe_execute(
         &mut self,
@@ -57,8 +57,8 @@ impl Postgres {
         Ok(())
     }
 
-    /// A statement in text that waits. The unnamed statement and portal take it, since a text of
-    /// the simple protocol would be an end of its own.
+    /// Queues a text statement. It uses the unnamed statement and portal, since the simple protocol
+    /// would end the pipeline.
     pub(super) fn pipe_text(&mut self, sql: &[u8]) -> Result<(), DbError> {
         check_text(sql)?;
         let Some(pipeline) = &mut self.pipeline else {
@@ -77,10 +77,10 @@ impl Postgres {
         Ok(())
     }
 
-    /// Sends all that waits, and Sync behind it.
+    /// Sends the queued statements and a Sync.
     pub(super) fn send_pipeline(&mut self, output: &mut Vec<u8>) -> Result<(), DbError> {
         if self.activity != Activity::Piping {
-            // The last one's results are not to be counted again.
+            // Do not count the last one's results again.
             if let Some(pipeline) = &mut self.pipeline {
                 pipeline.answered = 0;
             }
@@ -98,7 +98,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// BindComplete: the answer to the next statement begins.
+    /// BindComplete: the next statement's answer begins.
     #[inline]
     pub(super) fn piped_answer(&mut self) -> Result<(), Malformed> {
         let pipeline = self.pipeline.as_ref();
@@ -110,7 +110,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// A statement is completed.
+    /// A statement is complete.
     #[inline]
     pub(super) fn piped_end(&mut self) {
         if let Some(pipeline) = &mut self.pipeline {
@@ -118,7 +118,7 @@ impl Postgres {
         }
     }
 
-    /// A statement waits in a pipeline, or cannot.
+    /// The outcome of queueing a statement.
     #[inline]
     pub(super) fn piped_or_failed(&mut self, result: Result<(), DbError>) -> Submitted {
         match result {
@@ -131,7 +131,7 @@ impl Postgres {
         Submitted::Ready
     }
 
-    /// Messages that only a pipeline brings.
+    /// Messages that only occur in a pipeline.
     pub(super) fn piped_message(
         &mut self,
         message: Message<'_>,
@@ -150,7 +150,7 @@ impl Postgres {
         Ok(Some(Step::More))
     }
 
-    /// Whether all of it was answered.
+    /// Whether all statements were answered.
     pub(super) fn pipeline_is_answered(&self) -> bool {
         let pipeline = self.pipeline.as_ref();
         pipeline.is_some_and(|own| own.answered == own.expected.len())
@@ -161,14 +161,14 @@ impl Postgres {
         (index < answered).then(|| self.results.piped(index))?
     }
 
-    /// COPY cannot be ended in the midst of what was sent behind it.
+    /// A COPY cannot be ended in the middle of queued statements.
     pub(super) fn refuse_piped_copy(&mut self) {
         let message = "COPY is not allowed in a pipeline; the connection was closed because the \
                        server waits for data";
         self.end(DbError::new(ErrorKind::Unsupported, message));
     }
 
-    /// A statement that is prepared, closed or copied where others wait.
+    /// The error for a prepare, close or copy within a pipeline.
     #[cold]
     pub(super) fn piping(&self) -> DbError {
         let message = "a pipeline can only execute statements; prepare and load before it";

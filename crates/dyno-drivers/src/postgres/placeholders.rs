@@ -1,18 +1,18 @@
-//! Scripts write `?` where a parameter goes, for every database alike; PostgreSQL wants `$1`.
+//! Scripts write `?` for a parameter, for every database; PostgreSQL expects `$1`.
 
 use std::borrow::Cow;
 
 use dyno_core::db::{DbError, ErrorKind};
 
-/// A statement as PostgreSQL reads it, and how many parameters it names.
+/// A statement in PostgreSQL's syntax, and its number of parameters.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     pub(super) sql: Cow<'a, [u8]>,
     pub(super) params: usize,
 }
 
-/// Numbers the `?` outside of literals, quoted names and comments. A statement that has `$1` of its
-/// own is left as it is: its `?` are operators (of jsonb, say).
+/// Numbers the `?` outside of literals, quoted names and comments. A statement that already
+/// contains `$1` is left unchanged: its `?` are operators (of jsonb, for example).
 ///
 /// # Errors
 /// More parameters than the protocol can count.
@@ -54,7 +54,7 @@ fn replace(sql: &[u8], places: &[usize]) -> Vec<u8> {
     numbered
 }
 
-/// Whether a byte can go on a name, or a number.
+/// Whether a byte can continue a name or a number.
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
 }
@@ -65,9 +65,9 @@ fn begins_name(byte: u8) -> bool {
 
 #[derive(Default)]
 struct Found {
-    /// Where the `?` are.
+    /// The positions of the `?`.
     places: Vec<usize>,
-    /// The highest `$n`; 0 if there is none.
+    /// The highest `$n`, or 0.
     numbered_max: usize,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Scanner<'a> {
         self.sql.get(self.at + ahead).copied()
     }
 
-    /// Moves behind the next `end` that begins at least `from` bytes ahead, or to the end of all.
+    /// Moves past the next `end` at least `from` bytes ahead, or to the end of the statement.
     fn skip_past(&mut self, end: &[u8], from: usize) {
         let start = (self.at + from).min(self.sql.len());
         let found = self.sql[start..]
@@ -116,8 +116,8 @@ impl<'a> Scanner<'a> {
         self.at = found.map_or(self.sql.len(), |place| start + place + end.len());
     }
 
-    /// A literal in quotes. Doubled quotes end it and begin another, which comes to the same unless
-    /// backslashes escape.
+    /// Skips a quoted literal. A doubled quote ends it and begins another, which is equivalent
+    /// unless backslashes escape.
     fn skip_string(&mut self, escapes: bool) {
         if !escapes {
             return self.skip_past(b"'", 1);
@@ -137,7 +137,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A literal goes on in the next line if nothing but white space is between.
+    /// A literal continues on the next line if only white space separates the parts.
     fn continuation(&self) -> Option<usize> {
         let rest = self.sql.get(self.at..)?;
         let blank = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
@@ -145,7 +145,7 @@ impl<'a> Scanner<'a> {
         goes_on.then_some(self.at + blank)
     }
 
-    /// Comments nest.
+    /// Skips a comment; comments nest.
     fn skip_comment(&mut self) {
         let mut depth = 0_usize;
         while let Some(byte) = self.peek(0) {
@@ -166,12 +166,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `$1`, or `$tag$ … $tag$`, or just a dollar.
+    /// Skips `$1`, `$tag$ … $tag$`, or a lone dollar.
     fn dollar(&mut self) {
         let rest = &self.sql[self.at + 1..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if digits > 0 {
-            // Longer numbers are no parameters that a server would take either.
+            // The server refuses longer numbers too.
             let number = rest[..digits.min(9)]
                 .iter()
                 .fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0'));
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A name may hold dollars, which then begin nothing; `E` before a quote makes it escape.
+    /// A name may contain dollars, which then start nothing; `E` before a quote enables escapes.
     fn name(&mut self) {
         let rest = &self.sql[self.at..];
         let length = rest.iter().take_while(|byte| is_name(**byte)).count();

@@ -4,39 +4,39 @@ use dyno_core::db::{Outcome, OutcomeKind, PipedResult, Row};
 
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
 
-/// What a connection keeps of the buffer's memory at most while it has nothing large to hold: a
-/// hundred rows of a sysbench table, but not ten thousand times the largest result ever seen.
+/// The most buffer memory that a connection keeps between large results: enough for a hundred rows
+/// of a sysbench table, and little even on ten thousand connections.
 const KEPT_LEN_MAX: usize = 16 * 1024;
 
-/// After so many requests in turn that needed no more than that, a larger buffer is given back:
-/// more than the statements of a transaction, of which perhaps one has a large result.
+/// A larger buffer is freed after this number of consecutive requests that did not need it: more
+/// than the statements of a transaction, since one of them may have a large result.
 const SMALL_IN_TURN_MAX: u8 = 200;
 
-/// A buffer from this size on does not outlive the result it was needed for.
+/// A buffer of at least this size is freed with its result.
 const FREED_LEN_MIN: usize = 1024 * 1024;
 
-/// More results of one request are refused: a result takes three times the memory of its message,
-/// which `max_answer` bounds.
+/// The most results of one request: a result takes three times the memory of its message, which
+/// `max_answer` limits.
 const RESULTS_MAX: usize = 100_000;
 
-/// The rows of all results of a request, and where each ends.
+/// The rows of all results of a request, and where each result ends.
 #[derive(Default)]
 pub(super) struct Results {
-    /// DataRow messages as they came.
+    /// DataRow messages, unparsed.
     bytes: Vec<u8>,
-    /// The results that are complete; most requests have one.
+    /// The number of complete results, one for most requests.
     count: usize,
     first: Complete,
     later: Vec<Complete>,
-    /// How many of them have been stepped past.
+    /// The number of results already stepped past.
     current: usize,
-    /// Where `next_row` reads on.
+    /// The position of `next_row`.
     cursor: usize,
-    /// Columns of the result that is arriving, if it is one with rows.
+    /// The columns of the incomplete result, if it has rows.
     columns: Option<u32>,
-    /// Rows of it so far.
+    /// Its rows so far.
     rows: u64,
-    /// Requests since one last needed more than is kept.
+    /// Consecutive requests that needed no more than the kept memory.
     small_in_turn: u8,
 }
 
@@ -50,7 +50,7 @@ struct Complete {
 }
 
 impl Results {
-    /// Forgets everything, and gives memory back that has not been needed for long.
+    /// Discards all results, and frees memory that has not been needed for long.
     #[inline]
     pub(super) fn reset(&mut self) {
         if self.bytes.capacity() > KEPT_LEN_MAX {
@@ -64,7 +64,7 @@ impl Results {
         self.rows = 0;
     }
 
-    /// Large results that keep coming keep their buffer, so that a steady state does not allocate.
+    /// Keeps the buffer while large results keep coming, so that a steady state does not allocate.
     #[cold]
     fn shrink(&mut self) {
         if self.bytes.len() > KEPT_LEN_MAX {
@@ -78,7 +78,7 @@ impl Results {
         }
     }
 
-    /// Doubles the buffer, but not past what is kept before that is needed.
+    /// Doubles the buffer, but does not exceed the kept size before that is needed.
     #[cold]
     fn grow(&mut self, additional: usize) {
         let needed = self.bytes.len() + additional;
@@ -89,13 +89,13 @@ impl Results {
         self.bytes.reserve_exact(wanted - self.bytes.len());
     }
 
-    /// A result with rows of so many columns begins.
+    /// Begins a result with rows of this number of columns.
     #[inline]
     pub(super) fn open(&mut self, columns: Option<u32>) {
         self.columns = columns;
     }
 
-    /// Takes in the rows that `input` begins with, and returns how many bytes they were.
+    /// Takes the rows at the front of `input` and returns their length in bytes.
     #[inline]
     pub(super) fn take_rows(&mut self, input: &[u8]) -> Result<usize, Malformed> {
         let (length, rows) = self.scan_rows(input)?;
@@ -103,13 +103,13 @@ impl Results {
         Ok(length)
     }
 
-    /// The length and number of the whole rows that `input` begins with. Their shape is checked
-    /// here, so that reading them cannot fail later.
+    /// The length and number of complete rows at the front of `input`. Their shape is checked here,
+    /// so that reading them later cannot fail.
     #[inline(always)]
     pub(super) fn scan_rows(&self, input: &[u8]) -> Result<(usize, u64), Malformed> {
         let (mut length, mut rows) = (0, 0);
         while let Some([b'D', counted @ ..]) = input[length..].first_chunk::<5>() {
-            // The length counts its own four bytes, but not the tag.
+            // The length includes its own four bytes, but not the tag.
             let end = length + 1 + u32::from_be_bytes(*counted) as usize;
             let Some(body) = input.get(length + 5..end) else {
                 break;
@@ -121,7 +121,7 @@ impl Results {
         Ok((length, rows))
     }
 
-    /// Keeps rows that [`Self::scan_rows`] has found good.
+    /// Keeps rows that [`Self::scan_rows`] has checked.
     #[inline(always)]
     pub(super) fn push_rows(&mut self, messages: &[u8], rows: u64) {
         if self.bytes.capacity() - self.bytes.len() < messages.len() {
@@ -131,7 +131,7 @@ impl Results {
         self.rows += rows;
     }
 
-    /// The result that was arriving is complete.
+    /// Completes the current result.
     #[inline]
     pub(super) fn close(&mut self, affected: u64) -> Result<(), Malformed> {
         let complete = Complete {
@@ -161,7 +161,7 @@ impl Results {
         Ok(())
     }
 
-    /// Whether nothing of an answer has come yet.
+    /// Whether no part of an answer has arrived yet.
     #[inline]
     pub(super) fn is_fresh(&self) -> bool {
         self.count == 0 && self.rows == 0
@@ -176,13 +176,13 @@ impl Results {
         }
     }
 
-    /// Whether the result that is arriving has rows.
+    /// Whether the incomplete result has rows.
     #[inline]
     pub(super) fn has_columns(&self) -> bool {
         self.columns.is_some()
     }
 
-    /// Drops what came of a result that an error cut off.
+    /// Drops the part of a result before an error.
     pub(super) fn cut(&mut self) {
         let last = self.complete(self.count.wrapping_sub(1));
         let end = last.map_or(0, |last| last.end);
@@ -191,12 +191,12 @@ impl Results {
         self.rows = 0;
     }
 
-    /// How many are complete.
+    /// The number of complete results.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// What a result of a pipeline came to.
+    /// One result of a pipeline.
     pub(super) fn piped(&self, index: usize) -> Option<PipedResult> {
         let complete = self.complete(index)?;
         Some(PipedResult {
@@ -206,13 +206,13 @@ impl Results {
         })
     }
 
-    /// How many results follow the current one.
+    /// The number of results after the current one.
     #[inline]
     pub(super) fn following(&self) -> usize {
         self.count.saturating_sub(self.current + 1)
     }
 
-    /// Writes the current result into `outcome`. False if there is none.
+    /// Writes the current result into `outcome`. False if all were read.
     #[inline(always)]
     pub(super) fn describe(&self, outcome: &mut Outcome) -> bool {
         let Some(complete) = self.complete(self.current) else {
@@ -234,8 +234,8 @@ impl Results {
         self.current += 1;
     }
 
-    /// Passes over the rows of the current result. The memory of a huge one is given back at once,
-    /// since nobody knows when the next operation comes.
+    /// Skips the rows of the current result. The memory of a huge one is freed immediately, since
+    /// the next operation may come late.
     pub(super) fn free_current(&mut self) {
         if let Some(complete) = self.complete(self.current) {
             self.cursor = complete.end;
@@ -264,7 +264,7 @@ impl Results {
     }
 }
 
-/// A row must be what its description says.
+/// Checks a row against its description.
 #[inline(always)]
 fn check_row(body: &[u8], columns: Option<u32>) -> Result<(), Malformed> {
     let Some(columns) = columns else {

@@ -1,4 +1,4 @@
-//! Statements: how they are asked for, and what comes back.
+//! Statements: requests and their answers.
 
 use std::mem;
 
@@ -14,7 +14,7 @@ use super::{Postgres, errors, placeholders};
 /// Sync, which ends every extended request.
 pub(super) const SYNC: &[u8] = b"S\0\0\0\x04";
 
-/// What a message led to.
+/// The effect of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Nothing yet.
@@ -25,26 +25,26 @@ pub(super) enum Step {
     StartTls,
 }
 
-/// What the connection is doing. Plain, because every operation looks at it several times.
+/// The connection's activity. A plain enum, because every operation checks it several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     Connecting,
     Idle,
-    /// A text of statements.
+    /// A text of one or more statements.
     Query,
     /// A prepared statement.
     Execute,
-    /// Statements wait in a pipeline.
+    /// Statements are queued in a pipeline.
     Piping,
     /// A pipeline was sent.
     Pipeline,
-    /// What [`Task`] says.
+    /// The one in [`Task`].
     Task,
     /// The connection is gone.
     Ended,
 }
 
-/// What there is to remember of rarer operations.
+/// The state of rarer operations.
 #[derive(Default)]
 pub(super) enum Task {
     #[default]
@@ -57,7 +57,7 @@ pub(super) enum Task {
     Load(Box<Load>),
 }
 
-/// What the server has said so far of a statement that is being prepared.
+/// The server's answers so far while a statement is being prepared.
 pub(super) struct Preparing {
     name: u32,
     kinds: Box<[ParamKind]>,
@@ -89,7 +89,7 @@ impl Postgres {
         }
     }
 
-    /// Turns the result of a start into what the caller waits for.
+    /// Turns the result of starting an operation into the one for the caller.
     #[inline]
     pub(super) fn submitted(&mut self, result: Result<(), DbError>) -> Submitted {
         match result {
@@ -192,7 +192,7 @@ impl Postgres {
         self.begin()?;
         let statement = self.statements.find(statement)?;
         statement.put_execute(params, output)?;
-        // The description came when it was prepared; it does not come again.
+        // The description came with the prepare; it is not repeated.
         self.results.open(statement.columns);
         self.activity = Activity::Execute;
         Ok(())
@@ -239,7 +239,7 @@ impl Postgres {
         Err(DbError::new(ErrorKind::Misuse, message))
     }
 
-    /// Takes in the messages of an answer.
+    /// Reads the messages of an answer.
     #[inline]
     pub(super) fn receive_answer(
         &mut self,
@@ -295,19 +295,19 @@ impl Postgres {
         Ok(())
     }
 
-    /// ReadyForQuery: the operation is over.
+    /// ReadyForQuery: the operation has ended.
     #[inline]
     fn ready(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let [status @ (b'I' | b'T' | b'E')] = body else {
             return Err(Malformed("an unknown transaction status"));
         };
         let ended = match self.activity {
-            // An error overrides results that came before it: a prepared statement commits behind
-            // its completion, at Sync, and the statements of a text are one transaction, unless
-            // they begin or end some themselves.
+            // An error overrides results before it: a prepared statement commits after its
+            // completion, at Sync, and the statements of a text are one transaction, unless they
+            // begin or end some themselves.
             Activity::Query | Activity::Execute if self.failure.is_none() => self.show_result(),
             Activity::Pipeline if self.failure.is_none() => {
-                // An empty one is answered by readiness alone.
+                // An empty pipeline is answered by ReadyForQuery alone.
                 self.pipeline_is_answered() && (self.show_result() || self.show_done(Some(0)))
             }
             _ => self.show_failure() || self.show_task(),
@@ -331,7 +331,7 @@ impl Postgres {
         let Some(failure) = self.failure.take() else {
             return false;
         };
-        // What a pipeline completed before is counted.
+        // The statements that a pipeline completed before count.
         if self.activity != Activity::Pipeline {
             self.results.reset();
         }
@@ -373,7 +373,7 @@ impl Postgres {
         true
     }
 
-    /// Messages that a steady state does not bring.
+    /// Messages outside of the steady state.
     #[cold]
     fn rare_message(
         &mut self,
@@ -396,7 +396,7 @@ impl Postgres {
             (b'T', _) if self.activity == Activity::Query && !self.results.has_columns() => {
                 self.results.open(Some(column_count(body)?));
                 if let Some(names) = &mut self.names {
-                    // Those before it had no columns.
+                    // The results before it had no columns.
                     names.resize(self.results.count(), Vec::new());
                     names.push(column_names(body)?);
                 }
@@ -417,15 +417,15 @@ impl Postgres {
             }
             (b'G', Task::Load(load)) => load.begin(),
             (b'G' | b'H' | b'W', _) if has_results => self.refuse_copy(message.tag, output),
-            // What a COPY TO sends is passed over.
+            // Rows of a COPY TO are skipped.
             (b'd' | b'c', _) if has_results && failed => {}
             _ => return Err(UNEXPECTED),
         }
         Ok(Step::More)
     }
 
-    /// Notices, changed settings and notifications come at any time; an error then is the
-    /// connection's end.
+    /// Notices, changed settings and notifications come at any time; an error then ends the
+    /// connection.
     #[cold]
     pub(super) fn judge_unasked(&self, input: &[u8]) -> Result<usize, DbError> {
         let mut consumed = 0;
@@ -462,7 +462,7 @@ impl Postgres {
         Ok(Step::More)
     }
 
-    /// A statement of the script's own began a COPY. It is ended as the protocol wants it.
+    /// A script's own statement began a COPY. Ends it according to the protocol.
     fn refuse_copy(&mut self, tag: u8, output: &mut Vec<u8>) {
         let message = match tag {
             b'G' => "COPY FROM STDIN in a statement has no data to read; use a bulk load",
@@ -475,7 +475,7 @@ impl Postgres {
         match tag {
             b'G' => {
                 wire::message(output, b'f', |body| wire::put_text(body, b"no data"));
-                // The server dropped the Sync that it had when the COPY began.
+                // The server discarded the Sync it had received when the COPY began.
                 if self.activity == Activity::Execute {
                     output.extend_from_slice(SYNC);
                 }
@@ -488,7 +488,7 @@ impl Postgres {
 
 pub(super) const UNEXPECTED: Malformed = Malformed("an unexpected message");
 
-/// Describe or Close of a prepared statement, and Sync.
+/// Appends Describe or Close of a prepared statement, and Sync.
 fn put_about_statement(output: &mut Vec<u8>, tag: u8, name: u32) {
     wire::message(output, tag, |body| {
         body.push(b'S');

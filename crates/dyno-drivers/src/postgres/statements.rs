@@ -1,10 +1,10 @@
-//! The prepared statements of a connection, and how their executions are encoded.
+//! The prepared statements of a connection, and the encoding of their executions.
 
 use dyno_core::db::{DbError, ErrorKind, Param, ParamKind, ParamValue, StatementId};
 
 use super::wire;
 
-/// Object identifiers of types, as PostgreSQL's catalogue has had them ever since.
+/// Object identifiers of types in PostgreSQL's catalogue; they never change.
 const INT8_OID: u32 = 20;
 const FLOAT8_OID: u32 = 701;
 const VARCHAR_OID: u32 = 1043;
@@ -13,11 +13,11 @@ const TEXT: [u8; 2] = 0_u16.to_be_bytes();
 const BINARY: [u8; 2] = 1_u16.to_be_bytes();
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 
-/// What follows the parameters: no result formats (that is, text), then Execute of the unnamed
+/// The bytes after the parameters: no result formats (that is, text), then Execute of the unnamed
 /// portal without a limit on rows, then Sync.
 const TAIL: &[u8] = b"\0\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
 
-/// The type to ask for: sysbench's choice, so that its scripts meet the same casts.
+/// The type to declare: sysbench's choice, so that its scripts get the same casts.
 pub(super) fn type_oid(kind: ParamKind) -> u32 {
     match kind {
         ParamKind::Int => INT8_OID,
@@ -26,7 +26,7 @@ pub(super) fn type_oid(kind: ParamKind) -> u32 {
     }
 }
 
-/// The name that the server knows a statement by.
+/// Appends the server's name for a statement.
 pub(super) fn put_name(output: &mut Vec<u8>, name: u32) {
     output.push(b'd');
     wire::put_text(output, itoa::Buffer::new().format(name).as_bytes());
@@ -34,15 +34,15 @@ pub(super) fn put_name(output: &mut Vec<u8>, name: u32) {
 
 /// A statement that the server has prepared.
 pub(super) struct Statement {
-    /// Its name's number, never used twice on a connection.
+    /// Its name's number, never reused on a connection.
     pub(super) name: u32,
-    /// Columns of its result; `None` if it has no result set.
+    /// The number of result columns; `None` without a result set.
     pub(super) columns: Option<u32>,
     params: u16,
-    /// The types that were asked for; empty if the server chose.
+    /// The declared types; empty if the server chose.
     kinds: Box<[ParamKind]>,
-    /// Bind up to the number of parameters, for parameters of just these kinds. If all of them are
-    /// numbers, the whole request follows, with room for their values.
+    /// Bind up to the number of parameters, for parameters of exactly these kinds. If all of them
+    /// are numbers, the whole request with room for their values.
     template: Box<[u8]>,
     /// The length of Bind up to the number of parameters.
     prefix_len: u32,
@@ -94,8 +94,8 @@ impl Statement {
         self.put_parts(params, output)
     }
 
-    /// The request for numbers: a copy of the template, and each value in its place. False, and
-    /// nothing appended that counts, if a parameter is something else after all.
+    /// Appends the request for numbers: a copy of the template with the values filled in. Returns
+    /// false, and appends nothing that counts, if a parameter is not a number after all.
     #[inline]
     fn put_whole(&self, params: &[&Param], output: &mut Vec<u8>) -> bool {
         if !self.whole || params.len() != self.kinds.len() {
@@ -150,8 +150,7 @@ impl Statement {
         Ok(())
     }
 
-    /// Parameters of other kinds than the statement was prepared with go as text, which the server
-    /// converts to the type it expects.
+    /// Sends parameters of kinds other than the declared ones as text, which the server converts.
     fn put_mixed(&self, params: &[&Param], output: &mut Vec<u8>) {
         let declared = |index: usize, param: &Param| self.kinds.get(index) == Some(&param.kind);
         let formats = params.iter().enumerate().map(|(index, param)| {
@@ -181,7 +180,7 @@ impl Statement {
     }
 }
 
-/// A message that the server would refuse to read.
+/// The error for a message longer than the server accepts.
 pub(super) fn too_long(length: usize) -> DbError {
     let message = format!(
         "a statement of {length} bytes is longer than PostgreSQL accepts ({} bytes)",
@@ -197,7 +196,7 @@ fn format_of(kind: ParamKind) -> [u8; 2] {
     }
 }
 
-/// Bind up to the number of parameters; its length is left to be patched.
+/// Appends Bind up to the number of parameters; its length is patched later.
 fn put_bind(
     output: &mut Vec<u8>,
     name: u32,
@@ -213,7 +212,7 @@ fn put_bind(
     output.extend_from_slice(&params.to_be_bytes());
 }
 
-/// A parameter in the format of its kind.
+/// Appends a parameter in the format of its kind.
 #[inline]
 fn put_typed(output: &mut Vec<u8>, param: &Param) {
     match param.value() {
@@ -239,13 +238,13 @@ fn put_bytes(output: &mut Vec<u8>, value: &[u8]) {
 fn put_as_text(output: &mut Vec<u8>, param: &Param) {
     match param.value() {
         ParamValue::Int(value) => put_bytes(output, itoa::Buffer::new().format(value).as_bytes()),
-        // The shortest digits that read back as the same value; `NaN` and `inf` are understood.
+        // The shortest digits that parse to the same value; servers accept `NaN` and `inf`.
         ParamValue::Double(value) => put_bytes(output, value.to_string().as_bytes()),
         ParamValue::Null | ParamValue::Bytes(_) => put_typed(output, param),
     }
 }
 
-/// The statements by their numbers; a number is used again after its statement was closed.
+/// The statements by number; a number is reused after its statement was closed.
 #[derive(Default)]
 pub(super) struct Statements {
     slots: Vec<Option<Statement>>,
@@ -253,7 +252,7 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    /// A name that was not used before.
+    /// Returns an unused name.
     pub(super) fn new_name(&mut self) -> u32 {
         self.names = self.names.wrapping_add(1);
         self.names

@@ -1,18 +1,18 @@
-//! Framing: one byte of type, four of length (which counts itself), the body. All numbers are
+//! Framing: a type byte, a length of four bytes (which includes itself), the body. All numbers are
 //! big-endian. (PostgreSQL documentation, "Message Formats".)
 
-/// No message may be longer, in either direction: the server's own limit.
+/// The longest message in either direction: the server's own limit.
 pub(super) const MESSAGE_LEN_MAX: usize = 1 << 30;
 
-/// What a server sends before it has authenticated itself is never long. Error texts are the
-/// longest; libpq allows them 30,000 bytes.
+/// The longest message of a server that has not authenticated itself. Error texts are the longest;
+/// libpq allows them 30,000 bytes.
 pub(super) const GREETING_LEN_MAX: usize = 64 * 1024;
 
-/// What was wrong with a message, as the end of a sentence.
+/// A protocol violation, as the end of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
-/// One whole message.
+/// One complete message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message<'a> {
     pub(super) tag: u8,
@@ -27,14 +27,14 @@ impl Message<'_> {
     }
 }
 
-/// The message that `input` begins with; `None` if it has not arrived whole.
+/// The message at the front of `input`; `None` if it is incomplete.
 #[inline]
 pub(super) fn next_message(input: &[u8], len_max: usize) -> Result<Option<Message<'_>>, Malformed> {
     let Some((header, rest)) = input.split_first_chunk::<5>() else {
         return Ok(None);
     };
     let [tag, length @ ..] = *header;
-    // The length counts its own four bytes. A negative one becomes enormous here.
+    // The length includes its own four bytes. A negative one becomes enormous here.
     let length = (u32::from_be_bytes(length) as usize).wrapping_sub(4);
     if length > len_max {
         return Err(Malformed("a message has an impossible length"));
@@ -50,7 +50,7 @@ pub(super) fn message(output: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec
     patch_length(output, start + 1);
 }
 
-/// Writes the number of bytes from `at` to the end at `at`.
+/// Writes at `at` the number of bytes from there to the end.
 #[inline]
 pub(super) fn patch_length(output: &mut [u8], at: usize) {
     let length = (output.len() - at) as u32;
@@ -59,13 +59,13 @@ pub(super) fn patch_length(output: &mut [u8], at: usize) {
     }
 }
 
-/// Appends text and the NUL that ends it.
+/// Appends a NUL-terminated text.
 pub(super) fn put_text(output: &mut Vec<u8>, text: &[u8]) {
     output.extend_from_slice(text);
     output.push(0);
 }
 
-/// Reads a message's body from the front; running out of it is an error.
+/// Reads a message's body from the front; reading past its end is an error.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 const SHORT: Malformed = Malformed("a message is too short for its content");
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
-    /// Text up to its NUL, which is passed over.
+    /// Reads a NUL-terminated text.
     pub(super) fn text(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.0.iter().position(|byte| *byte == 0);
         let end = end.ok_or(Malformed("a text in a message has no end"))?;

@@ -1,5 +1,5 @@
-//! The addresses of a host. Its name is looked up again when connections were lost: a failover may
-//! have moved it.
+//! The addresses of a host. After lost connections its name is looked up again: a failover may have
+//! moved it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -20,27 +20,26 @@ use rustix::time::{
 use super::lost;
 use crate::channel::Loss;
 
-/// How long one of several addresses of a host may take to answer before the next is tried.
+/// How long one of several addresses may take to answer before the next is tried.
 const PROBE_MS_MAX: u64 = 3_000;
 
-/// How names are looked up.
+/// How names are resolved.
 #[derive(Clone)]
 pub(super) struct Resolver {
-    /// Blocks; all but the first look-up have a thread of their own.
+    /// Blocks; every look-up except the first runs on a separate thread.
     pub(super) look_up: LookUp,
-    /// For how long what was found is used, though connections are lost: a session that cannot
-    /// connect tries often.
+    /// How long a result is used in spite of lost connections: a session that cannot connect
+    /// retries often.
     pub(super) fresh: Duration,
-    /// How long an attempt to connect waits for a look-up. After that it goes where the last one
-    /// has led.
+    /// How long an attempt to connect waits for a look-up, before it uses the previous result.
     pub(super) patience: Duration,
 }
 
-/// The addresses of a host for a port, in the order in which they should be tried.
+/// The addresses of a host and port, in the order to try them.
 type LookUp = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 impl Default for Resolver {
-    /// The system's.
+    /// The system's resolver.
     fn default() -> Self {
         Self {
             look_up: Arc::new(|host, port| Ok((host, port).to_socket_addrs()?.collect())),
@@ -50,33 +49,32 @@ impl Default for Resolver {
     }
 }
 
-/// A host, and where it is.
+/// A host and its addresses.
 pub(super) struct Host {
     name: String,
     port: u16,
     resolver: Resolver,
-    /// It is an address itself.
+    /// The name is an address.
     literal: bool,
-    /// Connections were lost since it was looked up.
+    /// Connections were lost since the last look-up.
     suspect: AtomicBool,
     known: Mutex<Known>,
 }
 
-/// What look-ups have found.
+/// The results of look-ups.
 struct Known {
     /// In the resolver's order.
     all: Vec<SocketAddr>,
-    /// The one that answered last, or behind one that did not.
+    /// The address that answered last, or the one after an address that did not.
     preferred: usize,
-    /// When that was.
+    /// When `all` was looked up.
     since: Nanos,
     /// The look-up under way.
     pending: Option<Timer>,
 }
 
 impl Host {
-    /// Looks a host up, and where it has several addresses finds the first that answers. `endpoint`
-    /// is what errors name.
+    /// Looks a host up, and finds the first of its addresses that answers. Errors name `endpoint`.
     pub(super) fn find(
         name: &str,
         port: u16,
@@ -98,7 +96,7 @@ impl Host {
         }
         let preferred = match all.as_slice() {
             [_] => 0,
-            // None answers now; the first one's error is told when a session connects.
+            // None answers now; the first one's error is reported when a session connects.
             addresses => first_to_answer(addresses, timeout).unwrap_or(0),
         };
         Ok(Self {
@@ -116,7 +114,7 @@ impl Host {
         })
     }
 
-    /// Whether another address may be taken one day.
+    /// Whether the address may change.
     pub(super) fn may_change(&self) -> bool {
         !self.literal || self.known().all.len() > 1
     }
@@ -128,7 +126,7 @@ impl Host {
         [from, before].concat()
     }
 
-    /// The address has answered.
+    /// The address answered.
     pub(super) fn prefer(&self, address: SocketAddr) {
         let mut known = self.known();
         if let Some(index) = known.all.iter().position(|other| *other == address) {
@@ -141,13 +139,13 @@ impl Host {
     pub(super) fn lost(&self, address: SocketAddr, loss: Loss) {
         self.suspect.store(true, Ordering::Relaxed);
         let mut known = self.known();
-        // Unless another attempt has found out already.
+        // Unless another attempt has changed it already.
         if loss == Loss::Unreachable && known.all[known.preferred] == address {
             known.preferred = (known.preferred + 1) % known.all.len();
         }
     }
 
-    /// If connections were lost, looks the name up again, on a thread of its own. What is returned
+    /// After lost connections, looks the name up again on another thread. The returned timer
     /// becomes readable when the next attempt to connect need not wait any longer.
     pub(super) fn look_up(host: &Arc<Self>) -> Option<Timer> {
         if host.literal || !host.suspect.load(Ordering::Relaxed) {
@@ -165,7 +163,7 @@ impl Host {
         let shared = timer.share()?;
         let theirs = Arc::clone(host);
         let thread = thread::Builder::new().name("dyno-resolver".to_owned());
-        // It needs what is locked here before it ends.
+        // The thread needs this lock before it ends.
         thread.spawn(move || theirs.look_up_now()).ok()?;
         known.pending = Some(timer);
         Some(shared)
@@ -174,7 +172,7 @@ impl Host {
     fn look_up_now(&self) {
         let found = (self.resolver.look_up)(&self.name, self.port);
         let mut known = self.known();
-        // A resolver that fails is no reason to forget what is known.
+        // A failed look-up leaves the known addresses unchanged.
         known.replace(distinct(found.unwrap_or_default()));
         known.since = Clock.now();
         self.suspect.store(false, Ordering::Relaxed);
@@ -184,13 +182,13 @@ impl Host {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // What is in there is whole at any time.
+        // The value is consistent at all times.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Known {
-    /// The same addresses in another order say nothing: some resolvers turn them round each time.
+    /// Ignores the same addresses in another order: some resolvers rotate them.
     fn replace(&mut self, found: Vec<SocketAddr>) {
         let same = found.len() == self.all.len();
         if found.is_empty() || (same && found.iter().all(|address| self.all.contains(address))) {
@@ -214,8 +212,8 @@ fn distinct(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     all
 }
 
-/// The first address that answers. All together have as long as one attempt to connect may take:
-/// each its share of what the others left.
+/// The first address that answers. They share the timeout of one attempt to connect; each gets an
+/// equal part of the remaining time.
 pub(super) fn first_to_answer(addresses: &[SocketAddr], timeout: Duration) -> Option<usize> {
     let deadline = Clock.now() + timeout.as_nanos() as Nanos;
     // `localhost` is often ::1 first, and servers often listen on 127.0.0.1 alone.
@@ -227,7 +225,7 @@ pub(super) fn first_to_answer(addresses: &[SocketAddr], timeout: Duration) -> Op
     })
 }
 
-/// The end of a wait, which several may wait for: readable from then on.
+/// The end of a wait, for several waiters: readable from then on.
 pub(super) struct Timer(pub(super) OwnedFd);
 
 impl Timer {
@@ -241,9 +239,9 @@ impl Timer {
         self.0.try_clone().ok().map(Self)
     }
 
-    /// It is over now.
+    /// Expires now.
     fn end(&self) {
-        // A wait that cannot be cut short ends by itself.
+        // If this fails, the wait ends by itself.
         self.set(Duration::from_nanos(1));
     }
 
@@ -263,7 +261,7 @@ impl Timer {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        // A timer that has expired is one that is not set.
+        // An expired timer reads as not set.
         timerfd_gettime(&self.0)
             .is_ok_and(|left| left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0)
     }

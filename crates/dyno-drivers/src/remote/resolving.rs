@@ -12,12 +12,12 @@ use dyno_core::db::{
 use super::host::Timer;
 use super::{Parts, lost};
 
-/// Waits for the look-up, then is the connection.
+/// Waits for the look-up, then acts as the connection.
 pub(super) struct Resolving {
     parts: Arc<Parts>,
     endpoint: usize,
     stage: Stage,
-    /// While there is no connection.
+    /// The outcome while there is no connection.
     outcome: Outcome,
     server: ServerInfo,
 }
@@ -47,7 +47,7 @@ impl Resolving {
         }
     }
 
-    /// Has an operation started on the connection, if there is one.
+    /// Starts an operation on the connection, if it exists.
     #[inline]
     fn start(&mut self, operation: impl FnOnce(&mut dyn Connection) -> Submitted) -> Submitted {
         match &mut self.stage {
@@ -80,7 +80,7 @@ impl Connection for Resolving {
             Stage::Waits(timer) if !timer.is_over() => Submitted::Pending,
             Stage::Waits(_) => match self.parts.open(self.endpoint) {
                 Ok(connection) => {
-                    // Whoever waits has another descriptor to wait for now.
+                    // The waiter must switch to another descriptor.
                     self.stage = Stage::Connection(connection);
                     Submitted::Pending
                 }

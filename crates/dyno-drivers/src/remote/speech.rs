@@ -1,4 +1,4 @@
-//! What the protocols of a target's connections need to know.
+//! Protocol settings for a target's connections.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::disclosure::Disclosure;
 use crate::mysql::{MysqlOptions, check_public_key};
 use crate::postgres::{Postgres, PostgresOptions};
 
-/// What names this program in the servers' lists of sessions.
+/// This program's name in the servers' lists of sessions.
 const APPLICATION: &str = "dyno";
 
-/// What protocols need to know, which depends on where the server is.
+/// Protocol settings, which depend on where the server is.
 pub(super) enum Speech {
     Mysql(By<Arc<MysqlOptions>>),
     Postgres(Box<By<PostgresOptions>>),
@@ -24,7 +24,7 @@ pub(super) enum Speech {
 /// Where a connection goes.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
-    /// By a UNIX socket, on which protocols treat TLS otherwise.
+    /// By a UNIX socket, on which protocols treat TLS differently.
     Unix,
     /// To a loopback address.
     Loopback,
@@ -41,7 +41,7 @@ impl Way {
     }
 }
 
-/// One for each way.
+/// One value for each way.
 pub(super) struct By<T> {
     unix: T,
     loopback: T,
@@ -75,7 +75,7 @@ impl Speech {
     }
 
     /// # Errors
-    /// What the protocol cannot transmit; a key that is none.
+    /// Settings that the protocol cannot transmit; an invalid key.
     pub(super) fn new(target: &Target) -> Result<Self, DbError> {
         match target.family {
             Family::Mysql => Self::mysql(target),
@@ -114,7 +114,7 @@ impl Speech {
             application_name: APPLICATION.to_owned(),
         };
         let by = By::new(options);
-        // Names that the protocol cannot transmit are refused here and not at each connection.
+        // Names that the protocol cannot transmit are refused here, not at each connection.
         Postgres::new(&by.network)?;
         Ok(Self::Postgres(Box::new(by)))
     }
@@ -128,7 +128,7 @@ fn disclosure(target: &Target, way: Way) -> Disclosure {
     }
 }
 
-/// The server's RSA key that the user names.
+/// Reads the server's RSA key that the user configured.
 fn public_key(path: &Path) -> Result<Arc<[u8]>, DbError> {
     let refused = |why: &dyn std::fmt::Display| {
         misuse(format!(

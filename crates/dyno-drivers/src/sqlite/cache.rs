@@ -1,20 +1,20 @@
-//! Statements that were sent as text and may come again (`BEGIN`, `COMMIT`, …).
+//! Text statements that may be repeated (`BEGIN`, `COMMIT`, …).
 
 use super::raw::Statement;
 
-/// How many statements are kept.
+/// The number of statements kept.
 const ENTRIES_MAX: usize = 16;
-/// Longer texts are not kept: they hardly repeat, and would fill the memory.
+/// Longer texts are not kept: they rarely repeat, and would use much memory.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// The statements used last, most recent first.
+/// The last statements used, most recent first.
 #[derive(Default)]
 pub(super) struct Cache {
     entries: Vec<(Vec<u8>, Statement)>,
 }
 
 impl Cache {
-    /// The statement of this very text, now the most recent.
+    /// Finds the statement with this text and makes it the most recent.
     pub(super) fn find(&mut self, sql: &[u8]) -> Option<&mut Statement> {
         let index = self.entries.iter().position(|(text, _)| text == sql)?;
         self.entries[..=index].rotate_right(1);

@@ -9,7 +9,7 @@ use rusqlite::ffi;
 use super::raw::Database;
 use crate::full::says_full;
 
-/// The last error of the database: its extended result code and its own words.
+/// The last error of the database: its extended result code and message.
 pub(super) fn last(database: &Database) -> DbError {
     // SAFETY: the handle is open; both functions only read it.
     let (code, text) = unsafe {
@@ -31,8 +31,8 @@ pub(super) fn server(code: i32, message: String) -> DbError {
     }
 }
 
-/// A table that is not there, or is, has no code of its own but `SQLITE_ERROR`, and a file that
-/// may not grow none but that of its system call.
+/// A missing or existing table only has the code `SQLITE_ERROR`, and a file that cannot grow only
+/// its system call's code.
 fn kind_of_words(code: i32, message: &str) -> Option<ErrorKind> {
     match code & 0xff {
         ffi::SQLITE_ERROR if message.contains("no such table") => Some(ErrorKind::NoTable),
@@ -42,7 +42,7 @@ fn kind_of_words(code: i32, message: &str) -> Option<ErrorKind> {
     }
 }
 
-/// The kind of an extended result code: its own, or that of the primary code in its lowest byte.
+/// The kind of an extended result code, else of the primary code in its lowest byte.
 fn kind(code: i32) -> ErrorKind {
     match code {
         ffi::SQLITE_CONSTRAINT_PRIMARYKEY
@@ -64,9 +64,9 @@ fn kind(code: i32) -> ErrorKind {
     }
 }
 
-/// Why a file could not be opened. `handle` may be null.
+/// The error of a file that could not be opened. `handle` may be null.
 pub(super) fn open(file: &Path, code: i32, handle: *mut ffi::sqlite3) -> DbError {
-    // SAFETY: errmsg accepts null and answers with a constant then.
+    // SAFETY: errmsg accepts null and then returns a constant.
     let said = message(unsafe { ffi::sqlite3_errmsg(handle) });
     let advice = match file.parent() {
         _ if file.is_dir() => "; it is a directory; name a file in it".to_owned(),
@@ -84,10 +84,10 @@ pub(super) fn open(file: &Path, code: i32, handle: *mut ffi::sqlite3) -> DbError
     )
 }
 
-/// A connection could not be made.
+/// The error of a failed connection.
 pub(super) fn lost(code: i32, message: String) -> DbError {
     let kind = match kind(code) {
-        // What SQLite says of opening a file is no statement's fault.
+        // An error in opening the file is not a statement's fault.
         ErrorKind::Statement => ErrorKind::Lost,
         kind => kind,
     };
@@ -96,7 +96,7 @@ pub(super) fn lost(code: i32, message: String) -> DbError {
     error.at_the_end()
 }
 
-/// An answer has more bytes than it may have.
+/// The error for an answer that exceeds its limit.
 pub(super) fn too_large(max: u64) -> DbError {
     let message = format!(
         "the answer is larger than {max} bytes, the limit for one operation; raise it with the \

@@ -6,11 +6,11 @@ use dyno_core::db::{DbError, ErrorKind, ParamValue};
 use super::errors;
 use super::raw::{Database, Statement, Stepped};
 
-/// How many bytes of rows are asked for at a time.
+/// Bytes of rows requested at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Loads all rows and answers with how many; none of them stays if one fails, unless the caller
-/// has a transaction open, which is then the caller's to roll back.
+/// Loads all rows and returns their number. If one fails, all are rolled back, unless the caller
+/// has a transaction open, which the caller must then roll back.
 pub(super) fn load(database: &Database, mut load: BulkLoad) -> Result<u64, DbError> {
     let own_transaction = !database.in_transaction();
     if own_transaction {
@@ -82,8 +82,8 @@ fn insert(
         let value = fields
             .get(index)
             .map_or(ParamValue::Null, ParamValue::Bytes);
-        // SAFETY: `fields` outlives the step below, and all bindings are replaced or forgotten
-        // before the statement is stepped again. Text becomes a number by the column's affinity.
+        // SAFETY: `fields` outlives the step below, and all bindings are replaced or cleared before
+        // the statement is stepped again. Text becomes a number by the column's affinity.
         if !unsafe { statement.bind(index, value) } {
             return Err(errors::last(database));
         }
@@ -97,11 +97,11 @@ fn insert(
     result
 }
 
-/// The fields of one row of tab-separated text, without escapes.
+/// The fields of one row of tab-separated text, unescaped.
 #[derive(Default)]
 struct Fields {
     bytes: Vec<u8>,
-    /// Start and end of each; none for NULL.
+    /// Start and end of each field; `None` for NULL.
     ends: Vec<Option<(usize, usize)>>,
 }
 
@@ -111,7 +111,7 @@ impl Fields {
         self.bytes.get(start..end)
     }
 
-    /// Reads a row and answers with what follows it.
+    /// Reads a row and returns the text after it.
     fn read<'a>(&mut self, text: &'a [u8]) -> &'a [u8] {
         self.bytes.clear();
         self.ends.clear();

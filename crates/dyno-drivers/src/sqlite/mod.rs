@@ -1,13 +1,13 @@
 //! SQLite, embedded: every operation ends inside the call that starts it.
 //!
 //! Databases are opened with a write-ahead log and `synchronous=NORMAL`, so that a commit does not
-//! wait for the disk, and a statement waits up to 5 s for another session's lock; the parameters
-//! `journal_mode`, `synchronous` and `busy_timeout` of the URL change that. Foreign keys are
-//! enforced, as other databases do.
+//! wait for the disk, and a statement waits up to 5 s for another session's lock; the URL
+//! parameters `journal_mode`, `synchronous` and `busy_timeout` change that. Foreign keys are
+//! enforced, as in other databases.
 //!
-//! A plain `BEGIN` takes no lock. When such a transaction has read and then writes while another
-//! session has written meanwhile, SQLite refuses at once (`SQLITE_BUSY_SNAPSHOT`), because waiting
-//! could not help. Workloads that write say `BEGIN IMMEDIATE` here.
+//! A plain `BEGIN` takes no lock. If such a transaction reads and then writes after another session
+//! has written, SQLite refuses immediately (`SQLITE_BUSY_SNAPSHOT`), because waiting cannot help.
+//! Workloads that write use `BEGIN IMMEDIATE` here.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,8 +37,8 @@ pub(crate) struct SqliteConnector {
 }
 
 impl SqliteConnector {
-    /// Opens the database once, creating it if it does not exist, and switches the journal, which
-    /// sessions that open together could not.
+    /// Opens the database once, creating it if it does not exist, and sets the journal mode, which
+    /// sessions that open at the same time could not.
     pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
         if target.file == Path::new(":memory:") || target.file.as_os_str().is_empty() {
             return Err(DbError::new(

@@ -1,5 +1,5 @@
-//! Safe handles on SQLite's C interface, which unlike the usual wrapper does not allocate per
-//! execution. All `unsafe` of the driver but the reading of error texts is here.
+//! Safe handles for SQLite's C interface that, unlike the usual wrapper, do not allocate per
+//! execution. All of the driver's `unsafe` is here, except for reading error texts.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -16,28 +16,28 @@ use rusqlite::ffi;
 
 use super::errors;
 
-/// How often a statement is prepared anew where others change the schema meanwhile: SQLite tries
-/// once more, and would answer with an error where they change it again.
+/// How often a statement is prepared again while others change the schema: SQLite itself retries
+/// once, and then reports an error.
 pub(super) const SCHEMA_TRIES: u32 = 50;
 
 /// An open database.
 pub(super) struct Database {
     handle: NonNull<ffi::sqlite3>,
-    /// What its busy handler points to.
+    /// The argument of its busy handler.
     _busy: Box<Busy>,
 }
 
-// SAFETY: the library is built threadsafe; a handle opened with NOMUTEX may go from thread to
-// thread as long as one uses it at a time, which `&mut` and the lack of `Sync` ensure.
+// SAFETY: the library is built threadsafe; a handle opened with NOMUTEX may move between threads if
+// one uses it at a time, which `&mut` and the lack of `Sync` ensure.
 unsafe impl Send for Database {}
 
-/// A prepared statement. It should be dropped before its database, which else stays open.
+/// A prepared statement. Drop it before its database, which stays open otherwise.
 pub(super) struct Statement(NonNull<ffi::sqlite3_stmt>);
 
 // SAFETY: as for the database, to which it belongs and with which it moves.
 unsafe impl Send for Statement {}
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stepped {
     Row,
@@ -54,7 +54,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Database {
-    /// Opens or creates the file, with the settings given.
+    /// Opens or creates the file with these settings.
     pub(super) fn open(file: &Path, options: &SqliteOptions) -> Result<Self, DbError> {
         configure();
         // A name that begins with `file:` would be taken for a URI.
@@ -121,7 +121,7 @@ impl Database {
         Ok(())
     }
 
-    /// Runs a statement for its side effects; answers with the first field of its first row.
+    /// Runs a statement for its side effects and returns the first field of its first row.
     pub(super) fn run(&self, sql: &str) -> Result<Option<String>, DbError> {
         let (Some(mut statement), _) = self.prepare(sql.as_bytes(), false)? else {
             return Ok(None);
@@ -143,8 +143,8 @@ impl Database {
         }
     }
 
-    /// Prepares the first statement of `sql`; none if there is only white space and comments.
-    /// Also answers with how many bytes it took.
+    /// Prepares the first statement of `sql`; `None` if it contains only white space and
+    /// comments. Also returns the number of bytes consumed.
     pub(super) fn prepare(
         &self,
         sql: &[u8],
@@ -182,7 +182,7 @@ impl Database {
         Ok((NonNull::new(statement).map(Statement), taken.min(sql.len())))
     }
 
-    /// Whether the last call failed because others changed the schema meanwhile.
+    /// Whether the last call failed because others changed the schema.
     pub(super) fn schema_changed(&self) -> bool {
         // SAFETY: the handle is open.
         unsafe { ffi::sqlite3_errcode(self.handle()) == ffi::SQLITE_SCHEMA }
@@ -192,7 +192,7 @@ impl Database {
         self.handle.as_ptr()
     }
 
-    /// Rows changed since it was opened, by triggers and foreign keys too.
+    /// Rows changed since it was opened, including those changed by triggers and foreign keys.
     pub(super) fn total_changes(&self) -> i64 {
         // SAFETY: the handle is open.
         unsafe { ffi::sqlite3_total_changes64(self.handle()) }
@@ -213,8 +213,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: the handle came from open_v2 and is closed once. Were a statement still alive it
-        // would refuse and leak, which is sound; sessions drop their statements first.
+        // SAFETY: the handle came from open_v2 and is closed once. If a statement were still alive,
+        // the call would refuse and leak, which is sound; sessions drop their statements first.
         unsafe { ffi::sqlite3_close(self.handle()) };
     }
 }
@@ -229,11 +229,11 @@ impl Statement {
         unsafe { ffi::sqlite3_column_count(self.handle()) }.max(0) as usize
     }
 
-    /// The names of its columns.
+    /// The column names.
     pub(super) fn names(&self) -> Vec<String> {
         let name = |index: usize| {
-            // SAFETY: the statement is alive, the index below its number of columns; the text
-            // lives until the statement is asked again.
+            // SAFETY: the statement is alive, the index below its number of columns; the text lives
+            // until the next call for the statement.
             let text = unsafe { ffi::sqlite3_column_name(self.handle(), index as c_int) };
             match text.is_null() {
                 true => String::new(),
@@ -264,15 +264,15 @@ impl Statement {
     /// Ends an execution and releases its locks.
     #[inline]
     pub(super) fn reset(&mut self) {
-        // SAFETY: the statement is alive. The code repeats the last step's, which was seen.
+        // SAFETY: the statement is alive. The code repeats the last step's, which was handled.
         unsafe { ffi::sqlite3_reset(self.handle()) };
     }
 
-    /// Binds a value to parameter `index` (from 0). Answers whether there was room for it.
+    /// Binds a value to parameter `index` (from 0). Returns false if there is no such parameter.
     ///
     /// # Safety
     /// Bytes are not copied: they must stay alive and unchanged until [`Self::unbind`] or another
-    /// value is bound, as far as the statement is stepped.
+    /// value is bound, if the statement is stepped before that.
     #[inline]
     pub(super) unsafe fn bind(&mut self, index: usize, value: ParamValue<'_>) -> bool {
         let (statement, index) = (self.handle(), index as c_int + 1);
@@ -284,7 +284,7 @@ impl Statement {
                 ParamValue::Int(value) => ffi::sqlite3_bind_int64(statement, index, value),
                 ParamValue::Double(value) => ffi::sqlite3_bind_double(statement, index, value),
                 ParamValue::Bytes(bytes) => {
-                    // SQLite takes a null pointer, such as an empty slice may have, for NULL.
+                    // SQLite takes a null pointer, which an empty slice may have, for NULL.
                     let start = if bytes.is_empty() {
                         b"".as_ptr()
                     } else {
@@ -292,7 +292,7 @@ impl Statement {
                     };
                     let (start, len) = (start.cast::<std::ffi::c_char>(), bytes.len() as u64);
                     let keep = ffi::SQLITE_STATIC();
-                    // Text and blobs never compare equal, so what can be text is text.
+                    // Text and blobs never compare equal, so valid text is bound as text.
                     if std::str::from_utf8(bytes).is_ok() {
                         let encoding = ffi::SQLITE_UTF8 as u8;
                         ffi::sqlite3_bind_text64(statement, index, start, len, keep, encoding)
@@ -305,19 +305,19 @@ impl Statement {
         code == ffi::SQLITE_OK
     }
 
-    /// Forgets all bound values.
+    /// Clears all bound values.
     pub(super) fn unbind(&mut self) {
         // SAFETY: the statement is alive.
         unsafe { ffi::sqlite3_clear_bindings(self.handle()) };
     }
 
-    /// Column `index` of the row that the last step gave.
+    /// Column `index` of the row of the last step.
     #[inline]
     pub(super) fn column(&self, index: usize) -> Value<'_> {
         let (statement, index) = (self.handle(), index as c_int);
-        // SAFETY: the statement is alive; SQLite answers NULL for a column that is not there. The
-        // pointer and then the length of text or blob are those of one value, which lives until
-        // the next step or reset; both need `&mut self`.
+        // SAFETY: the statement is alive; SQLite returns NULL for a missing column. The pointer and
+        // then the length of text or blob belong to one value, which lives until the next step or
+        // reset; both need `&mut self`.
         unsafe {
             let start = match ffi::sqlite3_column_type(statement, index) {
                 ffi::SQLITE_INTEGER => {
@@ -325,7 +325,7 @@ impl Statement {
                 }
                 ffi::SQLITE_NULL => return Value::Null,
                 ffi::SQLITE_BLOB => ffi::sqlite3_column_blob(statement, index).cast::<u8>(),
-                // A double becomes text as SQLite prints it.
+                // SQLite formats doubles.
                 _ => ffi::sqlite3_column_text(statement, index),
             };
             let len = ffi::sqlite3_column_bytes(statement, index).max(0) as usize;
@@ -347,14 +347,13 @@ impl Drop for Statement {
 /// A wait for another connection's lock.
 struct Busy {
     patience_ns: Nanos,
-    /// When it began.
     since: Nanos,
 }
 
-/// The longest pause between two looks at a lock: also how late a run's end may be noticed.
+/// The longest pause between two checks of a lock, and so the latest notice of a run's end.
 const BUSY_PAUSE_MS_MAX: u64 = 50;
 
-/// Waits for a lock like SQLite's own handler, but no longer than the run goes on. 0: give up.
+/// Waits for a lock like SQLite's own handler, but ends with the run. 0: give up.
 extern "C" fn on_busy(busy: *mut c_void, tries: c_int) -> c_int {
     // SAFETY: set_up registered a `Busy` that lives as long as the database; one call at a time.
     let busy = unsafe { &mut *busy.cast::<Busy>() };
@@ -372,22 +371,22 @@ extern "C" fn on_busy(busy: *mut c_void, tries: c_int) -> c_int {
     1
 }
 
-/// How many instructions of its virtual machine SQLite runs between two looks at whether the run
-/// goes on: some milliseconds' worth, of which a look takes a ten thousandth.
+/// Instructions of SQLite's virtual machine between two checks whether the run has ended: a few
+/// milliseconds, so that a check takes a ten thousandth of the time.
 const STEPS: c_int = 100_000;
 
-/// Ends a statement that computes when the run is over. 0: go on.
+/// Interrupts a running statement when the run has ended. 0: continue.
 extern "C" fn on_progress(_: *mut c_void) -> c_int {
     c_int::from(!may_wait())
 }
 
-/// Switches the library's memory statistics off: they take one lock per allocation, which all
-/// sessions would share.
+/// Switches the library's memory statistics off: they take a lock per allocation that all sessions
+/// share.
 fn configure() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: MEMSTATUS takes one int. If the library is in use already it refuses, and the
-        // statistics stay on, which costs time and nothing else.
+        // statistics stay on, which only costs time.
         unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0 as c_int) };
     });
 }

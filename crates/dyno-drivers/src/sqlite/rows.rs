@@ -1,10 +1,10 @@
-//! The rows of one result, as text, in buffers that are used again.
+//! The rows of one result, as text, in reusable buffers.
 
 use dyno_core::db::Row;
 
 use super::raw::{Statement, Value};
 
-/// Beyond this a buffer is given back when its result is freed.
+/// Larger buffers are freed with their result.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 /// The length that marks NULL; SQLite's fields stay below 2^31 bytes.
 const NULL: u32 = u32::MAX;
@@ -15,7 +15,7 @@ pub(super) struct RowBuffer {
     bytes: Vec<u8>,
     lengths: Vec<u32>,
     columns: usize,
-    /// How far [`Self::next`] has come.
+    /// The position of [`Self::next`].
     byte: usize,
     field: usize,
 }
@@ -46,7 +46,7 @@ impl RowBuffer {
         }
     }
 
-    /// How many bytes the rows take so far.
+    /// The size of the rows so far.
     #[inline]
     pub(super) fn len(&self) -> u64 {
         (self.bytes.len() + size_of::<u32>() * self.lengths.len()) as u64

@@ -17,23 +17,23 @@ use super::{errors, load};
 
 /// One session's connection.
 pub(super) struct Session {
-    /// By number; a closed one's is given again.
+    /// By number; the number of a closed one is reused.
     statements: Vec<Option<Statement>>,
     cache: Cache,
     rows: RowBuffer,
     /// Results of the later statements of a text with several.
     following: VecDeque<(Outcome, RowBuffer)>,
     outcome: Outcome,
-    /// The columns of the first result of the last text, where somebody wants them.
+    /// The column names of the first result of the last text statement, if requested.
     names: Option<Vec<Vec<String>>>,
     server: ServerInfo,
     answer_max: u64,
-    /// Last, so that statements are finalised before it is closed.
+    /// The last field, so that statements are finalised before it is closed.
     database: Option<Database>,
 }
 
 impl Session {
-    /// A session whose answers hold so many bytes at most.
+    /// Creates a session with this limit on the size of an answer, in bytes.
     pub(super) fn new(database: Database, answer_max: u64) -> Self {
         Self {
             statements: Vec::new(),
@@ -52,7 +52,7 @@ impl Session {
         }
     }
 
-    /// Forgets the last operation's outcome and results.
+    /// Discards the last operation's outcome and results.
     #[inline]
     fn begin(&mut self) {
         self.rows.clear();
@@ -77,7 +77,7 @@ impl Session {
         self.outcome = failed(error);
     }
 
-    /// Runs every statement of the text. An error in a later one is that one's outcome.
+    /// Runs every statement of the text. An error in a later one becomes that one's outcome.
     fn query_all(&mut self, sql: &[u8]) -> Result<(), DbError> {
         let database = self.database.as_ref().ok_or_else(closed)?;
         if let Some(statement) = self.cache.find(sql) {
@@ -114,7 +114,7 @@ impl Session {
             let (mut outcome, after) = match result {
                 Ok(result) => result,
                 Err(error) if first => return Err(error),
-                // As other servers do: what follows an error is not run.
+                // As on other servers, nothing after an error is run.
                 Err(error) => (failed(error), &[][..]),
             };
             outcome.more = !after.is_empty();
@@ -210,7 +210,7 @@ fn run(
             Stepped::Done => break,
             Stepped::Failed => {
                 tries += 1;
-                // It was prepared anew while others changed the schema once more.
+                // It was prepared again, and others have changed the schema once more.
                 let again = count == 0 && tries < SCHEMA_TRIES && database.schema_changed();
                 let error = errors::last(database);
                 statement.reset();
@@ -269,12 +269,12 @@ impl Connection for Session {
 
     fn transaction(&mut self, scratch: &mut Scratch, step: TransactionStep) -> Submitted {
         let sql: &[u8] = match step {
-            // A transaction that begins to read and then writes can find another writer in its way
-            // when waiting does not help any more.
+            // A transaction that reads before it writes can meet another writer when waiting no
+            // longer helps.
             TransactionStep::Begin { read_only: false } => b"BEGIN IMMEDIATE",
             TransactionStep::Begin { read_only: true } => b"BEGIN",
             TransactionStep::Commit => b"COMMIT",
-            // SQLite calls it an error where none has begun.
+            // SQLite reports an error if no transaction is open.
             TransactionStep::Rollback
                 if !self.database.as_ref().is_some_and(Database::in_transaction) =>
             {
@@ -363,7 +363,7 @@ impl Connection for Session {
         false
     }
 
-    /// Operations end within their calls, so that there is none to abort.
+    /// Operations end within their calls, so there is nothing to abort.
     fn abort(&mut self, why: &str) {
         self.outcome.kind = OutcomeKind::Failed;
         self.outcome.error = Some(Box::new(errors::lost(0, why.to_owned())));

@@ -1,4 +1,4 @@
-//! What stands between statements.
+//! Text between statements.
 
 /// `sql` without leading white space, comments and semicolons.
 pub(super) fn skip_blank(mut sql: &[u8]) -> &[u8] {
@@ -11,7 +11,7 @@ pub(super) fn skip_blank(mut sql: &[u8]) -> &[u8] {
         let end = if sql.starts_with(b"--") {
             sql.iter().position(|byte| *byte == b'\n')
         } else if sql.starts_with(b"/*") {
-            // SQLite too takes a comment that is not closed as reaching to the end.
+            // SQLite too takes an unclosed comment as extending to the end.
             sql.windows(2)
                 .skip(2)
                 .position(|pair| pair == b"*/")

@@ -189,13 +189,13 @@ fn texts_with_several_statements_have_several_results() {
     let _ = bench.connection.next_result(&mut bench.scratch);
     assert_eq!(bench.connection.outcome().kind, OutcomeKind::Failed);
 
-    // An error ends the text, and what came before it stays.
+    // An error ends the text; earlier statements keep their effect.
     assert_eq!(bench.rows("SELECT 1; SELECT nothing; DELETE FROM t"), ["1"]);
     let _ = bench.connection.next_result(&mut bench.scratch);
     assert!(bench.error().contains("nothing"), "{}", bench.error());
     assert!(!bench.connection.outcome().more);
     assert_eq!(bench.rows("SELECT count(*) FROM t"), ["1"]);
-    // Statements that nobody fetched have run all the same.
+    // Statements whose results nobody fetched have run nevertheless.
     assert_eq!(bench.rows("SELECT 1; DELETE FROM t"), ["1"]);
     assert_eq!(bench.rows("SELECT count(*) FROM t"), ["0"]);
     assert_eq!(bench.query(" ; -- nothing"), OutcomeKind::Done);
@@ -319,7 +319,7 @@ fn a_statement_computes_as_long_as_the_thread_may_go_on() {
             _directory: TempDir::new().unwrap(),
         };
         let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
-        // SQLITE_INTERRUPT, after which the connection is as good as before.
+        // SQLITE_INTERRUPT, after which the connection is still usable.
         assert_eq!(second.code(&format!("{numbers} SELECT max(i) FROM n")), 9);
         goes_on.set(true);
         second.rows("SELECT 1")
@@ -460,7 +460,7 @@ fn a_bulk_load_keeps_types_and_is_all_or_nothing() {
         bench.error()
     );
     assert_eq!(bench.rows("SELECT count(*) FROM t"), ["3"]);
-    // In a transaction of the caller's own it is part of that.
+    // Within the caller's transaction it is part of that.
     bench.query("BEGIN");
     assert_eq!(bulk(&mut bench, &["4\ta\n"]), OutcomeKind::Done);
     bench.query("ROLLBACK");

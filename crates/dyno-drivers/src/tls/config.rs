@@ -1,4 +1,4 @@
-//! From TLS settings to rustls's configuration.
+//! Creates rustls's configuration from TLS settings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::verify::{Trust, Verifier};
 
-/// The configuration for these settings. Made once per target: it reads files. Sessions are not
-/// resumed, so that each connection costs what a connection costs.
+/// The configuration for these settings. It reads files, so it is made once per target. Sessions
+/// are not resumed, so that each connection has its full cost.
 ///
 /// # Errors
-/// Files that cannot be read or hold something else; no authority to trust.
+/// Files that cannot be read or have other contents; no authority to trust.
 pub(crate) fn client_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, DbError> {
     client_config_by(options, Arc::new(ring::default_provider()))
 }
 
-/// The same, with a provider of cryptography.
+/// Like [`client_config`], with a provider of cryptography.
 pub(crate) fn client_config_by(
     options: &TlsOptions,
     provider: Arc<CryptoProvider>,
@@ -138,7 +138,7 @@ fn refused(message: String) -> DbError {
     DbError::new(ErrorKind::Misuse, message)
 }
 
-/// The civil time of the one place that reads clocks.
+/// The civil time, from the one place that reads clocks.
 #[derive(Debug)]
 struct DynoTime;
 

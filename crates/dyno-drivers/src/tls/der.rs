@@ -1,4 +1,4 @@
-//! The few fields of an X.509 certificate (RFC 5280, section 4.1) that nobody else tells.
+//! The few fields of an X.509 certificate (RFC 5280, section 4.1) that no dependency exposes.
 
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
@@ -12,7 +12,7 @@ const CONTEXT_0: u8 = 0xa0;
 
 /// The hash of the certificate for the channel binding `tls-server-end-point` (RFC 5929, section
 /// 4.1): by the hash function of the certificate's own signature, SHA-256 in place of MD5 and
-/// SHA-1. None where the signature has no single hash function (Ed25519), or is unknown.
+/// SHA-1. `None` if the signature has no single hash function (Ed25519), or is unknown.
 pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (_, body) = expect(certificate, SEQUENCE)?;
     let (after_tbs, _) = expect(body, SEQUENCE)?;
@@ -26,7 +26,7 @@ pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// From and until when the certificate holds, in seconds since the Unix epoch.
+/// The start and end of the certificate's validity, in seconds since the Unix epoch.
 pub(super) fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
     let (_, body) = expect(certificate, SEQUENCE)?;
     let (_, mut tbs) = expect(body, SEQUENCE)?;
@@ -43,7 +43,7 @@ pub(super) fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
     Some((not_before, not_after))
 }
 
-/// A date as `2026-11-20`.
+/// Formats a date as `2026-11-20`.
 pub(super) fn date(unix_s: u64) -> String {
     // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
     let days = unix_s / 86_400 + 719_468;
@@ -96,7 +96,7 @@ fn signature_hash(oid: &[u8], parameters: &[u8]) -> Option<Hash> {
     }
 }
 
-/// RSASSA-PSS (RFC 4055, section 3.1) names its hash in its parameters; SHA-1 when it does not.
+/// RSASSA-PSS (RFC 4055, section 3.1) names its hash in its parameters; the default is SHA-1.
 fn pss_hash(parameters: &[u8]) -> Option<Hash> {
     let (_, fields) = expect(parameters, SEQUENCE)?;
     let Some((_, algorithm)) = expect(fields, CONTEXT_0) else {
@@ -119,7 +119,8 @@ fn pss_hash(parameters: &[u8]) -> Option<Hash> {
     }
 }
 
-/// `YYMMDDhhmmssZ` or `YYYYMMDDhhmmssZ`, and what follows. Before the epoch counts as the epoch.
+/// Parses `YYMMDDhhmmssZ` or `YYYYMMDDhhmmssZ` and returns the rest. Times before the epoch become
+/// 0.
 fn time(bytes: &[u8]) -> Option<(&[u8], u64)> {
     let (rest, tag, text) = element(bytes)?;
     let digits = text.strip_suffix(b"Z")?;
@@ -132,7 +133,7 @@ fn time(bytes: &[u8]) -> Option<(&[u8], u64)> {
             .fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))
     };
     let (year, fields) = match (tag, digits.len()) {
-        // Years from 50 on are of the last century.
+        // Years from 50 on belong to the 20th century.
         (UTC_TIME, 12) => {
             let year = number(&digits[..2]);
             (year + if year >= 50 { 1900 } else { 2000 }, &digits[2..])
@@ -162,13 +163,13 @@ fn days_since_epoch(year: u64, month: u64, day: u64) -> u64 {
     (era * 146_097 + day_of_era).saturating_sub(719_468)
 }
 
-/// What follows an element of this tag, and its content.
+/// The bytes after an element with this tag, and its content.
 fn expect(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (rest, found, content) = element(bytes)?;
     (found == tag).then_some((rest, content))
 }
 
-/// What follows the first element, its tag, and its content.
+/// The bytes after the first element, its tag, and its content.
 fn element(bytes: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     let (&tag, rest) = bytes.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -204,7 +205,7 @@ mod tests {
         bytes
     }
 
-    /// A certificate with nothing but a signature algorithm.
+    /// A certificate with only a signature algorithm.
     fn signed_by(oid: &[u8], parameters: &[u8]) -> Vec<u8> {
         let algorithm = [tlv(OID, oid), parameters.to_vec()].concat();
         tlv(

@@ -1,10 +1,10 @@
-//! TLS errors in words that say what to do.
+//! Explains TLS errors and what to do about them.
 
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 
 use super::der::date;
 
-/// What went wrong, and what to try.
+/// What failed, and what to try.
 pub(super) fn explain(error: &Error) -> String {
     use AlertDescription as Alert;
     match error {
@@ -88,7 +88,7 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "the server's certificate is not meant for servers".to_owned()
         }
-        // The verifier's own error type is not exported; its name is.
+        // The verifier's own error type is not exported, but its name is printed.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => "the server presents an \
              untrusted CA certificate, probably self-signed; name that certificate with \
              sslrootcert="

@@ -1,4 +1,4 @@
-//! The client against a server in memory, with certificates made on the spot.
+//! The client against a server in memory, with generated certificates.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ impl Identity {
     }
 }
 
-/// Files in a directory of their own.
+/// Files in a temporary directory.
 struct Files(TempDir);
 
 impl Files {
@@ -126,7 +126,7 @@ fn session(options: &TlsOptions, host: &str) -> TlsSession {
     .unwrap()
 }
 
-/// Both sides talk until the client stands, or the words of its error.
+/// Runs the handshake until the client has completed it, or returns its error's text.
 fn handshake(client: &mut TlsSession, server: &mut ServerConnection) -> Result<(), String> {
     let (mut wire, mut clear) = (Vec::new(), Vec::new());
     client.begin(&mut wire).map_err(|error| error.to_string())?;

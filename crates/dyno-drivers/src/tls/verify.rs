@@ -1,4 +1,4 @@
-//! Which server's certificate is accepted.
+//! Checks of the server's certificate.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::der;
 
-/// Whom to believe.
+/// Whom to trust.
 #[derive(Debug)]
 pub(super) enum Trust {
-    /// Whoever holds the key of the certificate it shows: encryption, but no proof of identity.
+    /// Any server that owns the key of its certificate: encryption without proof of identity.
     Anyone,
-    /// Those whom an authority vouches for.
+    /// Servers whose certificate was signed by an authority.
     Roots {
         roots: RootCertStore,
-        /// The certificates that the user named. A server that shows one of these is believed
-        /// itself: that is how self-signed certificates are used.
+        /// The certificates that the user named. A server that presents one of them is trusted
+        /// directly: that is how self-signed certificates are used.
         named: Vec<CertificateDer<'static>>,
-        /// Whether the certificate must have been issued for the host that was asked for.
+        /// Whether the certificate must have been issued for the requested host.
         check_name: bool,
     },
 }
 
-/// The check of a certificate and of the signatures made with its key.
+/// Checks a certificate and the signatures made with its key.
 #[derive(Debug)]
 pub(super) struct Verifier {
     trust: Trust,

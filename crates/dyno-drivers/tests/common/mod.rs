@@ -1,8 +1,8 @@
-//! A blocking use of connections, for tests.
+//! A blocking connection for tests.
 
-// Each test target uses its own part of this.
+// Each test target uses a part of this.
 #![allow(dead_code)]
-// The helpers of these tests fail as the tests do.
+// Helpers of these tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
@@ -11,10 +11,10 @@ use dyno_core::db::{
     Submitted,
 };
 
-/// How long any single wait may take, in milliseconds, before a test is given up as hanging.
+/// The timeout of any single wait, in milliseconds.
 const PATIENCE_MS: i32 = 60_000;
 
-/// The value of an environment variable that a test needs.
+/// The value of a required environment variable.
 pub fn needed(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("set {name}: this test needs a server"))
 }
@@ -41,12 +41,12 @@ impl Blocking {
         Ok(this)
     }
 
-    /// From now on the names of columns of results of texts are kept.
+    /// Keeps the column names of text results from now on.
     pub fn keep_names(&mut self) {
         self.connection.keep_names();
     }
 
-    /// Those of the last text, result by result.
+    /// The column names of the last text, result by result.
     pub fn names(&self) -> &[Vec<String>] {
         self.connection.names()
     }
@@ -178,7 +178,7 @@ impl Numbered {
         }
     }
 
-    /// The text of a row: every third one is NULL, the others have characters that need escapes.
+    /// The text of a row: every third one is NULL, the others contain characters that need escapes.
     pub fn text(number: u64) -> Option<String> {
         (!number.is_multiple_of(3)).then(|| format!("it's\ta \\ \"{number}\" é\n"))
     }

@@ -15,7 +15,7 @@ fn with_password(user: &str, password: &str) -> MysqlOptions {
     }
 }
 
-/// Makes a user anew, so that the server has nothing cached of it.
+/// Creates a user again, so that the server has no cached hash for it.
 pub fn user(server: Server, name: &str, identified: &str) -> Blocking {
     let mut connection = root(server, name);
     let name = format!("dyno_drivers_{name}");
@@ -70,7 +70,7 @@ fn native_password() {
 fn ed25519() {
     let server = Server::MariaDb;
     let mut connection = root(server, "ed25519");
-    // It may be there already.
+    // It may be installed already.
     let _ = connection.query("INSTALL SONAME 'auth_ed25519'");
     user(
         server,
@@ -104,7 +104,7 @@ fn caching_sha2_in_the_clear() {
     denied(by_tcp(server, options(name)));
 }
 
-/// Nobody listens in on a UNIX socket: the full exchange sends the password as it is.
+/// Nobody can listen in on a UNIX socket: the full exchange sends the password in the clear.
 #[test]
 fn caching_sha2_by_socket() {
     let server = Server::MySql;
@@ -126,8 +126,8 @@ fn caching_sha2_by_socket() {
     denied(by_socket(server, with_password(name, "wrong password")));
 }
 
-/// A server that may not learn the password gets it all the same where the user names its key, for
-/// which it is encrypted at once.
+/// A server that may not learn the password still gets it if the user configured its key: it is
+/// then encrypted immediately.
 #[test]
 fn a_named_key_replaces_trust() {
     let server = Server::MySql;

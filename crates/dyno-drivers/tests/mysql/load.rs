@@ -8,7 +8,7 @@ use dyno_core::db::{ErrorKind, OutcomeKind};
 use super::common::Numbered;
 use super::{Blocking, MysqlOptions, SERVERS, Server, by_socket, options, root, with_packet_limit};
 
-/// Whether LOAD DATA LOCAL is allowed is a setting of the whole server: one test at a time.
+/// LOAD DATA LOCAL is allowed for the whole server, so one test runs at a time.
 static SETTING: Mutex<()> = Mutex::new(());
 
 pub fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'static, ()> {
@@ -65,7 +65,7 @@ fn rows_are_loaded_by_load_data() {
     }
 }
 
-/// More than one LOAD DATA takes.
+/// More rows than one LOAD DATA takes.
 #[test]
 fn long_loads_are_several_statements() {
     for server in SERVERS {
@@ -106,7 +106,7 @@ fn rows_are_inserted_where_local_files_are_refused() {
                 check(&mut connection, 0, end);
             }
             assert!(status(&mut connection, "Com_insert") >= 3);
-            // It was tried once at most: what was refused is not asked for again.
+            // It was tried at most once: a refused request is not repeated.
             assert!(status(&mut connection, "Com_load") <= 1);
             let mut first = root(server, "load_refused_reset");
             first.query("SET GLOBAL local_infile = 1").unwrap();
@@ -140,7 +140,7 @@ fn rows_that_the_server_skips_are_an_error() {
     }
 }
 
-/// LOAD DATA LOCAL cuts what does not fit whatever the SQL mode; an INSERT does not.
+/// LOAD DATA LOCAL truncates values that do not fit, whatever the SQL mode; an INSERT does not.
 #[test]
 fn values_that_do_not_fit_are_an_error_if_the_mode_is_strict() {
     for server in SERVERS {
@@ -167,7 +167,7 @@ fn values_that_do_not_fit_are_an_error_if_the_mode_is_strict() {
     }
 }
 
-/// One row of bytes that are no text, after some that are.
+/// One row of bytes that are not text, after some that are.
 struct Raw(u8);
 
 impl RowSource for Raw {
@@ -208,7 +208,7 @@ fn binary_columns_take_any_bytes() {
         let rows = connection.select("SELECT HEX(b) FROM raw ORDER BY LENGTH(b)");
         assert_eq!(rows[0][0].as_deref(), Some("74657874"));
         assert_eq!(rows[1][0].as_deref(), Some("FFFE61626380"));
-        // The next load is by LOAD DATA again.
+        // The next load uses LOAD DATA again.
         let loads = status(&mut connection, "Com_load");
         connection.bulk_load(load(0, 10)).unwrap();
         assert!(status(&mut connection, "Com_load") > loads);

@@ -1,6 +1,6 @@
 //! The MySQL driver against real servers.
 
-// The helpers of these tests fail as the tests do.
+// Helpers of these tests may panic.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod auth;
@@ -59,8 +59,8 @@ fn options(user: &str) -> MysqlOptions {
     }
 }
 
-/// Connections take some of the servers' global settings over when they are made: those who change
-/// such a setting for a moment hold this for writing.
+/// New connections copy some of the server's global settings: a test that changes one holds this
+/// for writing.
 static GLOBALS: RwLock<()> = RwLock::new(());
 
 fn by_socket(server: Server, options: MysqlOptions) -> Result<Blocking, DbError> {
@@ -68,7 +68,7 @@ fn by_socket(server: Server, options: MysqlOptions) -> Result<Blocking, DbError>
     by_socket_now(server, options)
 }
 
-/// The same for those who hold [`GLOBALS`].
+/// The same for a test that already holds [`GLOBALS`].
 fn by_socket_now(server: Server, options: MysqlOptions) -> Result<Blocking, DbError> {
     let path = server.socket();
     let socket = UnixStream::connect(&path).unwrap();
@@ -95,7 +95,7 @@ fn by_tcp(server: Server, options: MysqlOptions) -> Result<Blocking, DbError> {
     Blocking::connect(Box::new(channel))
 }
 
-/// A connection as root, with a database of the test's own.
+/// A connection as root, with a separate database for the test.
 fn root(server: Server, database: &str) -> Blocking {
     let mut connection = by_socket(server, options("root")).unwrap();
     let database = format!("dyno_drivers_{database}");
@@ -109,7 +109,7 @@ fn root(server: Server, database: &str) -> Blocking {
     connection
 }
 
-/// A connection made while the server has this limit for packets.
+/// A connection made while the server has this limit on packets.
 fn with_packet_limit(
     server: Server,
     root: &mut Blocking,
@@ -229,7 +229,7 @@ fn prepared_statements() {
         assert_eq!(connection.execute(select, &[]).unwrap_err().code, 2034);
         let error = connection.prepare("SELEC ?", &[]).unwrap_err();
         assert_eq!(error.code, 1064);
-        // What was closed is gone from the server too.
+        // The server has dropped the closed statement too.
         let sql = "SHOW SESSION STATUS LIKE 'Com_stmt_close'";
         assert_eq!(connection.select(sql)[0][1].as_deref(), Some("1"));
     }

@@ -48,7 +48,7 @@ fn names_of_columns_are_those_of_the_last_text() {
         connection.rows();
         let expected = [vec!["one".to_owned(), "two".to_owned()]];
         assert_eq!(connection.names(), expected);
-        // Executions have names of their own, which nobody asked for.
+        // Executions have column names too, which were not requested.
         let statement = connection.prepare("SELECT 3 AS three", &[]).unwrap();
         for _ in 0..3 {
             connection.execute(statement, &[]).unwrap();
@@ -85,8 +85,8 @@ fn procedures_return_results_by_both_protocols() {
     }
 }
 
-/// What a procedure gave and nobody read is passed over when it is called again, as in
-/// libmysqlclient, and when its statement is closed.
+/// Unread results of a procedure are skipped when it is called again, as in libmysqlclient, and
+/// when its statement is closed.
 #[test]
 fn unread_results_of_a_procedure_do_not_stand_in_the_way_of_its_next_call() {
     for server in SERVERS {
@@ -101,7 +101,7 @@ fn unread_results_of_a_procedure_do_not_stand_in_the_way_of_its_next_call() {
         connection.next_result().unwrap();
         let outcome = connection.execute(statement, &[&int(7)]).unwrap();
         assert!(outcome.more && connection.rows() == [row(&[Some("7")])]);
-        // Another request is not: its answer would be taken for the rest.
+        // Any other request is refused: its answer would be taken for the rest.
         assert_eq!(connection.query("SELECT 1").unwrap_err().code, 2014);
         connection.execute(statement, &[]).unwrap_err();
         connection.close_statement(statement).unwrap();
@@ -120,7 +120,7 @@ fn unread_results_of_a_procedure_do_not_stand_in_the_way_of_its_next_call() {
     }
 }
 
-/// Many results in one request: they do not fit into one reading of the socket.
+/// Many results in one request: they do not fit into one read of the socket.
 #[test]
 fn results_follow_when_they_are_spread_over_many_readings() {
     for server in SERVERS {
@@ -198,7 +198,7 @@ fn a_killed_connection_is_lost() {
         let mut other = by_socket(server, options("root")).unwrap();
         let id = connection.single("SELECT CONNECTION_ID()");
         other.query(format!("KILL {id}")).unwrap();
-        // The server may say farewell before it hangs up.
+        // The server may send a reason before it hangs up.
         let mut codes = Vec::new();
         let lost = loop {
             let error = connection.query("SELECT 1").unwrap_err();

@@ -93,7 +93,7 @@ fn users_who_must_use_tls() {
         "tls_must:tls@SERVER/?sslmode=disable",
     )));
     assert_eq!(error.code, 1045);
-    // The server does not say why; who asked for TLS at need is told.
+    // The server does not say why; an error with optional TLS explains it.
     let error = refused(by_url(&url(
         Server::MySql,
         "tls_must:tls@SERVER/?sslmode=allow",
@@ -102,7 +102,7 @@ fn users_who_must_use_tls() {
     assert!(error.message.contains("prefer"), "{error}");
 }
 
-/// Bulk loads take another way through the channel when it is encrypted.
+/// Bulk loads take another path through the channel when it is encrypted.
 #[test]
 fn rows_are_loaded_under_tls() {
     let mut connection = user(

@@ -2,7 +2,7 @@
 
 use super::{SERVERS, Server, root};
 
-/// Columns with the values that go into them, as SQL.
+/// Columns and their values, as SQL.
 const COLUMNS: &[(&str, &[&str])] = &[
     ("TINYINT", &["-128", "0", "127"]),
     ("TINYINT UNSIGNED", &["255"]),
@@ -104,7 +104,7 @@ fn has(server: Server, kind: &str) -> bool {
     }
 }
 
-/// Doubles and floats around every place where printing changes its form.
+/// Doubles and floats around every value at which the format changes.
 fn reals(float: bool) -> Vec<String> {
     let mut values = Vec::new();
     let (most, low, high) = if float { (8, -45, 38) } else { (17, -323, 308) };

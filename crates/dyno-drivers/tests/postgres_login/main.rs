@@ -1,7 +1,7 @@
-//! Logging in to PostgreSQL: every method of authentication, with and without TLS, at a server that
-//! the tests start for themselves.
+//! Logging in to PostgreSQL: every authentication method, with and without TLS, on a server that
+//! the tests start.
 
-// The helpers of these tests fail as the tests do.
+// Helpers of these tests may panic.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "../common/mod.rs"]
@@ -14,7 +14,7 @@ use dyno_core::db::{DbError, ErrorKind};
 use dyno_drivers::connector;
 use private::PrivateServer;
 
-/// Who may log in, and how. Every user has the password `pass word/ü` where one is asked for.
+/// Who may log in, and how. Where a password is required it is `pass word/ü`.
 const ACCESS: &str = "
 local   all all trust
 host    all postgres 127.0.0.1/32 trust
@@ -26,7 +26,7 @@ hostnossl all bare   127.0.0.1/32 scram-sha-256
 hostssl all certain  127.0.0.1/32 cert
 ";
 
-/// The password as URLs have it.
+/// The password, encoded for URLs.
 const PASSWORD: &str = "pass%20word%2F%C3%BC";
 
 fn server() -> std::sync::Arc<PrivateServer> {
@@ -55,7 +55,7 @@ fn url(server: &PrivateServer, user: &str, mode: &str) -> String {
     format!("postgres://{user}:{PASSWORD}@127.0.0.1:{port}/postgres?sslmode={mode}")
 }
 
-/// Logs in and tells whether TLS protects the connection, as both sides see it.
+/// Logs in and returns whether both sides see TLS on the connection.
 fn protection(url: &str) -> Result<bool, DbError> {
     let mut connection = log_in(url)?;
     let tls = connection.connection.server().tls.is_some();
@@ -89,7 +89,7 @@ fn every_method_lets_the_right_password_in_and_no_other() {
 #[test]
 fn tls_modes_mean_what_libpq_means() {
     let server = server();
-    // For each user: what `disable` and `require` come to, and what the modes between find.
+    // For each user: the results of `disable` and `require`, and of the modes in between.
     for (user, clear, tls, allow, prefer) in [
         ("scram", true, true, false, true),
         ("secret", false, true, true, true),
@@ -104,7 +104,7 @@ fn tls_modes_mean_what_libpq_means() {
     let error = log_in(&url(&server, "nobody", "prefer")).err().unwrap();
     assert_eq!(error.sqlstate, "28000", "{error}");
     assert!(error.message.contains("no pg_hba.conf entry"), "{error}");
-    // Both attempts are told of.
+    // The error includes both attempts.
     assert!(error.message.contains("no encryption"), "{error}");
     assert!(error.message.contains("SSL encryption"), "{error}");
 }
@@ -122,7 +122,7 @@ fn certificates_are_checked_as_asked() {
     assert!(protection(&by_name.replace("verify-full", "verify-ca")).unwrap());
     let unknown = url(&server, "scram", "verify-ca");
     assert_eq!(log_in(&unknown).err().unwrap().kind, ErrorKind::Protocol);
-    // The client's certificate is its proof.
+    // The client authenticates with its certificate.
     let certain = url(&server, "certain", "require");
     let error = log_in(&certain).err().unwrap();
     assert!(error.message.contains("certificate"), "{error}");
@@ -132,7 +132,7 @@ fn certificates_are_checked_as_asked() {
 
 #[test]
 fn channel_binding_holds_for_certificates_of_several_kinds() {
-    // A wrong hash of the certificate would be refused by the server.
+    // The server would refuse a wrong hash of the certificate.
     for kind in ["rsa-sha384", "ecdsa-sha512", "ed25519"] {
         let server = PrivateServer::start(ACCESS, kind);
         let mut admin = server.admin();

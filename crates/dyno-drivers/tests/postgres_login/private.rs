@@ -1,4 +1,4 @@
-//! A PostgreSQL server of the tests' own.
+//! A PostgreSQL server for these tests.
 
 use std::fs;
 use std::net::TcpListener;
@@ -17,11 +17,11 @@ use tempfile::TempDir;
 
 use crate::common::Blocking;
 
-/// How often a server that is starting is looked at before it is given up.
+/// How often a starting server is checked before the test fails.
 const LOOKS_MAX: u32 = 600;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A running server; it ends, and its files go, when this is dropped.
+/// A running server; dropping it stops the server and deletes its files.
 pub struct PrivateServer {
     pub port: u16,
     dir: TempDir,
@@ -30,7 +30,7 @@ pub struct PrivateServer {
 
 static SHARED: Mutex<Weak<PrivateServer>> = Mutex::new(Weak::new());
 
-/// The server that tests share as long as any of them uses it; `set_up` is run on a new one.
+/// The server that tests share while any of them uses it; `set_up` runs on a new one.
 pub fn shared(access: &str, set_up: impl FnOnce(&mut Blocking)) -> Arc<PrivateServer> {
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(server) = shared.upgrade() {
@@ -44,7 +44,7 @@ pub fn shared(access: &str, set_up: impl FnOnce(&mut Blocking)) -> Arc<PrivateSe
 
 impl PrivateServer {
     /// Starts a server with `access` as its `pg_hba.conf` and a certificate for 127.0.0.1 of the
-    /// kind named.
+    /// given kind.
     pub fn start(access: &str, certificate: &str) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("dyno-pg")
@@ -64,7 +64,7 @@ impl PrivateServer {
                 return server;
             }
             if server.process.try_wait().unwrap().is_some() {
-                // Somebody else may have taken the port in between.
+                // Another process may have taken the port in between.
                 let log = server.log();
                 assert!(log.contains("could not bind"), "the server ended:\n{log}");
                 (server.port, server.process) = spawn(server.dir.path());
@@ -74,7 +74,7 @@ impl PrivateServer {
         panic!("the server does not come up:\n{}", server.log());
     }
 
-    /// A file that was made for the server.
+    /// The path of one of the server's files.
     pub fn file(&self, name: &str) -> String {
         self.dir.path().join(name).display().to_string()
     }
@@ -141,7 +141,7 @@ fn spawn(dir: &Path) -> (u16, Child) {
     (port, process)
 }
 
-/// A program of PostgreSQL's. It refuses to run as root, so root gives it to the user `nobody`.
+/// A program of PostgreSQL, which refuses to run as root: root runs it as the user `nobody`.
 fn unprivileged(dir: &Path, program: &str) -> Command {
     let bin = std::env::var("DYNO_TEST_PG_BIN");
     let bin = bin.unwrap_or_else(|_| "/usr/lib/postgresql/15/bin".to_owned());
@@ -160,7 +160,7 @@ fn unprivileged(dir: &Path, program: &str) -> Command {
     command
 }
 
-/// An authority, a server's certificate for 127.0.0.1 signed as `kind` says, and a client's
+/// An authority, a server's certificate for 127.0.0.1 with a signature of this kind, and a client's
 /// certificate for the user `certain`.
 fn make_certificates(dir: &Path, kind: &str) {
     let (key, digest) = match kind {

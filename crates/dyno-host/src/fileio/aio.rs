@@ -1,5 +1,5 @@
-//! Linux's older asynchronous input and output (`libaio`), by its system calls. The structures
-//! are those of `linux/aio_abi.h`.
+//! Linux's older asynchronous I/O (`libaio`), by its system calls. The structures are those of
+//! `linux/aio_abi.h`.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -11,7 +11,7 @@ const READ: u16 = 0;
 const WRITE: u16 = 1;
 const FSYNC: u16 = 2;
 const FDSYNC: u16 = 3;
-/// Completions are counted by an event descriptor.
+/// Signal completions on an event descriptor.
 const FLAG_EVENTS: u32 = 1;
 
 #[repr(C)]
@@ -41,33 +41,33 @@ struct Event {
     more: i64,
 }
 
-/// A context of one thread.
+/// The I/O context of one thread.
 pub(super) struct Aio {
     context: libc::c_ulong,
     events: OwnedFd,
     files: Vec<RawFd>,
-    /// One for each slot: they must not move while the kernel works on them.
+    /// One per slot: they must not move while the kernel uses them.
     blocks: Vec<Block>,
-    /// Slots pushed and not told to the kernel, as pointers to their blocks.
+    /// Pushed but not yet submitted slots, as pointers to their blocks.
     pending: Vec<*mut Block>,
     completed: Vec<Event>,
     data_only: bool,
-    /// Somebody waits on the event descriptor.
+    /// The event descriptor is being waited on.
     watched: bool,
 }
 
 impl Aio {
-    /// A context for so many requests at a time, on these files.
+    /// Creates a context for at most `depth` requests at a time on these files.
     pub(super) fn new(depth: u32, files: &[RawFd], data_only: bool) -> io::Result<Self> {
         // SAFETY: a system call without pointers.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         let events = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut context: libc::c_ulong = 0;
-        // SAFETY: the pointer is to the context that the call fills in.
+        // SAFETY: the pointer refers to the context that the call fills in.
         if unsafe { libc::syscall(libc::SYS_io_setup, depth, &raw mut context) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -83,7 +83,7 @@ impl Aio {
         })
     }
 
-    /// Takes what is done, at least so many.
+    /// Takes completed requests, at least `least`.
     fn reap(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
         let now = libc::timespec {
             tv_sec: 0,
@@ -93,7 +93,7 @@ impl Aio {
             0 => &raw const now,
             _ => std::ptr::null(),
         };
-        // SAFETY: the events have room for as many as are told; the timeout is valid or none.
+        // SAFETY: the events have room for the number passed; the timeout is valid or null.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -147,7 +147,7 @@ impl Queue for Aio {
 
     fn tell(&mut self) -> io::Result<()> {
         while !self.pending.is_empty() {
-            // SAFETY: the list is of blocks that stay where they are until their requests are done.
+            // SAFETY: the list is of blocks that stay in place until their requests are done.
             let told = unsafe {
                 libc::syscall(
                     libc::SYS_io_submit,
@@ -163,7 +163,7 @@ impl Queue for Aio {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // No room before something is done.
+                // No room until a request completes.
                 Some(libc::EAGAIN) => return Ok(()),
                 _ => return Err(error),
             }
@@ -175,7 +175,7 @@ impl Queue for Aio {
         let before = done.len();
         loop {
             self.tell()?;
-            // With requests that the kernel had no room for, others are under way.
+            // Requests that the kernel had no room for mean that others are under way.
             let waits = wait || !self.pending.is_empty();
             self.reap(usize::from(waits), done)?;
             if self.pending.is_empty() && (!wait || done.len() > before) {
@@ -195,7 +195,7 @@ impl Queue for Aio {
 
 impl Drop for Aio {
     fn drop(&mut self) {
-        // SAFETY: the context is this one's, and nothing is under way in it.
+        // SAFETY: this owns the context, and nothing is under way in it.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

@@ -1,12 +1,12 @@
-//! Memory that direct input and output can use.
+//! Memory for direct I/O.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 
-/// What devices may ask for.
+/// The alignment that devices may require.
 const ALIGNMENT: usize = 4096;
 
-/// Bytes on a page boundary.
+/// Page-aligned bytes.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     start: *mut u8,
@@ -14,11 +14,11 @@ pub(crate) struct Buffer {
     len: usize,
 }
 
-// SAFETY: the memory is the buffer's alone.
+// SAFETY: the buffer owns its memory.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// Zeros; `len` is above 0.
+    /// Zeroed memory; `len` must be above 0.
     pub(crate) fn new(len: usize) -> Result<Self, String> {
         let layout = Layout::from_size_align(len.max(1), ALIGNMENT)
             .map_err(|_| format!("a buffer of {len} bytes is too large"))?;
@@ -35,7 +35,7 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the memory is that long, initialised, and lives as long as the buffer.
+        // SAFETY: the memory has this length, is initialised, and lives as long as the buffer.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }

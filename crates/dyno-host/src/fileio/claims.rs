@@ -1,20 +1,20 @@
-//! Who works on which block, where a read must not see half of a write.
+//! Claims on blocks, so that a read does not see half of a write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::requests::{Kind, Request};
 
-/// Marks for blocks. Blocks share marks; the more of them, the less they get in each other's way.
+/// Marks on blocks. Blocks share marks; more marks mean fewer false conflicts.
 #[derive(Debug)]
 pub(crate) struct Claims {
     marks: Vec<AtomicBool>,
 }
 
-/// Marks for each request that may be under way.
+/// Marks per request that may be under way.
 const MARKS_EACH: u64 = 64;
 
 impl Claims {
-    /// Marks for so many requests at a time. For none, every claim is granted.
+    /// Marks for at most this many requests at a time. With 0, every claim succeeds.
     pub(crate) fn new(requests: u64) -> Self {
         let marks = 0..requests.saturating_mul(MARKS_EACH);
         Self {
@@ -22,7 +22,7 @@ impl Claims {
         }
     }
 
-    /// Whether nobody works on the request's block; from now on its session does.
+    /// Claims the request's block; false if another request uses it.
     #[inline]
     pub(crate) fn take(&self, request: &Request) -> bool {
         match self.mark(request) {
@@ -31,7 +31,7 @@ impl Claims {
         }
     }
 
-    /// The request is done.
+    /// Releases the claim.
     #[inline]
     pub(crate) fn give_back(&self, request: &Request) {
         if let Some(mark) = self.mark(request) {

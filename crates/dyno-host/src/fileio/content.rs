@@ -1,12 +1,12 @@
-//! What blocks hold: bytes that do not compress, and checksums where they are asked for.
+//! Contents of blocks: incompressible bytes, and optional checksums.
 
 use dyno_core::rand::Stream;
 
-/// A block with a checksum holds at least so many bytes.
+/// The smallest block with a checksum, in bytes.
 pub(crate) const VALIDATED_MIN: u64 = 64;
 /// Offset, file, checksum: the end of a block with a checksum.
 const TRAILER: usize = 24;
-/// Storage that looks for duplicates does so in pieces of this size or larger ones.
+/// The smallest unit in which storage looks for duplicates, in bytes.
 const PIECE: usize = 4096;
 
 /// Fills with random bytes.
@@ -17,8 +17,7 @@ pub(crate) fn fill(bytes: &mut [u8], stream: &mut Stream) {
     }
 }
 
-/// Makes each piece of `bytes`, which are random already, different from all that were written
-/// before.
+/// Makes each piece of `bytes`, already random, different from everything written before.
 #[inline]
 pub(crate) fn renew(bytes: &mut [u8], stream: &mut Stream) {
     for piece in bytes.chunks_mut(PIECE) {
@@ -28,7 +27,7 @@ pub(crate) fn renew(bytes: &mut [u8], stream: &mut Stream) {
     }
 }
 
-/// Ends each block with where it belongs and a checksum over all of it.
+/// Ends each block with its place and a checksum over all of it.
 pub(crate) fn seal(bytes: &mut [u8], block: usize, file: u32, offset: u64) {
     for (index, block_bytes) in bytes.chunks_exact_mut(block).enumerate() {
         let at = offset + (index * block) as u64;
@@ -40,7 +39,7 @@ pub(crate) fn seal(bytes: &mut [u8], block: usize, file: u32, offset: u64) {
     }
 }
 
-/// Looks whether each block is one that [`seal`] made for this place.
+/// Checks that each block was made by [`seal`] for this place.
 pub(crate) fn check(bytes: &[u8], block: usize, file: u32, offset: u64) -> Result<(), String> {
     for (index, block_bytes) in bytes.chunks_exact(block).enumerate() {
         let at = offset + (index * block) as u64;
@@ -68,7 +67,7 @@ pub(crate) fn check(bytes: &[u8], block: usize, file: u32, offset: u64) -> Resul
     Ok(())
 }
 
-/// 64 bits that any changed bit changes: a product and a rotation for each word.
+/// 64 bits that change with any byte: a product and a rotation for each word.
 fn checksum(parts: &[&[u8]]) -> u64 {
     let mut sum = 0x9e37_79b9_7f4a_7c15u64;
     for part in parts {

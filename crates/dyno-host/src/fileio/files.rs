@@ -1,4 +1,4 @@
-//! The open files of one session, and calls on them that wait.
+//! The open files of one session, and blocking calls on them.
 
 use std::fs::File;
 use std::io;
@@ -28,7 +28,7 @@ impl Files {
         self.files[number as usize].as_raw_fd()
     }
 
-    /// Their descriptors, in their order.
+    /// The descriptors, in the order of the files.
     pub(crate) fn fds(&self) -> Vec<RawFd> {
         self.files.iter().map(|file| file.as_raw_fd()).collect()
     }
@@ -53,7 +53,6 @@ impl Files {
         Ok(())
     }
 
-    /// Writes all of `bytes`.
     #[inline]
     pub(crate) fn write(&self, number: u32, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut done = 0;
@@ -73,7 +72,7 @@ impl Files {
         Ok(())
     }
 
-    /// Has the device store what was written.
+    /// Flushes the file to the device.
     pub(crate) fn sync(&self, number: u32) -> io::Result<()> {
         let file = &self.files[number as usize];
         match self.data_only {
@@ -83,7 +82,7 @@ impl Files {
     }
 }
 
-/// How many bytes a call moved; interrupted ones moved none.
+/// The number of bytes moved by a call; 0 if it was interrupted.
 #[inline]
 fn moved(count: isize, nothing: &'static str) -> io::Result<usize> {
     match count {

@@ -1,4 +1,4 @@
-//! The files of a test: made, looked at, removed.
+//! The files of a test: creating, checking and removing them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,24 +12,24 @@ use super::content;
 use super::options::{Content, FileIo, Flag, Mode};
 use crate::NotReady;
 
-/// How much is written at once while files are made.
+/// Bytes per write while files are created.
 const CHUNK: u64 = 1 << 20;
 
-/// What is told while a command goes on.
+/// Progress of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Files of this many bytes are about to be made.
+    /// About to create files of this many bytes.
     Begin,
-    /// How a file comes to be: `Creating file`, `Extending existing file`, `Reusing existing file`.
+    /// The action on a file: `Creating file`, `Extending existing file`, `Reusing existing file`.
     File(&'static str, u32),
-    /// All are there: so many bytes were written.
+    /// All files exist; this many bytes were written.
     Written(u64),
-    /// The files are about to be removed.
+    /// About to remove the files.
     Removing,
 }
 
 impl FileIo {
-    /// Makes the files, or makes them as long as they must be.
+    /// Creates the files, or extends them to their size.
     pub(crate) fn prepare(
         &self,
         tell: &mut dyn FnMut(Progress),
@@ -58,7 +58,6 @@ impl FileIo {
         Ok(())
     }
 
-    /// Removes the files.
     pub(crate) fn cleanup(&self, tell: &mut dyn FnMut(Progress)) -> Result<(), String> {
         tell(Progress::Removing);
         for number in 0..self.files {
@@ -73,7 +72,7 @@ impl FileIo {
         Ok(())
     }
 
-    /// Looks whether a run finds its files; makes empty ones where its requests fill them.
+    /// Checks that a run has its files; creates empty ones if its requests fill them.
     pub(crate) fn ready(&self) -> Result<(), NotReady> {
         let mode = self.run_mode().map_err(NotReady::for_good)?;
         for number in 0..self.files {
@@ -110,7 +109,7 @@ impl FileIo {
         Ok(())
     }
 
-    /// Flushes all files when the run is over.
+    /// Flushes all files after the run.
     pub(crate) fn finish(&self) -> Result<(), String> {
         let writes = self.mode.is_some_and(Mode::writes);
         if !self.fsync_end || !writes {
@@ -127,7 +126,7 @@ impl FileIo {
         Ok(())
     }
 
-    /// Opens a file as the options say. A run that only reads needs no right to write.
+    /// Opens a file according to the options. A read-only run needs no write permission.
     pub(super) fn open(&self, number: u32, purpose: For) -> Result<File, String> {
         let mut flags = 0;
         for flag in &self.flags {
@@ -152,7 +151,7 @@ impl FileIo {
         self.folder.join(format!("test_file.{number}"))
     }
 
-    /// What went wrong with a file, and what to try.
+    /// The error message for a file, with advice.
     pub(super) fn error(&self, what: &str, number: u32, error: &io::Error) -> String {
         let path = self.path(number);
         let direct = self.flags.contains(&Flag::Direct);
@@ -175,18 +174,17 @@ impl FileIo {
     }
 }
 
-/// What a file is opened for.
+/// The purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum For {
-    /// To be made, or made longer.
+    /// Creating or extending it.
     Filling,
-    /// To be made, or made empty.
+    /// Creating or emptying it.
     Emptying,
-    /// A run's requests.
+    /// The requests of a run.
     Requests,
 }
 
-/// Fills files.
 struct Writer<'a> {
     test: &'a FileIo,
     buffer: Buffer,
@@ -198,7 +196,7 @@ impl<'a> Writer<'a> {
     fn new(test: &'a FileIo) -> Result<Self, String> {
         let blocks = (CHUNK / test.block).clamp(1, test.blocks());
         let mut buffer = Buffer::new((blocks * test.block) as usize)?;
-        // Apart from the streams of sessions.
+        // Not one of the sessions' streams.
         let mut stream = Stream::new(test.seed, u64::MAX);
         if test.content == Content::Random {
             content::fill(&mut buffer, &mut stream);
@@ -242,7 +240,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Bytes as sysbench tells them: five digits and a binary unit, without the `B`.
+/// Formats bytes like sysbench: five digits and a binary unit, without the `B`.
 pub fn size(bytes: u64) -> String {
     let (unit, factor) = match bytes {
         0..1024 => ("", 1.0),

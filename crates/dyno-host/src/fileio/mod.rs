@@ -26,7 +26,7 @@ pub use layout::{Progress, size};
 pub(crate) use options::TEST;
 pub use options::{Content, Engine, FileIo, Flag, Mode};
 
-/// What the sessions of a run share.
+/// State shared by the sessions of a run.
 #[derive(Debug)]
 pub struct Shared {
     cursor: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! The options of `fileio` and what follows from them.
+//! The options of `fileio` and values derived from them.
 
 use std::path::PathBuf;
 
@@ -105,7 +105,7 @@ const OPTIONS: &[Definition] = &[
     ),
 ];
 
-/// The test.
+/// The `fileio` test.
 pub const TEST: Test = Test {
     name: "fileio",
     about: "reads, writes and flushes of files, in order or at random",
@@ -116,24 +116,24 @@ pub const TEST: Test = Test {
     revision: 1,
 };
 
-/// What requests do, and where.
+/// The kind and order of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Writes in order to empty files.
+    /// Sequential writes to empty files.
     SequentialWrite,
-    /// Writes in order over what is there.
+    /// Sequential writes over existing contents.
     SequentialRewrite,
-    /// Reads in order.
+    /// Sequential reads.
     SequentialRead,
-    /// Reads at random.
+    /// Random reads.
     RandomRead,
-    /// Writes at random.
+    /// Random writes.
     RandomWrite,
-    /// Both.
+    /// Random reads and writes.
     RandomMixed,
 }
 
-/// Their names, in the order of [`Mode`].
+/// The names of the modes, in the order of [`Mode`].
 const MODES: [(&str, Mode); 6] = [
     ("seqwr", Mode::SequentialWrite),
     ("seqrewr", Mode::SequentialRewrite),
@@ -144,12 +144,12 @@ const MODES: [(&str, Mode); 6] = [
 ];
 
 impl Mode {
-    /// Whether requests write at all.
+    /// Whether any requests write.
     pub fn writes(self) -> bool {
         !matches!(self, Self::SequentialRead | Self::RandomRead)
     }
 
-    /// Whether requests are at random places.
+    /// Whether requests go to random places.
     pub fn random(self) -> bool {
         matches!(
             self,
@@ -158,12 +158,12 @@ impl Mode {
     }
 }
 
-/// How requests reach the kernel.
+/// The interface to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// `pread`, `pwrite`, `fsync`: a call each, and the session waits for it.
+    /// `pread`, `pwrite`, `fsync`: one blocking call per request.
     Sync,
-    /// Files in memory: loads, stores and `msync`.
+    /// Mapped files: loads, stores and `msync`.
     Mmap,
     /// `io_submit` and `io_getevents`.
     Aio,
@@ -171,60 +171,60 @@ pub enum Engine {
     Uring,
 }
 
-/// What is written.
+/// The contents of written blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// What cannot be compressed, no two blocks alike.
+    /// Incompressible data, no two blocks alike.
     Random,
     /// Zeros.
     Zeros,
 }
 
-/// A flag to open files with.
+/// A flag for opening files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag {
-    /// Each write waits until data and attributes are stored.
+    /// Each write waits until data and metadata are stored.
     Sync,
     /// Each write waits until its data are stored.
     Dsync,
-    /// Past the page cache.
+    /// Bypasses the page cache.
     Direct,
 }
 
 /// The test with its options read.
 #[derive(Clone, Debug)]
 pub struct FileIo {
-    /// Files.
+    /// The number of files.
     pub files: u32,
-    /// Bytes of a block.
+    /// Bytes per block.
     pub block: u64,
-    /// Bytes of all files, as asked for.
+    /// Bytes of all files, as configured.
     pub total: u64,
-    /// What requests do; `None` where nobody said.
+    /// The kind and order of requests; `None` if not given.
     pub mode: Option<Mode>,
-    /// How requests reach the kernel.
+    /// The interface to the kernel.
     pub engine: Engine,
-    /// Requests of a session under way at a time, where they need not be waited for one by one.
+    /// Requests of a session under way at a time, with asynchronous engines.
     pub depth: u32,
-    /// How files are opened.
+    /// Flags for opening files.
     pub flags: Vec<Flag>,
-    /// Requests of a session between two flushes of all files; 0 is none.
+    /// Requests of a session between two flushes of all files; 0 for none.
     pub fsync_every: u64,
-    /// A flush after each write.
+    /// Flush after each write.
     pub fsync_all: bool,
-    /// A flush of all files when the run is over.
+    /// Flush all files after the run.
     pub fsync_end: bool,
-    /// `fdatasync` instead of `fsync`.
+    /// Use `fdatasync` instead of `fsync`.
     pub data_only: bool,
-    /// Blocks that a request in order takes at once, at most; 0 and 1 are one.
+    /// The most blocks per sequential request; 0 and 1 mean one.
     pub merged: u64,
-    /// Reads for each write, where there are both.
+    /// Reads per write in mixed mode.
     pub ratio: f64,
-    /// Where the files are.
+    /// The directory of the files.
     pub folder: PathBuf,
-    /// What is written.
+    /// The contents of written blocks.
     pub content: Content,
-    /// Blocks carry checksums, which are checked when they are read.
+    /// Add checksums to blocks and check them when reading.
     pub validate: bool,
     pub(super) rand: RandPlan,
     pub(super) seed: u64,
@@ -308,13 +308,13 @@ impl FileIo {
         Ok(())
     }
 
-    /// The mode of a run.
+    /// The mode of a run, which requires one.
     pub(crate) fn run_mode(&self) -> Result<Mode, String> {
         self.mode
             .ok_or_else(|| "Missing required argument: --file-test-mode".to_owned())
     }
 
-    /// How many requests a session has under way at a time, at most.
+    /// The most requests that a session has under way at a time.
     pub(crate) fn depth_used(&self) -> u32 {
         match self.engine {
             Engine::Sync | Engine::Mmap => 1,
@@ -322,12 +322,12 @@ impl FileIo {
         }
     }
 
-    /// Whole blocks of a file.
+    /// The number of whole blocks in a file.
     pub(super) fn blocks(&self) -> u64 {
         self.total / u64::from(self.files) / self.block
     }
 
-    /// Bytes of a file: whole blocks.
+    /// Bytes of a file, in whole blocks.
     pub fn file_size(&self) -> u64 {
         self.blocks() * self.block
     }
@@ -384,7 +384,7 @@ fn engine(values: &Values<'_>) -> Result<Engine, String> {
 }
 
 fn depth(values: &Values<'_>) -> Result<u32, String> {
-    // As many as the kernel takes buffers for.
+    // The kernel's limit on registered buffers.
     const DEPTH_MAX: u64 = 1 << 14;
     match values.count("file-async-backlog", 1)? {
         depth if depth <= DEPTH_MAX => Ok(depth as u32),

@@ -1,50 +1,50 @@
-//! What asynchronous engines have in common.
+//! The common interface of asynchronous engines.
 
 use std::io;
 use std::os::fd::RawFd;
 
 use super::requests::Kind;
 
-/// What is asked of the kernel, on behalf of a slot.
+/// A request to the kernel for a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
-    /// Comes back with what came of it.
+    /// Returned with the result.
     pub(super) slot: u32,
     pub(super) kind: Kind,
     /// The file's number.
     pub(super) file: u32,
     pub(super) offset: u64,
-    /// Where the bytes are or go.
+    /// The memory to read into or write from.
     pub(super) address: *mut u8,
     pub(super) len: u32,
 }
 
-/// What came of it.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) slot: u32,
-    /// Bytes moved, or an error number below 0.
+    /// Bytes moved, or a negative error number.
     pub(super) result: i64,
 }
 
-/// A queue of requests to the kernel that holds one for each slot.
+/// A queue of requests to the kernel, with one entry per slot.
 pub(super) trait Queue {
-    /// Puts a request into the queue; nothing is told to the kernel yet.
+    /// Adds a request to the queue, without submitting it.
     ///
     /// # Safety
-    /// The memory that it names stays as it is until the request is done.
+    /// The memory must stay valid and unchanged until the request is done.
     unsafe fn push(&mut self, ask: Ask);
 
-    /// Tells the kernel what is in the queue, as far as it has room now.
+    /// Submits the queued requests, as far as the kernel has room.
     fn tell(&mut self) -> io::Result<()>;
 
-    /// Tells the kernel, waits for at least one request to be done if `wait`, and appends all that
-    /// are.
+    /// Submits, waits for at least one request to complete if `wait`, and appends all completed
+    /// ones.
     fn submit(&mut self, wait: bool, done: &mut Vec<Done>) -> io::Result<()>;
 
     /// Becomes readable when a request is done.
     fn fd(&self) -> RawFd;
 
-    /// Somebody waits on that descriptor from now on.
+    /// Signals completions on that descriptor from now on.
     fn watch(&mut self);
 }

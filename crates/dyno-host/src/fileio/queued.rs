@@ -1,4 +1,4 @@
-//! Requests that go on while the session makes others.
+//! Asynchronous requests: the session submits others meanwhile.
 
 use std::io;
 use std::sync::Arc;
@@ -17,40 +17,40 @@ use super::queue::{Ask, Done, Queue};
 use super::requests::{Kind, Request, Requests};
 use crate::program::Work;
 
-/// After so many blocks that are busy, requests under way are waited for.
+/// After this many busy blocks, wait for requests under way.
 const DRAWS_MAX: u32 = 1000;
 
-/// After so many that are done the kernel is told those that follow, so that the device does not
-/// run out of requests while the rest is looked at.
+/// The number of completions processed before new requests are submitted, so that the device does
+/// not run out of requests meanwhile.
 const GROUP: usize = 1;
 
-/// A session with requests under way.
+/// A session with asynchronous requests.
 pub(super) struct Queued<Q: Queue> {
     test: FileIo,
     queue: Q,
-    /// Open as long as the queue.
+    /// Kept open as long as the queue.
     _files: Files,
     requests: Requests,
     claims: Arc<Claims>,
-    /// The next request, once it is drawn.
+    /// The next request, if drawn.
     next: Option<Request>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// What is done, of which so many have been looked at.
+    /// Completions; the first `taken` were processed.
     done: Vec<Done>,
     taken: usize,
-    /// The slots' memory, one after another.
+    /// The memory of all slots.
     buffer: Buffer,
     each: usize,
     stream: Stream,
     watched: bool,
 }
 
-/// Room for a request.
+/// The state of a request.
 #[derive(Clone, Copy)]
 struct Slot {
     request: Request,
-    /// What is under way: the request, or the flush that follows it.
+    /// The request under way, or the flush that follows it.
     doing: Kind,
     event: Detached,
     /// Bytes moved so far.
@@ -58,7 +58,7 @@ struct Slot {
 }
 
 impl<Q: Queue> Queued<Q> {
-    /// A session whose queue is made for the files and for the memory of its slots.
+    /// Creates a session whose queue is set up for its files and its slots' memory.
     pub(super) fn new(
         test: &FileIo,
         requests: Requests,
@@ -67,7 +67,7 @@ impl<Q: Queue> Queued<Q> {
         queue: impl FnOnce(&Files, *mut u8, usize) -> io::Result<Q>,
     ) -> Result<Self, String> {
         let files = Files::open(test)?;
-        // Each slot's memory begins on a page, as direct requests need it.
+        // Direct I/O needs each slot's memory to start on a page.
         let each = (test.request_max() as usize).next_multiple_of(4096);
         let depth = test.depth as usize;
         let mut buffer = Buffer::new(each.saturating_mul(depth))?;
@@ -114,7 +114,7 @@ impl<Q: Queue> Queued<Q> {
         self.free.len() < self.slots.len()
     }
 
-    /// The next request whose block nobody works on.
+    /// Draws the next request on a block that no other request uses.
     fn draw(&mut self) -> Option<Request> {
         if self.next.is_none() {
             let drawn = (0..DRAWS_MAX).map(|_| self.requests.next());
@@ -124,7 +124,7 @@ impl<Q: Queue> Queued<Q> {
         self.next
     }
 
-    /// Makes requests as long as there are slots and events. Answers how the last asking ended.
+    /// Starts requests while there are free slots and events. Returns the port's last answer.
     fn fill(&mut self, port: &mut dyn Port, session: SessionId) -> Next {
         while !self.free.is_empty() {
             let Some(request) = self.draw() else {
@@ -153,7 +153,7 @@ impl<Q: Queue> Queued<Q> {
         Next::Go
     }
 
-    /// Puts into the slot's memory what is to be written.
+    /// Fills the slot's memory with the data to write.
     fn compose(&mut self, slot: u32) {
         let request = self.slots[slot as usize].request;
         let start = slot as usize * self.each;
@@ -167,7 +167,7 @@ impl<Q: Queue> Queued<Q> {
         }
     }
 
-    /// The session's event begins what its slot is to do, and goes on without it.
+    /// Detaches the session's event to the slot and starts its request.
     fn begin(&mut self, port: &mut dyn Port, session: SessionId, slot: u32) {
         let operation: OperationId = match self.slots[slot as usize].doing {
             Kind::Read => super::sync::READ,
@@ -179,7 +179,7 @@ impl<Q: Queue> Queued<Q> {
         self.push(slot);
     }
 
-    /// Asks for what of the request is not done yet.
+    /// Queues the remaining part of the request.
     fn push(&mut self, slot: u32) {
         let Slot {
             request,
@@ -196,12 +196,12 @@ impl<Q: Queue> Queued<Q> {
             address: self.buffer[start..].as_mut_ptr(),
             len: request.len - moved,
         };
-        // SAFETY: the slot's memory is left alone until its request is done, and the buffer is
+        // SAFETY: the slot's memory is not touched until its request is done, and the buffer is
         // dropped after the last one.
         unsafe { self.queue.push(ask) };
     }
 
-    /// Takes what came of a slot's request.
+    /// Processes the result of a slot's request.
     fn complete(
         &mut self,
         port: &mut dyn Port,
@@ -266,8 +266,8 @@ impl<Q: Queue> Queued<Q> {
         Ok(())
     }
 
-    /// Waits for requests if there is nothing else to wait for, and takes the next few that are
-    /// done. Answers whether there were any.
+    /// Waits for requests if nothing else is pending, and processes the next few completed ones.
+    /// Returns whether there were any.
     fn serve(
         &mut self,
         port: &mut dyn Port,
@@ -305,7 +305,7 @@ impl<Q: Queue> Work for Queued<Q> {
                     _ => return Step::Waiting,
                 }
             }
-            // While an event is due later, what completes before must not be waited for here.
+            // While an event is due later, do not block on completions.
             let idle = next == Next::Wait;
             if idle && !self.watched {
                 if let Err(error) = port.watch(session, self.queue.fd()) {

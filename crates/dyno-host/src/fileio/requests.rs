@@ -1,4 +1,4 @@
-//! What a session asks for next.
+//! The sequence of a session's requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,8 @@ use super::options::{FileIo, Mode};
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Read.
     Read,
-    /// Write.
     Write,
-    /// Flush.
     Sync,
 }
 
@@ -33,10 +30,10 @@ pub(crate) struct Request {
 pub(crate) struct Requests {
     mode: Mode,
     files: u64,
-    /// Blocks of a file.
+    /// Blocks per file.
     blocks: u64,
     block: u64,
-    /// Blocks of a request in order.
+    /// Blocks per sequential request.
     merged: u64,
     ratio: f64,
     fsync_every: u64,
@@ -44,11 +41,11 @@ pub(crate) struct Requests {
     since_sync: u64,
     /// Something was written since.
     dirty: bool,
-    /// The next file to be flushed, while all are.
+    /// The next file to flush, while all files are being flushed.
     syncing: Option<u32>,
     reads: u64,
     writes: u64,
-    /// Where sequential requests of all sessions stand, in requests.
+    /// The position of the sequential requests of all sessions, in requests.
     cursor: Arc<AtomicU64>,
     distributions: Distributions,
     stream: Stream,
@@ -76,7 +73,7 @@ impl Requests {
         }
     }
 
-    /// The next one. There always is one.
+    /// The next request; the sequence is endless.
     #[inline]
     pub(crate) fn next(&mut self) -> Request {
         if let Some(file) = self.syncing {
@@ -137,7 +134,7 @@ impl Requests {
         }
     }
 
-    /// File after file, and from the first one again. The last request of a file may be shorter.
+    /// File after file, then from the first again. The last request of a file may be shorter.
     fn in_order(&mut self, kind: Kind) -> Request {
         let in_file = self.blocks.div_ceil(self.merged);
         let turn = self.cursor.fetch_add(1, Ordering::Relaxed) % (self.files * in_file);
@@ -214,7 +211,7 @@ mod tests {
         let test = test(&[]);
         let all = take(&mut requests(&test), 1300);
         let count = |kind| all.iter().filter(|request| request.kind == kind).count();
-        // After each ten requests one flush of each of three files.
+        // After each ten requests, one flush of each of three files.
         assert_eq!(count(Kind::Sync), 300);
         let ratio = count(Kind::Read) as f64 / count(Kind::Write) as f64;
         assert!((ratio - 1.5).abs() < 0.01, "{ratio}");
@@ -272,7 +269,7 @@ mod tests {
         }
         let all = ("file_fsync_all", OptionValue::Bool(true));
         let all = take(&mut requests(&test(&[mode("seqwr"), all])), 200);
-        // Each write brings its own.
+        // Each write is flushed already.
         assert!(all.iter().all(|one| one.kind == Kind::Write));
     }
 }

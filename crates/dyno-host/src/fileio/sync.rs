@@ -1,4 +1,4 @@
-//! Requests that the session waits for: system calls, or files in memory.
+//! Blocking requests: system calls, or mapped files.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -15,7 +15,7 @@ use super::options::{Content, Engine, FileIo};
 use super::requests::{Kind, Request, Requests};
 use crate::program::{After, Work, events};
 
-/// The operations of the test, in the order in which it names them.
+/// The test's operations, in the order of their names.
 pub(crate) const READ: OperationId = 0;
 pub(crate) const WRITE: OperationId = 1;
 pub(crate) const FSYNC: OperationId = 2;
@@ -43,7 +43,7 @@ impl Waiting {
             Engine::Mmap => maps(test, &files)?,
             _ => Vec::new(),
         };
-        // Apart from the stream that draws places.
+        // Not the stream that draws places.
         let mut stream = Stream::new(!test.seed, u64::from(tid));
         let mut buffer = Buffer::new(test.request_max() as usize)?;
         if test.content == Content::Random {
@@ -157,14 +157,14 @@ fn maps(test: &FileIo, files: &Files) -> Result<Vec<Map>, String> {
     (0..test.files).map(map).collect()
 }
 
-/// A file in memory.
+/// A mapped file.
 struct Map {
     start: *mut u8,
     len: usize,
 }
 
 impl Map {
-    /// Maps a file, made as long as it must be.
+    /// Maps a file, extended to its length if needed.
     fn new(fd: RawFd, len: u64, writes: bool) -> io::Result<Self> {
         let mut access = libc::PROT_READ;
         if writes {
@@ -192,7 +192,7 @@ impl Map {
     fn at(&self, offset: u64, len: usize) -> io::Result<*mut u8> {
         let end = offset.checked_add(len as u64);
         match end.is_some_and(|end| end <= self.len as u64) {
-            // SAFETY: the place lies within the mapping.
+            // SAFETY: the place is within the mapping.
             true => Ok(unsafe { self.start.add(offset as usize) }),
             false => Err(io::ErrorKind::UnexpectedEof.into()),
         }
@@ -200,8 +200,8 @@ impl Map {
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let from = self.at(offset, bytes.len())?;
-        // SAFETY: both are that long and do not overlap. Other sessions may write there meanwhile,
-        // so the bytes may be of any time, which is all that is asked of them.
+        // SAFETY: both have this length and do not overlap. Other sessions may write there
+        // meanwhile, so the bytes may be a mixture, which is sufficient here.
         unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
         std::hint::black_box(bytes);
         Ok(())
@@ -215,7 +215,7 @@ impl Map {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // SAFETY: the mapping is this one's.
+        // SAFETY: this owns the mapping.
         match unsafe { libc::msync(self.start.cast(), self.len, libc::MS_SYNC) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -225,7 +225,7 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and nobody points into it any more.
+        // SAFETY: this owns the mapping, and no pointers into it remain.
         unsafe { libc::munmap(self.start.cast(), self.len) };
     }
 }

@@ -92,22 +92,22 @@ struct Completion {
     flags: u32,
 }
 
-/// A ring of one thread.
+/// The ring of one thread.
 pub(super) struct Ring {
     fd: OwnedFd,
     rings: Mapping,
     entries: Mapping,
     params: Params,
-    /// Requests pushed and not told to the kernel.
+    /// The number of requests pushed but not submitted.
     pending: u32,
-    /// The kernel knows the slots' memory.
+    /// The slots' memory is registered with the kernel.
     known_memory: bool,
     data_only: bool,
 }
 
 impl Ring {
-    /// A ring for so many requests at a time, on these files, whose slots' memory lies one after
-    /// another from `memory`, each `each` bytes.
+    /// Creates a ring for at most `depth` requests at a time on these files. The memory of the
+    /// slots starts at `memory`, `each` bytes per slot.
     pub(super) fn new(
         depth: u32,
         files: &[RawFd],
@@ -145,7 +145,7 @@ impl Ring {
                 iov_len: each,
             })
             .collect();
-        // Where memory cannot be pinned, the kernel looks it up for each request.
+        // If memory cannot be pinned, the kernel looks it up for each request.
         ring.known_memory = ring
             .register(REGISTER_BUFFERS, slots.as_ptr().cast(), slots.len())
             .is_ok();
@@ -153,8 +153,8 @@ impl Ring {
     }
 
     fn register(&self, what: u32, list: *const libc::c_void, len: usize) -> io::Result<()> {
-        // SAFETY: the list has that many entries of the kind that `what` asks for; the memory that
-        // they name outlives the ring, because its owner drops it later.
+        // SAFETY: the list has this many entries of the kind that `what` expects; the memory they
+        // point to outlives the ring, because its owner drops it later.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_register,
@@ -170,7 +170,7 @@ impl Ring {
         }
     }
 
-    /// Tells the kernel what is pending, as far as it has room, and does what `flags` ask for.
+    /// Submits pending requests, as far as the kernel has room, with these `flags`.
     fn enter(&mut self, wait: bool, flags: u32) -> io::Result<()> {
         // SAFETY: the descriptor is a ring; there is no signal mask.
         let told = unsafe {
@@ -190,16 +190,16 @@ impl Ring {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // Interrupted, or the kernel wants room first.
+            // Interrupted, or the kernel needs room first.
             Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
             _ => Err(error),
         }
     }
 
-    /// A counter that is shared with the kernel.
+    /// A counter shared with the kernel.
     #[inline]
     fn word(&self, offset: u32) -> &AtomicU32 {
-        // SAFETY: the kernel told the offset of an aligned counter within this mapping.
+        // SAFETY: the kernel gave the offset of an aligned counter within this mapping.
         unsafe { &*self.rings.start.add(offset as usize).cast::<AtomicU32>() }
     }
 
@@ -251,8 +251,8 @@ impl Queue for Ring {
         let tail = self.word(self.params.requests.tail);
         let at = tail.load(Ordering::Relaxed);
         let place = (at & (self.params.request_entries - 1)) as usize;
-        // SAFETY: there are at least as many entries as slots, each of which has one request at
-        // most, so this one is free.
+        // SAFETY: there are at least as many entries as slots, and each slot has at most one
+        // request, so this entry is free.
         unsafe {
             self.entries
                 .start
@@ -286,12 +286,12 @@ impl Queue for Ring {
         self.fd.as_raw_fd()
     }
 
-    // A ring always tells.
+    // A ring always signals completions.
     fn watch(&mut self) {}
 }
 
-/// A ring whose completions are worked on by the thread that asks for them, where the kernel can
-/// do that (6.1); else an ordinary one.
+/// Sets up a ring whose completions are processed by the thread that asks for them, if the kernel
+/// supports that (6.1); else an ordinary ring.
 fn setup(depth: u32) -> io::Result<(OwnedFd, Params)> {
     let mut error = None;
     for flags in [SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN, 0] {
@@ -299,10 +299,10 @@ fn setup(depth: u32) -> io::Result<(OwnedFd, Params)> {
             flags,
             ..Params::default()
         };
-        // SAFETY: `params` is what the call reads and fills.
+        // SAFETY: the call reads and fills `params`.
         let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, depth, &raw mut params) };
         if fd >= 0 {
-            // SAFETY: the descriptor is new and nobody else's.
+            // SAFETY: the descriptor is new and has no other owner.
             return Ok((unsafe { OwnedFd::from_raw_fd(fd as RawFd) }, params));
         }
         error = Some(io::Error::last_os_error());
@@ -341,7 +341,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and nobody points into it any more.
+        // SAFETY: this owns the mapping, and no pointers into it remain.
         unsafe { libc::munmap(self.start.cast(), self.len) };
     }
 }

@@ -1,14 +1,14 @@
-//! A block of memory that tests go over word by word.
+//! A block of memory that tests access word by word.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dyno_core::rand::Stream;
 
-/// The width of each access.
+/// Bytes per access.
 pub(crate) const WORD: usize = 8;
 
-/// Memory of its own, all of it touched.
+/// Memory that has been touched.
 #[derive(Debug)]
 pub struct Block {
     start: *mut AtomicU64,
@@ -16,13 +16,13 @@ pub struct Block {
     mapped: usize,
 }
 
-// SAFETY: the memory belongs to the block alone and all accesses to it are atomic.
+// SAFETY: the block owns its memory and all accesses to it are atomic.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// A block of so many bytes, a multiple of [`WORD`], in huge pages if asked for.
+    /// Allocates this many bytes, a multiple of [`WORD`], in huge pages if `huge`.
     pub(crate) fn new(bytes: usize, huge: bool) -> Result<Self, String> {
         let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let mut page = 4096;
@@ -50,17 +50,17 @@ impl Block {
             words: bytes / WORD,
             mapped,
         };
-        // Pages are given when they are touched, which is no part of the measurement.
+        // Touch the pages now, so that page faults are not measured.
         block.write(1);
         Ok(block)
     }
 
     fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is that long, aligned to pages, and lives as long as the block.
+        // SAFETY: the mapping has this length, is page-aligned, and lives as long as the block.
         unsafe { std::slice::from_raw_parts(self.start, self.words) }
     }
 
-    /// Stores to every word, from the first to the last.
+    /// Stores to every word in order.
     #[inline(never)]
     pub(crate) fn write(&self, value: u64) {
         for word in self.all() {
@@ -68,7 +68,7 @@ impl Block {
         }
     }
 
-    /// Loads every word, from the first to the last. What is returned depends on all of them.
+    /// Loads every word in order. The result depends on all of them.
     #[inline(never)]
     pub(crate) fn read(&self) -> u64 {
         let mut sum = 0;
@@ -78,7 +78,7 @@ impl Block {
         sum
     }
 
-    /// Stores to as many random words as there are.
+    /// Stores to random words, as many as the block has.
     #[inline(never)]
     pub(crate) fn write_at_random(&self, places: &mut Stream, value: u64) {
         for _ in 0..self.words {
@@ -86,7 +86,7 @@ impl Block {
         }
     }
 
-    /// Loads as many random words as there are.
+    /// Loads random words, as many as the block has.
     #[inline(never)]
     pub(crate) fn read_at_random(&self, places: &mut Stream) -> u64 {
         let mut sum = 0;
@@ -99,13 +99,13 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this block's, and nobody borrows from it any more.
+        // SAFETY: the mapping is this block's, and no borrows of it remain.
         unsafe { libc::munmap(self.start.cast(), self.mapped) };
     }
 }
 
-/// A word's number. The bias of a product without rejection is less than one in 2^30 for any
-/// block that fits a host.
+/// A random word. The bias of a product without rejection is less than one in 2^30 for any block
+/// that fits a host.
 #[inline]
 fn place(places: &mut Stream, words: usize) -> usize {
     ((u128::from(places.next_u64()) * words as u128) >> 64) as usize

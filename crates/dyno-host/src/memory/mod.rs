@@ -1,4 +1,4 @@
-//! Loads and stores: going over a block of memory word by word.
+//! Loads and stores on a block of memory, word by word.
 
 mod block;
 
@@ -62,7 +62,6 @@ const OPTIONS: &[Definition] = &[
     ),
 ];
 
-/// The test.
 pub(crate) const TEST: Test = Test {
     name: "memory",
     about: "loads or stores over a block of memory, in order or at random",
@@ -73,31 +72,31 @@ pub(crate) const TEST: Test = Test {
     revision: 1,
 };
 
-/// What is done to the block.
+/// The kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Loads.
     Read,
     /// Stores.
     Write,
-    /// Nothing: what measuring itself costs.
+    /// Neither, to measure the overhead of measuring.
     None,
 }
 
 /// The test with its options read.
 #[derive(Debug)]
 pub struct Memory {
-    /// Bytes of a block.
+    /// Bytes per block.
     pub block: u64,
-    /// Bytes to transfer over all sessions; 0 is no limit.
+    /// Bytes to transfer over all sessions; 0 means no limit.
     pub total: u64,
-    /// One block for all sessions.
+    /// All sessions share one block.
     pub global: bool,
-    /// In huge pages.
+    /// Use huge pages.
     pub huge: bool,
-    /// What is done.
+    /// The kind of access.
     pub access: Access,
-    /// At random places.
+    /// Access random places.
     pub random: bool,
     sessions: u32,
     seed: u64,
@@ -136,7 +135,7 @@ impl Memory {
         })
     }
 
-    /// Whole blocks, the last one although it may exceed the total.
+    /// Whole blocks; the last one may exceed the total.
     pub(crate) fn events(&self) -> Option<u64> {
         (self.total > 0).then(|| self.total.div_ceil(self.block))
     }
@@ -214,14 +213,14 @@ impl Memory {
     }
 }
 
-/// Which memory the blocks live in while they are gone over again and again.
+/// The cache level, or memory, that holds the blocks during the test.
 fn where_it_fits(block: u64, blocks: u64, caches: &[Cache]) -> String {
     let Some(last) = caches.last() else {
         return "This host does not report the sizes of its caches, so it is unknown whether this \
                 is the speed of a cache or of memory."
             .to_owned();
     };
-    // The last level is shared by the cores, those before it are each core's own.
+    // The last level is shared by the cores, the others are private.
     let shared = block.saturating_mul(blocks);
     let fits = |cache: &&Cache| match cache.level == last.level && caches.len() > 1 {
         true => shared <= cache.bytes,
@@ -244,7 +243,7 @@ fn where_it_fits(block: u64, blocks: u64, caches: &[Cache]) -> String {
     }
 }
 
-/// Bytes with the largest binary unit that leaves them at least 1.
+/// Formats bytes with the largest binary unit that gives at least 1.
 fn size(bytes: u64) -> String {
     let (unit, factor) = match bytes {
         0..1024 => return format!("{bytes} B"),

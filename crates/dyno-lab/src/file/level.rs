@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -21,7 +22,8 @@ pub enum Level {
 }
 
 /// A level that is more than a value.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
     /// Its name.
@@ -86,6 +88,7 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
+#[cfg(test)]
 impl JsonSchema for Level {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Level".into()
@@ -97,6 +100,7 @@ impl JsonSchema for Level {
 }
 
 /// A plain value, or a named bundle.
+#[cfg(test)]
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]

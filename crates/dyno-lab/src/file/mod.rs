@@ -138,3 +138,6 @@ fn said(message: &str) -> String {
     }
     message.trim_end().replace('`', "'")
 }
+
+#[cfg(test)]
+mod schema_tests;

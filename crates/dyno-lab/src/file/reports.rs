@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::types::{PlainWhere, Where};
+#[cfg(test)]
+use super::types::PlainWhere;
+use super::types::Where;
 use super::values::{OneOrMany, Rate, Scalar, Time};
 
 /// One statement, or one per server family.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(
     untagged,
     expecting = "expected SQL, or SQL by server: { mysql = \"…\" }"
@@ -23,7 +27,8 @@ pub enum Sql {
 }
 
 /// A small operation at a fixed rate on a separate connection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Its name.
@@ -38,7 +43,8 @@ pub struct Probe {
 }
 
 /// A disturbance of the servers during the measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Disturb {
     /// Its name.
@@ -64,7 +70,8 @@ pub struct Disturb {
 }
 
 /// The kind of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the words of the grammar")]
 pub enum TableKind {
@@ -81,7 +88,8 @@ pub enum TableKind {
 }
 
 /// A table of the report.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// The kind of table.
@@ -101,12 +109,13 @@ pub struct Table {
     pub over: Option<String>,
     /// Only these cells.
     #[serde(default, rename = "where")]
-    #[schemars(with = "PlainWhere")]
+    #[cfg_attr(test, schemars(with = "PlainWhere"))]
     pub cells: Where,
 }
 
 /// The kind of a plot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the words of the grammar")]
 pub enum PlotKind {
@@ -119,7 +128,8 @@ pub enum PlotKind {
 }
 
 /// A plot of the report.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
     /// The kind of plot.
@@ -145,23 +155,25 @@ pub struct Plot {
     pub zoom: Option<Time>,
     /// Only these cells.
     #[serde(default, rename = "where")]
-    #[schemars(with = "PlainWhere")]
+    #[cfg_attr(test, schemars(with = "PlainWhere"))]
     pub cells: Where,
 }
 
 /// A claim to check.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// The claim as text.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub text: Spanned<String>,
     /// How to check it.
     pub check: Check,
 }
 
 /// How to check a claim.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the names are the words of the grammar")]
 pub struct Check {
@@ -177,16 +189,16 @@ pub struct Check {
     #[serde(default)]
     pub sum: Vec<String>,
     #[serde(default)]
-    #[schemars(with = "PlainWhere")]
+    #[cfg_attr(test, schemars(with = "PlainWhere"))]
     pub stalls: Where,
     #[serde(default)]
-    #[schemars(with = "PlainWhere")]
+    #[cfg_attr(test, schemars(with = "PlainWhere"))]
     pub of: Where,
     #[serde(default)]
-    #[schemars(with = "PlainWhere")]
+    #[cfg_attr(test, schemars(with = "PlainWhere"))]
     pub to: Where,
     #[serde(default, rename = "where")]
-    #[schemars(with = "PlainWhere")]
+    #[cfg_attr(test, schemars(with = "PlainWhere"))]
     pub cells: Where,
     pub between: Option<[f64; 2]>,
     pub above: Option<Scalar>,

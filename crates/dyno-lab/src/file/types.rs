@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -15,14 +16,16 @@ pub type Values = BTreeMap<String, Scalar>;
 /// Levels by factor: a selection of cells.
 pub type Where = BTreeMap<String, Spanned<OneOrMany<Scalar>>>;
 /// The same type for the schema.
+#[cfg(test)]
 pub(crate) type PlainWhere = BTreeMap<String, OneOrMany<Scalar>>;
 
 /// An experiment.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// The version of the file format: 1.
-    #[schemars(with = "u32")]
+    #[cfg_attr(test, schemars(with = "u32"))]
     pub experiment: Spanned<u32>,
     /// The question that the experiment answers.
     pub question: String,
@@ -50,7 +53,7 @@ pub struct Experiment {
     #[serde(default)]
     pub observe: Observe,
     /// The agents that share the load of each trial; by default this process generates it.
-    #[schemars(with = "Option<Agents>")]
+    #[cfg_attr(test, schemars(with = "Option<Agents>"))]
     pub agents: Option<Spanned<Agents>>,
     /// Small operations at a fixed rate.
     #[serde(default, rename = "probe")]
@@ -69,17 +72,20 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     /// Prices: `date`, `hours_per_month`, `nodes`, and components by name.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, serde_json::Value>"))]
     pub price: BTreeMap<String, Spanned<toml::Value>>,
     /// Search for the highest rate within a limit instead of a fixed load: "max rate with p99
     /// < 10ms".
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub search: Option<Spanned<String>>,
     /// Keep the execution plans of these statements with each trial: `true` for those of the load.
     pub explain: Option<Explain>,
     /// Smaller versions of the experiment: values by dotted key.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
+    #[cfg_attr(
+        test,
+        schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")
+    )]
     pub scale: BTreeMap<String, BTreeMap<String, toml::Value>>,
     /// Whether it was read in one of its scales.
     #[serde(skip)]
@@ -87,7 +93,8 @@ pub struct Experiment {
 }
 
 /// The agents that share the load of each trial, as in `dyno run`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Agents {
     /// The agents: `local:2`, `ssh:gen1`, `ssh:gen2=3` with three parts, or the names of those that
@@ -134,7 +141,8 @@ impl Agents {
 }
 
 /// Additional observations; everything else is observed once a second.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
     /// Rate, rows and latency of each statement shape, and the server's digests.
@@ -147,7 +155,8 @@ pub struct Observe {
 }
 
 /// The statements to keep execution plans of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(
     untagged,
     expecting = "expected true, a statement or a list of statements"
@@ -160,7 +169,8 @@ pub enum Explain {
 }
 
 /// A server, or the changes that a level makes to it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// The kind of a sandbox server, such as `mysql` or `mariadb-11.4`.
@@ -190,7 +200,8 @@ pub struct Server {
 }
 
 /// How a server's nodes are connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
     /// One node.
@@ -206,7 +217,8 @@ pub enum Topology {
 }
 
 /// The data to load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Data {
     /// The workload that loads it.
@@ -225,7 +237,8 @@ pub struct Data {
 }
 
 /// How to put data on another file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LoadedBy {
     /// The workload loads them there.
@@ -235,7 +248,8 @@ pub enum LoadedBy {
 }
 
 /// The load to measure.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// The workload.
@@ -264,7 +278,8 @@ pub struct Load {
 }
 
 /// The cache condition to verify.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
     /// Derived from the sizes of memory and data.
@@ -276,9 +291,8 @@ pub enum Cache {
 }
 
 /// The change that a factor requires, cheapest first.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Applies {
     /// New connections.
@@ -307,22 +321,23 @@ impl Applies {
 }
 
 /// A factor to vary.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
     /// Its name.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub name: Spanned<String>,
     /// The change that it requires.
     pub applies: Applies,
     /// The setting that takes plain levels as values.
     pub setting: Option<String>,
     /// Its levels.
-    #[schemars(with = "Vec<Level>")]
+    #[cfg_attr(test, schemars(with = "Vec<Level>"))]
     pub levels: Spanned<Vec<Spanned<Level>>>,
     /// Settings by another factor's level; `{level}` in them is this factor's level.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, Values>>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, BTreeMap<String, Values>>"))]
     pub set_by: BTreeMap<String, Spanned<BTreeMap<String, Values>>>,
     /// How to undo an online level: SQL, or `server.restart`.
     pub undo: Option<OneOrMany<String>>,
@@ -335,46 +350,47 @@ pub struct Factor {
     #[serde(default)]
     pub implies: Vec<String>,
     /// The level that equals the unchanged server.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub base: Option<Spanned<String>>,
     /// The size of the file systems created for it.
     pub size: Option<Size>,
     /// All levels of the file, if a scale selected some: they can still be used in `like`.
     #[serde(default, rename = "levels of the file")]
-    #[schemars(skip)]
+    #[cfg_attr(test, schemars(skip))]
     pub reserve: Vec<Level>,
 }
 
 /// Which trials to run, in which order.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Design {
     /// The factors to cross; all by default.
-    #[schemars(with = "Option<Vec<String>>")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
     pub cross: Option<Vec<Spanned<String>>>,
     /// Only these cells.
     #[serde(default)]
-    #[schemars(with = "Vec<PlainWhere>")]
+    #[cfg_attr(test, schemars(with = "Vec<PlainWhere>"))]
     pub list: Vec<Where>,
     /// Factors that change slowest, outermost first; within them the others go up and down.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub nest: Vec<Spanned<String>>,
     /// A factor with two levels; their trials run next to each other.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub pair: Option<Spanned<String>>,
     /// The order of trials.
     #[serde(default)]
     pub order: Order,
     /// The cells to compare the others with.
     #[serde(default)]
-    #[schemars(with = "PlainWhere")]
+    #[cfg_attr(test, schemars(with = "PlainWhere"))]
     pub baseline: Where,
     /// Also run the baseline first, in the middle and last in each block.
     #[serde(default)]
     pub bracket: bool,
     /// The number of blocks.
-    #[schemars(with = "Option<u32>")]
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub repeats: Option<Spanned<u32>>,
     /// Repeat until ratios reach this precision.
     pub precision: Option<Scalar>,
@@ -394,7 +410,8 @@ pub struct Design {
 }
 
 /// The order of trials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Each repeat is a block of all cells, in a new random order.
@@ -407,7 +424,8 @@ pub enum Order {
 }
 
 /// What to reset before each trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reset {
     /// How to reset the data.
@@ -422,7 +440,8 @@ pub struct Reset {
 }
 
 /// How to reset the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ResetData {
     /// Restore the image.
@@ -434,7 +453,8 @@ pub enum ResetData {
 }
 
 /// What to do with the page cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PageCache {
     /// Drop it.
@@ -444,7 +464,8 @@ pub enum PageCache {
 }
 
 /// A pause before measuring.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(
     untagged,
     expecting = "expected a time such as 30s, or { until, at_most }"
@@ -462,7 +483,8 @@ pub enum Settle {
 }
 
 /// The condition to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Quiet {
     /// No background work is left.

@@ -1,15 +1,18 @@
 //! Values used in several places of a file.
 
+#[cfg(test)]
 use std::borrow::Cow;
 use std::fmt;
 
 use dyno_core::units;
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The value of a setting or option.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged, expecting = "expected a string, a number, true or false")]
 pub enum Scalar {
     /// `true` or `false`.
@@ -44,7 +47,8 @@ impl Scalar {
 }
 
 /// One value, or a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged, expecting = "expected one value or a list of values")]
 pub enum OneOrMany<T> {
     /// One value.
@@ -87,6 +91,7 @@ macro_rules! quantity {
             }
         }
 
+        #[cfg(test)]
         impl JsonSchema for $name {
             fn schema_name() -> Cow<'static, str> {
                 stringify!($name).into()

@@ -40,7 +40,7 @@ fn handover(worker: usize, index: u64, complete_to: u64, events: u64) -> Handove
 proptest! {
     #[test]
     fn totals_are_complete_and_intervals_come_in_order(
-        // For each worker its hand-overs: how many intervals each covers, and its events.
+        // The hand-overs of each worker: the number of intervals that each covers, and its events.
         workers in proptest::collection::vec(
             proptest::collection::vec((1u64..4, 0u64..5), 1..8),
             1..5,
@@ -113,7 +113,7 @@ fn a_late_worker_holds_the_display_up_for_half_an_interval_only() {
     assert!(merger.release(1201).is_none());
     merger.add(&mut handover(0, 1, 2, 1));
     let interval = merger.release(1202).unwrap();
-    // What came late is in it.
+    // It includes the late records.
     assert_eq!((interval.index, interval.counters.events), (1, 10));
     assert_eq!(interval.states, working);
     assert_eq!(merger.into_totals().0.counters.events, 13);
@@ -151,7 +151,7 @@ fn a_gap_in_time_takes_no_histograms() {
 
 const SECOND: Nanos = 1_000_000_000;
 
-/// Of intervals of a second, without end.
+/// A merger with intervals of a second and no deadline.
 fn by_seconds(sessions: &[u32]) -> Merger {
     let schedule = Schedule {
         measured: 0,
@@ -179,7 +179,7 @@ fn who_asks_late_does_not_take_workers_for_lost() {
     let mut merger = by_seconds(&[2]);
     merger.add(&mut handover(0, 0, 1, 1));
     let known = merger.release(9 * SECOND + SECOND / 2);
-    // Workers get a moment to say what they have to.
+    // Workers get a moment to report.
     assert!(merger.release(9 * SECOND + SECOND / 2).is_none());
     let rest = std::iter::from_fn(|| merger.release(10 * SECOND));
     let states: Vec<SessionStates> = (known.into_iter().chain(rest))
@@ -190,8 +190,8 @@ fn who_asks_late_does_not_take_workers_for_lost() {
     assert_eq!(states[8].lost, 2);
 }
 
-/// The process stood still from the second second to the fifth: what a worker did before that is in
-/// the second in which it did it, although nobody could take it then.
+/// The process was frozen from second 2 to 5: earlier work of a worker belongs to the second in
+/// which it was done, although it could not be merged then.
 #[test]
 fn what_was_done_before_a_freeze_is_in_its_own_second() {
     let mut merger = by_seconds(&[2]);
@@ -213,7 +213,7 @@ fn what_was_done_before_a_freeze_is_in_its_own_second() {
         release(&mut merger, awake + 1_000_000),
         [(1, 20), (2, 0), (3, 0)]
     );
-    // One that stays silent is not waited for any longer than half a second.
+    // A silent worker delays an interval by half a second at most.
     assert_eq!(release(&mut merger, 8 * SECOND), []);
     assert_eq!(release(&mut merger, 8 * SECOND + SECOND / 2).len(), 4);
 }

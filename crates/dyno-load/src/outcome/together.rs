@@ -1,4 +1,4 @@
-//! What several load generators came to, as one.
+//! Merges the outcomes of several load generators.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::silences::{Pauses, TimeRange, both};
 use crate::statements::{Ended, ShapeFigures, StatementFacts};
 
 impl RunOutcome {
-    /// The same with instants of another clock, on which it is `to` when it is `from` on this one.
-    /// 0, which is no instant, stays.
+    /// Converts instants to another clock, which reads `to` when this one reads `from`. 0 means no
+    /// instant and stays.
     #[must_use]
     pub fn moved(mut self, from: Nanos, to: Nanos) -> Self {
         let place = |at: &mut Nanos| {
@@ -46,13 +46,13 @@ impl RunOutcome {
         self
     }
 
-    /// Those of several load generators of one run, by their names and on one clock, as that of one
-    /// which had all their sessions and workers. What nobody can know of the whole is what is known
-    /// of the parts: a statement counts as different in each of them; the longest backlog is that
-    /// of one of them, or of all at the end.
+    /// Merges the outcomes of several load generators of one run, given by name and on one clock,
+    /// as if one had run all sessions and workers. Values that cannot be known of the whole are
+    /// derived from the parts: a statement counts as different in each of them; the longest backlog
+    /// is that of one part, or of all at the end.
     ///
     /// # Errors
-    /// There is none.
+    /// `parts` is empty.
     pub fn together(parts: Vec<(String, Self)>) -> Result<Self, LoadError> {
         let several = parts.len() > 1;
         let mut parts = parts.into_iter().map(|(name, mut part)| {
@@ -73,7 +73,7 @@ impl RunOutcome {
         Ok(whole)
     }
 
-    /// Of a load of which nothing is known but when it was measured.
+    /// An outcome with only the times of the measurement.
     pub fn blank(measured_start: Nanos, measured_end: Nanos) -> Self {
         Self {
             totals: Interval {
@@ -110,7 +110,7 @@ impl RunOutcome {
         }
     }
 
-    /// Leaves out what is said of the grace, where the totals have none of it.
+    /// Clears the figures of the grace period, if the totals exclude it.
     pub fn forget_grace(&mut self) {
         self.in_grace = Counters::default();
         self.operations_in_grace.clear();
@@ -181,8 +181,8 @@ impl RunOutcome {
 }
 
 impl Pauses {
-    /// The target is silent where none of the generators hears of it; one that is frozen is enough
-    /// for a pause of the load.
+    /// The target is silent if all generators see a silence; one frozen generator is enough for a
+    /// pause of the load.
     fn add(&mut self, mut other: Self) {
         self.silences = both(&self.silences, &other.silences);
         self.starved = (self.starved.take().zip(other.starved.take())).map(|(mut all, own)| {
@@ -270,7 +270,7 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    /// What a generator with these sessions and two workers came to, on a clock that showed `at`
+    /// The outcome of a generator with these sessions and two workers, on a clock that showed `at`
     /// at the start.
     fn outcome(at: Nanos, tids: [u32; 2], events: u64) -> RunOutcome {
         let mut totals = Interval::default();
@@ -368,7 +368,7 @@ mod tests {
                 .iter()
                 .all(|own| own.finished == Some(59 * SECOND))
         );
-        // Never seen to be active stays so.
+        // Sessions never seen active remain so.
         assert!(whole.sessions.iter().all(|own| own.active == 0));
         let outage = Outage {
             from: 53 * SECOND,
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(mentions, ["all".into(), "t0".into(), "t1".into()]);
         let shapes = whole.shapes.iter();
         let shapes: Vec<(&str, u64)> = shapes.map(|one| (&*one.shape, one.rows)).collect();
-        // By the time that they took.
+        // Sorted by total time.
         assert_eq!(
             shapes,
             [("SELECT 1", 2), ("SELECT a1", 1), ("SELECT a0", 1)]

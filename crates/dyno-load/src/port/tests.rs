@@ -1,4 +1,4 @@
-//! Arrivals under a clock that callers say.
+//! Arrivals with a simulated clock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,7 +37,7 @@ fn generator() -> Generator {
     Generator::new(open, (7, 0), span)
 }
 
-/// A worker's state in a run that stands still at its beginning: time is what callers say.
+/// A worker's state at the start of a run; the test passes the time.
 fn state(limit: Option<Duration>) -> State {
     let (sender, _) = channel();
     let (_, returned) = channel();
@@ -70,7 +70,7 @@ fn state(limit: Option<Duration>) -> State {
     state
 }
 
-/// Service times at two thirds of what three sessions can bear, so that queues form and vanish.
+/// Service times at two thirds of the capacity of three sessions, so that queues form and vanish.
 fn service_times() -> impl FnMut() -> Nanos {
     let mut stream = Stream::new(1, 0);
     move || 1 + stream.below(400_000)
@@ -93,7 +93,7 @@ fn sessions_serve_arrivals_first_come_first_served() {
         }
     }
 
-    // The textbook's queue with three servers.
+    // The textbook queue with three servers.
     let mut service = service_times();
     let mut free: BinaryHeap<_> = (0..SESSIONS).map(|_| Reverse(BEGIN)).collect();
     let mut arrivals = generator();
@@ -109,7 +109,7 @@ fn sessions_serve_arrivals_first_come_first_served() {
     let waits = expected.iter().map(|(due, begin)| begin - due);
     let wait = state.longest_wait;
     assert_eq!(Some(wait.length_ns()), waits.max());
-    // It and those that were due before a session took it up.
+    // The arrival itself, and those due before a session took it up.
     let due = |(due, _): &&(Nanos, Nanos)| (wait.from..=wait.to).contains(due);
     let queue = expected.iter().filter(due).count() as u64;
     let schedule = Schedule::unbounded(&Drive::default(), BEGIN);
@@ -139,7 +139,7 @@ fn a_session_that_comes_late_to_its_arrival_records_the_lag_and_no_drift() {
     assert_eq!(state.next_arrival(0, first + 70), Next::Go);
     let second = arrivals.claim().unwrap();
     assert_eq!(state.next_arrival(0, second + 1), Next::Go);
-    // The second was overdue when the session asked: that is the queue's, not the pacing's.
+    // The second was overdue when the session asked: that counts as queueing, not as pacing lag.
     let lag = state.recorder.take_lag().unwrap();
     assert_eq!((lag.service.len(), lag.service_ns_max), (1, 70));
     assert_eq!(state.sessions[0].scheduled, second);

@@ -1,4 +1,4 @@
-//! What keeps a run from starting, as far as its configuration tells.
+//! Checks of a run's configuration.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
     }
 }
 
-/// What of a load that changes over time cannot be.
+/// Checks a schedule.
 fn scheduled(drive: &Drive) -> Result<(), LoadError> {
     let refuse = |message: &str| Err(LoadError::Config(message.to_owned()));
     let Some(schedule) = &drive.schedule else {

@@ -1,9 +1,9 @@
-//! Statements without their comments.
+//! Removes comments from statements.
 
 use std::borrow::Cow;
 
-/// The text without comments, and with one space where there were several: by which statements
-/// are told apart. MySQL's comments that are executed (`/*! */`) and hints (`/*+ */`) stay.
+/// The text without comments, and with runs of spaces as one: the form in which statements are
+/// compared. MySQL's executed comments (`/*! */`) and hints (`/*+ */`) stay.
 pub(super) fn stripped(sql: &[u8]) -> Cow<'_, [u8]> {
     let plain = |pair: &[u8]| !matches!(pair, b"--" | b"/*" | b"  ");
     let spaces = sql.iter().any(|byte| matches!(byte, b'\t' | b'\r' | b'\n'));
@@ -33,7 +33,7 @@ pub(super) fn stripped(sql: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(kept)
 }
 
-/// Where what follows a leading comment begins; `None` if no comment leads.
+/// The position after a leading comment; `None` without one.
 pub(super) fn comment(text: &[u8]) -> Option<usize> {
     if text.starts_with(b"--") {
         // MySQL's needs a space: `5--3` is a sum.
@@ -49,7 +49,7 @@ pub(super) fn comment(text: &[u8]) -> Option<usize> {
     Some(end.map_or(text.len(), |end| end + 4))
 }
 
-/// The length of what is in quotes, with them.
+/// The length of a quoted text, including quotes.
 fn quoted(text: &[u8]) -> usize {
     let quote = text[0];
     let mut place = 1;

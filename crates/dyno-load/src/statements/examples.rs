@@ -1,11 +1,11 @@
-//! A statement of a shape as it was sent, with its values: what a server can be asked the plan of.
+//! An example of a shape with its values, which a server can explain.
 
 use dyno_core::db::{Param, ParamValue};
 
 use super::comments::comment;
 use super::literals::{Literals, dollars, quoted};
 
-/// Longer texts are no examples: rows that are inserted by the thousand have no plan worth it.
+/// Longer texts are not kept: inserts of thousands of rows have no interesting plan.
 pub(super) const TEXT_MAX: usize = 16_384;
 
 /// The text of a statement, if it is not too long.
@@ -14,9 +14,9 @@ pub(super) fn of_text(sql: &[u8]) -> Option<Box<str>> {
     text.map(Into::into)
 }
 
-/// Whether a text is surely one statement, however the server reads quotes and escapes: what stands
-/// behind a semicolon would be executed, not explained. A semicolon beside what may begin a comment
-/// or a dollar quote, which servers read differently, is taken for a separator.
+/// Whether a text is certainly a single statement, however the server reads quotes and escapes:
+/// text after a semicolon would be executed, not explained. A semicolon next to a possible comment
+/// or dollar quote, which servers read differently, counts as a separator.
 pub fn is_single(sql: &str) -> bool {
     const UNSURE: [&str; 4] = ["#", "--", "/*", "$"];
     let bare = sql.trim_end().trim_end_matches(';');
@@ -37,7 +37,7 @@ pub fn is_single(sql: &str) -> bool {
     !bare.contains(';') || !(is_unsure() || splits(true) || splits(false))
 }
 
-/// A prepared statement with values in place of its parameters; `None` where they do not fit, or
+/// A prepared statement with values in place of its parameters; `None` if they do not match, or
 /// become too long.
 pub(super) fn filled(sql: &str, params: &[&Param], literals: Literals) -> Option<Box<str>> {
     let is_mysql = literals == Literals::Mysql;

@@ -1,24 +1,24 @@
-//! Whether the text of a statement tells which rows it asks for.
+//! Whether the text of a statement determines the rows it asks for.
 
 use super::names::names;
 
-/// What is further on in a statement is not read.
+/// Only this many bytes of a statement are read.
 const BYTES_MAX: usize = 4_096;
 
 /// How a statement chooses its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rows {
-    /// It asks for none, like an INSERT with values.
+    /// None, like an INSERT with values.
     #[default]
     None,
-    /// By its text and its parameters: the same of both ask for the same rows.
+    /// By its text and its parameters: the same text and parameters give the same rows.
     ByText,
-    /// By a function, a variable, or what other statements left there: the same text may ask for
-    /// other rows each time.
+    /// By a function, a variable, or data left by other statements: the same text may give other
+    /// rows each time.
     Drawn,
 }
 
-/// What may stand before a parenthesis, and functions whose result follows from their arguments.
+/// Words that may precede a parenthesis, and deterministic functions.
 #[rustfmt::skip]
 const NOT_DRAWN: [&str; 91] = [
     "all", "and", "any", "array", "as", "between", "by", "case", "conflict", "distinct", "div",
@@ -32,7 +32,7 @@ const NOT_DRAWN: [&str; 91] = [
     "mod", "nullif", "replace", "right", "round", "string_agg", "substr", "substring", "sum",
     "total", "trim", "upper",
 ];
-/// Words without parentheses whose value differs each time.
+/// Words without parentheses that have a different value each time.
 const DRAWN: [&str; 7] = [
     "current_date",
     "current_time",
@@ -42,12 +42,12 @@ const DRAWN: [&str; 7] = [
     "rownum",
     "skip",
 ];
-/// Words by which a change chooses rows that are there, so that the next one finds others.
+/// Words by which a change chooses existing rows, so that the next one finds others.
 const OF_WHAT_IS_LEFT: [&str; 2] = ["limit", "select"];
 
 impl Rows {
-    /// Reads a statement without its comments. Allocates nothing for valid text: it sees statements
-    /// in the steady state.
+    /// Reads a statement without its comments. Allocates nothing for valid text, because it runs in
+    /// the steady state.
     pub(super) fn of(sql: &[u8]) -> Self {
         let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
         let is =
@@ -65,7 +65,7 @@ impl Rows {
         if !reads && !inserts && !changes && !is(first, &["set"]) {
             return Self::None;
         }
-        // A parenthesis after the table of an INSERT holds its columns.
+        // A parenthesis after the table of an INSERT contains its columns.
         let mut in_head = inserts || is(first, &["replace"]);
         let mut names_rows = changes || is(first, &["table", "merge"]);
         while let Some(word) = words.next() {
@@ -82,7 +82,7 @@ impl Rows {
             {
                 return Self::Drawn;
             }
-            // `ON CONFLICT` and `ON DUPLICATE KEY` ask for the row that is there.
+            // `ON CONFLICT` and `ON DUPLICATE KEY` ask for the existing row.
             names_rows |= match inserts {
                 true => is(word, &["select", "conflict", "duplicate"]),
                 false => is(word, &["from"]),

@@ -1,18 +1,17 @@
-//! Statements without their values.
+//! Statement shapes: statements without their values.
 
 use super::comments::stripped;
 
-/// Bytes of a shape that are kept.
+/// The most bytes of a shape.
 const LENGTH_MAX: usize = 1_024;
 
-/// How a server's SQL writes values.
+/// The syntax of values in a server's SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Literals {
-    /// In single quotes, which are doubled within, and between dollar signs; names stand in double
-    /// quotes.
+    /// In single quotes, doubled within, and between dollar signs; names are in double quotes.
     #[default]
     Standard,
-    /// In single or double quotes, with escapes, as MySQL and MariaDB have it.
+    /// In single or double quotes with escapes, as in MySQL and MariaDB.
     Mysql,
 }
 
@@ -76,10 +75,10 @@ fn with_rest_of_list(sql: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// A statement so that the texts of a run's shapes and of a server's digests are the same where
-/// the statements are; `None` where too much may have been cut off to tell.
+/// A normal form in which the shapes of a run and the digests of a server can be compared; `None`
+/// if too much may have been cut off.
 pub fn comparable(text: &str, literals: Literals) -> Option<String> {
-    // MySQL keeps so many tokens by default that some texts of a kilobyte are cut.
+    // MySQL's default number of tokens cuts some texts of a kilobyte.
     const CUT_FROM: usize = 900;
     if text.len() >= CUT_FROM || text.ends_with("...") {
         return None;
@@ -92,7 +91,7 @@ pub fn comparable(text: &str, literals: Literals) -> Option<String> {
     if literals != Literals::Mysql {
         return Some(bare);
     }
-    // What MySQL calls executions of prepared statements, DISTINCT, lists and several rows.
+    // MySQL's notation for executions of prepared statements, DISTINCT, lists and several rows.
     let bare = match text.starts_with("EXECUTE ") {
         true => bare.strip_prefix("execute").unwrap_or(&bare),
         false => &bare,
@@ -102,7 +101,7 @@ pub fn comparable(text: &str, literals: Literals) -> Option<String> {
     Some(bare.replace("),…", ")"))
 }
 
-/// How long the value is that the text begins with; `None` where it begins with none.
+/// The length of the value at the start of the text; `None` without one.
 fn literal(text: &str, before: &str, literals: Literals) -> Option<usize> {
     let mysql = literals == Literals::Mysql;
     let digit = |at: usize| text[at..].starts_with(|c: char| c.is_ascii_digit());
@@ -115,19 +114,18 @@ fn literal(text: &str, before: &str, literals: Literals) -> Option<usize> {
         '$' if !mysql => dollars(text)?,
         '0'..='9' => number(text),
         '.' if digit(1) && !before.ends_with(|c: char| c.is_alphanumeric()) => number(text),
-        // A sign where nothing can be taken away from.
+        // A sign that cannot be a binary operator.
         '-' | '+' if digit(1) && begins_value(before) => 1 + number(&text[1..]),
         _ => return None,
     };
     Some(length)
 }
 
-/// Whether what comes next cannot be the second part of a sum.
+/// Whether the next token cannot be the second operand of a sum.
 fn begins_value(before: &str) -> bool {
     before.trim_end().ends_with(['(', ',', '=', '<', '>'])
 }
 
-/// A name without the number at its end.
 fn name(word: &str, out: &mut String) {
     let bare = word.trim_end_matches(|c: char| c.is_ascii_digit());
     out.push_str(bare);
@@ -151,7 +149,7 @@ fn number(text: &str) -> usize {
     text.find(ends).unwrap_or(text.len())
 }
 
-/// The length of a text in quotes, which are doubled within it, or escaped.
+/// The length of a quoted text, with doubled or escaped quotes within.
 pub(super) fn quoted(text: &str, quote: char, escapes: bool) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
@@ -167,7 +165,7 @@ pub(super) fn quoted(text: &str, quote: char, escapes: bool) -> usize {
     text.len()
 }
 
-/// The length of a text between `$tag$` and the same again.
+/// The length of a text between two equal `$tag$`.
 pub(super) fn dollars(text: &str) -> Option<usize> {
     let tag = &text[..2 + text[1..].find('$')?];
     let plain = tag[1..tag.len() - 1]
@@ -180,7 +178,7 @@ pub(super) fn dollars(text: &str) -> Option<usize> {
     Some(end.map_or(text.len(), |end| end + 2 * tag.len()))
 }
 
-/// A value, which of several in a row is the first.
+/// Writes a value; several in a row are collapsed.
 fn value(out: &mut String) {
     let before = out.trim_end().strip_suffix(',').map(str::trim_end);
     match before {
@@ -193,7 +191,7 @@ fn value(out: &mut String) {
     }
 }
 
-/// The end of a list, which of several alike in a row is the first.
+/// Closes a list; several equal ones in a row are collapsed.
 fn close(out: &mut String) {
     out.push(')');
     let Some(start) = out.rfind('(') else { return };

@@ -1,19 +1,18 @@
-//! Names that statements mention, by which the tables are known that a run used.
+//! Names in statements, from which the tables of a run are derived.
 
 use std::collections::BTreeSet;
 
-/// The bytes of an INSERT that are read: the rest, such as its rows, has no new names.
+/// The bytes read of an INSERT: the rest, such as its rows, has no new names.
 const INSERT_BYTES_MAX: usize = 4_096;
-/// The bytes of any other statement that are read.
+/// The bytes read of any other statement.
 const BYTES_MAX: usize = 65_536;
-/// More names than of a few hundred tables with their columns tell of texts that are no names.
+/// The most names: more than a few hundred tables with columns means that the texts are not names.
 const NAMES_MAX: usize = 8_192;
 
-/// Names in statements.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     names: BTreeSet<Box<str>>,
-    /// There were too many to know them all.
+    /// There were too many, so the list is incomplete.
     is_full: bool,
 }
 
@@ -49,7 +48,7 @@ impl Names {
         }
     }
 
-    /// All of them; `None` where they are not all known.
+    /// All names; `None` if incomplete.
     pub(super) fn all(self) -> Option<BTreeSet<Box<str>>> {
         (!self.is_full).then_some(self.names)
     }
@@ -62,7 +61,7 @@ impl Names {
     }
 }
 
-/// What may be a name in a statement: no values, but keywords.
+/// Possible names in a statement: no values, but keywords.
 pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -92,7 +91,7 @@ pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether its values are statements. Allocates nothing: it sees statements in the steady state.
+/// Whether its values are statements. Allocates nothing, because it runs in the steady state.
 fn holds_statement(text: &str) -> bool {
     let mut words = text.split_ascii_whitespace();
     let first = words.next().unwrap_or_default();

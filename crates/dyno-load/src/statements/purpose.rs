@@ -1,94 +1,88 @@
-//! Which statements of a connection are there to change rows or end transactions, by their first
-//! words.
+//! Recognises statements that change rows or end transactions by their first words.
 
 use dyno_core::db::StatementId;
 
 use super::comments::comment;
 use super::shapes::OwnShapes;
 
-/// What begins a statement that changes rows, and MySQL's that does nothing.
+/// First words of statements that change rows, and MySQL's DO.
 const CHANGES: [&[u8]; 6] = [b"UPDATE", b"DELETE", b"INSERT", b"REPLACE", b"MERGE", b"DO"];
 
-/// What a statement is there for.
+/// The purpose of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To change rows.
+    /// Change rows.
     Change,
-    /// To end a transaction with what it did.
+    /// Commit.
     Commit,
-    /// To end a transaction without what it did.
+    /// Roll back.
     Rollback,
-    /// To undo a part of it.
+    /// Roll back to a savepoint.
     RollbackToSavepoint,
 }
 
-/// The purposes of a connection's statements, and the one under way.
+/// The purposes of a connection's statements, and the one in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Purposes {
-    /// In a box, since sessions are many and small.
+    /// Boxed, because sessions are many and small.
     known: Option<Box<Known>>,
     under_way: UnderWay,
 }
 
-/// What is known of a connection's statements.
 #[derive(Debug, Default)]
 struct Known {
-    /// The purposes of the prepared ones that have one; ascending.
+    /// The purposes of prepared statements that have one; ascending.
     prepared: Vec<(StatementId, Purpose)>,
-    /// Their shapes, where figures of them were asked for.
+    /// Their shapes, if figures are kept.
     shapes: OwnShapes,
-    /// Those that wait in a pipeline.
+    /// Statements queued in a pipeline.
     piped: Vec<UnderWay>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 enum UnderWay {
-    /// None that is known.
+    /// No known purpose.
     #[default]
     Other,
-    /// One in text.
+    /// A text statement.
     Text(Purpose),
     /// An execution.
     Prepared(StatementId),
-    /// One is being prepared.
+    /// A statement being prepared.
     Prepares(Purpose),
 }
 
 impl Purposes {
-    /// A statement in text is sent.
     #[inline]
     pub(crate) fn query(&mut self, sql: &[u8]) {
         self.under_way = purpose_of(sql).map_or(UnderWay::Other, UnderWay::Text);
     }
 
-    /// A prepared one is executed.
     #[inline]
     pub(crate) fn execute(&mut self, statement: StatementId) {
         self.under_way = UnderWay::Prepared(statement);
     }
 
-    /// One is to be prepared.
     pub(crate) fn prepare(&mut self, sql: &[u8]) {
         self.under_way = purpose_of(sql).map_or(UnderWay::Other, UnderWay::Prepares);
     }
 
-    /// A transaction begins or ends by the driver's own words.
+    /// A transaction begins or ends through the driver.
     pub(crate) fn ends(&mut self, purpose: Option<Purpose>) {
         self.under_way = purpose.map_or(UnderWay::Other, UnderWay::Text);
     }
 
-    /// The one under way waits in a pipeline.
+    /// The current statement is queued in a pipeline.
     pub(crate) fn pipe(&mut self) {
         let under_way = self.under_way;
         self.known.get_or_insert_default().piped.push(under_way);
     }
 
-    /// What a statement of the pipeline that has ended was there for.
+    /// The purpose of a statement of the finished pipeline.
     pub(crate) fn piped(&self, index: usize) -> Option<Purpose> {
         self.of(*self.known.as_ref()?.piped.get(index)?)
     }
 
-    /// None waits in a pipeline any more.
     pub(crate) fn forget_piped(&mut self) {
         if let Some(known) = &mut self.known {
             known.piped.clear();
@@ -96,12 +90,10 @@ impl Purposes {
         }
     }
 
-    /// The shapes of its statements.
     pub(crate) fn shapes(&mut self) -> &mut OwnShapes {
         &mut self.known.get_or_insert_default().shapes
     }
 
-    /// It was prepared.
     pub(crate) fn prepared(&mut self, statement: StatementId) {
         let UnderWay::Prepares(purpose) = self.under_way else {
             return;
@@ -113,7 +105,7 @@ impl Purposes {
         }
     }
 
-    /// What the one that has ended was there for.
+    /// The purpose of the statement that has ended.
     pub(crate) fn ended(&self) -> Option<Purpose> {
         self.of(self.under_way)
     }

@@ -1,10 +1,10 @@
-//! Settings that statements change for their own session, which override the server's settings.
+//! Settings that statements change for their session, overriding the server's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::settings::OF_SESSIONS;
 
-/// A statement that sets something is short.
+/// Longer statements are not read: those that set something are short.
 const BYTES_MAX: usize = 2_048;
 /// The most values kept of a setting.
 const VALUES_MAX: usize = 8;
@@ -16,7 +16,7 @@ pub(super) struct Settings {
     attaches: bool,
 }
 
-/// Whether a statement begins like one that sets something, or sets it back. Cheap, because it sees
+/// Whether a statement begins like one that changes or resets a setting. Cheap, because it runs for
 /// every statement.
 #[inline]
 pub(super) fn sets(sql: &[u8]) -> bool {
@@ -96,7 +96,7 @@ impl Settings {
         self.attaches
     }
 
-    /// A setting that was set, or all of them, has the server's value again.
+    /// A setting, or all of them, were reset to the server's value.
     fn reset(&mut self, what: &str) {
         let all = what.eq_ignore_ascii_case("all");
         for (name, values) in &mut self.values {
@@ -160,7 +160,7 @@ fn known(token: &str) -> Option<&'static str> {
     OF_SESSIONS.iter().find(is).copied()
 }
 
-/// Whether a name of a PRAGMA is qualified by another schema than that of the database's own file.
+/// Whether a PRAGMA's name is qualified with another schema than the database file's.
 fn is_of_another_file(token: &str, previous: &str) -> bool {
     let schema = match unquoted(token).split_once('.') {
         Some(("", _)) => unquoted(previous),

@@ -1,5 +1,5 @@
-//! What each shape of statement took: statements that differ in their values, or in the number at
-//! the end of a table's name, are of one shape.
+//! Figures per statement shape: statements that differ only in values, or in the number at the end
+//! of a table's name, have the same shape.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
@@ -13,33 +13,32 @@ use serde::{Deserialize, Serialize};
 use super::examples;
 use super::literals::{Literals, shape};
 
-/// So many shapes are told apart; what comes later is of the last.
+/// The most shapes; further ones are counted together.
 const SHAPES_MAX: usize = 256;
-/// So many texts are remembered with their shapes.
+/// The most texts that are remembered with their shapes.
 const TEXTS_MAX: usize = 65_536;
-/// What statements beyond [`SHAPES_MAX`] are called.
+/// The name of the shapes beyond [`SHAPES_MAX`].
 const OTHERS: &str = "other statements";
 
-/// What statements of one shape did within the measurement.
+/// Statements of one shape within the measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ShapeFigures {
     /// The statement with `?` for values and `N` for numbers at the end of names.
     pub shape: Box<str>,
-    /// Those that failed.
+    /// Failed executions.
     pub errors: u64,
-    /// Rows that the others returned or changed.
+    /// Rows that successful executions returned or changed.
     pub rows: u64,
-    /// Of the others, from sending one to having its answer.
+    /// Latencies of successful executions, from sending to having the answer.
     pub latencies: Latencies,
-    /// The first of them with its values, if it is not too long.
+    /// The first one with its values, if it is not too long.
     pub example: Option<Box<str>>,
-    /// The text that was prepared.
+    /// The prepared text.
     #[serde(skip)]
     pub(crate) prepared: Option<Box<str>>,
 }
 
 impl ShapeFigures {
-    /// Adds those of the same shape.
     pub(crate) fn merge(&mut self, other: Self) {
         self.errors += other.errors;
         self.rows += other.rows;
@@ -48,7 +47,6 @@ impl ShapeFigures {
     }
 }
 
-/// The shapes that a worker has met.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
     figures: Vec<ShapeFigures>,
@@ -59,23 +57,22 @@ pub(crate) struct Shapes {
     literals: Literals,
 }
 
-/// What a connection knows of its statements.
+/// A connection's statements.
 #[derive(Debug, Default)]
 pub(crate) struct OwnShapes {
-    /// Of the prepared ones, ascending.
+    /// Prepared statements, ascending.
     prepared: Vec<(StatementId, u32)>,
-    /// The one that is being prepared.
+    /// The shape being prepared.
     prepares: Option<u32>,
-    /// The one under way, and since when.
+    /// The shape in progress, and its start.
     under_way: Option<(u32, Nanos)>,
-    /// Those that wait in a pipeline, where they have a shape.
+    /// Statements queued in a pipeline, with their shapes.
     piped: Vec<Option<u32>>,
-    /// When the pipeline was sent, and how long all of it took.
+    /// When the pipeline was sent, and how long it took.
     pipeline: (Nanos, Nanos),
 }
 
 impl Shapes {
-    /// None yet, of statements in such SQL.
     pub(crate) fn new(literals: Literals) -> Self {
         Self {
             literals,
@@ -83,7 +80,6 @@ impl Shapes {
         }
     }
 
-    /// A request is about to be sent.
     pub(crate) fn begin(&mut self, own: &mut OwnShapes, request: &Request<'_>, at: Nanos) {
         own.under_way = None;
         let shape = match *request {
@@ -133,13 +129,13 @@ impl Shapes {
         let Some(figures) = figures.filter(|figures| figures.example.is_none()) else {
             return;
         };
-        // One that could not be filled once is not tried again.
+        // After a failure it is not tried again.
         if let Some(text) = figures.prepared.take() {
             figures.example = examples::filled(&text, params, literals);
         }
     }
 
-    /// It has ended, in the measurement or not.
+    /// A statement has ended, in the measurement or not.
     pub(crate) fn end(&mut self, own: &mut OwnShapes, outcome: &Outcome, at: Nanos, counts: bool) {
         if outcome.kind == OutcomeKind::Prepared
             && let Some(shape) = own.prepares.take()
@@ -165,8 +161,7 @@ impl Shapes {
         figures.latencies.record_service(at.saturating_sub(since));
     }
 
-    /// A statement of a pipeline has ended, or failed: its time is its share of the pipeline's, so
-    /// that all of them take as long as it.
+    /// A statement of a pipeline has ended or failed: its time is an equal share of the pipeline's.
     pub(crate) fn piped(
         &mut self,
         own: &OwnShapes,
@@ -188,7 +183,6 @@ impl Shapes {
         figures.latencies.record_service(share_ns);
     }
 
-    /// Takes another worker's.
     pub(crate) fn merge(&mut self, other: Self) {
         for theirs in other.figures {
             let place = self.place(theirs.shape.clone());
@@ -196,7 +190,7 @@ impl Shapes {
         }
     }
 
-    /// Those that did something, what took most of the time first.
+    /// The shapes with executions, by total time, largest first.
     pub(crate) fn figures(self) -> Vec<ShapeFigures> {
         let mut figures = self.figures;
         figures.retain(|one| one.errors > 0 || !one.latencies.service.is_empty());
@@ -218,7 +212,7 @@ impl Shapes {
         shape
     }
 
-    /// The place of a shape, which is made if there is none.
+    /// The index of a shape, which is added if missing.
     fn place(&mut self, shape: Box<str>) -> u32 {
         if let Some(place) = self.by_shape.get(&shape) {
             return *place;
@@ -239,7 +233,6 @@ impl Shapes {
 }
 
 impl OwnShapes {
-    /// None waits any more.
     pub(crate) fn forget_piped(&mut self) {
         self.piped.clear();
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::names::names;
 
-/// More tables than these are not told apart.
+/// The most tables that are distinguished.
 const TABLES_MAX: usize = 256;
-/// What is further on in a statement names no table that it changes.
+/// The changed table's name is within this many bytes.
 const BYTES_MAX: usize = 512;
-/// Between a statement's first word and the table that it changes.
+/// Words between a statement's first word and the table that it changes.
 const BETWEEN: [&str; 10] = [
     "into",
     "from",
@@ -22,7 +22,7 @@ const BETWEEN: [&str; 10] = [
     "not",
 ];
 
-/// Tables that were made as temporary ones, and those whose rows were changed.
+/// Tables created as temporary ones, and tables with changed rows.
 #[derive(Debug, Default)]
 pub(super) struct Temporary {
     made: BTreeSet<Box<str>>,
@@ -44,7 +44,7 @@ impl Temporary {
                 if !kinds.any(|word| is(word, &["temporary", "temp"])) {
                     return;
                 }
-                // The rest of what stands before the name.
+                // The remaining words before the name.
                 words = names(&text);
                 words.find(|word| is(word, &["table"]));
                 &mut self.made
@@ -70,7 +70,7 @@ impl Temporary {
         self.changed.extend(other.changed);
     }
 
-    /// The temporary tables whose rows were changed, and whether no other's were.
+    /// The temporary tables with changed rows, and whether no other table changed.
     pub(super) fn changed(&self) -> (Vec<String>, bool) {
         let ours = self.changed.intersection(&self.made);
         let ours: Vec<String> = ours.map(|name| name.to_string()).collect();

@@ -8,12 +8,12 @@ use super::Worker;
 use crate::session::Lifecycle;
 use crate::state::now;
 
-/// How many sessions of a worker connect at the same time while they initialise: servers drop
+/// The most sessions of a worker that connect at the same time during initialisation: servers drop
 /// connections beyond their listen queue.
 const CONNECTING_MAX: u32 = 64;
 
 impl<P: Program> Worker<P> {
-    /// Has all sessions run their initialisation, interleaved.
+    /// Runs all sessions' initialisation, interleaved.
     pub(super) fn initialise(&mut self) -> io::Result<()> {
         let sessions = self.state.sessions.len();
         if self.entry != Entry::Run {

@@ -20,13 +20,13 @@ use dyno_load::{LoadError, Progress, Run, RunConfig, RunOutcome, StopSignal};
 /// How the fake server behaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Server {
-    /// How long it takes for each answer.
+    /// The delay of each answer.
     pub delay: Duration,
     /// It never answers statement number n (from 1) of a connection.
     pub hangs_at: Option<u64>,
     /// It never accepts connections with this number or a higher one.
     pub refuses_from: Option<u64>,
-    /// It ends connections that ask nothing for so long.
+    /// It closes connections that are idle for this long.
     pub patience: Option<Duration>,
 }
 
@@ -218,22 +218,22 @@ impl Connection for Fake {
     }
 }
 
-/// What the sessions of a [`Program1`] do.
+/// The behaviour of a [`Program1`]'s sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Behaviour {
-    /// The statements of an event; none means that no connection is made.
+    /// The statements of an event; no connection is made if it is empty.
     pub statements: &'static [u8],
-    /// Statements are waited for without yielding.
+    /// Wait for statements without yielding.
     pub blocks: bool,
     /// CPU time that an event burns.
     pub burns: Duration,
     /// How long an event sleeps, yielding.
     pub sleeps: Duration,
-    /// After so many events a session's `event()` returns true.
+    /// After this many events a session's `event()` returns true.
     pub returns_true_after: Option<u64>,
     /// Session 0 fails in its n-th event.
     pub fails_at: Option<u64>,
-    /// Session 0 blocks its thread so long in its first event.
+    /// Session 0 blocks its thread for this long in its first event.
     pub hangs: Duration,
     /// Session 0 fails to initialise.
     pub fails_init: bool,

@@ -1,4 +1,4 @@
-//! The protocol, asked in pieces.
+//! Protocol tests with requests in pieces.
 
 use super::*;
 

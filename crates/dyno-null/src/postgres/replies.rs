@@ -1,8 +1,8 @@
-//! Answers: those that are the same every time, and the parts of others.
+//! Answers: constant ones, and parts of others.
 
 use crate::sql::{CELL, Loaded, NARROW};
 
-/// The type that parameters are said to have.
+/// The declared type of parameters.
 pub const OID_INT4: u32 = 23;
 const OID_BPCHAR: u32 = 1042;
 /// Rows of fewer columns than this are built once.
@@ -23,22 +23,21 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("default_transaction_read_only", "off"),
 ];
 
-/// Answers that are the same every time.
+/// Constant answers.
 pub struct Replies {
     /// Authentication passed, parameters, ready.
     pub login: Vec<u8>,
-    /// Columns of text, by their number; the first has the wide one.
+    /// Text columns by their number; the first is the wide one.
     descriptions: Vec<Vec<u8>>,
-    /// A row and its command's end, in the same way.
+    /// A row and CommandComplete, indexed likewise.
     rows: Vec<Vec<u8>>,
-    /// Rows may come.
+    /// CopyInResponse.
     pub copy_in: Vec<u8>,
-    /// What was loaded, by all connections.
+    /// The rows loaded by all connections.
     pub loaded: Loaded,
 }
 
 impl Replies {
-    /// Builds them.
     pub fn new() -> Replies {
         Replies {
             login: login(),
@@ -51,7 +50,7 @@ impl Replies {
 }
 
 impl Replies {
-    /// What a row of so many narrow columns is said to be.
+    /// Appends the description of a row of this number of narrow columns.
     pub fn describe(&self, columns: u16, out: &mut Vec<u8>) {
         match self.descriptions.get(usize::from(columns)) {
             Some(ready) => out.extend_from_slice(ready),
@@ -59,7 +58,7 @@ impl Replies {
         }
     }
 
-    /// A row of so many narrow columns and its command's end.
+    /// Appends a row of this number of narrow columns and CommandComplete.
     #[inline]
     pub fn select(&self, columns: u16, out: &mut Vec<u8>) {
         match self.rows.get(usize::from(columns)) {
@@ -69,7 +68,7 @@ impl Replies {
     }
 }
 
-/// A row of so many narrow columns, or of the wide one where there is none, and the end.
+/// A row of this number of narrow columns, or the wide row for 0, and CommandComplete.
 fn selected(columns: u16) -> Vec<u8> {
     let mut row = match columns {
         0 => data_row(CELL),
@@ -110,7 +109,6 @@ fn row_description(columns: u16) -> Vec<u8> {
     message(b'T', &body)
 }
 
-/// A row of one column.
 pub fn data_row(cell: &[u8]) -> Vec<u8> {
     let mut body = vec![0, 1];
     body.extend_from_slice(&(cell.len() as u32).to_be_bytes());
@@ -118,7 +116,7 @@ pub fn data_row(cell: &[u8]) -> Vec<u8> {
     message(b'D', &body)
 }
 
-/// A command's end, appended.
+/// Appends CommandComplete.
 pub fn complete(tag: &str, out: &mut Vec<u8>) {
     out.push(b'C');
     out.extend_from_slice(&(tag.len() as u32 + 5).to_be_bytes());
@@ -126,7 +124,6 @@ pub fn complete(tag: &str, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// A message.
 pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());

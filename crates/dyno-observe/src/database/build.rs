@@ -1,6 +1,6 @@
 //! How MySQL and MariaDB were built.
 
-/// How the server was built, by what its version says and by what only such builds have.
+/// The build type, from the version and from features that only such builds have.
 pub(super) fn build(version: &str, comment: &str, has_debug: bool) -> &'static str {
     let text = format!("{version} {comment}").to_ascii_lowercase();
     let sanitizers = [

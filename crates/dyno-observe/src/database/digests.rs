@@ -1,4 +1,4 @@
-//! What servers count of statements by their digests: read before and after a measurement.
+//! Statement statistics by digest, read before and after a measurement.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use dyno_core::redact;
 use dyno_core::summary::{DigestSummary, DigestsSummary};
 use dyno_drivers::Control;
 
-/// Bytes of a digest's text that are kept.
+/// The longest digest text kept, in bytes.
 const TEXT_MAX: usize = 1_024;
 
 const MYSQL: &str = "performance_schema.events_statements_summary_by_digest";
 const POSTGRES: &str = "pg_stat_statements";
 
-/// What a digest had counted when it was read.
+/// The counters of a digest.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     figures: DigestSummary,
-    /// When it was first seen, in the server's words.
+    /// When it was first seen, as printed by the server.
     since: String,
 }
 
@@ -28,21 +28,21 @@ pub struct Digests {
     source: &'static str,
     by_key: BTreeMap<String, Counted>,
     elsewhere: u64,
-    /// Counted by no digest, for want of room or of privileges.
+    /// Executions not assigned to a digest, for lack of room or privileges.
     nameless: u64,
-    /// When the whole was reset, in the server's words.
+    /// When all were reset, as printed by the server.
     reset: Option<String>,
-    /// Digests were dropped so often.
+    /// The number of times that digests were dropped.
     dropped: Option<u64>,
-    /// Executions of prepared statements without a digest: MariaDB's by the binary protocol.
+    /// Executions of prepared statements without a digest: MariaDB's in the binary protocol.
     prepared: Option<u64>,
 }
 
 impl Digests {
-    /// Reads them.
+    /// Reads the digests.
     ///
     /// # Errors
-    /// Why there are none, and what to do, as a sentence for the user.
+    /// Why they cannot be read, and what to do, as a sentence for the user.
     pub fn read(control: &mut Control, family: Family, timeout: Duration) -> Result<Self, String> {
         match family {
             Family::Mysql => mysql(control, timeout),
@@ -51,8 +51,8 @@ impl Digests {
         }
     }
 
-    /// What was counted since `before`, what took most of the time first. Never less than nothing:
-    /// what began anew in between counts from there, and that is noted.
+    /// The counts since `before`, those with the most time first. Counts are never negative: a
+    /// digest that was reset in between counts from the reset, with a note.
     pub fn since(self, before: &Self) -> DigestsSummary {
         let mut told = DigestsSummary {
             source: self.source.to_owned(),
@@ -174,7 +174,7 @@ fn mysql(control: &mut Control, timeout: Duration) -> Result<Digests, String> {
                 .to_owned(),
         );
     }
-    // Picoseconds.
+    // In picoseconds.
     let sql = format!(
         "SELECT DIGEST, COALESCE(SCHEMA_NAME <=> DATABASE(), 0), LEFT(DIGEST_TEXT, {TEXT_MAX}), \
          COUNT_STAR, SUM_TIMER_WAIT / 1e9, SUM_ROWS_SENT + SUM_ROWS_AFFECTED, SUM_ROWS_EXAMINED, \
@@ -192,7 +192,7 @@ fn mysql(control: &mut Control, timeout: Duration) -> Result<Digests, String> {
             (Some(key), _) => found.put(key, &row, text(&row, 9).unwrap_or_default()),
         }
     }
-    // An execution as text, by EXECUTE, has its own digest.
+    // Executions by a text EXECUTE have a digest.
     let sql = "SELECT SUM(CASE VARIABLE_NAME WHEN 'COM_STMT_EXECUTE' THEN VARIABLE_VALUE ELSE \
                -VARIABLE_VALUE END) FROM information_schema.GLOBAL_STATUS \
                WHERE VARIABLE_NAME IN ('COM_STMT_EXECUTE', 'COM_EXECUTE_SQL')";
@@ -227,7 +227,7 @@ fn postgres(control: &mut Control, timeout: Duration) -> Result<Digests, String>
     );
     let rows = ask(control, &sql)?;
     let has = |name: &str| rows.iter().any(|row| text(row, 0).as_deref() == Some(name));
-    // From version 13 on planning has a time of its own.
+    // Planning has a separate time since version 13.
     let time = ["total_time", "total_exec_time"][usize::from(has("total_exec_time"))];
     let since = ["''", "min(stats_since)"][usize::from(has("stats_since"))];
     let sql = format!(
@@ -247,7 +247,7 @@ fn postgres(control: &mut Control, timeout: Duration) -> Result<Digests, String>
             (Some(key), _) => found.put(key, &row, text(&row, 9).unwrap_or_default()),
         }
     }
-    // Version 14 and later.
+    // Since version 14.
     let sql = format!("SELECT stats_reset, dealloc FROM {schema}.pg_stat_statements_info");
     if let Ok(rows) = control.query(&sql, timeout)
         && let Some(row) = rows.first()
@@ -347,7 +347,7 @@ mod tests {
             told.notes[0].starts_with("1000 executions of prepared"),
             "{told:?}"
         );
-        // None was executed; the digests may then be off.
+        // Nothing was executed: the digests may be switched off.
         let told = with(40, &[]).since(&with(40, &[]));
         assert!(told.notes[0].contains("statements_digest"), "{told:?}");
     }
@@ -366,7 +366,7 @@ mod tests {
         let told = digests("", &[("b", 3, "t")]).since(&before);
         assert_eq!(counts(&told), [("SELECT b", 3)]);
         assert!(told.notes[0].contains("reset or dropped"), "{told:?}");
-        // Nothing counted at all says where to switch it on.
+        // If nothing was counted, the note says how to switch it on.
         let told = before.clone().since(&before);
         assert!(told.notes[0].contains("pg_stat_statements.track"));
     }

@@ -9,7 +9,7 @@ use dyno_core::tables::{directory_of, tablespace, tablespace_of};
 use super::Asking;
 use crate::place::Place;
 
-/// Settings that name a directory, and the prefix of its facts.
+/// Settings that contain a directory, and the prefix of its facts.
 const DIRECTORIES: [(&str, &str); 7] = [
     ("innodb_log_group_home_dir", "data.redo"),
     ("innodb_undo_directory", "data.undo"),
@@ -19,13 +19,13 @@ const DIRECTORIES: [(&str, &str); 7] = [
     ("rocksdb_datadir", "data.rocksdb"),
     ("rocksdb_wal_dir", "data.rocksdb_wal"),
 ];
-/// Settings that name a file, or several with their sizes: `ibdata1:12M;/fast/ibdata2:12M`.
+/// Settings that contain a file, or several with sizes: `ibdata1:12M;/fast/ibdata2:12M`.
 const FILES: [(&str, &str); 2] = [
     ("log_bin_basename", "data.binlog"),
     ("innodb_data_file_path", "data.system"),
 ];
 
-/// The directories that settings name.
+/// The directories in settings.
 pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Place> {
     let mut places = Vec::new();
     let mut add = |what: &str, path: PathBuf| {
@@ -47,8 +47,8 @@ pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Place
     places
 }
 
-/// The directories that table definitions name, by fact name, and the directory of the target's
-/// database, which may be a link.
+/// The directories in table definitions, by fact name, and the directory of the target's database,
+/// which may be a link.
 ///
 /// # Errors
 /// The connection is lost.

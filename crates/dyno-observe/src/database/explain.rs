@@ -1,4 +1,4 @@
-//! How a server means to execute a statement: EXPLAIN, which executes nothing.
+//! Execution plans by EXPLAIN, which does not execute the statement.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use dyno_core::summary::{Access, StatementPlan};
 use dyno_drivers::Control;
 use serde_json::Value;
 
-/// Bytes of a plan's text that are kept.
+/// The longest plan text kept, in bytes.
 const TEXT_MAX: usize = 32_768;
-/// What has a plan, by its first word.
+/// Statements with a plan, by their first word.
 const EXPLAINED: [&str; 8] = [
     "select", "insert", "update", "delete", "replace", "with", "values", "table",
 ];
@@ -22,7 +22,7 @@ pub fn has_plan(sql: &str) -> bool {
     EXPLAINED.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// Asks for the plan of a statement, which is of a shape.
+/// Asks for the plan of a statement with this shape.
 pub fn explain(
     control: &mut Control,
     family: Family,
@@ -54,7 +54,7 @@ pub fn explain(
     plan
 }
 
-/// The ways to tables, what is done besides, and the server's own words.
+/// The accesses to tables, other steps, and the server's own text.
 type Told = (Vec<Access>, Vec<String>, String);
 
 fn text_of(control: &mut Control, sql: &str, timeout: Duration) -> Result<String, DbError> {
@@ -105,7 +105,7 @@ fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, Db
     }
 }
 
-/// Finds tables wherever they stand: versions nest them in many ways.
+/// Finds tables at any depth: versions nest them differently.
 fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>) {
     match value {
         Value::Object(fields) if fields.contains_key("query_plan") => {
@@ -146,7 +146,7 @@ fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>
     }
 }
 
-/// MySQL's second format: iterators and their inputs, in the words of the first.
+/// MySQL's second format, iterators and their inputs, expressed as in the first.
 fn of_iterators(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>) {
     let text = |name: &str| node[name].as_str();
     let kind = text("access_type").unwrap_or_default();
@@ -182,7 +182,7 @@ fn of_iterators(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<Stri
     }
 }
 
-/// The indexes of which MariaDB merges what it found.
+/// The indexes whose results MariaDB merges.
 fn merged(value: &Value) -> Option<String> {
     fn collect(value: &Value, keys: &mut Vec<String>) {
         match value {
@@ -229,7 +229,7 @@ fn of_postgres(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<Strin
     let writes = own == "ModifyTable";
     let children = || node["Plans"].as_array().into_iter().flatten();
     if let Some(table) = text("Relation Name") {
-        // The index of a bitmap is a node of its own, below.
+        // The index of a bitmap scan is in a node below.
         let below = || children().find_map(|child| child["Index Name"].as_str());
         accesses.push(Access {
             table: table.to_owned(),
@@ -277,7 +277,7 @@ fn of_sqlite(line: &str) -> Option<Access> {
     })
 }
 
-/// Of tables that are one in the shape, names are written as there.
+/// Replaces a table's number with `N` if the shape does so, also in the key's name.
 fn like_shape(access: &mut Access, shape: &str) {
     let bare = |name: &str| {
         name.trim_end_matches(|c: char| c.is_ascii_digit())

@@ -1,5 +1,5 @@
-//! The database's own counters, asked for on a thread of their own: a server that hangs must not
-//! stop the samples of the host.
+//! The database's counters, queried on a separate thread: a server that hangs must not stop the
+//! samples of the host.
 
 mod build;
 mod digests;
@@ -33,22 +33,22 @@ pub use explain::{explain, has_plan};
 pub use watch::setting_query;
 pub(crate) use watch::{Watch, watch};
 
-/// What is asked of one kind of server.
+/// The queries for one kind of server.
 trait Collector: Send {
-    /// Facts, settings and gaps at the start or at the end of the observation.
+    /// Reports facts, settings and gaps at the start or end of the observation.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
     fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError>;
 
-    /// The tables of the target's database, read once before the load, and the location of tables
-    /// that their definitions put outside the data directory.
+    /// Reports the tables of the target's database, once before the load. Returns the location of
+    /// tables that are defined outside the data directory.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
     fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError>;
 
-    /// One sample; it begins the recorder's.
+    /// Takes one sample, which begins the recorder's.
     ///
     /// # Errors
     /// The connection is lost.
@@ -58,20 +58,20 @@ trait Collector: Send {
         recorder: &mut SampleBuffer,
     ) -> Result<(), DbError>;
 
-    /// What the server says of its process.
+    /// The server's claims about its process.
     ///
     /// # Errors
     /// The connection is lost.
     fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError>;
 
-    /// The server was another since: counters begin anew.
+    /// The server was restarted or replaced: counters restart.
     fn restart(&mut self);
 
-    /// Series that were 0 whenever they were read.
+    /// Series that were 0 in every sample.
     fn always_zero(&self) -> Vec<String>;
 }
 
-/// A connection with its patience, and where gaps are told.
+/// A connection with its timeout, and the sink for gaps.
 struct Asking<'a> {
     control: &'a mut Control,
     timeout: Duration,
@@ -88,7 +88,7 @@ impl Asking<'_> {
             .and_then(|row| row.into_iter().next()?))
     }
 
-    /// The rows, or a gap where the server refuses; only a lost connection is an error.
+    /// The rows, or a gap if the server refuses; only a lost connection is an error.
     fn rows_or_gap(
         &mut self,
         what: &str,
@@ -125,7 +125,6 @@ impl Asking<'_> {
     }
 }
 
-/// Whether the connection is gone.
 fn is_lost(error: &DbError) -> bool {
     error.ends_connection
 }
@@ -137,13 +136,12 @@ fn refusal(error: &DbError, needed: &str) -> String {
     }
 }
 
-/// The words for the end a value belongs to.
+/// The words for the end that a value belongs to.
 fn end_of(at_end: bool) -> &'static str {
     if at_end { "end" } else { "start" }
 }
 
-/// What is known of the server under this connection without a run: its version, its build, its
-/// place, what it was built and started with.
+/// Facts about the server without a run: its version, build, location and start options.
 ///
 /// # Errors
 /// The connection is lost.

@@ -1,8 +1,7 @@
-//! Settings that move while the server is observed, also those that move back.
+//! Settings that change during the observation, including those that change back.
 //!
-//! All settings are read again whenever something says that one may have been set: a counter of
-//! statements that set, the time at which files of settings were read. Most runs move none, and pay
-//! for none.
+//! All settings are read again when one may have been set: when the counter of SET statements or
+//! the load time of the configuration files changes. Most runs change none, and have no extra cost.
 
 use std::collections::HashMap;
 
@@ -17,29 +16,29 @@ use crate::text::fraction;
 
 /// MySQL's and MariaDB's settings.
 pub(super) const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
-/// Their counter of statements that set something, for a session or for all.
+/// Their counter of statements that set something, for a session or globally.
 const SETS: &[u8] = b"Com_set_option";
 
-/// States among MySQL's counters that statements set and no variable holds. As settings their names
-/// are in lower case.
+/// Settable states that MySQL shows only among its counters. As settings their names are in lower
+/// case.
 pub(super) const STATES: [&str; 1] = ["Innodb_redo_log_enabled"];
 
-/// Clients that set something all the time have all settings read once in so many samples.
+/// The number of samples between reads of all settings while clients set something all the time.
 const PAUSE: u64 = 5;
-/// So many are told of one reading: a server that was restarted with another file has hundreds.
+/// The most changes reported per read: a server restarted with another file has hundreds.
 const TOLD_MAX: usize = 20;
 
 pub(super) struct Moves {
-    /// Asks for names and values.
+    /// The query for names and values.
     sql: &'static str,
     known: HashMap<String, String>,
     /// Changes of states not yet reported.
     states: Vec<SettingChange>,
-    /// What tells that something may have been set, as it stood last.
+    /// The last value of the counter or time that changes with settings.
     mark: Option<f64>,
     is_due: bool,
     samples: u64,
-    /// The sample from which on they may be read again.
+    /// The first sample in which the settings may be read again.
     next: u64,
 }
 
@@ -56,19 +55,19 @@ impl Moves {
         }
     }
 
-    /// A setting, as it is now.
+    /// Records the current value of a setting.
     pub(super) fn know(&mut self, name: &str, value: &str) {
         self.known.insert(name.to_owned(), value.to_owned());
     }
 
-    /// What moves whenever something is set, as it stands now.
+    /// Passes the current value of the counter or time that changes with settings.
     pub(super) fn mark(&mut self, mark: f64) {
         let before = self.mark.replace(mark);
         self.is_due |= before.is_some_and(|before| before != mark);
     }
 
-    /// A row of the server's counters: one may count the statements that set variables, or be such
-    /// a state itself.
+    /// Handles a row of the server's counters: it may be the counter of SET statements, or such a
+    /// state.
     pub(super) fn see(&mut self, row: &Row) {
         let is_state = |name: &&str| row.field(0) == Some(name.as_bytes());
         if let (Some(name), Some(value)) = (STATES.into_iter().find(is_state), row.field(1)) {
@@ -83,16 +82,17 @@ impl Moves {
         }
     }
 
-    /// The counters of another server begin anew; its settings are compared all the same.
+    /// Another server's counters restart; its settings are still compared.
     pub(super) fn restart(&mut self) {
         self.mark = None;
         self.is_due = true;
     }
 
-    /// Reads the settings again, if one may have moved.
+    /// Reads the settings again if one may have changed.
     ///
     /// # Errors
-    /// The connection is lost. Whoever may read them at the start may do so later.
+    /// The connection is lost. Other errors are ignored: settings that were readable at the start
+    /// usually stay so.
     pub(super) fn sample(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
         for change in self.states.drain(..) {
             tell(asking, change);
@@ -119,12 +119,12 @@ impl Moves {
                 tell(asking, change);
             }
         }
-        // Who moved one may move it back.
+        // A setting that was changed may be changed back.
         self.next = sample + if told > 0 { 1 } else { PAUSE };
         Ok(())
     }
 
-    /// How a setting moved since it was read last.
+    /// The change of a setting since it was last read.
     fn moved(&mut self, name: &str, value: &str) -> Option<SettingChange> {
         let known = self.known.get_mut(name)?;
         if known == value {
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(moves.moved("innodb_io_capacity", "300").unwrap(), there);
         let back = change("innodb_io_capacity", "300", "200");
         assert_eq!(moves.moved("innodb_io_capacity", "200").unwrap(), back);
-        // Positions move by themselves, and what was not there at the start is not told.
+        // Positions change by themselves, and settings missing at the start are not reported.
         assert_eq!(moves.moved("gtid_executed", "1-5"), None);
         assert_eq!(moves.moved("new", "1"), None);
         let hidden = moves.moved("proxy_password", "new").unwrap();

@@ -22,8 +22,8 @@ use crate::text::fraction;
 
 const STATUS: &str = "SHOW GLOBAL STATUS";
 const METRICS: &str = "information_schema.INNODB_METRICS";
-/// The server opens each file of the binary log to list it: a list that took so long is not asked
-/// for again before this many times as long has passed, and so costs a hundredth of the time.
+/// The server opens each binary log file to list it. After a list, pause for this many times as
+/// long as it took, so that lists take a hundredth of the time.
 const LIST_PAUSES: u64 = 100;
 const NEEDS_PROCESS: &str = "GRANT PROCESS ON *.* TO the user of the target";
 
@@ -40,7 +40,7 @@ pub(super) struct Mysql {
     uptime: Gauge,
     states: States,
     others: Others,
-    /// When the binary log's files are to be listed again.
+    /// When to list the binary log's files again.
     binlog_at: Nanos,
     moves: Moves,
     replication: Replication,
@@ -96,7 +96,7 @@ impl Mysql {
         self.elsewhere = elsewhere::of_settings(variable);
         let is_on = |name: &str| variable(name).as_deref() == Some("ON");
         self.has_binlog = is_on("log_bin");
-        // Where it is off its tables are there and empty.
+        // If it is off, its tables exist but are empty.
         if is_on("performance_schema") && !self.is_mariadb {
             self.states.read_threads();
         }
@@ -109,7 +109,7 @@ impl Mysql {
         asking.fact("server.data_directory", variable("datadir"), "@@datadir");
         let version = variable("version").unwrap_or_default();
         let comment = variable("version_comment").unwrap_or_default();
-        // The variable `debug` is there in debug builds only.
+        // The variable `debug` exists only in debug builds.
         let build = build(&version, &comment, found.contains_key("debug"));
         asking.fact(
             "server.build",
@@ -133,7 +133,7 @@ impl Mysql {
         Ok(())
     }
 
-    /// The server's own counts, at one end of the observation.
+    /// The server's statement counts, at one end of the observation.
     fn counts(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         let sql = "SHOW GLOBAL STATUS WHERE Variable_name IN \
                    ('Queries', 'Com_commit', 'Uptime', 'Threads_connected')";
@@ -176,7 +176,7 @@ impl Mysql {
         let Some(table) = &mut self.metrics else {
             return Ok(());
         };
-        // MariaDB and MySQL say differently that a metric is on.
+        // MariaDB and MySQL report differently whether a metric is on.
         let sql = match self.is_mariadb {
             true => {
                 "SELECT NAME, COUNT, TYPE FROM information_schema.INNODB_METRICS WHERE ENABLED = 1"
@@ -248,7 +248,7 @@ impl Mysql {
 
 impl Collector for Mysql {
     fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
-        // Counts first: what is asked here counts there too.
+        // Counts first: the queries below are counted there too.
         self.counts(asking, at_end)?;
         self.settings(asking, at_end)?;
         if !at_end {
@@ -258,7 +258,7 @@ impl Collector for Mysql {
         self.others.tell(asking);
         let stores = super::tables::stores_of_mysql(self.is_mariadb);
         self.stores.compare(asking, &stores)?;
-        // Who may not read these sees no sessions of others either.
+        // A user who may not read these does not see others' sessions either.
         if self.metrics.is_none() {
             let why = format!("sessions of other users are hidden: {NEEDS_PROCESS}");
             asking.sink.gap("server.other_sessions", why);
@@ -335,7 +335,7 @@ impl Collector for Mysql {
     }
 }
 
-/// States that are set like settings.
+/// States that can be set like settings.
 fn states(asking: &mut Asking<'_>) -> Result<Vec<Vec<Option<String>>>, DbError> {
     let names = STATES.map(|name| format!("'{name}'")).join(", ");
     let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({names})");

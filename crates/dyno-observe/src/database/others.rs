@@ -1,4 +1,4 @@
-//! Sessions that are none of the run's own, by what the server says of whose they are.
+//! Sessions that do not belong to the run, identified by what the server reports about them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -13,48 +13,48 @@ use crate::process::{own_ports, ports_of};
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{fraction, whole};
 
-/// The list is read once in so many samples at the most.
+/// The fewest samples between reads of the list.
 const SEVERAL: u64 = 3;
-/// What takes so long is done in one sample less.
+/// For each multiple of this duration that a read takes, it waits one more sample.
 const LOOK_NS: u64 = 20_000_000;
-/// And in so many at the least.
+/// The most samples between reads.
 const SELDOM: u64 = 5;
-/// So many are named.
+/// The most groups named.
 const NAMED_MAX: usize = 4;
-/// And so many told apart; the names are the server's.
+/// The most groups distinguished; the names come from the server.
 const WHO_MAX: usize = 100;
-/// A name is cut off after so many characters.
+/// The longest name, in characters.
 const NAME_MAX: usize = 40;
 
 /// How a server lists its sessions.
 pub(super) struct List {
     pub sql: &'static str,
-    /// Nothing of what serves no client.
+    /// Parses a row; `None` for sessions that serve no client.
     pub row: fn(&[Option<String>]) -> Option<Session>,
-    /// Asks for the number of the session that asks.
+    /// The query for the number of the current session.
     pub own: &'static str,
     pub source: &'static str,
-    /// What a user needs to see all of it.
+    /// The privileges that a user needs to see all sessions.
     pub needed: &'static str,
 }
 
-/// A session as the server lists it.
+/// A session in the server's list.
 pub(super) struct Session {
     pub number: u64,
     pub who: Who,
-    /// Of the client's end; `None` for a local socket.
+    /// The client's port; `None` for a local socket.
     pub port: Option<u16>,
-    /// It executes a statement, or has just done so.
+    /// It is executing a statement, or has just done so.
     pub is_active: bool,
-    /// It has executed a statement for a second or longer, so it was not just closed.
+    /// Its statement has run for at least a second, so it was not just closed.
     pub is_long: bool,
 }
 
-/// Whose it is.
+/// The owner of a session.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Who {
     pub user: String,
-    /// `None` where the server does not say.
+    /// `None` if the server does not report it.
     pub address: Option<String>,
     pub program: String,
 }
@@ -63,14 +63,15 @@ pub(super) struct Others {
     list: Option<&'static List>,
     count: Gauge,
     active: Gauge,
-    /// How many of each there were at once.
+    /// The highest number of each at one time.
     most: BTreeMap<Who, usize>,
-    /// Sessions that have the run's own user, address and program, and none of its sockets, when
-    /// the list was read last. One that the run closed just then is such a one, too.
+    /// Sessions of the last read with the run's user, address and program, but none of its sockets.
+    /// The run may have just closed such a session.
     doubtful: HashSet<u64>,
-    /// Those of the run cannot be told from others of the same user, address and program.
+    /// The run's sessions cannot be distinguished from others with the same user, address and
+    /// program.
     alike: bool,
-    /// The run has more endpoints than the observer's: its sessions may come here through them, as
+    /// The run has endpoints that the observer does not use: its sessions may come through them, as
     /// from a proxy.
     several: bool,
     samples: u64,
@@ -94,7 +95,7 @@ impl Others {
         }
     }
 
-    /// Looks at the list, if it is time for that.
+    /// Reads the list if it is due.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
@@ -135,8 +136,8 @@ impl Others {
         Ok(())
     }
 
-    /// How many of the sessions are others', beside the observer's own, and how many of these
-    /// execute a statement.
+    /// The number of others' sessions, apart from the observer's, and how many of them are
+    /// executing a statement.
     fn look(
         &mut self,
         own: &Session,
@@ -144,7 +145,7 @@ impl Others {
         socket: Option<RawFd>,
     ) -> (usize, usize) {
         self.looks += 1;
-        // Behind a proxy the server sees other ports than those of this host.
+        // Behind a proxy the server sees ports that are not this host's.
         let ports = socket
             .and_then(ports_of)
             .filter(|(local, _)| own.port == Some(*local))
@@ -153,7 +154,7 @@ impl Others {
         let mut doubtful = HashSet::new();
         let mut found: BTreeMap<&Who, usize> = BTreeMap::new();
         let mut active = 0;
-        // Of the run's load generators on other hosts nobody here knows the ports.
+        // The ports of the run's load generators on other hosts are unknown here.
         let mut elsewhere = helpers::sessions();
         for session in sessions {
             if elsewhere > 0 && session.who.is_like(&own.who) && !Self::is_here(session, own) {
@@ -186,12 +187,12 @@ impl Others {
         (count, active)
     }
 
-    /// Whether a session comes from where the observer's own does.
+    /// Whether a session comes from the same address as the observer's.
     fn is_here(session: &Session, own: &Session) -> bool {
         session.who.address == own.who.address
     }
 
-    /// Tells whose sessions were there, at the end.
+    /// Reports the owners of sessions, at the end.
     pub(super) fn tell(&self, asking: &Asking<'_>) {
         let Some(list) = self.list.filter(|_| self.looks > 0) else {
             return;
@@ -215,13 +216,13 @@ impl Others {
 }
 
 impl Who {
-    /// Whether it is the same user by the same program, wherever from.
+    /// Whether it is the same user and program, from any address.
     fn is_like(&self, own: &Self) -> bool {
         let begins = self.program.is_empty();
         self.user == own.user && (self.program == own.program || begins)
     }
 
-    /// Whether this is surely somebody else. A session that is being made has no program yet.
+    /// Whether this is certainly somebody else. A session that is starting has no program yet.
     fn differs(&self, own: &Self) -> bool {
         let begins = self.program.is_empty();
         self.user != own.user
@@ -230,7 +231,7 @@ impl Who {
     }
 }
 
-/// The largest groups first.
+/// Formats the groups, largest first.
 fn named(most: &BTreeMap<Who, usize>) -> String {
     let mut all: Vec<(&Who, usize)> = most.iter().map(|(who, count)| (who, *count)).collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -275,7 +276,7 @@ pub(super) const PROCESSLIST: List = List {
                 .and_then(Option::as_deref)
                 .unwrap_or_default()
         };
-        // The server's own threads, and who has not logged in yet.
+        // The server's own threads, and sessions that have not logged in yet.
         let own = ["system user", "event_scheduler", "unauthenticated user"];
         if own.contains(&field(1)) || field(4) == "Daemon" {
             return None;
@@ -296,7 +297,7 @@ pub(super) const PROCESSLIST: List = List {
                 },
             },
             port,
-            // A replica waits for what comes in the log.
+            // A replica waits for changes from the log.
             is_active: !field(4).is_empty()
                 && field(4) != "Sleep"
                 && !field(4).starts_with("Binlog Dump"),
@@ -322,7 +323,7 @@ pub(super) const ACTIVITY: List = List {
     row: |row| {
         let field = |index: usize| row.get(index).and_then(Option::as_deref);
         let number = |index: usize| field(index).map(str::as_bytes).and_then(whole);
-        // Who has not logged in yet is nobody.
+        // Not logged in yet.
         field(1)?;
         Some(Session {
             number: number(0)?,
@@ -371,11 +372,11 @@ mod tests {
         let socket = Some(std::os::fd::AsRawFd::as_raw_fd(&asks));
         let all = [
             session(2, "bench", port(&of_run), "dyno"),
-            // Port 1 is not this process's.
+            // Port 1 does not belong to this process.
             session(3, "bench", Some(1), "dyno"),
             session(4, "bench", Some(1), "sysbench"),
             session(5, "app", port(&of_run), "dyno"),
-            // One that is being made.
+            // One that is starting.
             session(6, "bench", port(&of_run), ""),
         ];
         let mut others = Others::new(&ACTIVITY, false);
@@ -394,7 +395,7 @@ mod tests {
             Others::new(&ACTIVITY, false).look(&own, &[long], socket),
             (1, 1)
         );
-        // Of several endpoints another may lead here, too.
+        // Another of several endpoints may lead here too.
         let elsewhere = Session {
             who: Who {
                 address: Some("10.0.0.9".to_owned()),
@@ -408,7 +409,7 @@ mod tests {
             assert_eq!(several.look(&own, from_ref(&elsewhere), socket), (0, 0));
         }
         assert!(several.alike);
-        // Through a proxy only names tell.
+        // Through a proxy only names distinguish sessions.
         let seen = session(1, "bench", Some(1), "dyno");
         assert_eq!(others.look(&seen, &all, socket), (2, 1));
         assert!(others.alike);

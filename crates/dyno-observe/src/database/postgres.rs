@@ -16,12 +16,12 @@ use crate::process::Claim;
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{fraction, whole};
 
-/// Sizes and sums over all tables are asked for once in so many samples at the most, which is for
-/// servers that answer fast.
+/// The fewest samples between queries of sizes and sums over all tables, for servers that answer
+/// fast.
 const SLOW_MIN: u64 = 2;
-/// And in so many at the least.
+/// The most samples between them.
 const SLOW_MAX: u64 = 10;
-/// An answer that takes so long is asked for in one sample more.
+/// For each multiple of this duration that an answer takes, it waits one more sample.
 const SLOW_NS: u64 = 3_000_000;
 const SETTINGS: &str = "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings";
 const NEEDS_MONITOR: &str = "GRANT pg_monitor TO the user of the target";
@@ -39,9 +39,9 @@ pub(super) struct Postgres {
     others: Others,
     moves: Moves,
     samples: u64,
-    /// The sample in which the slow statement is next.
+    /// The next sample with the slow statement.
     slow_at: u64,
-    /// Whether pg_stat_statements is in this database.
+    /// Whether this database has pg_stat_statements.
     counts_statements: bool,
     stores: Stores,
 }
@@ -66,7 +66,7 @@ impl Postgres {
         }
     }
 
-    /// Finds out which statistics this server has and lets us read.
+    /// Finds out which statistics this server has and permits.
     fn prepare(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
         let sql = "SELECT c.relname, a.attname FROM pg_catalog.pg_attribute a \
                    JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
@@ -110,7 +110,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// The server's own counts, at one end of the observation.
+    /// The server's statement counts, at one end of the observation.
     fn counts(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         let end = end_of(at_end);
         if at_end {
@@ -239,7 +239,7 @@ impl Collector for Postgres {
             self.uptime.put(recorder, now_s - started);
         }
         self.others.sample(asking, recorder)?;
-        // What is set for all is read from files.
+        // Global settings are read from files.
         let sql = "SELECT extract(epoch FROM pg_conf_load_time())";
         if let Some(loaded) = asking.one(sql)?.and_then(|text| fraction(text.as_bytes())) {
             self.moves.mark(loaded);
@@ -259,8 +259,9 @@ impl Collector for Postgres {
     }
 
     fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError> {
-        // A process that crashes takes all others with it but the postmaster. Users without rights
-        // see no start of the checkpointer. Before version 10 the view has no such column.
+        // A process that crashes takes down all others except the postmaster. Users without
+        // privileges do not see the checkpointer's start. The view has this column since version
+        // 10.
         let sql = "SELECT pg_backend_pid(), \
                    extract(epoch FROM now() - pg_postmaster_start_time()), \
                    (SELECT extract(epoch FROM now() - min(backend_start)) \
@@ -321,9 +322,8 @@ fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
     Ok(places)
 }
 
-/// Waits until the run's sessions have ended on the server too, which takes it some milliseconds:
-/// what they did and read no table for is counted only then. Others of the same name may stay, so
-/// that the patience has a limit.
+/// Waits until the run's sessions have ended on the server, which takes it a few milliseconds and
+/// completes their statistics. Others with the same name may stay, so there is a timeout.
 fn await_sessions(asking: &mut Asking<'_>) -> Result<(), DbError> {
     const ATTEMPTS: u32 = 25;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
@@ -339,7 +339,7 @@ fn await_sessions(asking: &mut Asking<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// One row with the columns of all parts, one after another.
+/// A query for one row with the columns of all parts.
 fn statement(parts: &[Part]) -> String {
     let mut columns = Vec::new();
     let mut joins = String::new();

@@ -1,5 +1,5 @@
-//! How far a replica of MySQL's or MariaDB's is behind its source. PostgreSQL's own view tells it
-//! with the other statistics.
+//! The lag of a replica of MySQL or MariaDB behind its source. PostgreSQL reports it in its
+//! statistics.
 
 use dyno_core::db::{DbError, Row};
 
@@ -11,16 +11,16 @@ use crate::text::fraction;
 const NEEDS_MONITOR: &str = "GRANT REPLICATION CLIENT (MariaDB: REPLICA MONITOR) ON *.* TO the \
                              user of the target";
 
-/// Where these stand in a row, in all versions that there have been: what is new comes behind.
+/// Columns of a row that all versions have in these positions; newer ones follow them.
 const HOST: usize = 1;
 const RECEIVES: usize = 10;
 const APPLIES: usize = 11;
 const BEHIND: usize = 32;
 
 pub(super) struct Replication {
-    /// Asks what a replica does; a row for each source that it has.
+    /// The query for a replica's state, with a row for each of its sources.
     sql: &'static str,
-    /// Columns before those of old.
+    /// The number of columns before the common ones.
     first: usize,
     is_replica: bool,
     lag: Gauge,
@@ -42,14 +42,14 @@ impl Replication {
         }
     }
 
-    /// Tells whether the server is a replica, and how many it has itself.
+    /// Reports whether the server is a replica, and how many replicas it has.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
     pub(super) fn tell(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
         let mut rows = asking.control.query(self.sql, asking.timeout);
         if rows.as_ref().is_err_and(|error| !is_lost(error)) {
-            // Before MySQL 8.0.22; of later ones, which do not know it, the first answer stands.
+            // Before MySQL 8.0.22; later servers refuse it, and the first answer counts.
             let older = "SHOW SLAVE STATUS";
             match asking.control.query(older, asking.timeout) {
                 Err(error) if !is_lost(&error) => {}
@@ -92,7 +92,7 @@ impl Replication {
         Ok(())
     }
 
-    /// How far a replica is behind.
+    /// Samples a replica's lag.
     ///
     /// # Errors
     /// The connection is lost.

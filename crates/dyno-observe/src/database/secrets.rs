@@ -1,11 +1,11 @@
-//! Settings that may hold a secret.
+//! Hides settings that may contain a secret.
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// What a name of a secret ends with.
+/// Endings of the names of secrets.
 const ENDINGS: [&str; 6] = ["password", "passwd", "pwd", "_token", ".token", "_auth"];
-/// What only names of secrets hold.
+/// Parts that only names of secrets contain.
 const PARTS: [&str; 7] = [
     "secret",
     "passphrase",
@@ -15,10 +15,10 @@ const PARTS: [&str; 7] = [
     "api_key",
     "private_key_data",
 ];
-/// What stands before a secret in a value, and is followed by an equals sign or a colon.
+/// Words that precede a secret in a value, followed by an equals sign or a colon.
 const WORDS: [&str; 6] = ["password", "passwd", "pwd", "secret", "token", "key_id"];
 
-/// The value of a setting, or that it is hidden.
+/// The value of a setting, or a note that it is hidden.
 pub(super) fn shown(name: &str, value: &str) -> String {
     let switch = ["on", "off", "yes", "no"];
     let is_switch = switch.iter().any(|word| value.eq_ignore_ascii_case(word));
@@ -30,7 +30,7 @@ pub(super) fn shown(name: &str, value: &str) -> String {
 
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    // A namespace of an extension or of an application: the servers' own keys are paths of files.
+    // Extensions and applications have names with a dot; the servers' own keys are file paths.
     let custom_key = name.contains('.') && name.ends_with("key");
     custom_key
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -45,7 +45,7 @@ fn holds_secret(value: &str) -> bool {
             let Some(rest) = rest.strip_prefix(['=', ':']) else {
                 return false;
             };
-            // An option that is there but empty, in a list of options.
+            // An empty option in a list of options is not a secret.
             !matches!(rest.trim_start().chars().next(), None | Some(';' | ','))
         })
     };
@@ -53,7 +53,7 @@ fn holds_secret(value: &str) -> bool {
     words || value.contains("identified by") || has_user_info(&value)
 }
 
-/// Whether a URL names a user with a password: `scheme://user:password@host`.
+/// Whether a URL contains a user with a password: `scheme://user:password@host`.
 fn has_user_info(value: &str) -> bool {
     value.match_indices("://").any(|(at, _)| {
         let authority = value[at + 3..].split(['/', '?', '#', ' ']).next();

@@ -1,5 +1,5 @@
-//! SQLite: settings at both ends, and the files from outside. Its own counters belong to each
-//! connection alone, and a question would take locks of the database under test.
+//! SQLite: settings at both ends, and its files. Its counters are private to each connection, and a
+//! query would take locks of the database under test.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,8 +13,8 @@ use crate::place::Place;
 use crate::process::{Claim, tell_ignored_syncs};
 use crate::sink::{Gauge, SampleBuffer};
 
-/// Settings that decide how it works; those of a connection are the same for all that the target's
-/// URL makes.
+/// Settings that affect its behaviour; a connection's settings are the same for all connections
+/// made from the target's URL.
 const PRAGMAS: [&str; 19] = [
     "application_id",
     "auto_vacuum",
@@ -42,11 +42,11 @@ pub(super) struct Sqlite {
     log: PathBuf,
     file_size: Gauge,
     log_size: Gauge,
-    /// As the files were at the start.
+    /// The files' stamps at the start.
     before: Option<[Stamp; 2]>,
 }
 
-/// When a file was written to last, and how long it is; `None` for one that is not there or empty.
+/// The modification time and length of a file; `None` if it is missing or empty.
 type Stamp = Option<(SystemTime, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -57,7 +57,7 @@ fn stamp(path: &Path) -> Stamp {
 impl Sqlite {
     pub(super) fn new(file: PathBuf) -> Self {
         let size = |name: &str| Gauge::new(name, "bytes", "stat");
-        // SQLite writes its log next to the file that a link names.
+        // SQLite writes its log next to the target of a link.
         let file = std::fs::canonicalize(&file).unwrap_or(file);
         Self {
             log: beside(&file, "-wal"),
@@ -134,7 +134,7 @@ impl Collector for Sqlite {
         recorder.begin(Clock.now());
         let size = |path: &PathBuf| std::fs::metadata(path).ok().map(|data| data.len() as f64);
         self.file_size.put_some(recorder, size(&self.file));
-        // No such file is as good as an empty one: no log.
+        // A missing file is the same as an empty one: no log.
         self.log_size.put(recorder, size(&self.log).unwrap_or(0.0));
         Ok(())
     }

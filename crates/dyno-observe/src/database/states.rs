@@ -1,4 +1,4 @@
-//! What the sessions of MySQL and MariaDB are doing, by the state that the server gives them.
+//! The states of MySQL's and MariaDB's sessions, as reported by the server.
 
 use dyno_core::db::{DbError, Row};
 
@@ -6,15 +6,15 @@ use super::{Asking, is_lost, refusal};
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::fraction;
 
-/// So many states have a series of their own; what else there is counts as `other`.
+/// The most states with a separate series; the rest counts as `other`.
 const STATES_MAX: usize = 40;
-/// A state's name is cut off after so many characters.
+/// The longest name of a state, in characters.
 const NAME_MAX: usize = 48;
 
 const SOURCE: &str = "the list of processes";
 
-/// Sessions that wait for their client or serve the server itself, replication among it, are not
-/// asked for.
+/// Sessions that wait for their client or serve the server itself, including replication, are
+/// excluded.
 const IDLE: [&str; 8] = [
     "Sleep",
     "Daemon",
@@ -26,12 +26,12 @@ const IDLE: [&str; 8] = [
     "Slave_worker",
 ];
 
-/// What reads the list of processes.
+/// Reads the process list.
 const SHOW: &str = "SHOW PROCESSLIST";
 
-/// How many sessions are in which state.
+/// The number of sessions in each state.
 pub(super) struct States {
-    /// The list that this server lets us read; `None` once it refused both.
+    /// The list that this server permits; `None` once it has refused both.
     list: Option<List>,
     states: Vec<State>,
     other: Gauge,
@@ -40,7 +40,7 @@ pub(super) struct States {
 }
 
 struct State {
-    /// As the series has it.
+    /// The name in the series.
     name: String,
     gauge: Gauge,
     count: f64,
@@ -48,9 +48,9 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq)]
 enum List {
-    /// MySQL's, which is read without holding up the others.
+    /// MySQL's list, which is read without blocking others.
     Threads,
-    /// What every server has. Reading it locks each session for a moment.
+    /// The list that every server has. Reading it locks each session for a moment.
     Processlist,
 }
 
@@ -64,14 +64,14 @@ impl List {
                  AND PROCESSLIST_COMMAND NOT IN ('{}') GROUP BY 1",
                 IDLE.join("', '")
             ),
-            // To read information_schema.PROCESSLIST makes a temporary table on disk each time,
-            // which would count among the load's.
+            // Reading information_schema.PROCESSLIST creates a temporary table on disk each time,
+            // which would count as part of the load.
             Self::Processlist => SHOW.to_owned(),
         }
     }
 
-    /// The state that a row tells of, and how many sessions are in it; none of those that have
-    /// nothing to do, and of whoever asks.
+    /// The state in a row, and the number of sessions in it; `None` for idle sessions and the
+    /// observer's own.
     fn row(self, row: &Row) -> Option<(&[u8], f64)> {
         if self == Self::Threads {
             return Some((row.field(0).unwrap_or_default(), fraction(row.field(1)?)?));
@@ -85,7 +85,8 @@ impl List {
 
 impl States {
     pub(super) fn new() -> Self {
-        // What many tables are about is told from the first sample on, also while it is 0.
+        // Important for workloads with many tables, so it is reported from the first sample on,
+        // even at 0.
         let opening = State::new("opening_tables".to_owned(), 0);
         Self {
             list: Some(List::Processlist),
@@ -95,12 +96,12 @@ impl States {
         }
     }
 
-    /// The server has a list that is read without holding up the others.
+    /// The server has a list that is read without blocking others.
     pub(super) fn read_threads(&mut self) {
         self.list = Some(List::Threads);
     }
 
-    /// How many sessions are in which state.
+    /// Samples the number of sessions in each state.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
@@ -166,7 +167,7 @@ impl States {
 }
 
 impl State {
-    /// One that nobody was in since that sample.
+    /// A state without sessions since that sample.
     fn new(name: String, since: usize) -> Self {
         let series = format!("db.sessions[{name}]");
         Self {
@@ -177,7 +178,8 @@ impl State {
     }
 }
 
-/// A state as the series has it: in lower case, with `_` for what is no letter or digit.
+/// The name of a state in the series: lower case, with `_` for everything except letters and
+/// digits.
 fn name_of(state: &[u8]) -> String {
     let text = String::from_utf8_lossy(state);
     let mut name = String::new();

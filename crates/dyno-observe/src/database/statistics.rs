@@ -1,4 +1,4 @@
-//! PostgreSQL's statistics: which there are in which version, and what series they make.
+//! PostgreSQL's statistics, by version, and their series.
 
 mod log;
 #[cfg(test)]
@@ -6,14 +6,14 @@ mod tests;
 
 use crate::sink::{Gauge, Rate, SampleBuffer};
 
-/// One subquery that gives one row.
+/// One subquery that returns one row.
 pub(super) struct Part {
-    /// The beginning of its series' names.
+    /// The prefix of its series' names.
     pub what: &'static str,
     pub columns: Vec<Column>,
-    /// What follows the columns: `FROM …`.
+    /// The text after the columns: `FROM …`.
     from: &'static str,
-    /// Whether it costs too much for every sample.
+    /// Whether it is too expensive for every sample.
     pub is_slow: bool,
 }
 
@@ -71,7 +71,7 @@ impl Part {
     }
 }
 
-/// The parts that a server has whose views have these columns (`pg_stat_wal.wal_bytes`).
+/// The parts that a server supports, given the columns of its views (`pg_stat_wal.wal_bytes`).
 pub(super) fn parts(has: &dyn Fn(&str) -> bool) -> Vec<Part> {
     let mut parts = vec![
         database(has),
@@ -141,7 +141,7 @@ fn database(has: &dyn Fn(&str) -> bool) -> Part {
     }
 }
 
-/// Active sessions by the type of what they wait for.
+/// Active sessions by the type of their wait event.
 const SESSIONS: [(&str, &str); 8] = [
     ("no_wait", "wait_event_type IS NULL"),
     ("lock", "wait_event_type = 'Lock'"),
@@ -166,7 +166,7 @@ fn backends() -> Part {
             &expression,
         )
     };
-    // As MySQL's are by their states.
+    // Analogous to MySQL's sessions by state.
     let session = |(name, filter): (&str, &str)| {
         let expression = format!("count(*) FILTER (WHERE state = 'active' AND {filter})");
         let name = format!("db.sessions[{name}]");
@@ -302,7 +302,7 @@ fn checkpointer(has: &dyn Fn(&str) -> bool) -> Option<Part> {
             column,
         )
     };
-    // Milliseconds, told as seconds per second.
+    // Milliseconds, reported as seconds per second.
     let time = |name: &str, column: &str| {
         let expression = format!("{column} / 1000");
         rate(
@@ -391,15 +391,15 @@ fn io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     })
 }
 
-/// A replica tells how far it is behind its source, a source how far the last of its replicas is
-/// behind it. Backups read the log, too, and lag behind nothing.
+/// A replica's lag behind its source, and a source's largest lag of a replica. Backups also read
+/// the log, but do not lag.
 fn replication(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     if !has("pg_stat_replication.replay_lag") {
         return None;
     }
     let source = "pg_stat_replication, pg_last_wal_replay_lsn()";
-    // Of a log that comes in files nobody knows how much there is to come. One that has received
-    // nothing since it started has replayed more than that.
+    // With a log shipped in files, the remaining amount is unknown. A replica that has received
+    // nothing since it started has replayed more than it received.
     let lag = "CASE WHEN NOT pg_is_in_recovery() \
                THEN coalesce(extract(epoch FROM max(replay_lag)), 0) \
                WHEN pg_last_wal_receive_lsn() IS NULL THEN NULL \

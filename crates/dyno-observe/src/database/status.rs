@@ -1,9 +1,9 @@
-//! What the status variables of MySQL and MariaDB are: counters, states, or nothing for a series.
+//! Classifies the status variables of MySQL and MariaDB: counters, states, or not a series.
 
 pub(super) use dyno_core::counters::Class;
 use dyno_core::counters::{of, status};
 
-/// Beginnings of names that are no series: what the observer's own session negotiated, settings,
+/// Prefixes of names that are not series: settings negotiated by the observer's session, settings,
 /// identities, features ever used, sizes of the privilege tables.
 const IGNORED: [&str; 16] = [
     "acl_",
@@ -24,7 +24,7 @@ const IGNORED: [&str; 16] = [
     "innodb_redo_log_uuid",
 ];
 
-/// Of what [`IGNORED`] covers, these do tell something.
+/// Exceptions to [`IGNORED`] that are useful.
 const KEPT: [&str; 3] = [
     "ssl_accepts",
     "ssl_finished_accepts",
@@ -32,7 +32,7 @@ const KEPT: [&str; 3] = [
 ];
 
 /// Gauges, in lower case, except those in the table of counters and those that [`is_state`]
-/// recognizes by their words.
+/// recognizes by words in their names.
 const STATES: [&str; 43] = [
     "aria_pagecache_blocks_not_flushed",
     "aria_pagecache_blocks_unused",
@@ -79,7 +79,7 @@ const STATES: [&str; 43] = [
     "tc_log_max_pages_used",
 ];
 
-/// Counters of bytes whose name does not say so, the positions in the redo log among them.
+/// Byte counters whose names do not say so, including positions in the redo log.
 const BYTES: [&str; 6] = [
     "innodb_lsn_current",
     "innodb_lsn_flushed",
@@ -89,8 +89,8 @@ const BYTES: [&str; 6] = [
     "innodb_redo_log_flushed_to_disk_lsn",
 ];
 
-/// The class of a status variable by its name in lower case: from the table of counters, or else
-/// from the words of its name.
+/// The class of a status variable by its name in lower case: from the table of counters, else from
+/// the words in its name.
 pub(super) fn class_of(name: &str) -> Class {
     if let Some(counter) = status(name) {
         return counter.class;
@@ -152,7 +152,7 @@ fn is_semi_sync_state(name: &str) -> bool {
     endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Galera's counters; whatever else it tells is a state or an identity.
+/// Galera's counters; its other variables are states or identities.
 fn is_wsrep_count(name: &str) -> bool {
     let counts = [
         "wsrep_replicated",
@@ -195,7 +195,7 @@ pub(super) fn metric_class(name: &str, kind: &str) -> Class {
     let bytes =
         name.contains("bytes") || matches!(name, "buffer_data_reads" | "buffer_data_written");
     match (kind, bytes) {
-        // MariaDB calls these counts values.
+        // MariaDB gives these counters the type value.
         ("value", _) if matches!(name, "lock_deadlocks" | "lock_timeouts") => {
             Class::Rate("count/s", 1.0)
         }

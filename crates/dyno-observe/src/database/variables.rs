@@ -1,25 +1,25 @@
-//! Variables of a server's status as series, by the names that it gives them.
+//! Status variables of a server as series, by the server's names.
 
 use std::collections::HashMap;
 
 use super::status::Class;
 use crate::sink::{Gauge, Rate, SampleBuffer};
 
-/// Beyond this a value is -1 without its sign, which says that there is none.
+/// Values from here on are -1 as an unsigned number, which means unknown.
 const UNKNOWN_MIN: f64 = 9e18;
-/// So many names of a table are recorded: a server has some hundreds.
+/// The most names of a table that are recorded: a server has some hundreds.
 const NAMES_MAX: usize = 4_000;
-/// And none that is longer.
+/// The longest name recorded, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// Series by the names that the server gives them, in the order of its rows.
+/// Series by the server's names, in the order of its rows.
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
-    /// Where the row after the last one is expected.
+    /// The expected position of the next row.
     next: usize,
     by_name: HashMap<Vec<u8>, usize>,
-    /// There were more names than are recorded.
+    /// There were more names than the limit.
     is_full: bool,
 }
 
@@ -34,7 +34,7 @@ enum Series {
 }
 
 impl Table {
-    /// `describe` tells a name's series when it is seen for the first time.
+    /// `describe` returns a name's series when it is first seen.
     pub(super) fn put(
         &mut self,
         recorder: &mut SampleBuffer,
@@ -62,7 +62,7 @@ impl Table {
         }
     }
 
-    /// Whether a new name is not taken; the first one is told.
+    /// Whether a new name is refused; the first refusal is reported.
     fn refuses(&mut self, recorder: &SampleBuffer, name: &[u8]) -> bool {
         let refuses = self.entries.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX;
         if refuses && !std::mem::replace(&mut self.is_full, true) {

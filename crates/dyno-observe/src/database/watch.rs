@@ -1,4 +1,4 @@
-//! The thread that asks the database: its connection, its schedule, and what it does when the
+//! The thread that queries the database: its connection, its schedule, and its behaviour when the
 //! server is gone.
 
 use std::os::fd::RawFd;
@@ -24,25 +24,25 @@ use crate::observers::own_descriptors;
 use crate::process::{Placed, locate, nodelay_of};
 use crate::sink::{Gauge, SampleBuffer, Sink, fact};
 
-/// A server whose start moves by more than this between two connections is another one.
+/// A server whose start time moves by more than this between two connections was restarted.
 const RESTART_S_MIN: f64 = 3.0;
 
-/// So often the patience at the end begins anew.
+/// How often the timeout at the end may be extended.
 const END_SPANS_MAX: u32 = 5;
 
-/// What the two threads know of each other.
+/// State shared by the two threads.
 #[derive(Default)]
 pub(crate) struct Shared {
     connected: AtomicBool,
-    /// When the question was asked that has no answer yet; 0 without one.
+    /// When the unanswered query was sent; 0 without one.
     asked_at: AtomicU64,
     cpu_ns: AtomicU64,
     tid: AtomicI32,
 }
 
 impl Shared {
-    /// Whether the database answers: it is connected to, and no question waits for longer than
-    /// this.
+    /// Whether the database answers: it is connected, and no query has waited longer than
+    /// `patience_ns`.
     pub(crate) fn is_up(&self, patience_ns: Nanos) -> bool {
         let asked_at = self.asked_at.load(Ordering::Relaxed);
         let waits = asked_at > 0 && Clock.now().saturating_sub(asked_at) > patience_ns;
@@ -53,13 +53,13 @@ impl Shared {
         self.cpu_ns.load(Ordering::Relaxed)
     }
 
-    /// The thread, once it runs.
+    /// The thread's number, once it runs.
     pub(crate) fn tid(&self) -> Option<i32> {
         Some(self.tid.load(Ordering::Relaxed)).filter(|tid| *tid > 0)
     }
 }
 
-/// The thread as the others see it.
+/// The thread as seen by others.
 pub(crate) struct Watch {
     pub(crate) shared: Arc<Shared>,
     /// The server's process, each time it was found.
@@ -70,10 +70,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Has it tell the state at the end; false when it did not come to that in time. It has
-    /// another `patience` whenever it told something within the last, `END_SPANS_MAX` in all: many
-    /// settings of a busy server take longer than the silence of one that hangs. A thread that
-    /// still waits for the server then is left to itself.
+    /// Makes it report the state at the end; false if it did not finish in time. The timeout
+    /// `patience` restarts whenever it reported something within the last one, up to
+    /// `END_SPANS_MAX` times: reading many settings of a busy server takes longer than the silence
+    /// of one that hangs. A thread that is then still waiting for the server is abandoned.
     pub(crate) fn stop(mut self, patience: Duration, sink: &Sink) -> bool {
         let _ = self.stop.send(());
         let mut told = sink.taken_so_far();
@@ -85,7 +85,7 @@ impl Watch {
                         return false;
                     }
                 }
-                // It ended, one way or another.
+                // It ended, with or without a panic.
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => {
                     let joined = self.thread.take().map(JoinHandle::join);
                     return joined.is_none_or(|result| result.is_ok());
@@ -126,8 +126,8 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
     let thread = std::thread::Builder::new().name("dyno-observe-db".to_owned());
     let (owning, owned) = channel::<()>();
     let body = move || {
-        // Workers take copies of the process's descriptors, and would keep this thread's connection
-        // open. Not with an embedded database, whose file locks belong to the table.
+        // Workers copy the process's descriptors, and would keep this thread's connection open. Not
+        // with an embedded database, whose file locks belong to the table.
         match watcher.connector.blocks() {
             true => drop(owning),
             false => own_descriptors(owning),
@@ -135,7 +135,7 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
         watcher.work(ended);
     };
     let thread = thread.spawn(body)?;
-    // Nobody sends: this ends when the other end is dropped.
+    // Nothing is sent: this returns when the other end is dropped.
     let _ = owned.recv();
     Ok(Some(Watch {
         shared,
@@ -146,7 +146,7 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
     }))
 }
 
-/// The statement that asks for a setting; `None` for a name that cannot be one.
+/// The query for a setting; `None` for an invalid name.
 pub fn setting_query(family: Family, name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     if name.is_empty() || !name.chars().all(plain) {
@@ -158,12 +158,12 @@ pub fn setting_query(family: Family, name: &str) -> Option<String> {
             "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings \
              WHERE lower(name) = lower('{name}')"
         ),
-        // What SQLite has no pragma for it answers with nothing.
+        // For an unknown pragma SQLite returns no rows.
         Family::Sqlite => format!("PRAGMA {name}"),
     })
 }
 
-/// The collector that speaks to this server.
+/// The collector for this server.
 pub(super) fn collector(target: &Target, control: &Control) -> Box<dyn Collector> {
     let several = target.endpoints.len() > 1;
     match target.family {
@@ -186,18 +186,19 @@ struct Watcher {
     recorder: SampleBuffer,
     round_trip: Gauge,
     control: Option<Control>,
-    /// There since the first connection.
+    /// Present since the first connection.
     collector: Option<Box<dyn Collector>>,
     /// When the server started, in seconds of the monotonic clock.
     started_s: Option<f64>,
     lost_at: Option<Nanos>,
-    /// It was told that samples are refused.
+    /// The refusal of samples was reported.
     is_refused: bool,
 }
 
 impl Watcher {
     fn work(mut self, ended: SyncSender<()>) {
-        // SAFETY: a call without pointers. C libraries have a function for it from glibc 2.30 on.
+        // SAFETY: a call without pointers. C libraries have a function for it only since glibc
+        // 2.30.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         self.shared.tid.store(tid, Ordering::Relaxed);
         let period_ns = (self.period.as_nanos() as Nanos).max(1_000_000);
@@ -218,11 +219,11 @@ impl Watcher {
         }
         self.finish();
         self.shared.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
-        // Who does not wait any more does not want to know.
+        // The receiver may have stopped waiting.
         let _ = ended.send(());
     }
 
-    /// One period: connects if need be, and samples.
+    /// One period: connects if necessary, and samples.
     fn turn(&mut self) {
         if self.control.is_none() && !self.connect() {
             return;
@@ -233,7 +234,7 @@ impl Watcher {
     }
 
     fn connect(&mut self) -> bool {
-        // Without a place for its files an embedded database would be made by asking for it.
+        // Connecting would create an embedded database that does not exist.
         if self.target.family == Family::Sqlite && !self.target.file.exists() {
             return false;
         }
@@ -259,7 +260,7 @@ impl Watcher {
         true
     }
 
-    /// What follows a connection: facts the first time, and the server's process each time.
+    /// The steps after connecting: facts the first time, and the server's process each time.
     fn greet(&mut self) -> Result<(), DbError> {
         let Some(control) = &mut self.control else {
             return Ok(());
@@ -282,7 +283,7 @@ impl Watcher {
             false => Ok(()),
         };
         let mut claim = told.and_then(|()| collector.claim(&mut asking));
-        // Of the many short questions about tables none is waited for in vain.
+        // None of the many short queries about tables counts as unanswered.
         self.shared.asked_at.store(0, Ordering::Relaxed);
         if first && let Ok(claim) = &mut claim {
             match collector.tables(&mut asking) {
@@ -294,7 +295,7 @@ impl Watcher {
         let claim = match claim {
             Ok(claim) => claim,
             Err(error) => {
-                // The facts are told again with the next connection.
+                // The facts are reported again with the next connection.
                 self.collector = (!first).then_some(collector);
                 return Err(error);
             }
@@ -316,11 +317,11 @@ impl Watcher {
         }
         self.collector = Some(collector);
         if self.connector.blocks() {
-            // An embedded database's log is folded in when its last connection goes, which must
+            // An embedded database checkpoints its log when its last connection closes, which must
             // not have to wait for this one.
             control.close();
         } else {
-            // Observers that end do not want to know.
+            // The observers may have ended.
             let _ = self.finder.send(locate(&claim, socket, &self.sink));
         }
         Ok(())
@@ -364,7 +365,7 @@ impl Watcher {
         }
     }
 
-    /// The connection is gone, or there was none: once told, tried again every period.
+    /// The connection is lost or was never made: reported once, and retried every period.
     fn lose(&mut self, error: &DbError) {
         self.control = None;
         self.shared.connected.store(false, Ordering::Relaxed);
@@ -429,14 +430,14 @@ impl Watcher {
     }
 }
 
-/// The path of a file beside an SQLite database.
+/// The path of a file next to an SQLite database.
 pub(super) fn beside(file: &std::path::Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(suffix);
     PathBuf::from(path)
 }
 
-/// What is known of the observers' own connection.
+/// Reports facts about the observers' own connection.
 fn introduce(sink: &Sink, tls: Option<String>, socket: Option<RawFd>, several: bool) {
     let source = "the observer's connection";
     let tls = tls.unwrap_or_else(|| "none".to_owned());
@@ -451,7 +452,7 @@ fn introduce(sink: &Sink, tls: Option<String>, socket: Option<RawFd>, several: b
     }
 }
 
-/// What a server that began anew says of it.
+/// Describes a restarted server.
 fn restarted(claim: &crate::process::Claim) -> String {
     let age_s = claim.age_s.unwrap_or_default();
     match claim.sound_s {

@@ -1,14 +1,14 @@
-//! The limits that the control group of a process sets, in either version of them.
+//! The limits of a process's control group, in version 1 or 2.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{KeptFile, lines, named_numbers, small, whole, words};
 
-/// Beyond this a limit of version 1 means none: it is the largest number of pages.
+/// From here on a limit of version 1 means no limit: it is the largest number of pages.
 const LIMIT_BYTES_MAX: u64 = 1 << 60;
 
-/// Where the files of a controller are.
+/// The directories of the controllers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Places {
     /// Version 2's, with all controllers.
@@ -20,13 +20,13 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Of this process.
+    /// Those of this process.
     pub(crate) fn find() -> Self {
         let groups = std::fs::read("/proc/self/cgroup").unwrap_or_default();
         Self::of_groups(&groups)
     }
 
-    /// Of the process whose `/proc/PID/cgroup` holds this.
+    /// Those of the process with these contents of `/proc/PID/cgroup`.
     fn of_groups(groups: &[u8]) -> Self {
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
         let mut places = Self::parse(groups, &mounts);
@@ -57,7 +57,7 @@ impl Places {
         places
     }
 
-    /// The quota of CPU time as version 2 writes it: `MICROSECONDS PERIOD`, or `max`.
+    /// The CPU quota in the format of version 2: `MICROSECONDS PERIOD`, or `max`.
     pub(crate) fn cpu_max(&self) -> Option<String> {
         let unified = self.unified.as_deref().map(with_quota);
         let unified = unified.and_then(|path| small(path.join("cpu.max")));
@@ -93,7 +93,7 @@ fn folder(mounts: &[u8], controller: Option<&[u8]>, group: &[u8]) -> Option<Path
         if !fits {
             continue;
         }
-        // In a container the mount may show the group itself as its root.
+        // In a container the mount's root may be the group itself.
         let (root, group) = (path(root), path(group));
         // Files of a group outside this process's namespace are not visible.
         let below = group.strip_prefix(&root).ok()?;
@@ -105,7 +105,7 @@ fn folder(mounts: &[u8], controller: Option<&[u8]>, group: &[u8]) -> Option<Path
     None
 }
 
-/// The group that sets the quota of a process: its own group, or the nearest ancestor that has one.
+/// The group that sets the quota of a process: its own group, or the nearest ancestor with a quota.
 fn with_quota(place: &Path) -> &Path {
     let has_quota = |group: &&Path| {
         let max = small(group.join("cpu.max")).filter(|max| !max.starts_with("max"));
@@ -117,7 +117,7 @@ fn with_quota(place: &Path) -> &Path {
     groups.find(has_quota).unwrap_or(place)
 }
 
-/// The number of samples between looks for a process that moved to another group.
+/// The number of samples between checks whether the process moved to another group.
 const SLOW: u64 = 5;
 
 pub(crate) struct Cgroup {
@@ -208,7 +208,7 @@ impl Cgroup {
         {
             let all = now.all - before.all;
             let throttled = (now.throttled - before.throttled).max(0.0);
-            // Without a quota, or while idle, there is no period at all.
+            // Without a quota, or while idle, there are no periods.
             let share = if all > 0.0 { throttled / all } else { 0.0 };
             self.throttled.put(recorder, share * 100.0);
         }
@@ -218,7 +218,7 @@ impl Cgroup {
         let current = number(&self.files.memory_current, buffer);
         self.current
             .put_some(recorder, current.map(|bytes| bytes as f64));
-        // `max`, which is no number, means that there is none.
+        // `max`, which is not a number, means no limit.
         let limit =
             number(&self.files.memory_limit, buffer).filter(|bytes| *bytes < LIMIT_BYTES_MAX);
         self.limit

@@ -1,4 +1,4 @@
-//! CPU time of the whole host, its run queue and its switches.
+//! CPU time of the whole host, its run queue and its context switches.
 
 use dyno_core::clock::Nanos;
 
@@ -8,18 +8,18 @@ use crate::text::{fraction, lines, named_numbers, number, words};
 const STAT: &str = "/proc/stat";
 const LOADAVG: &str = "/proc/loadavg";
 
-/// The states of the line `cpu`, in the order of proc_stat(5). The time of guests is in `user` and
-/// `nice` already.
+/// The states of the line `cpu`, in the order of proc_stat(5). Guest time is already in `user` and
+/// `nice`.
 const STATES: [&str; 8] = [
     "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
 ];
 /// `user`, `nice` and `system`.
 const OF_PROGRAMS: usize = 3;
 
-/// By how many percent the states may miss the time that passed before it is said.
+/// The difference between the sum of the states and the elapsed time, in percent, that is reported.
 const SUM_TOLERANCE_PERCENT: f64 = 2.0;
 
-/// `/proc/stat` in figures.
+/// The numbers in `/proc/stat`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stat {
     /// In ticks.
@@ -66,12 +66,12 @@ impl Stat {
     }
 }
 
-/// What a sample of the host's CPU time tells to others.
+/// The results of a sample of CPU time, for other observers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct CpuShares {
-    /// Time that programs used, and the kernel for them, in cores; without interrupts.
+    /// Time used by programs, and by the kernel for them, in cores; without interrupts.
     pub busy_cores: f64,
-    /// The states' sum against the time that passed, in percent, if that is out of bounds.
+    /// The sum of the states relative to the elapsed time, in percent, if it is out of bounds.
     pub bad_sum: Option<f64>,
 }
 
@@ -111,7 +111,7 @@ impl Cpu {
         self.load1.put_some(recorder, load1);
     }
 
-    /// Shares since the sample before.
+    /// Shares since the previous sample.
     pub(crate) fn stat(
         &mut self,
         recorder: &mut SampleBuffer,
@@ -131,15 +131,15 @@ impl Cpu {
         if total <= 0.0 || elapsed_s <= 0.0 {
             return None;
         }
-        // By the time that passed, not by what was accounted for: a virtual machine's idle time and
-        // the time that was stolen from it may overlap, and then only their shares are off.
+        // Relative to the elapsed time, not to the accounted time: a virtual machine's idle time
+        // and its stolen time may overlap, and then only those shares are off.
         let possible = elapsed_s * self.ticks_per_s * f64::from(stat.cpus.max(1));
         for (gauge, ticks) in self.shares.iter_mut().zip(ticks) {
             gauge.put(recorder, ticks / possible * 100.0);
         }
         let accounted = total / possible * 100.0;
         self.accounted.put(recorder, accounted);
-        // Each CPU's last tick may have been counted or not, at both ends.
+        // At both ends, each CPU's last tick may or may not have been counted.
         let tolerance = SUM_TOLERANCE_PERCENT.max(200.0 / (elapsed_s * self.ticks_per_s));
         let unsteady = stat.cpus != before.cpus;
         let off = (accounted - 100.0).abs() > tolerance && !unsteady;
@@ -158,7 +158,7 @@ pub(crate) fn ticks_per_s() -> f64 {
     if ticks > 0 { ticks as f64 } else { 100.0 }
 }
 
-/// What passed in each state. The kernel lets idle and iowait go back now and then.
+/// Ticks in each state. The kernel occasionally decreases idle and iowait.
 fn ticks_between(before: &Stat, stat: &Stat) -> [f64; STATES.len()] {
     let mut ticks = [0.0; STATES.len()];
     for (index, ticks) in ticks.iter_mut().enumerate() {
@@ -222,7 +222,7 @@ mod tests {
         let shares = tell(1.5, stat(25, 60, 15)).unwrap();
         assert_eq!(shares.busy_cores, 0.5);
         assert_eq!(shares.bad_sum, None);
-        // The host's clock ran on while nobody counted.
+        // The host's clock advanced while nothing was counted.
         let shares = tell(2.5, stat(50, 160, 15)).unwrap();
         assert_eq!(shares.bad_sum, Some(62.5));
         let values = values(&seen);

@@ -9,7 +9,7 @@ use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::{lines, number, words};
 
 const SOURCE: &str = "/proc/diskstats";
-/// The unit of sectors there, whatever the disk's own is (block/stat.rst of the kernel).
+/// The unit of sectors in this file, whatever the disk's own is (block/stat.rst of the kernel).
 const SECTOR_BYTES: f64 = 512.0;
 
 /// A line of `/proc/diskstats`, in the order of the kernel's iostats.rst: the first eleven fields,
@@ -39,15 +39,15 @@ struct Disk {
 }
 
 pub(crate) struct Disks {
-    /// By name; `None` for what is no whole physical disk.
+    /// By name; `None` for anything but a whole physical disk.
     disks: HashMap<Vec<u8>, Option<Disk>>,
-    /// Devices that count although they are no physical disks: the data lies on them.
+    /// Devices that count although they are not physical disks, because they hold the data.
     wanted: Vec<String>,
     is_whole: fn(&str) -> bool,
 }
 
 impl Disks {
-    /// `wanted`: devices that are watched whatever they are.
+    /// `wanted`: devices that are always observed.
     pub(crate) fn new(wanted: Vec<String>) -> Self {
         Self {
             disks: HashMap::new(),
@@ -56,7 +56,7 @@ impl Disks {
         }
     }
 
-    /// Another device counts, whatever it is.
+    /// Adds a device that is always observed.
     pub(crate) fn watch(&mut self, device: String) {
         if matches!(self.disks.get(device.as_bytes()), Some(None)) {
             self.disks.remove(device.as_bytes());
@@ -112,7 +112,7 @@ impl Disk {
         let Some((_, before)) = self.before.replace((at, now)) else {
             return;
         };
-        // A time that no request took is none, not 0.
+        // Without requests the mean is missing, not 0.
         let mean = |ms: f64, requests: f64| (requests > 0.0 && ms >= 0.0).then(|| ms / requests);
         let read = mean(now.read_ms - before.read_ms, now.reads - before.reads);
         let write = mean(now.write_ms - before.write_ms, now.writes - before.writes);
@@ -141,10 +141,10 @@ fn parse(line: &[u8]) -> Option<(&[u8], Counters)> {
     Some((name, counters))
 }
 
-/// Whether a device of `/sys/block` is a disk of its own: neither a partition nor made of memory,
-/// of files or of other disks.
+/// Whether a device of `/sys/block` is a real disk: not a partition, and not backed by memory,
+/// files or other disks.
 pub(crate) fn is_whole_disk(name: &str) -> bool {
-    // A slash in a device's name is a ! there.
+    // A slash in a device's name becomes ! there.
     let folder = Path::new("/sys/block").join(name.replace('/', "!"));
     folder.join("device").exists()
 }
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(parsed.len(), lines(text).count());
         let (_, vda) = parsed.iter().find(|(name, _)| *name == b"vda").unwrap();
         assert!(vda.reads > 0.0 && vda.write_sectors > 0.0 && vda.busy_ms > 0.0);
-        // A partition's line of an old kernel has four fields only.
+        // On old kernels a partition's line has only four fields.
         assert_eq!(parse(b"3 1 hda1 35486 38030 38030 38030"), None);
     }
 

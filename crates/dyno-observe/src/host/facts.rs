@@ -1,4 +1,4 @@
-//! What does not change on a host while a run goes on, and what it does not let us see.
+//! Constant facts about a host, and what it does not let us observe.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::text::{KeptFile, lines, names_in, small, whole, words};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// What is known of the host without a run: names and sources are listed in the guide.
+/// Facts about the host without a run: names and sources are listed in the guide.
 pub fn host_facts() -> Vec<Fact> {
     let mut facts = Facts(Vec::new());
     system(&mut facts);
@@ -25,7 +25,7 @@ pub fn host_facts() -> Vec<Fact> {
     facts.0
 }
 
-/// What cannot be observed on this host, whatever runs, and why.
+/// What cannot be observed on this host in any run, and why.
 pub fn host_gaps() -> Vec<NotObserved> {
     let mut gaps = Vec::new();
     let mut gap = |what: &str, why: &str| {
@@ -188,7 +188,7 @@ fn disks(facts: &mut Facts) {
         let full = |what: &str| format!("host.disk[{}].{what}", name.replace('!', "/"));
         let path = format!("{queue}/scheduler");
         let scheduler = small(&path);
-        // A queue with one scheduler only has no brackets.
+        // A queue with a single scheduler has no brackets.
         let scheduler = scheduler.map(|text| chosen(&text).unwrap_or(text));
         facts.add(&full("scheduler"), scheduler, &path);
         facts.file(&full("write_cache"), &format!("{queue}/write_cache"));
@@ -234,7 +234,7 @@ pub(super) fn cpus_configured() -> usize {
     usize::try_from(count).unwrap_or(1).max(1)
 }
 
-/// What steers the CPUs' frequencies: one name where all have the same.
+/// The CPU frequency governors: one name if all are the same.
 fn governors() -> Option<String> {
     let cpus = names_in(CPU);
     let cpus = cpus.iter().filter(|name| numbered(name, "cpu").is_some());
@@ -243,7 +243,7 @@ fn governors() -> Option<String> {
     (!found.is_empty()).then(|| found.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-/// Cores, of which each may run several threads.
+/// The number of cores, which may have several threads each.
 fn cores() -> Option<usize> {
     let mut cores = std::collections::HashSet::new();
     for name in names_in(CPU) {
@@ -258,7 +258,7 @@ fn cores() -> Option<usize> {
     (!cores.is_empty()).then_some(cores.len())
 }
 
-/// `node3` is number 3 of `node`.
+/// Parses `node3` as number 3 of `node`.
 fn numbered(name: &str, kind: &str) -> Option<u64> {
     whole(name.strip_prefix(kind)?.as_bytes())
 }
@@ -278,7 +278,7 @@ fn turbo() -> (Option<String>, &'static str) {
     }
 }
 
-/// The idle states of the first CPU that are not disabled, from the shallowest.
+/// The enabled idle states of the first CPU, shallowest first.
 fn idle_states() -> Option<String> {
     let folder = format!("{CPU}/cpu0/cpuidle");
     let mut names = Vec::new();
@@ -290,7 +290,7 @@ fn idle_states() -> Option<String> {
     (!names.is_empty()).then(|| names.join(" "))
 }
 
-/// What is mitigated or still open, by the kernel's own names.
+/// Vulnerabilities that are mitigated or open, by the kernel's names.
 fn mitigations(folder: &str) -> Option<String> {
     let mut told = Vec::new();
     for name in names_in(folder) {

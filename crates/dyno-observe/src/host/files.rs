@@ -1,4 +1,4 @@
-//! What the kernel keeps in memory for files: names, inodes, open files.
+//! The kernel's tables for files: names, inodes, open files.
 
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{KeptFile, number, words};
@@ -7,14 +7,14 @@ const DENTRIES: &str = "/proc/sys/fs/dentry-state";
 const INODES: &str = "/proc/sys/fs/inode-nr";
 const OPEN: &str = "/proc/sys/fs/file-nr";
 
-/// Of all processes, and of all containers.
+/// Of all processes and containers.
 pub(crate) struct OpenFiles {
-    /// The number that a file begins with, and its series.
+    /// The number at the start of a file, and its series.
     counts: Vec<(KeptFile, Gauge)>,
 }
 
 impl OpenFiles {
-    /// Without what this kernel does not show.
+    /// Omits what this kernel does not show.
     pub(crate) fn find() -> Self {
         let files = [
             ("host.files.dentries", DENTRIES),

@@ -1,4 +1,4 @@
-//! Room in a file system, and the device below it.
+//! Space in a file system, and its device.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::sink::{Gauge, SampleBuffer, Sink, fact};
 
-/// Kinds of file systems by their numbers: see statfs(2).
+/// Types of file systems by their numbers: see statfs(2).
 const KINDS: [(i64, &str); 12] = [
     (0x0102_1994, "tmpfs"),
     (0x8584_58f6, "ramfs"),
@@ -31,7 +31,7 @@ pub(crate) struct FileSystem {
 }
 
 impl FileSystem {
-    /// That of this path; `None` where it cannot be asked.
+    /// The file system of this path; `None` if it cannot be queried.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
         room(&path)?;
@@ -44,7 +44,7 @@ impl FileSystem {
         })
     }
 
-    /// Tells what kind it is, once.
+    /// Reports its type, once.
     fn tell(&mut self, sink: &Sink) {
         if let Some(kind) = self.kind.take() {
             sink.fact(fact("host.filesystem.type", kind, "statfs"));
@@ -60,11 +60,11 @@ impl FileSystem {
     }
 }
 
-/// The kind of this path's file system; its number where that has no name here.
+/// The type of this path's file system; its number if it has no name here.
 fn kind_of(path: &CString) -> Option<String> {
     // SAFETY: all zeros is a valid value of this structure of numbers.
     let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero byte, and `stat` is a valid structure.
+    // SAFETY: the path is zero-terminated, and `stat` is a valid structure.
     let result = unsafe { libc::statfs(path.as_ptr(), &raw mut stat) };
     if result != 0 {
         return None;
@@ -75,18 +75,18 @@ fn kind_of(path: &CString) -> Option<String> {
     Some(known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned()))
 }
 
-/// Free, for those without privileges, and in all, in bytes.
+/// The space available to unprivileged users, and the total, in bytes.
 fn room(path: &CString) -> Option<(f64, f64)> {
     // SAFETY: all zeros is a valid value of this structure of numbers.
     let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero byte, and `stat` is a valid structure.
+    // SAFETY: the path is zero-terminated, and `stat` is a valid structure.
     let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) };
     let bytes = |blocks: libc::fsblkcnt_t| blocks as f64 * stat.f_frsize as f64;
     (result == 0).then(|| (bytes(stat.f_bavail), bytes(stat.f_blocks)))
 }
 
-/// The name in `/proc/diskstats` of the device that this path's file system is on; of a partition
-/// that of its disk.
+/// The name in `/proc/diskstats` of the device with this path's file system; for a partition, that
+/// of its disk.
 pub(crate) fn device_of(path: &Path) -> Option<String> {
     let device = std::fs::metadata(path).ok()?.dev();
     let link = format!(

@@ -1,9 +1,9 @@
-//! How fast the CPUs run.
+//! The CPUs' frequencies.
 
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{KeptFile, number};
 
-/// To read a CPU's frequency may wake it, so that not every one is asked.
+/// The most CPUs read: reading a CPU's frequency may wake it.
 const CPUS_MAX: usize = 64;
 
 pub(crate) struct Frequency {
@@ -14,7 +14,7 @@ pub(crate) struct Frequency {
 }
 
 impl Frequency {
-    /// `None` where the kernel or the hypervisor does not tell.
+    /// `None` if the kernel or the hypervisor does not report it.
     pub(crate) fn find(cpus: usize) -> Option<Self> {
         let path = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
         let step = cpus.div_ceil(CPUS_MAX).max(1);

@@ -1,4 +1,4 @@
-//! Lines of the kernel's log that say why a figure may be worth nothing.
+//! Lines of the kernel's log that may invalidate a measurement.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -10,14 +10,14 @@ use dyno_core::record::{EventDetail, EventKind};
 use crate::Observation;
 use crate::sink::Sink;
 
-/// Records read in one sample, so that a flood does not hold the sample up.
+/// The most records read in one sample, so that a flood does not delay it.
 const RECORDS_MAX: usize = 256;
-/// Lines told in one run.
+/// The most lines reported in one run.
 const TOLD_MAX: usize = 50;
-/// The longest record that the kernel hands out is 8 KiB.
+/// The kernel's longest record is 8 KiB.
 const RECORD_BYTES: usize = 8_192;
 
-/// What matters, in lower case.
+/// Significant phrases, in lower case.
 const TELLING: [&str; 24] = [
     "out of memory",
     "oom-kill",
@@ -53,7 +53,7 @@ pub(crate) struct KernelLog {
 }
 
 impl KernelLog {
-    /// `None` where it may not be read.
+    /// `None` if it may not be read.
     pub(crate) fn open() -> Option<Self> {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(libc::O_NONBLOCK);
@@ -71,7 +71,7 @@ impl KernelLog {
             let length = match self.file.read(&mut self.buffer) {
                 Ok(0) => return,
                 Ok(length) => length,
-                // Records were overwritten before they were read: it goes on with the oldest.
+                // Records were overwritten before they were read: continue with the oldest.
                 Err(error) if error.raw_os_error() == Some(libc::EPIPE) => continue,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return,
@@ -87,7 +87,7 @@ impl KernelLog {
     }
 }
 
-/// The text of a record (`priority,sequence,time,flags;text`) if it matters.
+/// The text of a record (`priority,sequence,time,flags;text`) if it is significant.
 fn telling(record: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(record);
     let (_, text) = text.split_once(';')?;

@@ -6,7 +6,7 @@ use crate::text::named_numbers;
 const MEMINFO: &str = "/proc/meminfo";
 const VMSTAT: &str = "/proc/vmstat";
 
-/// Ours, and the kernel's.
+/// Our names, and the kernel's.
 const SIZES: [(&str, &[u8]); 12] = [
     ("total", b"MemTotal"),
     ("free", b"MemFree"),

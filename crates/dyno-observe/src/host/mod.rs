@@ -1,4 +1,4 @@
-//! The host: what its kernel counts.
+//! The host: the kernel's counters.
 
 mod cgroup;
 mod cpu;
@@ -38,10 +38,10 @@ pub use facts::{host_facts, host_gaps};
 pub(crate) use filesystem::device_of;
 pub(crate) use network::Network;
 
-/// Frequencies and room are asked for once in so many samples.
+/// The number of samples between reads of frequencies and disk space.
 const SLOW: u64 = 5;
 
-/// What is read in every sample.
+/// Read in every sample.
 pub(crate) struct Host {
     files: Files,
     cpu: Cpu,
@@ -59,7 +59,7 @@ pub(crate) struct Host {
     samples: u64,
 }
 
-/// Absent is what this kernel or sandbox does not show.
+/// Files that this kernel or sandbox does not show are `None`.
 struct Files {
     stat: Option<KeptFile>,
     loadavg: Option<KeptFile>,
@@ -72,8 +72,7 @@ struct Files {
 }
 
 impl Host {
-    /// `place`: whose file system and device are watched, whatever they are, until it is known
-    /// where the data lies.
+    /// `place`: its file system and device are observed until the location of the data is known.
     pub(crate) fn new(place: Option<PathBuf>) -> Self {
         let find = |path| KeptFile::find(path);
         let wanted: Vec<String> = place.as_deref().and_then(device_of).into_iter().collect();
@@ -104,19 +103,19 @@ impl Host {
         }
     }
 
-    /// The data's place became known.
+    /// The data's location is now known.
     pub(crate) fn watch_data(&mut self, data: &Path) {
         if let Some(device) = device_of(data) {
             self.disks.watch(device);
         }
         if let Some(found) = FileSystem::of(data) {
             self.filesystem = Some(found);
-            // In the next sample, not only when it is its turn.
+            // In the next sample, not only when it is due.
             self.samples = 0;
         }
     }
 
-    /// Reads everything; tells how busy the CPUs were since the sample before.
+    /// Reads everything and returns the CPU usage since the previous sample.
     pub(crate) fn sample(
         &mut self,
         recorder: &mut SampleBuffer,
@@ -170,8 +169,8 @@ impl Host {
         shares
     }
 
-    /// Tells, once, where the kernel's accounting of CPU time misses the time that passed: nothing
-    /// failed, but the shares are off by so much.
+    /// Reports, once, when the kernel's accounting of CPU time does not match the elapsed time:
+    /// nothing failed, but the shares are off by that difference.
     fn check_sum(&mut self, recorder: &SampleBuffer, at: Nanos, shares: Option<CpuShares>) {
         let Some(sum) = shares.and_then(|shares| shares.bad_sum) else {
             return;

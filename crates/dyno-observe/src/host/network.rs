@@ -1,4 +1,4 @@
-//! Network interfaces, and what TCP had to repeat.
+//! Network interfaces, and TCP retransmissions.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use crate::text::{lines, number, words};
 
 const DEV: &str = "/proc/net/dev";
 
-/// Ours, its unit, and the column of `/proc/net/dev`: the half of the header and the name in it.
+/// Our name, its unit, and the column of `/proc/net/dev`: the half of the header and the name in
+/// it.
 const COLUMNS: [(&str, &str, Half, &[u8]); 6] = [
     ("rx_bytes", "bytes/s", Half::Receive, b"bytes"),
     ("rx_packets", "count/s", Half::Receive, b"packets"),
@@ -92,7 +93,7 @@ fn rates(scope: &str, interface: &[u8]) -> [Rate; COLUMNS.len()] {
     })
 }
 
-/// Where each of our columns stands among an interface's numbers, by the header's names.
+/// The position of each of our columns among an interface's numbers, by the header's names.
 fn places(header: &[u8]) -> Option<[usize; COLUMNS.len()]> {
     let mut halves = header.split(|byte| *byte == b'|').skip(1);
     let receive: Vec<&[u8]> = words(halves.next()?).collect();
@@ -108,14 +109,14 @@ fn places(header: &[u8]) -> Option<[usize; COLUMNS.len()]> {
     Some(places)
 }
 
-/// `eth0: 1 2 3`. The first number may follow the colon without a space.
+/// Splits `eth0: 1 2 3`. The first number may follow the colon without a space.
 fn split_name(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.trim_ascii_start();
     let colon = line.iter().rposition(|byte| *byte == b':')?;
     Some((&line[..colon], &line[colon + 1..]))
 }
 
-/// The value under a name, of a pair of lines that begin with the same word: names, then values.
+/// The value under a name, in a pair of lines that begin with the same word: names, then values.
 fn headed(text: &[u8], first: &[u8], name: &[u8]) -> Option<f64> {
     let mut pair = lines(text).filter(|line| words(line).next() == Some(first));
     let (names, values) = (pair.next()?, pair.next()?);

@@ -1,9 +1,9 @@
-//! Pressure stall information: the share of the time that tasks stood still for want of something.
+//! Pressure stall information: the share of time in which tasks waited for a resource.
 
 use crate::sink::{Rate, SampleBuffer};
 use crate::text::{KeptFile, lines, number, words};
 
-/// What a task can want for.
+/// The resources that tasks wait for.
 const RESOURCES: [&str; 3] = ["cpu", "io", "memory"];
 
 pub(crate) struct Pressure {
@@ -11,7 +11,7 @@ pub(crate) struct Pressure {
 }
 
 impl Pressure {
-    /// `None` where the kernel does not account for it.
+    /// `None` if the kernel does not account for it.
     pub(crate) fn find() -> Option<Self> {
         let files: Vec<_> = RESOURCES.iter().filter_map(|name| resource(name)).collect();
         (!files.is_empty()).then_some(Self { files })
@@ -44,7 +44,7 @@ fn resource(name: &str) -> Option<(KeptFile, Rate, Rate)> {
     Some((file, rate("some"), rate("full")))
 }
 
-/// Microseconds since the boot.
+/// Microseconds since boot.
 #[derive(Debug, Default, PartialEq)]
 struct Totals {
     some_us: Option<f64>,

@@ -6,10 +6,9 @@ use dyno_core::record::EventKind;
 
 use crate::sink::{Gauge, SampleBuffer};
 
-/// A step is told as an event when it is larger: a slewed clock gains at most half of this in a
-/// second.
+/// The smallest step reported as an event: a slewed clock gains at most half of this in a second.
 const STEP_MS_MIN: f64 = 1.0;
-/// How far apart the readings of two clocks may lie, and how often that is tried.
+/// The largest distance between the readings of two clocks, and the number of attempts.
 const APART_NS_MAX: Nanos = 100_000;
 const ATTEMPTS: u32 = 5;
 
@@ -29,7 +28,7 @@ impl Steps {
     }
 
     pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer) {
-        // A thread that loses its CPU between the two clocks would see a step.
+        // A thread descheduled between the two readings would see a step.
         for _ in 0..ATTEMPTS {
             let before = Clock.now();
             let wall_ns = wall_time().as_nanos() as i128;

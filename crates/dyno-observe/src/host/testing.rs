@@ -1,4 +1,4 @@
-//! A consumer for the tests of collectors.
+//! A consumer for tests of collectors.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use crate::sink::{SampleBuffer, Sink};
 use crate::{OBSERVATIONS_MAX, Observation};
 
-/// A recorder and what comes out of it.
+/// A recorder and the receiver of its output.
 pub(crate) fn recorder() -> (SampleBuffer, Receiver<Observation>) {
     let (sender, seen) = sync_channel(OBSERVATIONS_MAX);
     (SampleBuffer::new(Sink::new(sender), false), seen)

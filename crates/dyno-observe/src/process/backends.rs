@@ -1,11 +1,11 @@
-//! The memory of PostgreSQL's sessions, each of which is a process with caches of its own.
+//! The memory of PostgreSQL's sessions, which are processes with private caches.
 
 use std::collections::HashMap;
 
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::of_process;
 
-/// Processes that serve no client, as their titles begin.
+/// The beginnings of titles of processes that serve no client.
 const OTHERS: [&str; 16] = [
     "archiver",
     "autovacuum",
@@ -25,11 +25,11 @@ const OTHERS: [&str; 16] = [
     "walwriter",
 ];
 
-/// What the sessions' processes have for themselves.
+/// The private memory of the sessions' processes.
 pub(crate) struct Backends {
-    /// Whether a process serves a client, of those that have said so.
+    /// Whether a process serves a client, once its title shows it.
     known: HashMap<i32, bool>,
-    /// The observer's own.
+    /// The observer's own backend.
     own: Option<i32>,
     sum: f64,
     count: f64,
@@ -52,7 +52,7 @@ impl Backends {
         }
     }
 
-    /// A process and the bytes that are its own; what serves no client does not count.
+    /// Adds a process with its private bytes, if it serves a client.
     pub(crate) fn add(&mut self, pid: i32, bytes: f64) {
         if Some(pid) == self.own {
             return;
@@ -61,7 +61,7 @@ impl Backends {
             Some(serves) => *serves,
             None => {
                 let title = std::fs::read(of_process(pid, "cmdline")).unwrap_or_default();
-                // One that was just begun has its parent's title still.
+                // A new process still has its parent's title.
                 let Some(serves) = serves_client(&String::from_utf8_lossy(&title)) else {
                     return;
                 };
@@ -76,7 +76,7 @@ impl Backends {
         }
     }
 
-    /// Tells what was added, and forgets it with the processes that are gone.
+    /// Reports the sums, and forgets processes that are gone.
     pub(crate) fn tell(&mut self, recorder: &mut SampleBuffer, pids: &[i32]) {
         self.known.retain(|pid, _| pids.contains(pid));
         if self.count > 0.0 {
@@ -87,10 +87,10 @@ impl Backends {
     }
 }
 
-/// Whether a process with this title serves a client; `None` where it has none of its own yet.
+/// Whether a process with this title serves a client; `None` if it still has its parent's title.
 fn serves_client(title: &str) -> Option<bool> {
     let rest = title.strip_prefix("postgres: ")?;
-    // A whole word: users are called `logger_app` too.
+    // A whole word: a user may be called `logger_app`.
     let ends = |rest: &str| rest.is_empty() || rest.starts_with([' ', ':', '\0']);
     let other = |text: &str| {
         let mut rests = OTHERS.iter().filter_map(|name| text.strip_prefix(name));

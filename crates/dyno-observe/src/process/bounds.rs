@@ -10,7 +10,7 @@ pub(super) struct Bounds {
     network: Option<Namespace>,
 }
 
-/// The network of another namespace: a container's.
+/// The network of another namespace, such as a container's.
 struct Namespace {
     network: Network,
     dev: KeptFile,

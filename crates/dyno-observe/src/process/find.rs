@@ -1,4 +1,4 @@
-//! Which process is the server? Decided by evidence of the kernel's, or not at all.
+//! Finds the server's process, by evidence of the kernel only.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -15,24 +15,24 @@ use crate::place::Place;
 use crate::sink::{Sink, fact};
 use crate::text::{fraction, names_in, of_process, small, whole, words};
 
-/// By how much the ages that the kernel and the server tell may differ.
+/// The largest difference, in seconds, between the process's age by the kernel and by the server.
 const AGE_S_MAX: f64 = 5.0;
 
-/// What a server says of its process.
+/// A server's claims about its process.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
-    /// Of which kind it is.
+    /// The kind of server.
     pub family: Family,
     /// PostgreSQL: the process of the observer's own connection.
     pub backend: Option<i32>,
-    /// How long it has been up, in seconds.
+    /// Its uptime, in seconds.
     pub age_s: Option<f64>,
-    /// PostgreSQL: how long the processes have been up that all sessions depend on, in seconds:
-    /// since it was started, or since one of its processes crashed.
+    /// PostgreSQL: the uptime of the processes that all sessions depend on, in seconds: since the
+    /// start, or since one of its processes crashed.
     pub sound_s: Option<f64>,
-    /// Where its data lies, as it sees that.
+    /// Its data directory, as it sees the path.
     pub data_directory: Option<String>,
-    /// Logs, tablespaces and the like, which may be outside it.
+    /// Logs, tablespaces and other directories that may be outside it.
     pub elsewhere: Vec<Place>,
 }
 
@@ -40,26 +40,26 @@ pub(crate) struct Claim {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Located {
     pub family: Family,
-    /// The one process, or the one whose children serve the connections.
+    /// The single process, or the one whose children serve the connections.
     pub pid: i32,
     /// PostgreSQL: the process of the observer's own connection.
     pub backend: Option<i32>,
-    /// Where this process can see the data.
+    /// The data directory, as this process sees the path.
     pub data: Option<PathBuf>,
-    /// What the server calls that.
+    /// The data directory, as the server sees the path.
     pub data_directory: Option<String>,
-    /// Its data directory, and those of its logs, tablespaces and the like.
+    /// Its data directory, and those of its logs, tablespaces and so on.
     pub places: Vec<Place>,
 }
 
-/// Where the server works.
+/// Where the server runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Placed {
     /// On this host, as this process.
     Here(Located),
     /// On another host.
     Elsewhere,
-    /// That could not be found out.
+    /// Not determined.
     Unknown(Near),
 }
 
@@ -68,11 +68,11 @@ pub(crate) enum Placed {
 enum Unknown {
     /// It runs elsewhere.
     Elsewhere(String),
-    /// It cannot be decided; with the process at the other end, where that is known.
+    /// It cannot be decided; with the process at the other end, if known.
     Undecided(String, Option<i32>),
 }
 
-/// Looks for the process at the other end of this socket, and tells what came of it.
+/// Finds the process at the other end of this socket, and reports the result.
 pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Placed {
     let Some(socket) = socket else {
         return Placed::Unknown(Near::default());
@@ -143,7 +143,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
     })
 }
 
-/// The data directory, and what may be outside it.
+/// The data directory, and other directories that may be outside it.
 fn places(claim: &Claim) -> Vec<Place> {
     let Some(data) = claim.data_directory.as_deref().map(PathBuf::from) else {
         return Vec::new();
@@ -196,7 +196,7 @@ fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
 }
 
 /// Whether a process of another network namespace, or a child of it, owns the other end of this
-/// connection. Then nothing is in between.
+/// connection, so that there is no proxy in between.
 fn serves(pid: i32, local: SocketAddr, peer: SocketAddr) -> bool {
     let owner = row_in(&pid.to_string(), peer, local).and_then(|row| owner_of(row.inode));
     owner.is_some_and(|owner| owner == pid || stat_of(owner).is_some_and(|stat| stat.parent == pid))
@@ -206,7 +206,7 @@ fn both_loopback(local: SocketAddr, peer: SocketAddr) -> bool {
     local.ip().is_loopback() && peer.ip().is_loopback()
 }
 
-/// A UNIX socket's other end, as the kernel knows it.
+/// Finds the other end of a UNIX socket by the peer's credentials.
 fn by_credentials(claim: &Claim, pid: i32) -> Result<(i32, &'static str), Unknown> {
     let how = "SO_PEERCRED of the observer's UNIX socket";
     if pid == 0 {
@@ -217,7 +217,7 @@ fn by_credentials(claim: &Claim, pid: i32) -> Result<(i32, &'static str), Unknow
     accept(claim, pid).map(|pid| (pid, how))
 }
 
-/// A TCP connection's other end: who owns the server's socket of it.
+/// Finds the other end of a TCP connection by the owner of the server's socket.
 fn by_address(
     claim: &Claim,
     local: SocketAddr,
@@ -245,7 +245,7 @@ fn by_address(
         let how = "the owner of the server's socket, /proc/net/tcp and /proc/PID/fd";
         return accept(claim, pid).map(|pid| (pid, how));
     }
-    // Descriptors of others are hidden from an ordinary user, names and ages are not.
+    // An ordinary user cannot see the descriptors of others, but can see names and ages.
     let mut fitting = processes().filter(|pid| uid_of(*pid) == Some(row.uid) && fits(claim, *pid));
     match (fitting.next(), fitting.next()) {
         (Some(pid), None) => Ok((
@@ -260,7 +260,7 @@ fn by_address(
     }
 }
 
-/// The server's process, given one that has to do with the connection.
+/// The server's process, given one that is involved in the connection.
 fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
     let refuse = |why: String| Err(Unknown::Undecided(why, Some(pid)));
     let Some(stat) = stat_of(pid) else {
@@ -270,7 +270,7 @@ fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
     };
     let pid = match claim.family {
         Family::Postgres => match claim.backend {
-            // Of a TCP connection: the process of the session. Its parent takes connections.
+            // With TCP, the process of the session. Its parent accepts connections.
             Some(backend) if backend == pid => stat.parent,
             Some(backend) if stat_of(backend).is_some_and(|stat| stat.parent == pid) => pid,
             _ => {
@@ -291,7 +291,7 @@ fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
     }
     let age_s = age_s(pid);
     if let (Some(theirs), Some(ours)) = (claim.age_s, age_s)
-        // A process is older than its service by the time that recovery took.
+        // A process is older than its service by the duration of recovery.
         && theirs > ours + AGE_S_MAX
     {
         return refuse(format!(
@@ -302,15 +302,15 @@ fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
     Ok(pid)
 }
 
-/// Whether a process is this server by its name and its age.
+/// Whether a process matches the server by name and age.
 fn fits(claim: &Claim, pid: i32) -> bool {
     let ages = claim.age_s.zip(age_s(pid));
     let same_age = ages.is_some_and(|(theirs, ours)| (theirs - ours).abs() <= AGE_S_MAX);
     same_age && has_name(claim.family, pid)
 }
 
-/// The one process of this host with the server's name and age, if there is one. Of several those
-/// count that work in the server's data directory, as servers do.
+/// The only process of this host with the server's name and age, if any. Of several, only those
+/// count whose working directory is the server's data directory, as is usual for servers.
 fn by_name_and_age(claim: &Claim) -> Option<i32> {
     let fitting: Vec<i32> = processes().filter(|pid| fits(claim, *pid)).collect();
     let is_child = |pid: i32| stat_of(pid).is_some_and(|stat| fitting.contains(&stat.parent));
@@ -329,7 +329,7 @@ fn by_name_and_age(claim: &Claim) -> Option<i32> {
     }
 }
 
-/// Whether a process has a network of its own, as far as this process may know.
+/// Whether a process may have a separate network, as far as this process can see.
 fn may_be_in_a_container(pid: i32) -> bool {
     let network = |of: PathBuf| std::fs::read_link(of.join("ns/net")).ok();
     let own = network(PathBuf::from("/proc/self"));
@@ -354,7 +354,7 @@ pub(super) fn stat_of(pid: i32) -> Option<PidStat> {
     PidStat::parse(&std::fs::read(of_process(pid, "stat")).ok()?)
 }
 
-/// How long a process has run.
+/// The age of a process.
 fn age_s(pid: i32) -> Option<f64> {
     let uptime = std::fs::read("/proc/uptime").ok()?;
     let uptime_s = words(&uptime).next().and_then(fraction)?;
@@ -368,13 +368,12 @@ fn uid_of(pid: i32) -> Option<u32> {
     words(line).nth(2).and_then(whole)?.try_into().ok()
 }
 
-/// All processes.
 pub(super) fn processes() -> impl Iterator<Item = i32> {
     let names = names_in("/proc").into_iter();
     names.filter_map(|name| whole(name.as_bytes())?.try_into().ok())
 }
 
-/// A server's path as this process sees it, if it does.
+/// A server's path as this process sees it, if visible.
 fn visible(pid: i32, path: &str) -> Option<PathBuf> {
     let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
     let path = Path::new(path);
@@ -384,7 +383,7 @@ fn visible(pid: i32, path: &str) -> Option<PathBuf> {
     let own = space("self");
     let seen = match space(&pid.to_string()) {
         theirs @ Some(_) if theirs == own => path.to_owned(),
-        // In a container: through the process's own root, which only root may enter.
+        // In a container: through the process's root, which only root may enter.
         _ => Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").ok()?),
     };
     std::fs::read_dir(&seen).is_ok().then_some(seen)
@@ -423,7 +422,7 @@ mod tests {
 
     #[test]
     fn another_program_is_no_server() {
-        // This test's own process is at the other end, and it is called neither mysqld nor so.
+        // The other end is this test's process, which is not called mysqld.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (_accepted, _) = listener.accept().unwrap();
@@ -462,7 +461,7 @@ mod tests {
             .unwrap();
         let pid = server.id() as i32;
         let mut claim = claim(Family::Mysql);
-        // Another one of its age, if there is any, works elsewhere.
+        // Other processes of its age work in other directories.
         claim.data_directory = place.to_str().map(str::to_owned);
         assert_eq!(by_name_and_age(&claim), None);
         claim.age_s = Some(0.0);

@@ -1,4 +1,4 @@
-//! Which program the server is: the linker's mark of its build, and whose memory allocator it uses.
+//! Identifies the server's program: its linker's build ID, and its memory allocator.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -8,23 +8,23 @@ use std::path::Path;
 use crate::sink::{Sink, fact};
 use crate::text::of_process;
 
-/// Allocators that take the C library's place, by a part of their files' names.
+/// Allocators that replace the C library's, by a part of their file names.
 const ALLOCATORS: [&str; 6] = [
     "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "snmalloc", "hoard",
 ];
 /// Libraries that turn syncs into no-ops, by a part of their file names.
 const IGNORE_SYNCS: [&str; 3] = ["eatmydata", "nosync", "nofsync"];
-/// C libraries, by the beginning of theirs.
+/// C libraries, by the beginning of their file names.
 const C_LIBRARIES: [(&str, &str); 4] = [
     ("libc.so", "glibc"),
     ("libc-2", "glibc"),
     ("ld-musl", "musl"),
     ("libc.musl", "musl"),
 ];
-/// More of a process's map is not read: a line is some hundred bytes, a library some lines.
+/// The most that is read of a process's map: a line has some hundred bytes, a library a few lines.
 const MAPS_BYTES_MAX: u64 = 16 << 20;
 
-/// What an ELF file says of itself: see elf(5).
+/// The magic number of ELF files: see elf(5).
 const MAGIC: &[u8] = b"\x7fELF";
 const CLASS_64: u8 = 2;
 const LITTLE_ENDIAN: u8 = 1;
@@ -33,7 +33,7 @@ const NOTE_BUILD_ID: u32 = 3;
 const SEGMENTS_MAX: u16 = 256;
 const NOTES_BYTES_MAX: u64 = 1 << 20;
 
-/// Tells what can be read of the process.
+/// Reports what can be read of the process.
 pub(super) fn tell(sink: &Sink, pid: i32) {
     let libraries = libraries(pid);
     if let Ok(libraries) = &libraries {
@@ -51,7 +51,7 @@ pub(super) fn tell(sink: &Sink, pid: i32) {
             format!("cannot read /proc/{pid}/maps: {error}; run as root or as the server's user"),
         ),
     }
-    // The executable's own gap says why it cannot be read.
+    // The gap of the executable gives the reason.
     if let Some(id) = build_id(&of_process(pid, "exe")) {
         sink.fact(fact("server.build_id", id, "the executable's GNU build ID"));
     }
@@ -77,7 +77,7 @@ fn ignores_syncs(libraries: &BTreeSet<String>) -> Option<&str> {
     libraries.iter().find(ignores).map(String::as_str)
 }
 
-/// The names of the libraries' files that a process has mapped.
+/// The file names of the libraries that a process has mapped.
 fn libraries(pid: i32) -> std::io::Result<BTreeSet<String>> {
     use std::io::Read;
     let mut text = Vec::new();
@@ -107,7 +107,7 @@ fn allocator_of(files: &BTreeSet<String>) -> Option<String> {
     found.map(|(_, name)| (*name).to_owned())
 }
 
-/// The mark that the linker left in a program, which no other build has.
+/// The linker's build ID in a program, unique to its build.
 fn build_id(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
     let mut header = [0; 64];
@@ -133,7 +133,7 @@ fn build_id(path: &Path) -> Option<String> {
     None
 }
 
-/// Notes lie one behind the other, with names and contents filled up to four bytes.
+/// Notes are consecutive, with names and contents padded to four bytes.
 fn build_id_in(mut notes: &[u8]) -> Option<String> {
     let filled = |length: u32| (length as usize).checked_next_multiple_of(4);
     loop {

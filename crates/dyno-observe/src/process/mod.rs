@@ -1,4 +1,4 @@
-//! Processes and threads as `/proc` shows them.
+//! Processes and threads, by `/proc`.
 
 mod backends;
 mod bounds;
@@ -21,33 +21,33 @@ pub(crate) use workers::Workers;
 
 use crate::text::{number, whole, words};
 
-/// How many descriptors a process may have, of `/proc/PID/limits`.
+/// The limit of a process's descriptors, from `/proc/PID/limits`.
 pub(crate) fn descriptors_limit(limits: &str) -> Option<&str> {
     let mut lines = limits.lines();
     let line = lines.find(|line| line.starts_with("Max open files"))?;
     line.split_whitespace().nth(3)
 }
 
-/// `/proc/PID/stat` in figures, by the field numbers of proc_pid_stat(5).
+/// The numbers in `/proc/PID/stat`, by the field numbers of proc_pid_stat(5).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PidStat {
     pub name: String,
     pub parent: i32,
     pub user_ticks: f64,
     pub system_ticks: f64,
-    /// Of children that ended and were waited for, and of theirs.
+    /// Of children that were waited for, and of their children.
     pub children_user_ticks: f64,
     pub children_system_ticks: f64,
     pub threads: f64,
-    /// Since the boot.
+    /// Since boot.
     pub start_ticks: u64,
-    /// The CPU that it ran on last.
+    /// The CPU that it last ran on.
     pub cpu: Option<u64>,
 }
 
 impl PidStat {
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
-        // A name may hold anything, parentheses and line ends included.
+        // A name may contain anything, including parentheses and newlines.
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = text.iter().rposition(|byte| *byte == b')')?;
         let name = text.get(open + 1..close)?;

@@ -1,4 +1,4 @@
-//! Who else used the CPUs.
+//! Other users of the CPUs.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::host::ticks_per_s;
 /// Processes of this host that are known to be the server or related to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Near {
-    /// The one process with the server's name and age, whose children are the server's too.
+    /// The only process with the server's name and age, whose children belong to the server.
     pub server: Option<i32>,
     /// The process at the other end of the observer's connection, if it is not a server.
     pub proxy: Option<i32>,
@@ -26,37 +26,37 @@ impl Near {
         [self.server, self.proxy].contains(&Some(pid)) || self.further.contains(&pid)
     }
 
-    /// Whether a process is a server, whose children are the server's.
+    /// Whether a process is a server, whose children belong to it.
     pub(crate) fn serves(&self, pid: i32) -> bool {
         self.server == Some(pid) || self.further.contains(&pid)
     }
 }
 
-/// So many are named, and none that used less than this of a core.
+/// The most processes named, and the smallest share of a core to be named for.
 const NAMED_MAX: usize = 5;
 const CORES_MIN: f64 = 0.01;
-/// Beyond so many processes the others are not looked at.
+/// With more processes than this, the others are not identified.
 const PROCESSES_MAX: usize = 50_000;
 
-/// So much of the host's CPUs in the hands of others has them looked at, by name.
+/// The others' share of the host's CPUs from which on they are identified by name.
 const LOOKED_AT: f64 = 0.05;
-/// Names are kept of so many that have ended.
+/// The most ended processes whose names are kept.
 const KEPT_MAX: usize = 1_000;
 
-/// A process: its number and start, which together belong to no other.
+/// The number and start time of a process, which together are unique.
 type Key = (i32, u64);
 
-/// CPU time of all processes since a moment.
+/// CPU time of all processes since a start time.
 pub(crate) struct Others {
     at: Nanos,
-    /// Ticks at that moment.
+    /// Ticks at the start.
     ticks: HashMap<Key, f64>,
-    /// Names and ticks as they were last seen, while the others used much.
+    /// Names and ticks when last seen, recorded while the others use much.
     seen: HashMap<Key, (String, f64)>,
 }
 
 impl Others {
-    /// As they stand now.
+    /// Starts now.
     pub(crate) fn now() -> Self {
         let all = processes().take(PROCESSES_MAX);
         let ticks = all.filter_map(|pid| {
@@ -70,14 +70,14 @@ impl Others {
         }
     }
 
-    /// The others used so many cores in the last sample. `known` are none of them.
+    /// In the last sample the others used this number of cores. `known` are not among them.
     pub(crate) fn used(&mut self, cores: f64, cpus: usize, known: &Near) {
         if cores >= LOOKED_AT * cpus.max(1) as f64 {
             self.look(known);
         }
     }
 
-    /// Looks at who uses CPUs, so that those are known that end before the run does.
+    /// Records who uses CPUs, including processes that end before the run does.
     fn look(&mut self, known: &Near) {
         let mut own = helpers::processes();
         own.push(std::process::id() as i32);
@@ -98,10 +98,10 @@ impl Others {
         }
     }
 
-    /// The largest since then that are neither this process nor known, in words.
+    /// The largest users since then other than this process and `known`, as text.
     pub(crate) fn top(&mut self, known: &Near) -> Named {
         self.look(known);
-        // A server may have been looked at before it was known.
+        // A server may have been recorded before it was known.
         self.seen.retain(|key, _| !known.has(key.0));
         let seconds = Clock.now().saturating_sub(self.at) as f64 / 1e9;
         let cores = |ticks: f64| ticks / ticks_per_s() / seconds;
@@ -117,7 +117,7 @@ impl Others {
 pub(crate) struct Named {
     /// Each with its number and its cores.
     pub(crate) words: String,
-    /// Of them together.
+    /// Their total.
     pub(crate) cores: f64,
 }
 

@@ -13,7 +13,7 @@ use crate::host::ticks_per_s;
 use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::{KeptFile, named_numbers};
 
-/// Descriptors are counted once in so many samples where the kernel does not tell their number.
+/// The number of samples between counts of descriptors, if the kernel does not report their number.
 const SLOW: u64 = 10;
 
 pub(crate) struct Own {
@@ -59,7 +59,7 @@ impl Own {
         }
     }
 
-    /// `workers`: the threads with tables of descriptors of their own.
+    /// `workers`: the threads with separate tables of descriptors.
     pub(crate) fn sample(
         &mut self,
         recorder: &mut SampleBuffer,
@@ -91,8 +91,8 @@ impl Own {
         self.samples += 1;
     }
 
-    /// CPU time per second of the helpers since the sample before. One that was not there then, or
-    /// is not any more, has none.
+    /// CPU time per second of the helpers since the previous sample, without those that started or
+    /// ended meanwhile.
     fn helpers_cores(&mut self) -> f64 {
         let now = Clock.now();
         let seconds = now.saturating_sub(self.helpers_at) as f64 / 1e9;
@@ -111,7 +111,7 @@ impl Own {
         }
     }
 
-    /// CPU time per second since the sample before, the helpers' included.
+    /// CPU time per second since the previous sample, including the helpers.
     pub(crate) fn cores(&self) -> Option<f64> {
         self.cores
     }
@@ -125,8 +125,8 @@ fn usage() -> libc::rusage {
     usage
 }
 
-/// Descriptors in the tables of the main thread and of each worker. A connector that blocks shares
-/// the main thread's table with the workers, which then count once.
+/// Descriptors in the tables of the main thread and of each worker. With a blocking connector the
+/// workers share the main thread's table, which is then counted once.
 fn descriptors(workers: &[i32], may_list: bool) -> Option<f64> {
     let mut sum = open_files("/proc/self/fd", may_list)?;
     for tid in workers {
@@ -139,7 +139,7 @@ fn descriptors(workers: &[i32], may_list: bool) -> Option<f64> {
     Some(sum)
 }
 
-/// How many descriptors a directory of them shows. Since Linux 6.2 that is its size.
+/// The number of descriptors in a directory. Since Linux 6.2 it is the directory's size.
 pub(super) fn open_files(path: &str, may_list: bool) -> Option<f64> {
     let size = std::fs::metadata(path).ok()?.size();
     if size > 0 {
@@ -148,7 +148,7 @@ pub(super) fn open_files(path: &str, may_list: bool) -> Option<f64> {
     may_list.then(|| std::fs::read_dir(path).ok().map(|all| all.count() as f64))?
 }
 
-/// Whether a thread uses the process's table of descriptors; `None` where the kernel cannot tell.
+/// Whether a thread uses the process's table of descriptors; `None` if the kernel cannot say.
 fn shares_table(tid: i32) -> Option<bool> {
     const KCMP_FILES: libc::c_int = 2;
     let pid = std::process::id() as libc::c_long;

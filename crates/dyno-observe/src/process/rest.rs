@@ -1,4 +1,4 @@
-//! What is left of the host's CPU time when that of the known processes is taken away.
+//! The host's CPU time minus the known processes' CPU time.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,9 @@ use super::server::{Server, children};
 use crate::host::ticks_per_s;
 use crate::sink::{Mean, SampleBuffer, Sink, fact};
 
-/// The series.
 const CPU: &str = "host.others.cpu";
 
-/// CPU time of processes that are neither Dyno's nor the server's.
+/// CPU time of processes that belong neither to Dyno nor to the server.
 pub(crate) struct Rest {
     others: Others,
     cpu: Mean,
@@ -24,16 +23,16 @@ pub(crate) struct Rest {
     further: Used,
 }
 
-/// Where the server's own CPU time is.
+/// Where the server's CPU time is used.
 enum Place {
-    /// There is none besides Dyno's.
+    /// In Dyno's process.
     Embedded,
-    /// Nobody has told yet.
+    /// Not yet determined.
     Untold,
-    /// It is known as a process of this host.
+    /// In a known process of this host.
     Here,
     Elsewhere,
-    /// Not known: it may be one of the others. Those that it has to do with are not.
+    /// Unknown: it may be one of the others, except those known to be related to it.
     Unknown {
         near: Near,
         used: Used,
@@ -54,11 +53,11 @@ impl Rest {
         }
     }
 
-    /// Where the server works, as its observer found out with this connection.
+    /// Sets where the server runs, as its observer found for this connection.
     pub(crate) fn placed(&mut self, placed: &Placed) {
         self.server = match (placed, &self.server) {
             (Placed::Here(_), _) => Place::Here,
-            // A server that was found has not moved: what was asked has just begun anew, or ends.
+            // A server that was found has not moved: the connection is new, or is ending.
             (_, Place::Here) => Place::Here,
             (Placed::Elsewhere, _) => Place::Elsewhere,
             (Placed::Unknown(near), _) => Place::Unknown {
@@ -68,7 +67,7 @@ impl Rest {
         };
     }
 
-    /// `known` are the cores that the host's CPUs and Dyno's processes used.
+    /// `known`: the cores used on the whole host, and by Dyno's processes.
     pub(crate) fn sample(
         &mut self,
         recorder: &mut SampleBuffer,
@@ -94,7 +93,7 @@ impl Rest {
         self.others.used(others, cpus, &self.known(server));
     }
 
-    /// The processes that are no others.
+    /// The processes that are not others.
     fn known(&self, server: Option<&Server>) -> Near {
         let near = match &self.server {
             Place::Unknown { near, .. } => near.clone(),
@@ -110,7 +109,7 @@ impl Rest {
         }
     }
 
-    /// Who they were, or why they are not known.
+    /// Reports who they were, or why they are unknown.
     pub(crate) fn finish(&mut self, sink: &Sink, server: Option<&Server>) {
         let top = self.others.top(&self.known(server));
         let cores = format!("{:.2}", top.cores);
@@ -149,13 +148,13 @@ struct Used {
     since: Nanos,
 }
 
-/// A process, and its children where it is a server.
+/// A process, and its children if it is a server.
 struct One {
     pid: i32,
     with_children: bool,
     name: String,
     start_ticks: u64,
-    /// At first, and at last: what a child used that has ended is not forgotten.
+    /// First and last values; the usage of a child that has ended is kept.
     first: HashMap<i32, f64>,
     last: HashMap<i32, f64>,
 }
@@ -182,7 +181,7 @@ impl Used {
         }
     }
 
-    /// CPU time per second since the last sample, without the processes known already.
+    /// CPU time per second since the last sample, without the processes that are already known.
     fn cores(&mut self, known: &Near) -> Option<f64> {
         let now = Clock.now();
         let seconds = now.saturating_sub(std::mem::replace(&mut self.at, now)) as f64 / 1e9;
@@ -194,7 +193,7 @@ impl Used {
         (seconds > 0.0).then(|| ticks / ticks_per_s() / seconds)
     }
 
-    /// What one of them used since the beginning, in words.
+    /// The usage of one of them since the beginning, as text.
     fn of(&self, pid: i32) -> Option<String> {
         let one = self.processes.iter().find(|one| one.pid == pid)?;
         let seconds = self.at.saturating_sub(self.since) as f64 / 1e9;
@@ -221,9 +220,9 @@ impl One {
         Some(one)
     }
 
-    /// Ticks since it was asked before.
+    /// Ticks since the previous call.
     fn since_last(&mut self) -> f64 {
-        // Another process may have its number later.
+        // Another process may get its number later.
         if stat_of(self.pid).is_none_or(|stat| stat.start_ticks != self.start_ticks) {
             return 0.0;
         }
@@ -242,7 +241,7 @@ impl One {
         self.in_all() - before
     }
 
-    /// Ticks since it was asked first.
+    /// Ticks since the first call.
     fn in_all(&self) -> f64 {
         let first = |pid: &i32| self.first.get(pid).copied().unwrap_or_default();
         let used = self.last.iter().map(|(pid, ticks)| ticks - first(pid));
@@ -264,7 +263,8 @@ mod tests {
         command.args(["-c", "while :; do :; done"]).spawn().unwrap()
     }
 
-    /// What it tells of two cores, none of which Dyno used, in so many samples.
+    /// The others' values on a host with two busy cores, none of them used by Dyno, for this number
+    /// of samples.
     fn others(rest: &mut Rest, samples: usize) -> Vec<f64> {
         let (mut recorder, seen) = recorder();
         for _ in 0..samples {
@@ -276,7 +276,7 @@ mod tests {
         values(&seen).remove(CPU).unwrap_or_default()
     }
 
-    /// What is told at the end: facts, and why there is no series.
+    /// The facts at the end, and why the series is missing.
     fn end(rest: &mut Rest) -> HashMap<String, String> {
         let (sender, seen) = sync_channel(99);
         rest.finish(&Sink::new(sender), None);
@@ -326,7 +326,7 @@ mod tests {
         rest.placed(&Placed::Elsewhere);
         let least = others(&mut rest, 40).into_iter().fold(2.0, f64::min);
         let told = end(&mut rest);
-        // One that serves the first endpoint, too, counts once.
+        // A process that also serves the first endpoint counts once.
         let mut both = Used::of_servers(&[pid]);
         let near = Near {
             server: Some(pid),

@@ -14,24 +14,24 @@ use crate::host::ticks_per_s;
 use crate::sink::{Gauge, Mean, Rate, SampleBuffer, Sink};
 use crate::text::{KeptFile, named_numbers, names_in, number, of_process, small, whole, words};
 
-/// Switches of threads, and descriptors where they must be counted one by one, once in so many
-/// samples.
+/// The number of samples between counts of context switches, and of descriptors if they must be
+/// counted one by one.
 const SLOW: u64 = 5;
-/// Beyond so many threads their switches cost more than they tell.
+/// With more threads than this, their switches are not worth the cost of reading them.
 const THREADS_MAX: usize = 1_024;
-/// Descriptors that the observers need besides the kept files of the server's processes.
+/// Descriptors that the observers need apart from the kept files of the server's processes.
 const DESCRIPTORS_SPARE: u64 = 100;
-/// Kept files of a process.
+/// Kept files per process.
 const FILES: u64 = 3;
-/// Processes are looked for where the kernel does not list children.
+/// The most processes searched if the kernel does not list children.
 const PROCESSES_MAX: usize = 20_000;
 
 pub(crate) struct Server {
     located: Located,
-    /// Of the process itself, so that one that has its number later is not taken for it.
+    /// The start time of the process, to detect a reused number.
     start_ticks: u64,
     files: HashMap<i32, Files>,
-    /// How many processes' files are kept open; those of the others are opened for each sample.
+    /// The number of processes whose files are kept open; the others' are opened for each sample.
     kept_max: usize,
     page: f64,
     samples: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Server {
     io_hidden: bool,
 }
 
-/// Kept descriptors of one process.
+/// The kept descriptors of one process.
 struct Files {
     stat: KeptFile,
     statm: Option<KeptFile>,
@@ -119,12 +119,12 @@ impl Server {
         &self.located
     }
 
-    /// CPU time per second since the sample before.
+    /// CPU time per second since the previous sample.
     pub(crate) fn cores(&self) -> Option<f64> {
         self.cores
     }
 
-    /// False when the process is gone, or cannot be looked at any more: then it is told why.
+    /// False if the process is gone or can no longer be observed, which is reported.
     pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) -> bool {
         if self.samples.is_multiple_of(SLOW) {
             // The limit is raised when the load begins.
@@ -138,7 +138,7 @@ impl Server {
                 return false;
             }
         };
-        // A child between its end and its parent's notice counts nowhere for a moment.
+        // A child between its exit and its parent's wait is briefly counted nowhere.
         self.user_ticks_max = self.user_ticks_max.max(sums.user_ticks);
         self.system_ticks_max = self.system_ticks_max.max(sums.system_ticks);
         let user = self.user.put(recorder, self.user_ticks_max);
@@ -167,13 +167,13 @@ impl Server {
         true
     }
 
-    /// The processes and their sums; nothing when the server is gone. A sum without some of them
-    /// would be wrong, so that it is an error when they cannot be read for want of descriptors.
+    /// The processes and their sums; `None` if the server is gone. A sum without some of them would
+    /// be wrong, so running out of descriptors is an error.
     fn sums(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<(Vec<i32>, Sums)>> {
         let pids = self.pids()?;
         self.files.retain(|pid, _| pids.contains(pid));
         let mut sums = Sums::default();
-        // The parent last: what a child that ended meanwhile used has moved to it.
+        // The parent last: the usage of a child that ended meanwhile has moved to it.
         for pid in pids.iter().rev() {
             let alive = self.add(*pid, &mut sums, buffer)?;
             if !alive && *pid == self.located.pid {
@@ -193,7 +193,7 @@ impl Server {
         Ok(pids)
     }
 
-    /// Adds a process; false where it is gone.
+    /// Adds a process; false if it is gone.
     fn add(&mut self, pid: i32, sums: &mut Sums, buffer: &mut Vec<u8>) -> io::Result<bool> {
         let files = match self.files.remove(&pid) {
             Some(files) => files,
@@ -256,7 +256,7 @@ impl Files {
     fn open(pid: i32) -> io::Result<Self> {
         let find = |name: &str| match KeptFile::open(of_process(pid, name)) {
             Err(error) if is_starved(&error) => Err(error),
-            // That of another user's process is hidden.
+            // Another user's process hides it.
             other => Ok(other.ok()),
         };
         Ok(Self {
@@ -267,7 +267,7 @@ impl Files {
     }
 }
 
-/// How many processes' files can be kept open within this process's limit.
+/// The number of processes whose files can be kept open within this process's limit.
 fn kept_max() -> usize {
     let limits = small("/proc/self/limits").unwrap_or_default();
     let limit = descriptors_limit(&limits).and_then(|limit| limit.parse().ok());
@@ -297,7 +297,7 @@ fn read<'a>(file: &Option<KeptFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]
     file.as_ref()?.read(buffer).ok()
 }
 
-/// Resident pages, and those of them that are a file's or shared.
+/// Resident pages, and the file-backed or shared ones among them.
 fn statm(text: &[u8]) -> Option<(f64, f64)> {
     let mut words = words(text).skip(1);
     Some((
@@ -306,7 +306,7 @@ fn statm(text: &[u8]) -> Option<(f64, f64)> {
     ))
 }
 
-/// The children of a process, as the kernel lists them or as they say themselves.
+/// The children of a process, as listed by the kernel or found by their parents' numbers.
 pub(crate) fn children(pid: i32) -> io::Result<Vec<i32>> {
     let number = |word: &[u8]| -> Option<i32> { whole(word)?.try_into().ok() };
     let list = match std::fs::read(format!("/proc/{pid}/task/{pid}/children")) {
@@ -315,7 +315,7 @@ pub(crate) fn children(pid: i32) -> io::Result<Vec<i32>> {
     };
     if let Some(list) = list {
         let mut children: Vec<i32> = words(&list).filter_map(number).collect();
-        // The list is of one thread's children.
+        // The list covers one thread's children.
         for tid in names_in(of_process(pid, "task")) {
             if tid != pid.to_string()
                 && let Ok(list) = std::fs::read(format!("/proc/{pid}/task/{tid}/children"))
@@ -330,7 +330,7 @@ pub(crate) fn children(pid: i32) -> io::Result<Vec<i32>> {
     Ok(own.collect())
 }
 
-/// Context switches of all threads; a process has no counter of its own for them.
+/// Context switches of all threads; a process has no counter for them.
 struct Switches {
     /// Voluntary and involuntary switches of each thread.
     threads: HashMap<i32, (f64, f64)>,
@@ -372,7 +372,7 @@ impl Switches {
         {
             let (mut voluntary, mut involuntary) = (0.0, 0.0);
             for (tid, now) in &threads {
-                // One that was not there before has switched since.
+                // A new thread has made all its switches since.
                 let before = self.threads.get(tid).copied().unwrap_or_default();
                 voluntary += (now.0 - before.0).max(0.0);
                 involuntary += (now.1 - before.1).max(0.0);

@@ -1,4 +1,4 @@
-//! Sockets and who owns them.
+//! Sockets and their owners.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,7 +15,7 @@ use crate::text::{lines, names_in, of_process, whole, words};
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Peer {
-    /// A process behind a UNIX socket; 0 where its namespace is not visible.
+    /// A process behind a UNIX socket; 0 if its namespace is not visible.
     Process(i32),
     Address {
         local: SocketAddr,
@@ -23,9 +23,9 @@ pub(super) enum Peer {
     },
 }
 
-/// Who is at the other end of a connected socket.
+/// The peer of a connected socket.
 pub(super) fn peer_of(socket: RawFd) -> io::Result<Peer> {
-    // SAFETY: the descriptor is the caller's open connection, for as long as this call.
+    // SAFETY: the caller's connection stays open during this call.
     let borrowed = unsafe { BorrowedFd::borrow_raw(socket) };
     if domain(borrowed.as_raw_fd())? == libc::AF_UNIX {
         return credentials(socket).map(Peer::Process);
@@ -37,9 +37,9 @@ pub(super) fn peer_of(socket: RawFd) -> io::Result<Peer> {
     })
 }
 
-/// Whether a TCP connection sends small segments at once; `None` for other sockets.
+/// Whether a TCP connection sends small segments immediately; `None` for other sockets.
 pub(crate) fn nodelay_of(socket: RawFd) -> Option<bool> {
-    // SAFETY: the descriptor is the caller's open connection, for as long as this call.
+    // SAFETY: the caller's connection stays open during this call.
     let borrowed = unsafe { BorrowedFd::borrow_raw(socket) };
     if domain(borrowed.as_raw_fd()).ok()? == libc::AF_UNIX {
         return None;
@@ -64,11 +64,11 @@ fn credentials(socket: RawFd) -> io::Result<i32> {
     Ok(credentials.pid)
 }
 
-/// Reads an option of a socket; `T` must be plain data that any bytes are a value of.
+/// Reads an option of a socket; `T` must be plain data for which any bytes are valid.
 fn option<T: Copy>(socket: RawFd, name: libc::c_int, value: &mut T) -> io::Result<()> {
     let mut length = size_of::<T>() as libc::socklen_t;
     let pointer = std::ptr::from_mut(value).cast();
-    // SAFETY: `value` is as large as `length` says, and the kernel writes no more than that.
+    // SAFETY: `value` has the size in `length`, and the kernel writes at most that.
     let result =
         unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, name, pointer, &raw mut length) };
     if result != 0 {
@@ -77,19 +77,19 @@ fn option<T: Copy>(socket: RawFd, name: libc::c_int, value: &mut T) -> io::Resul
     Ok(())
 }
 
-/// An IPv4 address is one, even where it is written as IPv6.
+/// Converts IPv4 addresses mapped to IPv6.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// An established connection as the kernel lists it.
+/// An established connection in the kernel's list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SocketRow {
     pub uid: u32,
     pub inode: u64,
 }
 
-/// The socket of this network namespace with these ends.
+/// The socket in this network namespace with these ends.
 pub(super) fn row_of(local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
     row_in("self", local, peer)
 }
@@ -104,8 +104,8 @@ pub(super) fn row_in(process: &str, local: SocketAddr, peer: SocketAddr) -> Opti
 
 fn find_row(text: &[u8], local: SocketAddr, peer: SocketAddr) -> Option<SocketRow> {
     let mut lines = lines(text);
-    // Behind the addresses the header names two columns that are one word each in the rows:
-    // queues and timers. So columns are counted as proc_net_tcp.rst of the kernel gives them.
+    // The header names two columns after the addresses, queues and timers, that are one word each
+    // in the rows. So columns are counted as in the kernel's proc_net_tcp.rst.
     let header = lines.next()?;
     if !words(header).any(|word| word == b"inode") {
         return None;
@@ -123,7 +123,7 @@ fn find_row(text: &[u8], local: SocketAddr, peer: SocketAddr) -> Option<SocketRo
     })
 }
 
-/// `0100007F:93BF`: words of 32 bits in the host's own order, then the port.
+/// Parses `0100007F:93BF`: 32-bit words in host byte order, then the port.
 fn address(word: &[u8]) -> Option<SocketAddr> {
     let text = std::str::from_utf8(word).ok()?;
     let (host, port) = text.split_once(':')?;
@@ -154,7 +154,7 @@ pub(crate) fn ports_of(socket: RawFd) -> Option<(u16, u16)> {
     }
 }
 
-/// The ports from which this process and its helpers have connections to such a port, those of all
+/// The local ports of this process's and its helpers' connections to this port, including all
 /// threads' tables of descriptors.
 pub(crate) fn own_ports(peer: u16) -> HashSet<u16> {
     let mut inodes = HashSet::new();
@@ -190,7 +190,7 @@ pub(crate) fn own_ports(peer: u16) -> HashSet<u16> {
     ports
 }
 
-/// That of an address as the kernel lists it.
+/// The port of an address in the kernel's list.
 fn port(word: &[u8]) -> Option<u16> {
     let (_, port) = std::str::from_utf8(word).ok()?.rsplit_once(':')?;
     u16::from_str_radix(port, 16).ok()
@@ -208,8 +208,8 @@ pub(crate) fn listeners(endpoints: &[Endpoint]) -> Vec<i32> {
     found
 }
 
-/// The process of this host that listens on an endpoint: a server or a proxy. Names other
-/// than `localhost` are not looked up.
+/// The process of this host that listens on an endpoint: a server or a proxy. Names other than
+/// `localhost` are not looked up.
 fn listener_of(host: &str, port: u16) -> Option<i32> {
     const LISTENS: &[u8] = b"0A";
     let ip = match host {
@@ -233,7 +233,7 @@ fn listener_of(host: &str, port: u16) -> Option<i32> {
     owner_of(inode)
 }
 
-/// The process that has this socket open; `None` too where its descriptors may not be read.
+/// The process that has this socket open; `None` also if its descriptors may not be read.
 pub(super) fn owner_of(inode: u64) -> Option<i32> {
     let wanted = format!("socket:[{inode}]");
     processes().find(|pid| {

@@ -7,7 +7,7 @@ use crate::text::{KeptFile, named_numbers, names_in, number, small, whole, words
 
 const TASKS: &str = "/proc/self/task";
 
-/// The worker threads, found by name or told by number.
+/// The worker threads, found by name or passed in by number.
 pub(crate) struct Workers {
     threads: Vec<Thread>,
     waits: Mean,
@@ -17,13 +17,13 @@ struct Thread {
     worker: u32,
     tid: i32,
     stat: KeptFile,
-    /// Nanoseconds on a CPU and waiting for one; absent without the kernel's schedstats.
+    /// Nanoseconds on a CPU and waiting for one; `None` without the kernel's schedstats.
     schedstat: Option<KeptFile>,
     status: Option<KeptFile>,
     cpu: Rate,
     run_queue_wait: Rate,
     involuntary: Rate,
-    /// The CPU that it ran on last.
+    /// The CPU that it last ran on.
     last_cpu: Option<u64>,
     gone: bool,
 }
@@ -37,7 +37,7 @@ impl Workers {
         }
     }
 
-    /// Threads called `dyno-` and a number, as workers are.
+    /// Finds threads called `dyno-` and a number, the names of workers.
     pub(crate) fn find() -> Vec<(u32, i32)> {
         let mut found = Vec::new();
         for name in names_in(TASKS) {
@@ -52,14 +52,14 @@ impl Workers {
         found
     }
 
-    /// Watches these threads too. One that was watched is not begun anew.
+    /// Adds these threads. Those that are already watched stay as they are.
     pub(crate) fn watch(&mut self, workers: &[(u32, i32)]) {
         for (worker, tid) in workers {
             if self.threads.iter().any(|thread| thread.tid == *tid) {
                 continue;
             }
             if let Some(thread) = Thread::open(*worker, *tid) {
-                // A worker's number is that of one thread at a time.
+                // A worker's number belongs to one thread at a time.
                 self.threads.retain(|other| other.worker != *worker);
                 self.threads.push(thread);
             }
@@ -74,7 +74,7 @@ impl Workers {
         self.threads.len()
     }
 
-    /// The CPUs that they ran on last.
+    /// The CPUs that they last ran on.
     pub(crate) fn cpus(&self) -> Vec<usize> {
         let cpus = self.threads.iter().filter_map(|thread| thread.last_cpu);
         cpus.map(|cpu| cpu as usize).collect()
@@ -94,7 +94,7 @@ impl Workers {
     }
 }
 
-/// `dyno-7` is worker 7. The observers' own threads have no number.
+/// Parses `dyno-7` as worker 7. The observers' own threads have no number.
 fn worker_of(comm: &str) -> Option<u32> {
     let number = comm.strip_prefix("dyno-")?;
     whole(number.as_bytes())?.try_into().ok()
@@ -127,7 +127,7 @@ impl Thread {
         })
     }
 
-    /// Tells how long it waited for a CPU, in seconds per second.
+    /// Returns how long it waited for a CPU, in seconds per second.
     fn sample(&mut self, recorder: &mut SampleBuffer, buffer: &mut Vec<u8>) -> Option<f64> {
         let stat = self.stat.read(buffer).ok().and_then(PidStat::parse);
         let Some(stat) = stat else {

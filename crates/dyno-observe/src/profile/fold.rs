@@ -1,4 +1,4 @@
-//! From what `perf script` prints to folded stacks.
+//! Converts the output of `perf script` to folded stacks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,50 +6,50 @@ use std::collections::HashMap;
 use dyno_core::cpu_profile::{INLINED, OF_KERNEL, Stacks};
 use dyno_core::visible;
 
-/// How many different stacks are kept apart; what comes beyond is counted under its thread.
+/// The most different stacks; further ones are counted under their thread.
 const STACKS_MAX: usize = 50_000;
-/// Where those are counted.
+/// The frame under which those are counted.
 const OTHERS: &str = "[other stacks]";
-/// How much of a name is kept: templates have names of thousands of characters.
+/// The longest name, in characters: names of templates have thousands.
 const NAME_CHARS_MAX: usize = 200;
-/// How much of a line is looked at.
+/// The most bytes read of a line.
 const LINE_BYTES_MAX: usize = 16_384;
-/// What perf says of an address that it has no name for, and of one in no file.
+/// perf's text for an address without a name, and for one in no file.
 const UNKNOWN: &str = "[unknown]";
-/// Addresses of the kernel are in the upper half of all, on every 64-bit system.
+/// Kernel addresses are in the upper half of the address space on every 64-bit system.
 const KERNEL: u64 = 1 << 63;
 /// Nothing is ever mapped below.
 const ADDRESS_MIN: u64 = 4096;
-/// What the kernel calls its records of lost samples, and of processes and threads that begin.
+/// The names of records of lost samples, and of new processes and threads.
 const LOST: &str = "PERF_RECORD_LOST";
 const FORK: &str = "PERF_RECORD_FORK";
 const RECORD: &str = "PERF_RECORD_";
-/// So many generations of children are looked at.
+/// The depth of the search for a process among its ancestors.
 const GENERATIONS_MAX: usize = 8;
 
-/// Whose samples go together.
+/// Samples that belong together.
 #[derive(Clone, Debug)]
 pub(crate) enum Group {
-    /// All that there are.
+    /// All samples.
     All,
-    /// Those of one process.
+    /// Samples of one process.
     Process(i32),
-    /// Those of these processes, their children, and theirs.
+    /// Samples of these processes and all their descendants.
     Families(Vec<i32>),
 }
 
-/// Which samples count.
+/// The samples that count.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// A sample is of the first that it belongs to.
+    /// A sample belongs to the first matching group.
     pub groups: Vec<Group>,
-    /// From this instant of the monotonic clock on, in nanoseconds.
+    /// The start, in nanoseconds of the monotonic clock.
     pub from: u64,
-    /// And up to this one.
+    /// The end.
     pub to: u64,
 }
 
-/// Reads what is printed as it comes.
+/// Parses output as it arrives.
 pub(crate) struct Folder {
     wanted: Wanted,
     rest: Vec<u8>,
@@ -60,15 +60,15 @@ pub(crate) struct Folder {
     found: Vec<Found>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub stacks: Stacks,
     pub samples: u64,
     pub lost: u64,
-    /// What was sampled, e.g. `cpu-clock`.
+    /// The sampled event, e.g. `cpu-clock`.
     pub event: Option<String>,
-    /// When the last of them was taken.
+    /// The time of the last sample.
     pub last: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ impl Folder {
         self.keep(bytes);
     }
 
-    /// There is nothing more to come: what was found of each group.
+    /// Ends the input and returns the result of each group.
     pub(crate) fn finish(mut self) -> Vec<Found> {
         self.end_sample();
         self.found
@@ -144,16 +144,16 @@ impl Folder {
         self.sample = Some((group, name_of(head.thread), Vec::new()));
     }
 
-    /// Something else than a sample.
+    /// Handles a record other than a sample.
     fn record(&mut self, line: &str, told: &str) {
         if line.contains(LOST) {
-            // Whose they were is not known.
+            // Their processes are unknown.
             let count = told.split_whitespace().rev();
             let mut count = count.filter_map(|word| word.parse::<u64>().ok());
             let count = count.next().unwrap_or(0);
             self.found.iter_mut().for_each(|found| found.lost += count);
         } else if line.contains(FORK) {
-            // `FORK(PID:TID):(PARENT:TID)`, of a thread with the same process twice.
+            // `FORK(PID:TID):(PARENT:TID)`; a new thread has the same process twice.
             let mut numbers = told.split(['(', ':', ')']).filter_map(|n| n.parse().ok());
             let (pid, _, parent) = (numbers.next(), numbers.next(), numbers.next());
             if let (Some(pid), Some(parent)) = (pid, parent)
@@ -185,7 +185,7 @@ impl Folder {
         let mut stack = thread.clone();
         let mut before: Option<&String> = None;
         for name in frames.iter().rev() {
-            // Callers without a name tell nothing by their number.
+            // Collapse consecutive callers without a name.
             if name.starts_with('[') && before == Some(name) {
                 continue;
             }
@@ -208,7 +208,7 @@ impl Folder {
 /// The first line of a sample: `THREAD PID/TID SECONDS: [PERIOD] EVENT:`.
 #[derive(Debug, PartialEq)]
 struct Head<'a> {
-    /// A thread's name, which may hold spaces and anything else.
+    /// A thread's name, which may contain spaces and anything else.
     thread: &'a str,
     pid: i32,
     at: u64,
@@ -220,7 +220,7 @@ impl<'a> Head<'a> {
         let line = line.trim_end().strip_suffix(':')?;
         let (rest, event) = last_word(line)?;
         let (rest, word) = last_word(rest)?;
-        // A period stands there where samples have one.
+        // Samples with a period have it here.
         let (rest, time) = match word.ends_with(':') {
             true => (rest, word),
             false => last_word(rest)?,
@@ -233,13 +233,13 @@ impl<'a> Head<'a> {
             thread: thread.trim(),
             pid: pid.parse().ok()?,
             at,
-            // `cpu-clock:pppH` has its modifiers behind its name.
+            // `cpu-clock:pppH` has modifiers after its name.
             event: event.trim_end_matches(':').split(':').next()?,
         })
     }
 }
 
-/// The last word of a text, and what is before it.
+/// The last word of a text, and the text before it.
 fn last_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_end();
     let at = text.rfind(char::is_whitespace)?;
@@ -247,7 +247,7 @@ fn last_word(text: &str) -> Option<(&str, &str)> {
     Some((rest, word.trim_start()))
 }
 
-/// `14596.010202` or `14596.010202123` as nanoseconds.
+/// Parses `14596.010202` or `14596.010202123` as nanoseconds.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
     let digits = part.len().min(9) as u32;
@@ -258,7 +258,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
         .checked_add(part * 10_u64.pow(9 - digits))
 }
 
-/// The name of a frame: `ADDRESS SYMBOL (FILE)`; `None` for none that can be.
+/// The name of a frame, `ADDRESS SYMBOL (FILE)`; `None` for an impossible one.
 fn frame(line: &str) -> Option<String> {
     let (address, rest) = line.split_once(char::is_whitespace)?;
     let address = u64::from_str_radix(address, 16).ok()?;
@@ -271,14 +271,14 @@ fn frame(line: &str) -> Option<String> {
     if symbol != UNKNOWN {
         return Some(format!("{}{mark}", name_of(without_hash(symbol))));
     }
-    // Where the stack was copied no further, callers end in an address that is none.
+    // If the stack was truncated, the callers end in an invalid address.
     if address < ADDRESS_MIN || file == UNKNOWN && address >= KERNEL {
         return None;
     }
     Some(format!("{}{mark}", of_file(file)))
 }
 
-/// Takes apart `SYMBOL (FILE)`, both of which may hold parentheses.
+/// Splits `SYMBOL (FILE)`; both may contain parentheses.
 fn with_file(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_suffix(')')?;
     let mut depth = 1;
@@ -295,13 +295,13 @@ fn with_file(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A function that has no name is called after its file.
+/// The name of a function without a symbol, after its file.
 fn of_file(file: &str) -> String {
     let file = file.strip_suffix(" (deleted)").unwrap_or(file);
     let name = match file {
         UNKNOWN | "" => return UNKNOWN.to_owned(),
         _ if file.starts_with("[kernel") || file.starts_with("[guest.kernel") => "kernel",
-        // perf's name for code that was compiled at run time, as LuaJIT's.
+        // perf's name for code that was compiled at run time, such as LuaJIT's.
         _ if file.contains("/perf-") && file.ends_with(".map") => "jit",
         _ if file.starts_with("//anon") || file.starts_with("[anon") => "anon",
         _ => file.rsplit('/').next().unwrap_or(file),
@@ -309,7 +309,7 @@ fn of_file(file: &str) -> String {
     format!("[{}]", name_of(name.trim_matches(['[', ']'])))
 }
 
-/// A Rust symbol without the hash that the compiler put behind it.
+/// A Rust symbol without the hash that the compiler appends.
 fn without_hash(symbol: &str) -> &str {
     let is_hash =
         |hash: &str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -319,7 +319,7 @@ fn without_hash(symbol: &str) -> &str {
     }
 }
 
-/// A name as a folded stack can have it: bounded, to be seen, without a semicolon.
+/// A name for a folded stack: of limited length, printable, without semicolons.
 fn name_of(name: &str) -> String {
     let name = match name.char_indices().nth(NAME_CHARS_MAX) {
         Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),

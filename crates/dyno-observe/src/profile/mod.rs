@@ -1,5 +1,5 @@
-//! Where the CPU time of server and client goes during the measurement: stacks that the system's
-//! `perf` samples. It is started and ended by a thread of its own, with which it dies.
+//! Where server and client spend CPU time during the measurement: stacks sampled by the system's
+//! `perf`. A separate thread starts and stops it, and it dies with that thread.
 
 mod fold;
 mod perf;
@@ -22,62 +22,63 @@ use fold::{Found, Group, Wanted};
 use perf::{Plan, Recorder, Sampled};
 pub use server::KnownServer;
 
-/// Samples per second of CPU time: no round number, so that what happens at round times is not
-/// always hit or always missed.
+/// Samples per second of CPU time: not a round number, so that periodic work is not always hit or
+/// always missed.
 const FREQUENCY_HZ: u32 = 99;
-/// About so many samples are taken of server and client at most, if all CPUs are busy: a longer run
-/// is sampled more seldom. A share of a thousandth is twelve of them.
+/// The approximate number of samples of server and client if all CPUs are busy: longer runs are
+/// sampled at a lower frequency. A share of a thousandth is twelve of them.
 const SAMPLES_MAX: u64 = 12_000;
-/// And so many bytes, wherever the estimate was wrong. A sample has 16 KiB of its stack.
+/// The largest recording, in case the estimate was wrong. A sample has 16 KiB of its stack.
 const BYTES_MAX: u64 = 320 << 20;
-/// Programs are built without frame pointers, so that callers are found by what the stack holds. Of
-/// 8 KiB the outermost callers of MariaDB are missing in 70 % of the samples, of 16 KiB in 4 %.
+/// Programs are built without frame pointers, so callers are found by unwinding a copy of the
+/// stack. With 8 KiB the outermost callers of MariaDB are missing in 70 % of the samples, with 16
+/// KiB in 4 %.
 const CALL_GRAPH: &str = "dwarf,16384";
-/// So long before the measurement perf is started: it takes some time to begin.
+/// How long before the measurement perf is started: it takes some time to begin.
 const LEAD: Duration = Duration::from_millis(700);
-/// So long is waited for the server's process to be known.
+/// The timeout for identifying the server's process.
 const KNOWN_PATIENCE: Duration = Duration::from_secs(5);
-/// How often that, and whether perf still runs, is looked at.
+/// The interval of checks for that, and whether perf still runs.
 const LOOK: Duration = Duration::from_millis(100);
-/// A later beginning than this is told.
+/// A later beginning than this is reported.
 const LATE: Duration = Duration::from_millis(500);
-/// So often is perf started anew where a process has ended before it could look at it.
+/// The number of starts of perf, if a process ends before perf can attach to it.
 const ATTEMPTS: u32 = 3;
-/// An end so soon after its start is no end of a recording that had begun.
+/// If perf ends this soon after its start, the recording had not begun.
 const SETTLED: Duration = Duration::from_millis(600);
-/// So long may it take to turn samples into stacks, for server and client each.
+/// The timeout for turning samples into stacks, for server and client each.
 const FOLD_PATIENCE: Duration = Duration::from_secs(60);
-/// Where facts about profiles are from.
+/// The source of facts about profiles.
 const SOURCE: &str = "perf record";
-/// The fact with what was sampled.
+/// The fact with the sampled event.
 const EVENT: &str = "profile.event";
-/// The thread that reads what the workers have used when the measurement begins, and ends then.
+/// The name of the thread that reads the workers' usage when the measurement begins, and then ends.
 const PASSING: &str = "usage";
 
-/// What is to be profiled.
+/// What to profile.
 pub struct ProfileConfig {
-    /// When the measurement begins, which may lie ahead.
+    /// When the measurement begins, possibly in the future.
     pub begin: Nanos,
-    /// How long it is to last, where that is known.
+    /// Its planned length, if known.
     pub length: Option<Duration>,
     /// The server's process.
     pub server: Arc<KnownServer>,
 }
 
-/// What came of it.
+/// The results of profiling.
 #[derive(Debug, Default)]
 pub struct Profiled {
     /// The profiles, the server's first.
     pub profiles: Vec<CpuProfile>,
-    /// What there is no profile of, beside what was told while the run went on.
+    /// Gaps in the profiles, apart from those reported during the run.
     pub gaps: Vec<NotObserved>,
     /// How it was sampled.
     pub facts: Vec<Fact>,
-    /// The CPU time that perf took while it sampled, in seconds.
+    /// The CPU time used by perf while it sampled, in seconds.
     pub cpu_s: f64,
 }
 
-/// At work.
+/// A running profiler.
 pub struct Profiler {
     orders: Sender<Order>,
     thread: JoinHandle<Profiled>,
@@ -86,16 +87,16 @@ pub struct Profiler {
 enum Order {
     /// The measurement is over.
     Stop,
-    /// It lasted from here to there.
+    /// Its beginning and end.
     Finish(Nanos, Nanos),
 }
 
 impl Profiler {
-    /// Begins when the measurement does. `tell` is called once, early in it, with what there will
-    /// be no profile of, if there is such.
+    /// Starts a profiler, which begins with the measurement. `tell` is called once, early in it,
+    /// with everything that will have no profile, if any.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The thread could not be created.
     pub fn start(
         config: ProfileConfig,
         tell: impl FnOnce(Vec<NotObserved>) + Send + 'static,
@@ -110,54 +111,54 @@ impl Profiler {
         };
         let thread = std::thread::Builder::new().name("dyno-profile".to_owned());
         let thread = thread.spawn(body)?;
-        // Nobody else's descriptors are copied while that thread takes its own.
+        // Nobody else's descriptors are copied while that thread creates its own table.
         let _ = owned.recv();
         Ok(Self { orders, thread })
     }
 
-    /// The measurement is over: nothing more is sampled.
+    /// The measurement is over: stops sampling.
     pub fn stop(&self) {
-        // One that has ended samples nothing.
+        // A profiler that has ended samples nothing.
         let _ = self.orders.send(Order::Stop);
     }
 
-    /// Ends it without an answer.
+    /// Ends it without a result.
     pub fn abandon(self) {
         drop(self.orders);
-        // One that broke down has ended, too.
+        // It may have panicked.
         let _ = self.thread.join();
     }
 
-    /// What was sampled within the measurement, from here to there. Takes up to two minutes.
+    /// Returns the profiles of the measurement between these times. Takes up to two minutes.
     pub fn finish(self, from: Nanos, to: Nanos) -> Profiled {
         let _ = self.orders.send(Order::Stop);
         let _ = self.orders.send(Order::Finish(from, to));
-        // One that broke down has nothing to tell.
+        // A thread that panicked has no result.
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Work {
     config: ProfileConfig,
     orders: Receiver<Order>,
     frequency_hz: u32,
     parts: Vec<Part>,
     gaps: Vec<NotObserved>,
-    /// Nothing is to be told of the server any more.
+    /// Nothing more is reported about the server.
     is_server_told: bool,
     cpu_s: f64,
 }
 
-/// A perf at work.
+/// A running perf.
 struct Part {
-    /// Whose samples are in it.
+    /// The processes sampled in it.
     of: Vec<ProfiledProcess>,
     sampled: Sampled,
     recorder: Recorder,
     started: Nanos,
     attempts: u32,
-    /// When it was seen to have ended by itself.
+    /// When it was found to have ended by itself.
     ended: Option<Nanos>,
 }
 
@@ -175,8 +176,8 @@ impl Work {
         }
     }
 
-    /// Samples until it is told to stop. The measurement's beginning and end; `None` where nobody
-    /// wants to know what was sampled.
+    /// Samples until stopped. Returns the measurement's beginning and end; `None` if the result is
+    /// not wanted.
     fn record(&mut self, tell: impl FnOnce(Vec<NotObserved>)) -> Option<(Nanos, Nanos)> {
         let begin = self.config.begin;
         let mut tell = Some(tell);
@@ -207,14 +208,14 @@ impl Work {
         self.end();
         let spans = self.orders.iter().filter_map(|order| match order {
             Order::Finish(from, to) => Some((from, to)),
-            // It was told before.
+            // It was stopped before.
             Order::Stop => None,
         });
         spans.take(1).last()
     }
 
-    /// Looks whether it is known by now which process the server is, and begins with it where it
-    /// has a perf of its own.
+    /// Checks whether the server's process is known by now, and starts its perf if it has a
+    /// separate one.
     fn look_for_server(&mut self, late: bool) {
         if self.is_server_told {
             return;
@@ -262,8 +263,8 @@ impl Work {
         }
     }
 
-    /// Looks whether a perf has ended by itself. One that could not begin is told, or begun anew
-    /// where a process was gone before it could be looked at.
+    /// Checks whether a perf has ended by itself. If it could not begin, it is reported, or started
+    /// again because a process ended before perf could attach to it.
     fn look(&mut self) {
         let parts = std::mem::take(&mut self.parts);
         for mut part in parts {
@@ -282,10 +283,10 @@ impl Work {
         }
     }
 
-    /// What could not begin is begun another way, or told.
+    /// Starts a failed perf another way, or reports it.
     fn retry(&mut self, part: &Part, why: &str) {
         match &part.sampled {
-            // A container's root may look at its own processes alone.
+            // A container's root may only sample its own processes.
             Sampled::Host => {
                 self.begin_client();
                 self.is_server_told = !self.config.server.is_expected();
@@ -304,7 +305,7 @@ impl Work {
         }
     }
 
-    /// Ends all that run.
+    /// Stops every running perf.
     fn end(&mut self) {
         self.look();
         for part in &mut self.parts {
@@ -360,7 +361,7 @@ impl Work {
         profiled
     }
 
-    /// Whose samples of a recording are whose.
+    /// Assigns the samples of a recording to groups.
     fn groups(&self, part: &Part) -> Vec<(ProfiledProcess, Group)> {
         let own = std::process::id().cast_signed();
         let groups = part.of.iter().filter_map(|process| {
@@ -368,7 +369,7 @@ impl Work {
                 (ProfiledProcess::Client, _) => Group::Process(own),
                 (ProfiledProcess::Server, Sampled::Host) => match self.config.server.pids() {
                     Some(Ok(pids)) => Group::Families(pids),
-                    // That it is not known was told.
+                    // That it is unknown was reported.
                     _ => return None,
                 },
                 (ProfiledProcess::Server, _) => Group::All,
@@ -378,7 +379,7 @@ impl Work {
         groups.collect()
     }
 
-    /// What was found, with its facts; `None` without a sample.
+    /// The profile with its facts; `None` without a sample.
     fn profile(
         &self,
         process: ProfiledProcess,
@@ -431,7 +432,7 @@ impl Part {
         Clock.now() > self.started + SETTLED.as_nanos() as Nanos
     }
 
-    /// What of the measurement it does not cover.
+    /// The part of the measurement that it does not cover.
     fn cut(&mut self, (from, to): (Nanos, Nanos), found: &Found, is_cut: bool) -> Option<String> {
         let seconds = |at: Nanos| at.saturating_sub(from) as f64 / 1e9;
         let late = LATE.as_nanos() as Nanos;
@@ -458,7 +459,7 @@ impl Part {
     }
 }
 
-/// How often is sampled so that there are not too many samples, as far as the length is known.
+/// The frequency that limits the number of samples, if the length is known.
 fn frequency_hz(length: Option<Duration>, cpus: u64) -> u32 {
     let length_s = length.map_or(0, |length| length.as_secs());
     let most = SAMPLES_MAX / (length_s * cpus.max(1)).max(1);
@@ -468,7 +469,7 @@ fn frequency_hz(length: Option<Duration>, cpus: u64) -> u32 {
 fn no_samples(process: ProfiledProcess, cut: Option<&str>) -> String {
     let name = process.name();
     match cut {
-        // What it does not cover is not known to be idle.
+        // The uncovered part is not known to be idle.
         Some(cut) => format!("the recording has no sample of the {name}: {cut}"),
         None => {
             format!("perf took no sample of the {name}: it used no CPU time during the measurement")
@@ -476,8 +477,8 @@ fn no_samples(process: ProfiledProcess, cut: Option<&str>) -> String {
     }
 }
 
-/// The threads of this process but for those that end at once: a perf that watches single threads
-/// takes a core for itself once one of them has ended.
+/// The threads of this process except those that end immediately: a perf that watches single
+/// threads uses a whole core once one of them has ended.
 fn own_threads() -> Vec<i32> {
     let lasts = |tid: &i32| {
         let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm"));

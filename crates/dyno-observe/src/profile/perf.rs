@@ -1,5 +1,5 @@
-//! The program `perf`: started so that it ends with this process whatever happens to it, writing
-//! into files that have no name and so are gone with it.
+//! The program `perf`: it ends with this process in any case, and writes into files without a name,
+//! which disappear with it.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,53 +15,52 @@ use super::fold::{Folder, Found, Wanted};
 use super::why;
 use crate::Helpers;
 
-/// The program.
 const PERF: &str = "perf";
-/// How its own standard input is called, through which it has its file.
+/// The path of the child's standard input, through which it gets its file.
 const OWN_INPUT: &str = "/proc/self/fd/0";
-/// What of its messages is looked at.
+/// The most bytes read of its messages.
 const MESSAGES_MAX: u64 = 16_384;
-/// How often its end is looked for.
+/// The interval of checks whether it has ended.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long it may take to end when it is told to.
+/// The timeout for stopping it.
 const END_PATIENCE: Duration = Duration::from_secs(10);
-/// What is read of its output at once.
+/// Bytes per read of its output.
 const PIECE: usize = 1 << 16;
-/// Memory for samples on their way, in pages for each CPU: as much as a user without rights may
-/// lock twice, and what keeps a busy host from losing samples where there is no such bound.
+/// Buffer for samples, in pages per CPU: twice the amount that an unprivileged user may lock, and
+/// enough to keep a busy host from losing samples if there is no such limit.
 const PAGES: (u32, u32) = (32, 256);
 
-/// What is recorded, and how much of it.
+/// What to record, and how much.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Of whom.
+    /// The processes or threads.
     pub of: Sampled,
     /// Samples per second of CPU time.
     pub frequency_hz: u32,
-    /// The most bytes that are written.
+    /// The most bytes written.
     pub bytes_max: u64,
-    /// How callers are found.
+    /// The method of finding callers.
     pub call_graph: &'static str,
 }
 
 /// Whose CPU time is sampled.
 #[derive(Clone, Debug)]
 pub(crate) enum Sampled {
-    /// That of all CPUs, whoever uses them.
+    /// All CPUs.
     Host,
-    /// Of these processes with all their threads, and of what they start later.
+    /// These processes with all their threads, and their later children.
     Processes(Vec<i32>),
-    /// Of these threads of this process, and of what they start later.
+    /// These threads of this process, and those they start later.
     Threads(Vec<i32>),
 }
 
-/// A `perf record` at work, or one that has ended.
+/// A `perf record`, running or ended.
 pub(crate) struct Recorder {
     pub(super) pid: i32,
     data: File,
     messages: File,
     ended: Option<Ended>,
-    /// What it uses is no stranger's.
+    /// Counts its usage as the client's.
     helper: Option<Helpers>,
 }
 
@@ -76,12 +75,12 @@ impl Recorder {
     /// Starts it. It dies with the calling thread.
     ///
     /// # Errors
-    /// There is no such program, or no file for it.
+    /// The program, or a file for it, is missing.
     pub(crate) fn start(plan: &Plan) -> io::Result<Self> {
         Self::start_as(PERF, plan)
     }
 
-    /// The same with another program in the place of perf.
+    /// Like [`Self::start`], with another program instead of perf.
     pub(super) fn start_as(program: &str, plan: &Plan) -> io::Result<Self> {
         let (data, messages) = (tempfile::tempfile()?, tempfile::tempfile()?);
         let pages = if is_root() { PAGES.1 } else { PAGES.0 };
@@ -92,7 +91,7 @@ impl Recorder {
             .args(["-m", &pages.to_string()])
             // The clock of the measurement.
             .args(["-k", "CLOCK_MONOTONIC"])
-            // Else it reads all samples again, and copies programs to its home.
+            // Otherwise it reads all samples again, and copies programs to its home directory.
             .args(["--no-buildid", "--no-buildid-cache"])
             .args(["--max-size", &format!("{}K", plan.bytes_max / 1024)])
             .args(["-o", OWN_INPUT])
@@ -116,18 +115,18 @@ impl Recorder {
             self.ended = wait(self.pid);
         }
         if self.ended.is_some() {
-            // Its number may be another's from now on.
+            // Its number may be reused from now on.
             self.helper = None;
         }
         self.ended.is_some()
     }
 
-    /// Asks it to end.
+    /// Asks it to stop.
     pub(crate) fn stop(&mut self) {
         self.signal(libc::SIGINT);
     }
 
-    /// Waits until it has ended, and makes it end where it takes too long.
+    /// Waits until it has ended, and kills it after a timeout.
     pub(crate) fn join(&mut self) {
         let deadline = Clock.now() + END_PATIENCE.as_nanos() as Nanos;
         while !self.is_over() {
@@ -138,22 +137,21 @@ impl Recorder {
         }
     }
 
-    /// The CPU time that it has taken; known when it has ended.
+    /// The CPU time that it used; known once it has ended.
     pub(crate) fn cpu_s(&self) -> f64 {
         self.ended.map_or(0.0, |ended| ended.cpu_s)
     }
 
-    /// Whether it ended because it had written as much as it may.
+    /// Whether it ended because it reached its size limit.
     pub(crate) fn is_full(&mut self) -> bool {
         self.messages().contains("size limit reached")
     }
 
-    /// Why there is nothing in its file; `None` where there is. `sampled` is whose samples it was
-    /// to take.
+    /// Why its file is empty; `None` if it is not. `sampled` is the intended target.
     pub(crate) fn failure(&mut self, sampled: &Sampled) -> Option<String> {
         let status = self.ended.map(|ended| ended.status)?;
         let written = self.data.metadata().map_or(0, |data| data.len());
-        // Told to end, it ends by the signal or with status 0.
+        // When stopped, it ends by the signal or with status 0.
         let fine = status.success() || status.signal() == Some(libc::SIGINT);
         match fine && written > 0 {
             true => None,
@@ -161,11 +159,11 @@ impl Recorder {
         }
     }
 
-    /// Turns what it has written into stacks. What is not read within `patience` is left out; then
-    /// the second answer is true.
+    /// Turns its recording into stacks. Whatever is not read within `patience` is left out; the
+    /// second value is then true.
     ///
     /// # Errors
-    /// The program cannot be started, or says what is wrong.
+    /// The program cannot be started, or reports an error.
     pub(crate) fn fold(
         &mut self,
         wanted: Wanted,
@@ -181,7 +179,7 @@ impl Recorder {
                 "--show-lost-events",
                 "--show-task-events",
             ])
-            // It would look up each address in debug information, which takes minutes.
+            // Otherwise it looks up each address in debug information, which takes minutes.
             .arg("--no-inline")
             .args(["-F", "comm,pid,tid,time,event,ip,sym,dso"])
             .stdin(self.data.try_clone()?)
@@ -204,7 +202,7 @@ impl Recorder {
                     Ok(length) => folder.feed(&piece[..length]),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => {
-                        // Nothing is left running.
+                        // Leave nothing running.
                         let _ = child.kill();
                         let _ = child.wait();
                         return Err(error);
@@ -213,7 +211,7 @@ impl Recorder {
             }
         }
         if cut {
-            // One that has just ended needs no signal.
+            // It may have just ended.
             let _ = child.kill();
         }
         let status = child.wait()?;
@@ -226,8 +224,8 @@ impl Recorder {
 
     fn signal(&self, signal: i32) {
         if self.ended.is_none() {
-            // SAFETY: a system call without pointers; the process has not been waited for, so that
-            // its number is still its own.
+            // SAFETY: a system call without pointers; the process has not been waited for, so its
+            // number is still its own.
             unsafe { libc::kill(self.pid, signal) };
         }
     }
@@ -251,7 +249,7 @@ impl Sampled {
     }
 }
 
-/// Whether all CPUs may be sampled, whoever uses them.
+/// Whether all CPUs may be sampled.
 pub(super) fn may_sample_host() -> bool {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let level = level
@@ -269,9 +267,8 @@ impl Drop for Recorder {
     }
 }
 
-/// One of the program's commands: in a session of its own, so that a Ctrl-C is not its business,
-/// without any environment that could change what it does, and dead with the thread that starts
-/// it.
+/// One of perf's commands, in a separate session, so that Ctrl-C does not reach it, with an
+/// environment that cannot change what it does, and ended with the thread that starts it.
 fn perf(program: &str, subcommand: &str) -> Command {
     let mut command = Command::new(program);
     command.arg(subcommand).env_clear().envs([
@@ -285,11 +282,11 @@ fn perf(program: &str, subcommand: &str) -> Command {
     let prepare = || {
         // SAFETY: system calls without pointers.
         let failed = unsafe {
-            // Who is started in the background ignores Ctrl-C, and that is handed on.
+            // A process started in the background ignores Ctrl-C and passes that on.
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-            // A pipe of a script must not stay open for as long as this runs. An old kernel that
-            // cannot do it costs no more than that.
+            // A script's pipe must not stay open while this runs. An old kernel without the call
+            // only leaves it open.
             libc::syscall(libc::SYS_close_range, 3, u32::MAX, CLOSE_RANGE_CLOEXEC);
             libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
         };
@@ -306,12 +303,12 @@ fn perf(program: &str, subcommand: &str) -> Command {
 /// `CLOSE_RANGE_CLOEXEC` of `linux/close_range.h`.
 const CLOSE_RANGE_CLOEXEC: u32 = 4;
 
-/// The status of a child with the CPU time that it took, if it has ended.
+/// The status and CPU time of a child, if it has ended.
 fn wait(pid: i32) -> Option<Ended> {
     let mut status = 0;
-    // SAFETY: plain numbers, for which zeros are a value.
+    // SAFETY: plain numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both places are valid for the answer.
+    // SAFETY: both locations are valid for the result.
     let ended = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage) };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     match ended {
@@ -320,7 +317,7 @@ fn wait(pid: i32) -> Option<Ended> {
             status: ExitStatus::from_raw(status),
             cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
         }),
-        // Somebody else has waited for it.
+        // It was waited for elsewhere.
         _ => Some(Ended {
             status: ExitStatus::from_raw(libc::SIGKILL),
             cpu_s: 0.0,
@@ -328,7 +325,7 @@ fn wait(pid: i32) -> Option<Ended> {
     }
 }
 
-/// Waits until there is something to read, or its end; false at the deadline.
+/// Waits until there is something to read, or the end of the file; false at the deadline.
 fn is_readable(fd: RawFd, deadline: Nanos) -> bool {
     loop {
         let left = deadline.saturating_sub(Clock.now());
@@ -341,7 +338,7 @@ fn is_readable(fd: RawFd, deadline: Nanos) -> bool {
             revents: 0,
         };
         let left_ms = (left / 1_000_000).clamp(1, 1_000) as i32;
-        // SAFETY: one valid place for one descriptor.
+        // SAFETY: one valid pollfd.
         if unsafe { libc::poll(&raw mut poll, 1, left_ms) } > 0 {
             return true;
         }
@@ -350,13 +347,13 @@ fn is_readable(fd: RawFd, deadline: Nanos) -> bool {
 
 fn read(file: &mut File) -> String {
     let mut bytes = Vec::new();
-    // What cannot be read is as good as not said.
+    // An unreadable message counts as missing.
     let _ = file.seek(SeekFrom::Start(0));
     let _ = file.take(MESSAGES_MAX).read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether this process may lock as much memory as it likes.
+/// Whether this process may lock any amount of memory.
 fn is_root() -> bool {
     // SAFETY: a system call without pointers.
     unsafe { libc::geteuid() == 0 }

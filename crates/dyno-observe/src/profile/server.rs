@@ -1,4 +1,4 @@
-//! The server's processes, as far as the observers have told which they are.
+//! The server's processes, as reported by the observers.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,14 +7,14 @@ use dyno_core::db::Family;
 use crate::Observation;
 use crate::process::children;
 
-/// The fact that says which process the server is.
+/// The fact with the server's process number.
 const PID: &str = "server.pid";
-/// What is told as not observed where that is not known.
+/// The gap that is reported if it is unknown.
 const GAP: &str = "server.cpu";
 
-/// What observers have told of the server's process; heard from them while a run goes on.
+/// The server's process according to the observers, updated during a run.
 pub struct KnownServer {
-    /// Of which kind it is; `None` where there is no server beside this process.
+    /// The kind of server; `None` without a server outside of this process.
     family: Option<Family>,
     state: Mutex<State>,
 }
@@ -22,13 +22,13 @@ pub struct KnownServer {
 #[derive(Clone)]
 enum State {
     Nothing,
-    /// It is the last of these; the others were it before it was restarted.
+    /// The server is the last of these; the others are from before it was restarted.
     Processes(Vec<i32>),
     NotKnown(String),
 }
 
 impl KnownServer {
-    /// Of a target of this kind, if there is one.
+    /// For a target of this kind, if any.
     pub fn of(family: Option<Family>) -> Self {
         Self {
             family: family.filter(|family| *family != Family::Sqlite),
@@ -36,13 +36,13 @@ impl KnownServer {
         }
     }
 
-    /// It will not be told, because of this.
+    /// The process will stay unknown, for this reason.
     pub fn unknown(self, why: &str) -> Self {
         *self.state() = State::NotKnown(why.to_owned());
         self
     }
 
-    /// Hears what observers say.
+    /// Takes in an observation.
     pub fn hear(&self, observation: &Observation) {
         match observation {
             Observation::Fact(fact) if fact.name == PID => {
@@ -55,7 +55,7 @@ impl KnownServer {
             }
             Observation::NotObserved(gap) if gap.what == GAP => {
                 let mut state = self.state();
-                // One that is known may still be one that cannot be read.
+                // A known process may still be unreadable.
                 if !matches!(*state, State::Processes(_)) {
                     *state = State::NotKnown(gap.why.clone());
                 }
@@ -64,13 +64,13 @@ impl KnownServer {
         }
     }
 
-    /// Whether there is a server that has processes of its own.
+    /// Whether the server runs in separate processes.
     pub(super) fn is_expected(&self) -> bool {
         self.family.is_some()
     }
 
-    /// Its process, and those that it was before; or why it is not known; `None` as long as nothing
-    /// was told.
+    /// Its process, preceded by those from before restarts; or why it is unknown; `None` if nothing
+    /// was reported yet.
     pub(super) fn pids(&self) -> Option<Result<Vec<i32>, String>> {
         let state = self.state().clone();
         match state {
@@ -80,16 +80,16 @@ impl KnownServer {
         }
     }
 
-    /// Those and their children now.
+    /// Those and their current children.
     pub(super) fn family(&self) -> Option<Result<Vec<i32>, String>> {
         let pids = match self.pids()? {
             Ok(pids) => pids,
             Err(why) => return Some(Err(why)),
         };
-        // Those that it was before are gone.
+        // Those from before restarts are gone.
         let mut all: Vec<i32> = pids.last().copied().into_iter().collect();
         if self.family == Some(Family::Postgres) {
-            // Without them its sessions that are there already would be missed.
+            // Without them its existing sessions would be missed.
             let own = all
                 .iter()
                 .flat_map(|pid| children(*pid).unwrap_or_default());

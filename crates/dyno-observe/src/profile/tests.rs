@@ -1,4 +1,4 @@
-//! What is decided about a profile. What perf itself does is seen by the end-to-end tests.
+//! Tests of decisions about a profile. The end-to-end tests cover perf itself.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn long_runs_are_sampled_more_seldom() {
     assert_eq!(frequency_hz(None, 64), 99);
 }
 
-/// A part whose program ends at once and is not perf.
+/// A part whose program is not perf and ends immediately.
 fn part(attempts: u32) -> Part {
     let plan = Plan {
         of: Sampled::Threads(own_threads()),
@@ -73,7 +73,7 @@ fn a_program_that_fails_is_told_once_and_the_run_goes_on() {
     work.parts[0].recorder.join();
     work.look();
     assert!(work.parts.is_empty());
-    // It wrote nothing, and said nothing.
+    // It wrote nothing and printed nothing.
     assert_eq!(work.gaps.len(), 1, "{:?}", work.gaps);
     assert_eq!(work.gaps[0].what, "profile.client");
     assert!(work.gaps[0].why.contains("perf record failed"));

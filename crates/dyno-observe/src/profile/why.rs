@@ -1,4 +1,4 @@
-//! Why there is no profile, and what to do about it.
+//! Explains why there is no profile, and what to do about it.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use super::perf::{Sampled, user_of};
 /// How to get the program.
 const INSTALL: &str = "perf is not installed: apt install linux-perf (Debian), linux-tools-generic \
                        (Ubuntu), dnf install perf (Fedora)";
-/// What perf and the kernel say where they must not.
+/// The messages of perf and the kernel about missing permissions.
 const DENIED: [&str; 5] = [
     "perf_event_paranoid",
     "Permission denied",
@@ -24,9 +24,9 @@ pub(super) fn of_start(error: &io::Error) -> String {
     }
 }
 
-/// What perf says, in words of what to do.
+/// Turns perf's messages into advice.
 pub(super) fn of_messages(messages: &str, sampled: &Sampled) -> String {
-    // A script of Ubuntu's, which stands where perf of another kernel is installed.
+    // A script in Ubuntu that replaces perf if only another kernel's is installed.
     if messages.contains("perf not found for kernel") {
         return "perf for this kernel is not installed: apt install linux-tools-$(uname -r)"
             .to_owned();
@@ -52,7 +52,7 @@ pub(super) fn of_messages(messages: &str, sampled: &Sampled) -> String {
     )
 }
 
-/// The last line that says something.
+/// The last line that is not empty.
 pub(super) fn last_line(messages: &str) -> String {
     let mut lines = messages.lines().map(str::trim).rev();
     let said = lines.find(|line| !line.is_empty() && !line.starts_with("[ perf record:"));

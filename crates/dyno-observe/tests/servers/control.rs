@@ -1,4 +1,4 @@
-//! The connection for questions beside the load.
+//! The connection for queries outside of the load.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn an_answer_that_does_not_come_ends_the_connection() {
         );
         assert!(!control.is_open(), "{kind}");
         private.resume();
-        // The late answer of the first question is nobody's: this is another connection.
+        // The late answer to the first query is discarded: this is another connection.
         control.reconnect(connector.as_ref(), PATIENCE).unwrap();
         let rows = control.query("SELECT 2", PATIENCE).unwrap();
         assert_eq!(rows[0][0].as_deref(), Some("2"), "{kind}");

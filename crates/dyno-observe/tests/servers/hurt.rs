@@ -1,4 +1,4 @@
-//! Servers that die, come back and hang.
+//! Servers that die, return and hang.
 
 use dyno_core::Clock;
 use dyno_core::record::EventKind;
@@ -20,7 +20,7 @@ fn a_restart_is_noticed_and_the_new_process_found() {
         seen.until("the host goes on", |seen| {
             seen.count("host.cpu.idle") > host + 3
         });
-        // A start is told in whole seconds: what comes back at once would look the same.
+        // Start times are in whole seconds: an immediate restart would look the same.
         std::thread::sleep(std::time::Duration::from_secs(4));
         private.start_again().unwrap();
         seen.until("it is back", |seen| seen.last("db.up") == Some(1.0));
@@ -55,7 +55,7 @@ fn a_crash_of_one_process_of_postgresql_is_a_restart() {
         .server()
         .execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
     let pid: i32 = backend.unwrap().parse().unwrap();
-    // SAFETY: it is a process of this test's own server.
+    // SAFETY: the process belongs to this test's own server.
     unsafe { libc::kill(pid, libc::SIGKILL) };
     seen.until("the recovery", |seen| {
         seen.has_event(EventKind::Restart, "recovered from a crash")
@@ -71,7 +71,7 @@ fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
         seen.until("samples", |seen| seen.count("db.round_trip") > 1);
         private.suspend();
         seen.until("it is down", |seen| seen.last("db.up") == Some(0.0));
-        // Longer than the patience with one answer: its connection is given up meanwhile.
+        // Longer than the timeout for one answer: its connection is closed meanwhile.
         let host = seen.count("host.cpu.idle");
         seen.until("the host goes on", |seen| {
             seen.count("host.cpu.idle") > host + 15
@@ -88,13 +88,13 @@ fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
                 .any(|(kind, _)| *kind == EventKind::Restart)
         );
 
-        // Stopped for good, it does not keep the run from its end.
+        // A permanently stopped server does not keep the run from ending.
         private.suspend();
         seen.until("it is down again", |seen| seen.last("db.up") == Some(0.0));
         let began = Clock.now();
         seen.stop();
         let seconds = (Clock.now() - began) as f64 / 1e9;
-        // A second of patience, and what a busy machine takes; an answer has longer.
+        // A timeout of one second, plus a busy machine's delays; an answer has longer.
         assert!(seconds < 8.0, "{kind}: {seconds} s");
         assert!(
             seen.gaps.contains_key("settings.end"),

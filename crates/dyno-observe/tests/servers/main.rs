@@ -1,5 +1,5 @@
-//! Observers on real servers: what they see, what they say of what they cannot see, and how they
-//! bear servers that hang, die and come back.
+//! Observers on real servers: what they see, what they report as not observed, and servers that
+//! hang, die and return.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod control;

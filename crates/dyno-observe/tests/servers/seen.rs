@@ -11,12 +11,12 @@ use dyno_core::record::EventKind;
 use dyno_core::{Clock, Target};
 use dyno_observe::{Config, Cost, Observation, Observers};
 
-/// How long anything may take on a busy machine before a test fails.
+/// The timeout of any wait, for a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
-/// Shorter than in earnest, so that tests are quick; no rate depends on it.
+/// Shorter than the default, so that tests are quick; no rate depends on it.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Observers and all that came from them.
+/// Observers and all their observations.
 pub struct Seen {
     observers: Option<Observers>,
     observations: Receiver<Observation>,
@@ -56,7 +56,7 @@ impl Seen {
         }
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     pub fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Clock.now() + LIMIT.as_nanos() as Nanos;
         while !is_so(self) {
@@ -69,7 +69,7 @@ impl Seen {
         }
     }
 
-    /// Stops them and takes what is left, to the end.
+    /// Stops them and takes the remaining observations.
     pub fn stop(&mut self) -> Cost {
         let cost = self.observers.take().unwrap().stop().unwrap();
         while let Ok(observation) = self.observations.recv() {
@@ -83,7 +83,7 @@ impl Seen {
         self.values.get(name)?.last().map(|(_, value)| *value)
     }
 
-    /// How many values a series has.
+    /// The number of values of a series.
     pub fn count(&self, name: &str) -> usize {
         self.values.get(name).map_or(0, Vec::len)
     }
@@ -94,7 +94,7 @@ impl Seen {
             .any(|(other, words)| *other == kind && words.contains(text))
     }
 
-    /// Everything but values, for messages.
+    /// Everything except values, for messages.
     pub fn text(&self) -> String {
         let mut names: Vec<&String> = self.values.keys().collect();
         names.sort();

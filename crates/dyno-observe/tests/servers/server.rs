@@ -1,4 +1,4 @@
-//! The servers that the environment names, and throw-away ones that may be hurt.
+//! The servers from environment variables, and throw-away ones that tests may damage.
 
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
@@ -10,10 +10,10 @@ use dyno_drivers::Control;
 use tempfile::TempDir;
 use xtask::servers::{Kind, Options, Server as Process, initialize};
 
-/// How long an answer may take on a busy machine before a test fails.
+/// The timeout of an answer, for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server that takes its administrator without a password, on 127.0.0.1.
+/// A server whose administrator has no password, on 127.0.0.1.
 #[derive(Clone, Copy)]
 pub struct Server {
     pub kind: Kind,
@@ -21,7 +21,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The one that the environment names.
+    /// The server from the environment variables.
     pub fn of(kind: Kind) -> Self {
         let name = format!("DYNO_TEST_{}_TCP", kind.tag().to_uppercase());
         let place = std::env::var(&name).unwrap_or_else(|_| panic!("set {name}"));
@@ -30,7 +30,6 @@ impl Server {
         Self { kind, port }
     }
 
-    /// Its administrator.
     pub fn user(self) -> &'static str {
         match self.kind {
             Kind::Mariadb | Kind::Mysql => "root",
@@ -53,14 +52,14 @@ impl Server {
         format!("{scheme}://{user}@127.0.0.1:{port}/{database}{parameters}")
     }
 
-    /// The administrator's connection.
+    /// A connection as the administrator.
     pub fn control(self) -> Control {
         let target = Target::parse(&self.url()).unwrap();
         let connector = dyno_drivers::connector(&target).unwrap();
         Control::connect(connector.as_ref(), PATIENCE).unwrap()
     }
 
-    /// Runs a statement as the administrator: the first field of its first row.
+    /// Runs a statement as the administrator and returns the first field of its first row.
     pub fn execute(self, sql: &str) -> Option<String> {
         let rows = self.control().query(sql, PATIENCE);
         let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -68,23 +67,23 @@ impl Server {
     }
 }
 
-/// A server of a test's own, discarded with its files at the test's end.
+/// A test's private server, deleted with its files at the test's end.
 pub struct PrivateServer {
     process: Process,
-    // Dropped after the server, which works in it.
+    // Dropped after the server, which uses it.
     _files: TempDir,
 }
 
 impl PrivateServer {
-    /// Starts one with these arguments.
+    /// Starts a server with these arguments.
     pub fn start(kind: Kind, arguments: &[&str]) -> Self {
         Self::start_below(kind, std::env::temp_dir(), arguments)
     }
 
-    /// The same with its files in a folder below this one.
+    /// Starts one with its files in a folder below this one.
     pub fn start_below(kind: Kind, place: impl AsRef<Path>, arguments: &[&str]) -> Self {
         let mut builder = tempfile::Builder::new();
-        // The server's user must be able to enter; the name must leave room for a socket's path.
+        // The server's user must be able to enter; a socket's path must fit.
         let open_to_all = std::fs::Permissions::from_mode(0o755);
         builder.prefix("dyno-").permissions(open_to_all);
         let files = builder.tempdir_in(place).expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Tables as facts: their definitions, engines and statistics, and what many of them cost.
+//! Tables as facts: their definitions, engines and statistics, and the cost of many of them.
 
 use dyno_core::tables::{TableGroup, elements, groups};
 use dyno_core::{Target, record::Fact};
@@ -23,7 +23,7 @@ fn url(server: Server, database: &str) -> String {
     format!("{scheme}://{user}@127.0.0.1:{port}/{database}")
 }
 
-/// A server of the test's own with these statements done in a database on it.
+/// A private server with a database in which these statements were run.
 fn server_with(kind: Kind, statements: &[&str]) -> (PrivateServer, String) {
     let private = PrivateServer::start(kind, &[]);
     private.server().execute("CREATE DATABASE facts");
@@ -41,7 +41,7 @@ fn execute(url: &str, statements: &[&str]) {
     control.close();
 }
 
-/// The tables that observers tell of this target.
+/// The tables that observers report for this target.
 fn tables(url: &str) -> Vec<TableGroup> {
     let mut seen = Seen::start(url);
     seen.until("the tables", |seen| {
@@ -125,7 +125,7 @@ fn definitions_of_mysql_and_mariadb_are_facts() {
             assert_eq!(engine("crashed"), "Aria (not transactional)");
             assert_eq!(engine("safe"), "Aria");
         }
-        // Another index and another collation are other definitions.
+        // Another index or collation makes another definition.
         execute(
             &url,
             &[
@@ -151,7 +151,7 @@ fn what_innodb_never_looked_at_is_told() {
         let (_private, url) = server_with(kind, &statements);
         let found = tables(&url);
         assert_eq!(group(&found, "fresh").analysed, Some(0), "{kind}");
-        // There is nothing to be known of it.
+        // Nothing is known about it.
         assert_eq!(group(&found, "hollow").analysed, Some(1), "{kind}");
     }
 }
@@ -219,7 +219,7 @@ fn definitions_of_postgresql_are_facts() {
     );
     assert!(says(parted, "constraint parted_id_check").contains("CHECK"));
     assert_eq!(group(&found, "known").analysed, Some(1));
-    // Names without a schema do not mean it.
+    // Names without a schema do not refer to it.
     assert!(
         found.iter().all(|group| !group.label.contains("away")),
         "{found:#?}"
@@ -291,7 +291,7 @@ fn definitions_of_sqlite_are_facts() {
     assert_eq!(says(sbtest, "index k_1"), "CREATE INDEX k_1 ON sbtest1(k)");
     let rows = group(&found, "rows_only");
     assert_eq!((rows.primary_key, rows.indexes), (Some(false), Some(1)));
-    // Nobody wrote meanwhile, which tells whether anything was committed.
+    // Nothing was written meanwhile: this shows whether anything was committed.
     assert_eq!(seen.facts["db.file.changed"], "no");
     assert!(!seen.facts["data.filesystem.type"].is_empty());
 }

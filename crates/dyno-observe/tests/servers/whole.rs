@@ -1,4 +1,4 @@
-//! What there is to be seen of each database.
+//! What can be observed of each database.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use xtask::servers::Kind;
 use crate::seen::Seen;
 use crate::server::{PATIENCE, PrivateServer, Server};
 
-/// Of every server on this host, whatever it is.
+/// For every server on this host.
 const EVERYWHERE: [&str; 10] = [
     "db.up",
     "db.round_trip",
@@ -46,8 +46,7 @@ fn of_kind(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// A connection besides which there is none: that which found the server ready may take a while to
-/// go.
+/// The only connection: the one that found the server ready may take a while to close.
 fn alone(server: Server) -> Control {
     let mut own = server.control();
     let sql = match server.kind {
@@ -85,7 +84,7 @@ fn each_server_is_seen_whole_and_no_secret_is_told() {
         seen.until(&format!("{kind}: {wanted:?}"), |seen| {
             wanted.iter().all(|name| seen.values.contains_key(*name))
         });
-        // The kernel's evidence leads to the very process that the test started.
+        // The kernel's evidence leads to the process that the test started.
         assert_eq!(
             seen.facts["server.same_host"],
             "yes",
@@ -149,7 +148,7 @@ fn what_sessions_are_doing_is_told() {
         seen.until("the first samples", |seen| seen.count("db.uptime") > 2);
         std::thread::spawn(move || server.control().query(sleep, Duration::from_secs(60)));
         seen.until(state, |seen| seen.last(state) == Some(1.0));
-        // Its zeros from before are told with it.
+        // Its earlier zeros are reported with it.
         assert_eq!(
             seen.values[state].first().map(|(_, value)| *value),
             Some(0.0)
@@ -162,14 +161,14 @@ fn what_sessions_are_doing_is_told() {
                 "{}",
                 seen.text()
             );
-            // There is one, for the observer's own does not count.
+            // There is only one, since the observer's own does not count.
             assert_eq!(seen.last(mean), seen.last(max));
         }
         seen.stop();
         if kind != Kind::Postgres {
             let never = &seen.facts["observer.always_zero"];
             assert!(never.contains("db.sessions[opening_tables]"), "{never}");
-            // What reads all this makes none itself.
+            // Reading all this does not create any.
             let on_disk = seen.values.get("db.status.created_tmp_disk_tables");
             let mut made = on_disk.into_iter().flatten().map(|(_, made)| *made);
             assert!(made.all(|made| made == 0.0), "{kind} {on_disk:?}");
@@ -204,7 +203,7 @@ fn rates_are_those_of_the_server() {
             }
         }
         seen.until(name, |seen| seen.last(name).is_some());
-        // Rates times the time between are what was done: zeros before it included.
+        // Rates times elapsed time give the work done, including earlier zeros.
         if kind != Kind::Postgres {
             seen.until("40 statements", |seen| {
                 let values = &seen.values[name];
@@ -322,7 +321,7 @@ fn sessions_of_others_are_counted_and_named() {
             _ => "CREATE USER shop@'127.0.0.1'",
         };
         server.execute(made);
-        // Those of this process with the observer's own user are the run's.
+        // Connections of this process with the observer's own user belong to the run.
         let _own = [server.control(), server.control()];
         let mut seen = Seen::start(&server.url());
         const COUNT: &str = "db.other_sessions";
@@ -334,7 +333,7 @@ fn sessions_of_others_are_counted_and_named() {
         seen.until("two others", |seen| seen.last(COUNT) == Some(2.0));
         seen.stop();
         let told = &seen.facts["server.other_sessions"];
-        // As the server names the address, which it may have looked up.
+        // The server may have resolved the address to a name.
         let from = ["127.0.0.1", "localhost"].map(|name| format!("2 of shop from {name}"));
         assert!(
             from.iter().any(|from| told.starts_with(from)),

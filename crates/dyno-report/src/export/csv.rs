@@ -1,8 +1,8 @@
 //! Comma-separated values by RFC 4180: a heading, lines that end in CR LF, quotes where needed.
 //! Names end in their units (`_s` seconds, `_ms` milliseconds, `_per_s` per second); counts have
-//! none. What was not observed is an empty field. A text that a spreadsheet would take for a
-//! formula has an apostrophe before it. CSV has no control characters but line ends within quotes:
-//! others are written out, as `\x1b`.
+//! none. Missing values are empty fields. A text that a spreadsheet would take for a formula is
+//! prefixed with an apostrophe. Control characters other than line ends within quotes are escaped,
+//! as `\x1b`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,8 +15,8 @@ use dyno_core::summary::IntervalSummary;
 use dyno_core::unknown::{self, Of};
 use dyno_core::visible;
 
-/// One line per interval. A percentile's column is named after it, e.g.
-/// `p99.9_ms`. Empty but for the heading where there are no intervals.
+/// One line per interval. A percentile's column is named after it, e.g. `p99.9_ms`. Only the
+/// heading without intervals.
 pub fn intervals(run: &RunRecord) -> String {
     let percents = percents(run);
     let mut out = String::new();
@@ -81,8 +81,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The part, from 1, in which the middle of an interval lies, and the level there; nothing of
-    /// the warm-up.
+    /// The part, from 1, that contains the middle of an interval, and its level there; empty in the
+    /// warm-up.
     fn fields(&self, interval: &IntervalSummary) -> [String; 2] {
         let middle_s = interval.at_s - interval.length_s / 2.0;
         let holds = |part: &PlacedPart| middle_s >= part.from_s && middle_s < part.to_s;
@@ -125,8 +125,8 @@ pub fn series(run: &RunRecord) -> String {
     out
 }
 
-/// Counters beyond those of the first version, whose columns follow in the order in which they
-/// came to be: those who read columns by their place find them where they were.
+/// Counters added after the first version. Their columns come last, in the order in which they were
+/// added, so that the position of older columns is stable.
 fn later_counters() -> impl Iterator<Item = usize> {
     const FIRST: [&str; 10] = [
         "events",
@@ -144,7 +144,7 @@ fn later_counters() -> impl Iterator<Item = usize> {
     names.filter_map(|(index, name)| (!FIRST.contains(name)).then_some(index))
 }
 
-/// The percentiles that any interval holds, lowest first.
+/// The percentiles of all intervals, lowest first.
 fn percents(run: &RunRecord) -> Vec<f64> {
     let all = run
         .intervals
@@ -201,12 +201,11 @@ fn fields(interval: &IntervalSummary, percents: &[f64], unknown: &[&str]) -> Vec
     fields
 }
 
-/// A known value as text.
 fn text(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// The shortest text that reads back as the number; nothing for what is none.
+/// The shortest text that reads back as the number; empty for NaN and infinities.
 fn number(value: f64) -> String {
     if value.is_finite() {
         value.to_string()
@@ -220,8 +219,7 @@ fn line(out: &mut String, fields: &[String]) {
     out.push_str("\r\n");
 }
 
-/// Fields as a row, quoted where they must be, without a line end. What a spreadsheet would take
-/// for a formula is marked as text.
+/// Fields as a row, quoted where needed, without a line end. Possible formulas are marked as text.
 pub fn row(fields: &[String]) -> String {
     let mut out = String::new();
     for (index, field) in fields.iter().enumerate() {
@@ -239,7 +237,7 @@ pub fn row(fields: &[String]) -> String {
     out
 }
 
-/// A text with the characters that CSV cannot hold, or that nobody can see, written out.
+/// A text with the characters that CSV cannot contain, or that are invisible, escaped.
 fn written_out(field: &str) -> Cow<'_, str> {
     if !field.contains(['\t', '\r']) {
         return visible::text(field);
@@ -250,8 +248,8 @@ fn written_out(field: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\r"))
 }
 
-/// Whether a spreadsheet would compute something from it: names of a script's or of a server's may
-/// begin as they like. Numbers are numbers.
+/// Whether a spreadsheet would evaluate it: names from scripts or servers may begin with any
+/// character. Numbers are not formulas.
 fn is_formula(field: &str) -> bool {
     field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err()
 }

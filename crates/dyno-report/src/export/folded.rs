@@ -1,9 +1,9 @@
-//! Folded stacks: a line each, with the process, the thread, its functions from the outermost on
-//! and how many samples had it. Flame graph tools and speedscope read them.
+//! Folded stacks: one line each, with the process, the thread, its functions from the outermost on
+//! and the number of samples. Flame graph tools and speedscope read them.
 
 use dyno_core::record::RunRecord;
 
-/// The stacks of all profiles; nothing where there are none.
+/// The stacks of all profiles; empty without any.
 pub fn stacks(run: &RunRecord) -> String {
     let mut text = String::new();
     for profile in &run.profiles {

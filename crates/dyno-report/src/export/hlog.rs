@@ -1,11 +1,11 @@
 //! The HdrHistogram interval log, version 1.3: text, one line per span of an operation, each with
-//! its histogram (V2, deflated, base64). Values are nanoseconds; the column of longest values is
-//! in milliseconds. `Tag` is the operation, with `_` for what tags cannot hold, and with a number
-//! at its end where that makes it the tag of another; in an open loop `OPERATION.response` holds
-//! response times beside it. Spans of the warm-up have tags of their own, which end in `.warmup`,
-//! so that whoever adds up an operation adds up the measurement. Times of lines are seconds since
-//! `BaseTime`, the start of the first line or of the measurement, whichever is earlier.
-//! `StartTime` is the same: some readers pass over lines before it.
+//! its histogram (V2, deflated, base64). Values are nanoseconds; the column of longest values is in
+//! milliseconds. `Tag` is the operation, with `_` for characters that tags cannot contain, and a
+//! number at its end if it would equal another tag. In an open loop `OPERATION.response` has the
+//! response times. Spans of the warm-up have separate tags that end in `.warmup`, so that adding up
+//! an operation gives the measurement. Times of lines are seconds since `BaseTime`, the start of
+//! the first line or of the measurement, whichever is earlier. `StartTime` is the same, because
+//! some readers skip lines before it.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -15,19 +15,19 @@ use dyno_core::visible;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
-/// What HdrHistogram's own programs write above the columns.
+/// The legend that HdrHistogram's own programs write above the columns.
 const LEGEND: &[u8] =
     b"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
-/// From nanoseconds to the milliseconds in which longest values are written.
+/// Longest values are written in milliseconds.
 const NS_PER_MS: f64 = 1e6;
 
-/// What may follow an operation in a tag.
+/// Suffixes of an operation's tags.
 const SUFFIXES: [&str; 4] = ["", ".response", ".warmup", ".response.warmup"];
 
 /// Why a log could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum HlogError {
-    /// The run holds no latencies.
+    /// The run has no latencies.
     #[error(
         "run {0} has no latency histogram to write to an interval log; export its intervals as CSV"
     )]
@@ -39,12 +39,12 @@ pub enum HlogError {
         run: String,
         /// The operation.
         operation: String,
-        /// The encoder's words.
+        /// The encoder's message.
         why: String,
     },
 }
 
-/// The log of all operations, in the order of time.
+/// The log of all operations, in time order.
 ///
 /// # Errors
 /// The run has no latencies, or a histogram cannot be encoded.
@@ -89,7 +89,7 @@ pub fn log(run: &RunRecord) -> Result<Vec<u8>, HlogError> {
     Ok(out)
 }
 
-/// The spans in time; the whole where there are none.
+/// The spans in time order; the total if there are no spans.
 fn spans(operation: &Operation) -> impl Iterator<Item = &Span> {
     let whole = operation
         .total
@@ -124,7 +124,7 @@ fn headers(run: &RunRecord, base_s: f64) -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The tags of all operations by name, each another one and none that another's suffixes make.
+/// A unique tag for each operation name, distinct also from other tags with suffixes.
 fn tags(operations: &[Operation]) -> HashMap<&str, String> {
     let mut taken = HashSet::new();
     let mut tags = HashMap::new();
@@ -145,7 +145,7 @@ fn tags(operations: &[Operation]) -> HashMap<&str, String> {
     tags
 }
 
-/// A name without the characters that tags cannot hold.
+/// A name without characters that tags cannot contain.
 fn tag(name: &str) -> String {
     let bad = |c: char| c == ',' || c.is_whitespace() || visible::is_hidden(c);
     match name.is_empty() {
@@ -154,7 +154,7 @@ fn tag(name: &str) -> String {
     }
 }
 
-/// A text that stays in its line.
+/// A text on a single line.
 fn comment(text: &str) -> String {
     text.replace(visible::is_hidden, " ")
 }
@@ -175,7 +175,7 @@ mod tests {
 
     type Line = (String, f64, f64, Histogram<u64>);
 
-    /// The log as hdrhistogram's own parser reads it: start and base time, and the lines.
+    /// The log parsed with hdrhistogram's parser: start and base time, and the lines.
     fn read(log: &[u8]) -> (Option<f64>, Option<f64>, Vec<Line>) {
         let (mut start, mut base, mut lines) = (None, None, Vec::new());
         for entry in IntervalLogIterator::new(log) {
@@ -257,7 +257,7 @@ mod tests {
         let all = tags.len();
         tags.sort_unstable();
         tags.dedup();
-        // Four seconds of service and of response times of each.
+        // Four seconds of service and of response times for each operation.
         assert_eq!((tags.len(), all), (2 * names.len(), 8 * names.len()));
         let own = [
             "_",

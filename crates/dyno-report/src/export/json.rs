@@ -1,5 +1,5 @@
-//! A recorded run as JSON, by `docs/schema/export.json`. Histograms stand as percentiles and
-//! buckets; the whole ones are in the interval log.
+//! A recorded run as JSON, by `docs/schema/export.json`. Histograms are reduced to percentiles and
+//! buckets; the interval log has them in full.
 
 use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 use dyno_core::finding::{Finding, Verdict};
@@ -23,14 +23,14 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// [`crate::json::SCHEMA`] as `run.json`.
 pub const SCHEMA: &str = include_str!("../../../../docs/schema/export.json");
 
-/// Percentiles of histograms, beside those that were asked for.
+/// Percentiles of histograms, in addition to the requested ones.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
-/// The record as JSON by [`SCHEMA`], indented, with a line end. Numbers that JSON cannot hold are
-/// null.
+/// The record as JSON by [`SCHEMA`], indented, with a line end. Numbers that JSON cannot represent
+/// are null.
 ///
 /// # Errors
-/// None that a record can cause: its keys are texts and its numbers are numbers.
+/// None for a record: its keys are texts and its numbers are numbers.
 pub fn run(run: &RunRecord) -> Result<String, serde_json::Error> {
     let told = crate::json::with_nulls(&Exported::of(run), &run.not_observed)?;
     let mut text = serde_json::to_string_pretty(&told)?;
@@ -38,7 +38,6 @@ pub fn run(run: &RunRecord) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// The document.
 #[derive(Serialize)]
 struct Exported<'a> {
     schema_version: u32,
@@ -186,7 +185,7 @@ fn span(span: &Span, percents: &[f64]) -> ExportedSpan {
     }
 }
 
-/// What a histogram tells of its own extremes and sum, to its digits.
+/// Extremes and sum from a histogram, with its precision.
 fn rounded(histogram: &Histogram<u64>) -> Exact {
     Exact {
         sum: (histogram.mean() * histogram.len() as f64) as u64,

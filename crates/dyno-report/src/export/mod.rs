@@ -1,4 +1,4 @@
-//! A recorded run in the formats that other programs read.
+//! Exports of a recorded run for other programs.
 
 pub mod csv;
 pub mod folded;

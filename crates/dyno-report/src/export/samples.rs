@@ -9,7 +9,7 @@ use crate::samples;
 /// When the measurement of [`record`] began.
 pub(crate) const STARTED_UNIX_S: f64 = 1_795_266_468.5;
 
-/// A run of an open loop with two operations, two seconds of warm-up and something of everything.
+/// A run of an open loop with two operations, two seconds of warm-up and an example of everything.
 pub(crate) fn record() -> RunRecord {
     let mut summary = samples::overloaded();
     summary.started_unix_s = Some(STARTED_UNIX_S);
@@ -87,7 +87,7 @@ fn no_pressure() -> NotObserved {
     }
 }
 
-/// A run of which nothing is known but that it was.
+/// A run without any further data.
 pub(crate) fn bare() -> RunRecord {
     let full = record();
     let mut run = RunRecord::new(RunHead {

@@ -1,4 +1,4 @@
-//! The load generators of a run that several made.
+//! The agents of a run.
 
 use dyno_core::summary::AgentSummary;
 
@@ -9,10 +9,10 @@ use super::page::{Page, put};
 use super::run::View;
 use crate::number;
 
-/// Of so many there are lines in a chart.
+/// The most agents in a chart.
 const SHOWN_MAX: usize = 8;
 
-/// Writes the section, if there were several.
+/// Writes the section, if there are several agents.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         return;
@@ -71,7 +71,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
-/// What each did, second by second.
+/// Each agent's work, second by second.
 fn over_time(page: &mut Page, view: &View<'_>, names: &[String]) {
     let names = &names[..names.len().min(SHOWN_MAX)];
     let [events, service] = ["events", "service_mean"].map(|what| -> Vec<String> {

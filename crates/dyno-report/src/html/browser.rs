@@ -1,4 +1,4 @@
-//! Pages as Chromium shows them: no error, no request, every chart drawn, all of it reachable.
+//! Pages in Chromium: no errors, no requests, every chart drawn and reachable.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use chromium::Tab;
 
 mod chromium;
 
-/// Charts of which as little is painted as there would be without their data.
+/// Charts that paint no more than they would without data.
 const EMPTY: &str = "(async () => {
     document.querySelectorAll('details:not(.data)').forEach((one) => one.setAttribute('open', ''));
     await new Promise((done) => setTimeout(done, 50));
@@ -39,14 +39,14 @@ const EMPTY: &str = "(async () => {
     return { empty, count: dynoReport.charts.size };
 })()";
 
-/// Draws everything, folded runs included.
+/// Draws everything, including folded runs.
 const DRAWN: &str = "(async () => {
     document.querySelectorAll('details').forEach((details) => { details.open = true; });
     await new Promise((done) => setTimeout(done, 300));
     dynoReport.drawAll();
 })()";
 
-/// What sticks out of the page sideways.
+/// Elements that overflow the page horizontally.
 const OVERFLOW: &str = "(() => {
     const wide = document.documentElement.clientWidth;
     return {
@@ -57,7 +57,7 @@ const OVERFLOW: &str = "(() => {
     };
 })()";
 
-/// A page opened in a tab of its own.
+/// A page opened in a separate tab.
 fn opened(name: &str, page: &str, width: u32, dark: bool) -> (tempfile::TempDir, Tab) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{name}.html"));
@@ -69,14 +69,14 @@ fn opened(name: &str, page: &str, width: u32, dark: bool) -> (tempfile::TempDir,
     (folder, tab)
 }
 
-/// Keeps what a test saw, for who wants to look at it: `DYNO_REPORT_LOOK` names the folder.
+/// Stores a test's output for inspection, if `DYNO_REPORT_LOOK` names a folder.
 fn keep(name: &str, content: &[u8]) {
     if let Some(folder) = std::env::var_os("DYNO_REPORT_LOOK") {
         fs::write(PathBuf::from(folder).join(name), content).unwrap();
     }
 }
 
-/// Nothing went wrong, nothing was asked for but the page itself.
+/// No error, and no request except the page itself.
 fn assert_quiet(tab: &mut Tab) {
     let (errors, requests) = tab.heard();
     assert_eq!(errors, Vec::<String>::new());
@@ -173,7 +173,7 @@ fn the_keyboard_reaches_everything() {
                   [tabindex=\"0\"]')].filter((e) => e.checkVisibility() && !reached.has(e)) \
                   .map((e) => e.outerHTML.slice(0, 80))";
     assert_eq!(tab.evaluate(missed), json!([]));
-    // The table of a chart opens by a key.
+    // The table of a chart opens by key.
     tab.evaluate("document.querySelector('details.data > summary').focus()");
     tab.key("Enter");
     let rows = "new Promise((done) => setTimeout(() => \
@@ -210,7 +210,7 @@ fn controls_do_what_they_say() {
     );
     assert_eq!(tab.evaluate(axis), json!("value"));
 
-    // All charts of a run follow the part of the time that one shows.
+    // All charts of a run follow the zoom of one.
     let zoom = "dynoReport.charts.get('r1-over-time').drawn.dispatchAction(\
                 { type: 'dataZoom', start: 25, end: 50 })";
     tab.evaluate(zoom);
@@ -256,7 +256,7 @@ fn a_cross_hair_goes_over_all_charts_and_keys_move_it() {
     let lines = "document.querySelectorAll('i.cross:not([hidden])').length";
     let shown = tab.evaluate(lines).as_u64().unwrap();
     assert!(shown > 10, "{shown}");
-    // At the same time in each: the second interval of the warm-up.
+    // All point to the same time: the second interval of the warm-up.
     let at = "(() => {
         const { drawn, cross } = dynoReport.charts.get('r1-events');
         const x = parseFloat(cross.style.left);
@@ -299,7 +299,7 @@ fn paper_shows_every_chart_in_the_light() {
         "window.addEventListener('beforeprint', () => { window.printed = \
          [...dynoReport.charts.values()].filter(({ drawn }) => drawn).length; })",
     );
-    // What is folded on the screen is folded on paper.
+    // Folded sections stay folded in print.
     let pdf = tab.pdf();
     assert!(pdf.starts_with(b"%PDF"));
     keep("paper.pdf", &pdf);

@@ -1,10 +1,9 @@
-//! What a chart shows, as the page's script reads it. How it looks is for the script to say.
+//! The data of a chart, as the page's script reads it. The script decides how it looks.
 
 use serde::{Serialize, Serializer};
 
 use super::figures;
 
-/// A chart.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Chart {
@@ -14,14 +13,14 @@ pub(super) enum Chart {
     Heat(Choice<Heat>),
     /// A histogram.
     Distribution(Choice<Distribution>),
-    /// Curves over something else than time.
+    /// Curves over something other than time.
     Curves(Curves),
     /// Box plots with every sample as a dot, one below the other.
     Groups(Groups),
 }
 
 impl Chart {
-    /// What is to be said of lines in time that never move, instead of showing them: no news.
+    /// A message instead of a chart with lines that never move.
     pub(super) fn quiet(&self) -> Option<String> {
         let Self::Time(time) = self else {
             return None;
@@ -47,9 +46,9 @@ impl Chart {
             }
         }
         match told.as_slice() {
-            // None yet: the reader picks.
+            // No lines yet: the reader picks.
             [] => None,
-            // A single point is no line.
+            // A single point is not a line.
             _ if time.lines.iter().all(|line| line.y.len() < 2) => None,
             [all] => Some(format!("{all} throughout")),
             several => Some(format!("{} throughout", several.join(", "))),
@@ -57,7 +56,7 @@ impl Chart {
     }
 }
 
-/// One of several that the reader picks from, the first at first.
+/// Alternatives that the reader picks from; the first is shown initially.
 #[derive(Serialize)]
 pub(super) struct Choice<T> {
     /// With their names.
@@ -67,24 +66,23 @@ pub(super) struct Choice<T> {
 /// Lines in time, over the whole run.
 #[derive(Default, Serialize)]
 pub(super) struct Time {
-    /// Which run's marks and extent it has.
+    /// The run whose marks and time range it has.
     pub(super) run: usize,
-    /// The left and perhaps the right axis.
+    /// The left and, if present, the right axis.
     pub(super) axes: Vec<Axis>,
-    /// The lines.
     pub(super) lines: Vec<Line>,
-    /// Whether it has a slider to choose a part of the time.
+    /// Whether it has a slider for a part of the time.
     pub(super) slider: bool,
 }
 
 /// A value axis.
 #[derive(Serialize)]
 pub(super) struct Axis {
-    /// What it measures.
+    /// The quantity.
     pub(super) name: String,
-    /// In which unit, as in `SeriesKey::unit`.
+    /// Its unit, as in `SeriesKey::unit`.
     pub(super) unit: String,
-    /// Where it ends, if that is known.
+    /// Its upper end, if known.
     pub(super) max: Option<f64>,
     /// Whether it is logarithmic.
     pub(super) log: bool,
@@ -101,7 +99,6 @@ impl Axis {
     }
 }
 
-/// How a line is drawn.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Look {
@@ -113,43 +110,39 @@ pub(super) enum Look {
 /// One line.
 #[derive(Serialize)]
 pub(super) struct Line {
-    /// In the legend.
+    /// Its name in the legend.
     pub(super) name: String,
-    /// The number of its axis.
+    /// The index of its axis.
     pub(super) axis: usize,
-    /// The number of its times in the page's pool.
+    /// The index of its times in the page's pool.
     pub(super) x: usize,
-    /// Its values.
     pub(super) y: Vec<Compact>,
-    /// How it is drawn.
     pub(super) look: Look,
-    /// The number of its colour in the palette.
+    /// The index of its colour in the palette.
     pub(super) colour: usize,
-    /// How it is dashed: 0 is not at all.
+    /// The dash style; 0 is solid.
     pub(super) dash: usize,
 }
 
-/// Latencies in time: how many fell into which row in which column.
+/// Latencies in time: counts by row and column.
 #[derive(Serialize)]
 pub(super) struct Heat {
-    /// Which run.
     pub(super) run: usize,
-    /// The bounds of columns: start and end of each, in seconds.
+    /// Columns: start and end of each, in seconds.
     pub(super) columns: Vec<(Compact, Compact)>,
-    /// The bounds of rows in milliseconds, one more than rows.
+    /// Bounds of rows in milliseconds, one more than rows.
     pub(super) rows: Vec<Compact>,
-    /// Column, row, operations per second; and again.
+    /// Triples of column, row and operations per second.
     pub(super) cells: Vec<Compact>,
 }
 
-/// A histogram over logarithmic and one over linear buckets.
+/// A histogram with logarithmic and one with linear buckets.
 #[derive(Serialize)]
 pub(super) struct Distribution {
-    /// From, to (ms), count; and again.
+    /// Triples of from, to (ms) and count.
     pub(super) logarithmic: Vec<Compact>,
-    /// From, to (ms), count; and again. Ends where few are left.
+    /// Triples of from, to (ms) and count. Ends where few are left.
     pub(super) linear: Vec<Compact>,
-    /// The modes.
     pub(super) modes: Vec<Mode>,
     /// Percentiles: name and milliseconds.
     pub(super) percentiles: Vec<(String, Compact)>,
@@ -169,24 +162,23 @@ pub(super) struct Mode {
 pub(super) struct Curves {
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// Where the axis is labelled, and how; empty where that is for the script to choose.
+    /// Labels of the axis with their positions; if empty, the script chooses them.
     pub(super) ticks: Vec<(Compact, String)>,
     pub(super) lines: Vec<Curve>,
-    /// Whether they are shares in percent whose tail can be looked at apart.
+    /// Whether they are shares in percent with a separate view of the tail.
     pub(super) tail: bool,
 }
 
-/// One of them.
 #[derive(Serialize)]
 pub(super) struct Curve {
     pub(super) name: String,
-    /// The number of its colour.
+    /// The index of its colour.
     pub(super) colour: usize,
-    /// How it is dashed: 0 is not at all.
+    /// The dash style; 0 is solid.
     pub(super) dash: usize,
-    /// x, y; and again.
+    /// Pairs of x and y.
     pub(super) points: Vec<Compact>,
-    /// x, low, high; and again: how far values reach around a point.
+    /// Triples of x, low and high: the range of values around a point.
     pub(super) spread: Vec<Compact>,
 }
 
@@ -197,20 +189,20 @@ pub(super) struct Groups {
     pub(super) groups: Vec<Group>,
 }
 
-/// One of them.
+/// A box plot.
 #[derive(Serialize)]
 pub(super) struct Group {
     pub(super) name: String,
-    /// What it and its neighbours have in common; perhaps empty.
+    /// A heading shared with its neighbours; may be empty.
     pub(super) heading: String,
-    /// The number of its colour.
+    /// The index of its colour.
     pub(super) colour: usize,
     /// Lower whisker, lower quartile, median, upper quartile, upper whisker.
     pub(super) five: [Compact; 5],
     pub(super) dots: Vec<Compact>,
 }
 
-/// A number with five significant digits, written as short as JSON allows; no number is `null`.
+/// A number with five significant digits, in JSON's shortest form; NaN is `null`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Compact(pub(super) f64);
 
@@ -229,7 +221,7 @@ impl Serialize for Compact {
     }
 }
 
-/// Five significant digits, but never fewer than all before the point of a number below a million.
+/// Five significant digits, but all integer digits of a number below a million.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! The database's own counters, and the size of its data.
+//! The database's counters, and the size of its data.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::page::{Caption, Counter, CounterSet, Page, put};
 use super::run::View;
 use super::thin::{Keep, thin};
 
-/// Points of all counters together: some servers have five hundred.
+/// The most points of all counters together: some servers have five hundred.
 const POINTS_ALL_MAX: usize = 150_000;
 
-/// Drawn at first, those of them that are there.
+/// Counters drawn initially, if present.
 const PICKED: [&str; 6] = [
     "db.status.innodb_row_lock_waits",
     "db.status.innodb_buffer_pool_reads",
@@ -155,7 +155,7 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
     );
 }
 
-/// Which counters are drawn at first: known ones, else the first.
+/// The counters drawn initially: known ones, else the first.
 fn picked(moved: &[&Series]) -> Vec<usize> {
     let is_known = |number: &usize| PICKED.contains(&moved[*number].key.name.as_str());
     let known: Vec<usize> = (0..moved.len()).filter(is_known).collect();
@@ -188,7 +188,7 @@ fn row(page: &mut Page, number: usize, series: &Series, pressed: bool) {
     );
 }
 
-/// A counter's name without what all of them have.
+/// A counter's name without the common prefix.
 fn short(name: &str) -> &str {
     let name = name.strip_prefix("db.").unwrap_or(name);
     name.strip_prefix("status.").unwrap_or(name)

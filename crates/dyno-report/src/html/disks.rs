@@ -11,7 +11,7 @@ struct Chart {
     title: &'static str,
     about: &'static str,
     axis: &'static str,
-    /// The end of a series' name, its name in the legend, the number of its colour.
+    /// The suffix of a series' name, its name in the legend, the index of its colour.
     lines: &'static [(&'static str, &'static str, usize)],
     max: Option<f64>,
 }
@@ -75,7 +75,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
-/// Draws the disks of the host whose series begin so.
+/// Draws the host's disks with series of this prefix.
 pub(super) fn each(page: &mut Page, view: &View<'_>, prefix: &str) {
     for disk in devices(view, &format!("{prefix}host.disk")) {
         for two in CHARTS.chunks(2) {

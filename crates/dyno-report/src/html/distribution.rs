@@ -18,16 +18,16 @@ use crate::number;
 const PER_DECADE: f64 = 32.0;
 /// Linear buckets.
 const LINEAR: usize = 120;
-/// Linear buckets end where this share lies beyond.
+/// Linear buckets end at this share of the events.
 const LINEAR_SHARE: f64 = 0.998;
 const NS_PER_MS: f64 = 1e6;
-/// A smaller mode is in the table only.
+/// Smaller modes are only in the table.
 const MARKED_SHARE: f64 = 0.01;
 
 /// A bucket in milliseconds.
 type Bucket = dyno_stats::modes::Bucket;
 
-/// A distribution and the modes in it.
+/// A distribution with its modes.
 struct Shape {
     name: String,
     chart: Distribution,
@@ -120,7 +120,7 @@ fn of_histogram(name: &str, histogram: &Histogram<u64>) -> Option<Shape> {
     })
 }
 
-/// What an imported log has: buckets of its own, which stay as they are.
+/// The buckets of an imported log, unchanged.
 fn of_summary(latency: &LatencySummary) -> Option<Shape> {
     if latency.buckets.is_empty() {
         return None;
@@ -163,8 +163,8 @@ fn of_summary(latency: &LatencySummary) -> Option<Shape> {
     })
 }
 
-/// Counts in other buckets: from, to, count; and again. A bucket's events are spread evenly over
-/// it, so that bounds which do not fall together make no false dents.
+/// Counts in other buckets, as triples of from, to and count. A bucket's events are spread evenly
+/// over it, so that different bounds do not cause false dents.
 fn rebin(fine: &[Bucket], number: impl Fn(f64) -> f64, bound: impl Fn(f64) -> f64) -> Vec<Compact> {
     let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
     for bucket in fine {

@@ -5,18 +5,18 @@ use super::page::{Page, put};
 use super::plots::{self, Plot};
 use crate::sheet::Sheet;
 
-/// What the page of an experiment begins with.
+/// The start of an experiment's page.
 #[derive(Clone, Debug)]
 pub struct Experiment<'a> {
-    /// What was to be found out.
+    /// The question.
     pub question: &'a str,
-    /// Where it comes from; may be empty.
+    /// Its source; may be empty.
     pub cite: &'a str,
     /// The answer, in sentences.
     pub answer: &'a [String],
-    /// How many trials there are, and their verdicts.
+    /// The number of trials, with their verdicts.
     pub counted: String,
-    /// What was said before, and what was measured; without rows where nothing was.
+    /// Claims with the measurements; no rows without claims.
     pub claims: Sheet,
     /// The tables.
     pub tables: Vec<Sheet>,
@@ -24,7 +24,6 @@ pub struct Experiment<'a> {
     pub plots: Vec<Plot>,
 }
 
-/// Writes all of it.
 pub(super) fn write(page: &mut Page, of: &Experiment<'_>) {
     put!(
         page,

@@ -2,7 +2,7 @@
 
 use crate::number;
 
-/// A value in a unit of `SeriesKey::unit`, as a person reads it.
+/// A value in a unit of `SeriesKey::unit`, for reading.
 pub(super) fn value(value: f64, unit: &str) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -23,12 +23,11 @@ pub(super) fn value(value: f64, unit: &str) -> String {
     }
 }
 
-/// Perhaps a value.
 pub(super) fn maybe(number: Option<f64>, unit: &str) -> String {
     number.map_or_else(|| "–".to_owned(), |number| value(number, unit))
 }
 
-/// Four significant digits at most, thousands apart.
+/// At most four significant digits, with grouped thousands.
 pub(super) fn significant(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -58,7 +57,7 @@ pub(super) fn significant(value: f64) -> String {
     format!("{sign}{short}")
 }
 
-/// A share of one in percent.
+/// A share of one, in percent.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.001 {

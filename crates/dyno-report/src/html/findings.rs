@@ -1,4 +1,4 @@
-//! The validity checks with all that they rest on.
+//! The validity checks with their evidence.
 
 use dyno_core::finding::{Finding, Outcome, Tally};
 

@@ -5,33 +5,31 @@ use std::collections::BTreeMap;
 use dyno_core::cpu_profile::{CpuProfile, plain_frame};
 use serde::Serialize;
 
-/// The least share of the samples that a frame has to have.
+/// The smallest share of the samples for a frame to be drawn.
 const SHARE_MIN: f64 = 0.001;
-/// And so many frames are drawn at most, those with the most samples.
+/// The most frames drawn, by samples.
 const FRAMES_MAX: usize = 4_000;
-/// Frames deeper than this are counted as those above them.
+/// Deeper frames are counted as those above them.
 const DEPTH_MAX: usize = 200;
 
-/// What is drawn.
 #[derive(Serialize)]
 pub(super) struct Flame {
-    /// All samples.
     samples: u64,
-    /// The names of frames, each once.
+    /// The distinct names of frames.
     names: Vec<String>,
-    /// Of each name whether it is a function of the kernel (1), has no name (2) or neither (0).
+    /// For each name: a kernel function (1), an unknown name (2) or neither (0).
     kinds: Vec<u8>,
-    /// Depth, number of the name and samples of each frame, those that it called behind it.
+    /// Depth, index of the name and samples of each frame, followed by its callees.
     frames: Vec<u64>,
-    /// How many frames are left out.
+    /// Number of frames left out.
     #[serde(skip)]
     pub(super) left_out: usize,
-    /// Below so many samples.
+    /// Frames with fewer samples than this are left out.
     #[serde(skip)]
     pub(super) least: u64,
 }
 
-/// A frame with what it called, by the numbers of names and of frames.
+/// A frame with its callees, by indices of names and of frames.
 struct Frame<'a> {
     name: &'a str,
     samples: u64,
@@ -44,7 +42,7 @@ impl Flame {
         let samples: u64 = tree.first().map_or(0, |root| root.samples);
         let mut counts: Vec<u64> = tree.iter().skip(1).map(|frame| frame.samples).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // The first that is too many, and all that are as small, are left out.
+        // The first one beyond the limit, and all of the same size, are left out.
         let too_many = counts.get(FRAMES_MAX).map_or(0, |count| count + 1);
         let least = ((samples as f64 * SHARE_MIN).ceil() as u64).max(too_many);
         let mut flame = Self {
@@ -59,7 +57,7 @@ impl Flame {
         flame
     }
 
-    /// Writes the frames, callers before what they call.
+    /// Writes the frames, callers before callees.
     fn write(&mut self, tree: &[Frame<'_>]) {
         let mut known: BTreeMap<&str, u64> = BTreeMap::new();
         let calls = |at: usize, depth: u64| {
@@ -92,7 +90,7 @@ impl Flame {
     }
 }
 
-/// All frames; the first stands for all threads.
+/// All frames; the first is the root of all threads.
 fn tree(profile: &CpuProfile) -> Vec<Frame<'_>> {
     let mut tree = vec![Frame {
         name: "",
@@ -174,7 +172,7 @@ mod tests {
             (flame.names.len(), flame.left_out, flame.least),
             (3, 50, 100)
         );
-        // Many that are all large enough are bounded too.
+        // Frames that are all large enough are limited, too.
         let many: String = (0..20)
             .flat_map(|outer| (0..400).map(move |inner| format!("a;f{outer};g{inner};h 1\n")))
             .collect();

@@ -1,4 +1,4 @@
-//! The database's counters that most people ask for first.
+//! The most important database counters.
 
 use dyno_core::record::Series;
 
@@ -7,15 +7,15 @@ use super::page::{Caption, Page, put, source_note};
 use super::run::View;
 use super::thin::{Keep, thin};
 
-/// Points of one line.
+/// The most points of a line.
 const POINTS_MAX: usize = 480;
 
-/// A chart of counters: those that the server has.
+/// A chart of the counters that the server has.
 struct Glance {
     id: &'static str,
     title: &'static str,
     about: &'static str,
-    /// Series and their names in the legend. The first that is there of each list is drawn.
+    /// Alternative series and their name in the legend. The first existing one is drawn.
     lines: &'static [(&'static [&'static str], &'static str)],
 }
 
@@ -87,7 +87,7 @@ const GLANCES: [Glance; 5] = [
     },
 ];
 
-/// What was read, and how much of it was not found in memory.
+/// Reads, and those not found in memory.
 const READS: [(&str, &str); 3] = [
     (
         "db.status.innodb_buffer_pool_read_requests",
@@ -100,7 +100,7 @@ const READS: [(&str, &str); 3] = [
     ("db.database.blks_hit", "db.database.blks_read"),
 ];
 
-/// Draws them beside each other; nothing where the server has none of them.
+/// Draws them side by side; nothing if the server has none of them.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     put!(page, "<div class=\"thirds\">");
     hits(page, view);
@@ -136,7 +136,7 @@ fn known<'a>(view: &View<'a>, name: &str) -> Option<&'a Series> {
         .filter(|series| !series.points.is_empty())
 }
 
-/// The share of reads that memory served.
+/// The share of reads served from memory.
 fn hits(page: &mut Page, view: &View<'_>) {
     let pair = READS.iter().find_map(|(asked, missed)| {
         Some((
@@ -151,7 +151,7 @@ fn hits(page: &mut Page, view: &View<'_>) {
     };
     // PostgreSQL counts hits and misses, InnoDB all and misses.
     let apart = asked_name.ends_with("_hit");
-    // A counter that never moved has no series: nothing was missed.
+    // A counter that never moved has no series: there were no misses.
     let zero = || view.run.fact("observer.always_zero");
     let none = missed.is_none() && zero().is_some_and(|names| names.contains(missed_name));
     if missed.is_none() && !none {
@@ -170,7 +170,7 @@ fn hits(page: &mut Page, view: &View<'_>) {
     draw(page, view, &glance, axis, &[(ratio, "hits")], &source);
 }
 
-/// Hits in percent at each sample that has reads.
+/// Hits in percent at each sample with reads.
 fn ratio(asked: &Series, missed: Option<&Series>, apart: bool) -> Vec<(f64, f64)> {
     let mut misses = missed
         .map_or(&[][..], |series| &series.points)
@@ -254,7 +254,7 @@ mod tests {
         let missed = series(&[(1.0, 10.0), (2.0, 0.0), (3.0, 0.0)]);
         let found = ratio(&asked, Some(&missed), false);
         assert_eq!(&found[..2], [(1.0, 90.0), (2.0, 100.0)]);
-        // Without reads, or without what was missed, there is no ratio.
+        // Without reads, or without a count of misses, there is no ratio.
         assert!(found[2].1.is_nan() && found[3].1.is_nan());
         let apart = ratio(&asked, Some(&missed), true);
         assert!((apart[0].1 - 100.0 * 100.0 / 110.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! A page of tables and small pictures.
+//! A page of tables and small charts.
 
 use super::markup::Text;
 use super::page::{Page, put};
@@ -9,12 +9,12 @@ pub(crate) struct Grids {
 }
 
 impl Grids {
-    /// The page, for what is no table.
+    /// The page, for content other than tables.
     pub(super) fn page(&mut self) -> &mut Page {
         &mut self.page
     }
 
-    /// Begins a table in a section of its own.
+    /// Begins a table in a separate section.
     pub(crate) fn begin(&mut self, id: &str, title: &str, about: &str, columns: &[String]) {
         let page = &mut self.page;
         put!(
@@ -37,8 +37,7 @@ impl Grids {
         page.table(&heads);
     }
 
-    /// A row: its label, then texts with what they are pointed at for, and whether it stands apart
-    /// from the row before.
+    /// A row: its label, then texts with their marks, and whether it begins a group.
     pub(crate) fn row(
         &mut self,
         label: &str,
@@ -61,7 +60,6 @@ impl Grids {
     }
 }
 
-/// A whole page of tables.
 pub(crate) fn tables_page(
     title: &str,
     generated_unix_s: f64,

@@ -1,4 +1,4 @@
-//! The five figures that matter.
+//! The five headline figures.
 
 use dyno_core::summary::{LatencySummary, Percentile};
 
@@ -25,7 +25,7 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", number::thousands(number))
 }
 
-/// One of the figures that matter.
+/// A headline figure.
 struct Headline<'a> {
     name: &'a str,
     value: String,
@@ -121,7 +121,7 @@ fn latency(page: &mut Page, view: &View<'_>) {
         );
         return;
     };
-    // The largest percentile up to the headline's that there are enough samples for.
+    // The largest percentile up to the headline's that has enough samples.
     let carried = |p: &&Percentile| p.value_ms.is_some();
     let headline = view.headline_percent().unwrap_or(99.0);
     let best = latency

@@ -1,4 +1,4 @@
-//! The host that was observed, the server's process and the load generator.
+//! The observed host, the server's process and the load generator.
 
 use super::disks;
 use super::network;
@@ -15,7 +15,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     generator(page, view);
 }
 
-/// CPU states by name, the queue for it, the pressure.
+/// CPU states by name, the run queue, the pressure.
 fn cpu(page: &mut Page, view: &View<'_>) {
     page.section(view, "cpu", "CPU and pressure");
     let states = Plot {
@@ -136,7 +136,7 @@ fn memory(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
-/// Whether Dyno itself had room.
+/// Whether Dyno itself had enough CPU.
 fn generator(page: &mut Page, view: &View<'_>) {
     let agents = !view.agents().is_empty();
     let title = if agents {
@@ -167,7 +167,7 @@ fn generator(page: &mut Page, view: &View<'_>) {
         size: "short",
         ..PLAIN
     };
-    // A chart of fifty lines tells nobody anything.
+    // A chart of fifty lines is unreadable.
     let shown = workers.iter().take(16).enumerate();
     let each: Vec<(&str, &str, usize)> = shown
         .map(|(n, (series, legend))| (series.as_str(), legend.as_str(), n))
@@ -184,7 +184,7 @@ fn generator(page: &mut Page, view: &View<'_>) {
         ..PLAIN
     };
     match agents {
-        // The workers are the load generators'.
+        // The workers belong to the agents.
         true => {
             plot(page, view, &whole);
         }

@@ -11,7 +11,7 @@ use super::Pivot;
 use super::samples;
 use super::tests::{Several, several};
 
-/// Ends scripts, comments, attributes and lines, steers terminals and turns letters around.
+/// Ends scripts, comments, attributes and lines, controls terminals and reverses text.
 pub(super) const HOSTILE: &str = "</script><script>alert(1)</script>\
      <img src=x onerror=\"alert(2)\">\
      '--><!--\u{2028}{{\
@@ -124,7 +124,7 @@ fn series(run: &mut RunRecord, text: &str) {
         series.key.source = text.into();
         series.key.unit = text.into();
     }
-    // A series that a chart names, with the rest hostile.
+    // A series that a chart uses by name, with the rest hostile.
     let mut state = run.series[0].clone();
     state.key.name = "host.cpu.user".into();
     let mut disk = run.series[0].clone();
@@ -184,7 +184,7 @@ fn said(run: &mut RunRecord, text: &str) {
     }
 }
 
-/// Costs, of which the report looks for one by its name.
+/// Costs, with one that the report looks up by name.
 pub(super) fn hostile_costs(text: &str) -> Vec<Cost> {
     let cost = |name: &str| Cost {
         name: name.into(),

@@ -1,4 +1,4 @@
-//! Latencies in time: percentiles as lines, everything as a heat map.
+//! Latencies in time: percentiles as lines, all latencies as a heat map.
 
 use dyno_core::record::{Operation, Span};
 use dyno_stats::median;
@@ -11,11 +11,11 @@ use super::thin::{Keep, thin};
 use super::throughput::POINTS_MAX;
 use crate::number;
 
-/// As many columns as a heat map shows, so that nothing finer need be loaded for it.
+/// The most columns of a heat map, so that finer data need not be loaded.
 pub const COLUMNS_MAX: usize = 240;
 /// Rows of a heat map per factor of ten.
 const ROWS_PER_DECADE: f64 = 14.0;
-/// A row more for what is longer than all of these.
+/// The last row is for everything longer.
 const ROWS_MAX: usize = 120;
 const NS_PER_MS: f64 = 1e6;
 
@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
-/// The percentiles asked for, each interval.
+/// The requested percentiles of each interval.
 fn percentiles(page: &mut Page, view: &View<'_>) {
     let mut lines = Vec::new();
     let mut note = String::new();
@@ -56,7 +56,7 @@ fn percentiles(page: &mut Page, view: &View<'_>) {
     let mut axis = Axis::new(word, "ms");
     axis.log = true;
     let title = match lines.as_slice() {
-        // A chart of one line has no legend that names it.
+        // A chart with one line has no legend for its name.
         [line] => format!("{} {word}", line.name),
         _ => format!("Percentiles of {word}"),
     };
@@ -154,7 +154,7 @@ fn heat_of(view: &View<'_>, operation: &Operation) -> Option<Heat> {
     })
 }
 
-/// How long columns are where several intervals were merged into one.
+/// The length of columns if several intervals were merged into one.
 fn merged_s(view: &View<'_>, columns: &[(Compact, Compact)]) -> Option<f64> {
     let lengths: Vec<f64> = columns.iter().map(|(from, to)| to.0 - from.0).collect();
     let intervals: Vec<f64> = view.run.intervals.iter().map(|i| i.length_s).collect();
@@ -162,7 +162,7 @@ fn merged_s(view: &View<'_>, columns: &[(Compact, Compact)]) -> Option<f64> {
     (column_s > 1.5 * interval_s).then_some(column_s)
 }
 
-/// Spans next to each other, merged.
+/// Adjacent spans, merged.
 struct Column {
     from_s: f64,
     to_s: f64,
@@ -179,7 +179,7 @@ fn column(spans: &[Span]) -> Option<Column> {
     let mut latencies = Histogram::new_from(seen(first));
     latencies.auto(true);
     for span in spans {
-        // It can only fail where a histogram must grow beyond what memory holds.
+        // Fails only if a histogram must grow beyond the available memory.
         latencies.add(seen(span)).ok()?;
     }
     Some(Column {
@@ -189,7 +189,7 @@ fn column(spans: &[Span]) -> Option<Column> {
     })
 }
 
-/// What users saw: response times where any were recorded, else service times.
+/// The latencies that users saw: response times if recorded, else service times.
 pub(super) fn seen(span: &Span) -> &Histogram<u64> {
     if span.response.is_empty() {
         &span.service
@@ -198,7 +198,7 @@ pub(super) fn seen(span: &Span) -> &Histogram<u64> {
     }
 }
 
-/// All spans of an operation in one, or its total.
+/// All spans of an operation merged, or its total.
 pub(super) fn whole(operation: &Operation) -> Option<Histogram<u64>> {
     if let Some(total) = &operation.total {
         return Some(seen(total).clone());

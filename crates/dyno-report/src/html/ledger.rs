@@ -1,4 +1,4 @@
-//! What events cost, how they were spread, what went wrong.
+//! The cost of events, their spread over sessions, and errors.
 
 use dyno_core::summary::Fairness;
 
@@ -67,7 +67,7 @@ fn costs(page: &mut Page, view: &View<'_>) {
 }
 
 fn sessions(page: &mut Page, fair: &Fairness) {
-    // Other tools print the mean and its deviation only.
+    // Other tools print only the mean and the deviation.
     let ends = match fair.events_max {
         0 => String::new(),
         max => format!(
@@ -110,7 +110,7 @@ fn shares(page: &mut Page, view: &View<'_>) {
             number::thousands(endpoint.queries)
         );
     }
-    // What each of several load generators did stands in a table of its own.
+    // Several agents have their own table.
     let alone = summary.agents.is_empty();
     for (worker, events) in by_worker(view).into_iter().filter(|_| alone) {
         put!(

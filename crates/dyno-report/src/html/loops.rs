@@ -1,4 +1,4 @@
-//! What users waited for, apart: the server's time, the queue's, the generator's.
+//! The components of latency: the server's, the queue's and the generator's time.
 
 use dyno_core::summary::LatencySummary;
 

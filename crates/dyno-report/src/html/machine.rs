@@ -1,11 +1,11 @@
-//! What a test of the host measured besides its events.
+//! Other measurements of a host test.
 
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
 use crate::number;
 
-/// Writes the section, if the run is of such a test.
+/// Writes the section, if the run is a host test.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let summary = view.run.summary.as_ref();
     let Some(machine) = summary.and_then(|summary| summary.machine.as_ref()) else {

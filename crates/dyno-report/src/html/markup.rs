@@ -1,4 +1,4 @@
-//! HTML and JSON that cannot be broken out of: whatever servers, scripts and users wrote is text.
+//! HTML and JSON that text from servers, scripts and users cannot break out of.
 
 use std::fmt;
 
@@ -36,15 +36,15 @@ impl fmt::Write for Escape<'_, '_> {
     }
 }
 
-/// JSON for within a `<script>` element: no character in it can end the element, begin a comment or
-/// end a line of JavaScript.
+/// JSON for a `<script>` element: no character in it can end the element, begin a comment or end a
+/// line of JavaScript.
 ///
 /// # Errors
-/// A value that JSON cannot hold.
+/// A value that JSON cannot represent.
 pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(value)?;
-    // Outside of strings JSON has none of these characters. Inside an escape means the same, but
-    // what hides something is to be seen in the page as it is in its text.
+    // JSON has none of these characters outside strings. Inside, an escape means the same, but
+    // hidden characters must be as visible in the page as in its text.
     let special = |c: char| matches!(c, '<' | '>' | '&' | '\\') || visible::is_hidden(c);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
@@ -72,7 +72,7 @@ pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(out)
 }
 
-/// The name of something as a part of an `id`: letters, digits and hyphens.
+/// A name as part of an `id`: letters, digits and hyphens.
 pub(super) fn slug(name: &str) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     name.chars().map(clean).collect()

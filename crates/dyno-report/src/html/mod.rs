@@ -1,8 +1,8 @@
-//! The HTML report: one file that needs nothing else and asks nobody for anything.
+//! The HTML report: one self-contained file without any requests.
 //!
-//! Text and tables are HTML that is read without a script; charts are data that the page's own
-//! script draws with Apache ECharts (`assets/build.sh` tells the version). A
-//! Content-Security-Policy forbids every load and every script but these two.
+//! Text and tables are HTML that is readable without a script; charts are data that the page's own
+//! script draws with Apache ECharts (version in `assets/build.sh`). A Content-Security-Policy
+//! forbids every load and every script but these two.
 
 use dyno_core::record::{Cost, RunRecord};
 use dyno_verdict::{Cell, Comparison};
@@ -63,23 +63,23 @@ pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
 pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
 
-/// What a report shows.
+/// The input of a report.
 pub struct ReportInput<'a> {
     /// One run or several, the base first.
     pub runs: &'a [RunRecord],
-    /// What an event cost, by run in the order of `runs`; a run without an entry shows none.
+    /// The cost of an event, by run in the order of `runs`; a run without an entry shows none.
     pub costs: &'a [Vec<Cost>],
-    /// Which runs, by their places in `runs`, are repetitions of the same: the base first.
+    /// Runs, by index in `runs`, that are repetitions of the same, the base first.
     pub sides: &'a [Vec<usize>],
-    /// Each side but the first set against it, or why it cannot be.
+    /// The comparison of each side but the first with the base, or the reason that it failed.
     pub compared: &'a [Result<Comparison, String>],
-    /// Factors as rows and columns, where there are some.
+    /// Factors as rows and columns, if there are any.
     pub pivot: Option<&'a Pivot>,
-    /// The experiment whose trials the runs are.
+    /// The experiment to which the runs belong.
     pub experiment: Option<&'a Experiment<'a>>,
     /// When the report was made, seconds since the Unix epoch.
     pub generated_unix_s: f64,
-    /// The heading of a report on several runs, and the page's title; empty for a made one.
+    /// The heading of a report on several runs, and the page's title; if empty, it is generated.
     pub title: &'a str,
 }
 
@@ -88,20 +88,20 @@ pub struct ReportInput<'a> {
 pub struct Pivot {
     /// The factor of the rows, and its levels.
     pub rows: (String, Vec<String>),
-    /// The factor of the columns, and its levels; `None` in a table of one.
+    /// The factor of the columns, and its levels; `None` with one factor.
     pub columns: Option<(String, Vec<String>)>,
-    /// What ratios are to, e.g. `engine=innodb`.
+    /// The base of ratios, e.g. `engine=innodb`.
     pub base: String,
-    /// Mean events per second, those places that have runs.
+    /// Mean events per second, for cells with runs.
     pub cells: Vec<Cell>,
-    /// The runs of each cell, by their places in [`ReportInput::runs`].
+    /// The runs of each cell, by index in [`ReportInput::runs`].
     pub runs: Vec<Vec<usize>>,
-    /// What is to be told of cells of unlike runs.
+    /// A note about cells that mix unlike runs.
     pub pooled: Option<String>,
 }
 
 impl Pivot {
-    /// The factors of a cell with its levels: of its row, and of its column if there is one.
+    /// The row's factor and level of a cell, and the column's if there is one.
     fn levels(&self, cell: &Cell) -> (String, Option<String>) {
         let told = |(name, levels): &(String, Vec<String>), at: usize| {
             let level = levels.get(at).map_or("", String::as_str);
@@ -183,7 +183,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// The title asked for, or one that tells the runs.
+/// The requested title, or one derived from the runs.
 fn heading(input: &ReportInput<'_>, views: &[View<'_>]) -> String {
     match views {
         _ if !input.title.is_empty() => input.title.to_owned(),

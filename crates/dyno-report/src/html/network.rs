@@ -1,4 +1,4 @@
-//! The network that was observed.
+//! The observed network.
 
 use super::markup::slug;
 use super::observed::{PLAIN, Plot, devices, pair, plot};

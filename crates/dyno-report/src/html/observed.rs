@@ -1,4 +1,4 @@
-//! Charts of observed series, declared rather than written one by one.
+//! Charts of observed series, in declarative form.
 
 use dyno_core::record::Series;
 
@@ -7,7 +7,7 @@ use super::page::{Caption, Page, put, source_note};
 use super::run::View;
 use super::thin::{Keep, Thin, thin};
 
-/// Points of one observed line.
+/// The most points of an observed line.
 const POINTS_MAX: usize = 720;
 
 /// A chart of named series.
@@ -17,16 +17,16 @@ pub(super) struct Plot<'a> {
     pub(super) about: &'a str,
     /// The axis's name; its unit is the first series'.
     pub(super) axis: &'a str,
-    /// Name of the series, name in the legend, number of the colour.
+    /// Name of the series, name in the legend, index of the colour.
     pub(super) lines: &'a [(&'a str, &'a str, usize)],
     /// Whether they add up to a whole.
     pub(super) stacked: bool,
-    /// Where the axis ends.
+    /// The upper end of the axis.
     pub(super) max: Option<f64>,
     pub(super) size: &'a str,
 }
 
-/// One without anything in it.
+/// An empty plot.
 pub(super) const PLAIN: Plot<'_> = Plot {
     id: "",
     title: "",
@@ -38,7 +38,7 @@ pub(super) const PLAIN: Plot<'_> = Plot {
     size: "",
 };
 
-/// Two charts beside each other where there is room.
+/// Two charts side by side if there is room.
 pub(super) fn pair(page: &mut Page, view: &View<'_>, left: &Plot<'_>, right: &Plot<'_>) {
     put!(page, "<div class=\"pair\">");
     plot(page, view, left);
@@ -46,7 +46,7 @@ pub(super) fn pair(page: &mut Page, view: &View<'_>, left: &Plot<'_>, right: &Pl
     put!(page, "</div>");
 }
 
-/// Draws those of the series that are there, or says why none is. Whether there was one.
+/// Draws the existing series, or says why they are missing. Returns whether there was one.
 pub(super) fn plot(page: &mut Page, view: &View<'_>, plot: &Plot<'_>) -> bool {
     let found: Vec<(&Series, &str, usize)> = (plot.lines.iter())
         .filter_map(|(name, legend, colour)| {
@@ -124,8 +124,7 @@ fn line(
     (thin, line)
 }
 
-/// The names of the devices that have series `prefix[DEVICE].…`, in their order, without those that
-/// never did anything.
+/// The names of the devices with series `prefix[DEVICE].…`, in order, without idle devices.
 pub(super) fn devices(view: &View<'_>, prefix: &str) -> Vec<String> {
     let mut devices: Vec<String> = Vec::new();
     for series in &view.run.series {

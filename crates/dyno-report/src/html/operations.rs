@@ -1,4 +1,4 @@
-//! The script's named pieces of work, and the ledger of what the server acknowledged.
+//! The script's operations, and the ledger.
 
 use dyno_core::reported::Figure;
 use dyno_core::summary::{LedgerEntry, OperationSummary, RoleSummary};
@@ -9,7 +9,7 @@ use super::page::{Page, put};
 use super::run::View;
 use crate::number;
 
-/// Writes the section, if the script names any work.
+/// Writes the section, if the script has operations.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         return;

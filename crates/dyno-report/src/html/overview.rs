@@ -1,5 +1,5 @@
-//! The first screen: what ran on what, whether to believe it, the figures that matter, throughput
-//! and latency over time.
+//! The first screen: workload and target, verdict, headline figures, throughput and latency over
+//! time.
 
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunState, Source};
@@ -75,7 +75,7 @@ fn headline(page: &mut Page, view: &View<'_>, id: &str) {
     }
 }
 
-/// How it was driven and where, in one line.
+/// The drive and the host, in one line.
 fn lead(view: &View<'_>) -> String {
     let head = &view.run.head;
     let mut parts = vec![head.target.url.clone()];
@@ -121,7 +121,7 @@ fn lead(view: &View<'_>) -> String {
     parts.join(" · ")
 }
 
-/// What keeps a run from being a whole one.
+/// Why a run is incomplete.
 fn state(page: &mut Page, view: &View<'_>) {
     let end = view.run.summary.as_ref().map(|summary| &summary.end);
     let said = match (view.run.state, end) {
@@ -204,7 +204,7 @@ pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
     }
 }
 
-/// A shape of its own for each verdict: colour alone tells nobody who cannot see it.
+/// A distinct shape for each verdict, for readers who do not see colours.
 fn icon(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Valid) => {

@@ -1,4 +1,4 @@
-//! The page that sections write to, and the file that it becomes.
+//! The page that sections write to, and the resulting file.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -19,9 +19,9 @@ const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
     include_str!("../../assets/print.css"),
 );
-/// As in the library's first lines, to which a test holds it.
+/// The version in the library's first lines, verified by a test.
 const ECHARTS_VERSION: &str = "6.1.0";
-/// The library, packed: `build.rs` makes it of `assets/echarts.min.js`.
+/// The library, compressed from `assets/echarts.min.js` by `build.rs`.
 const ECHARTS_PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echarts.z"));
 const SCRIPT: &str = concat!(
     "'use strict';\n(() => {\n",
@@ -36,13 +36,13 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Writes formatted HTML to a page. Whatever is not markup goes through [`Text`].
+/// Writes formatted HTML to a page. All text other than markup goes through [`Text`].
 macro_rules! put {
     ($page:expr, $($arguments:tt)*) => { $page.put(format_args!($($arguments)*)) };
 }
 pub(super) use put;
 
-/// A report on its way.
+/// A report under construction.
 #[derive(Default)]
 pub(super) struct Page {
     html: String,
@@ -58,7 +58,7 @@ struct Entry {
     level: u8,
 }
 
-/// What the script reads.
+/// The input of the script.
 #[derive(Default, Serialize)]
 struct Data {
     runs: Vec<RunData>,
@@ -82,7 +82,7 @@ struct RunData {
     events: Vec<EventData>,
 }
 
-/// Where a part of a load begins that changed over time.
+/// The beginning of a part of a changing load.
 #[derive(Serialize)]
 pub(super) struct PartMark {
     pub(super) at: Compact,
@@ -97,14 +97,13 @@ struct EventData {
     text: String,
 }
 
-/// The counters of a run from which the reader picks those to draw.
+/// The counters of a run that the reader can pick to draw.
 #[derive(Serialize)]
 pub(super) struct CounterSet {
     pub(super) run: usize,
     pub(super) series: Vec<Counter>,
 }
 
-/// One of them.
 #[derive(Serialize)]
 pub(super) struct Counter {
     pub(super) name: String,
@@ -113,17 +112,16 @@ pub(super) struct Counter {
     pub(super) y: Vec<Compact>,
 }
 
-/// Words around a chart.
+/// The texts around a chart.
 pub(super) struct Caption<'a> {
     /// Unique within the run.
     pub(super) id: &'a str,
-    /// Above it.
     pub(super) title: &'a str,
-    /// What it shows, for who does not see it and for who wants to know.
+    /// A description, also for readers who do not see the chart.
     pub(super) about: &'a str,
-    /// Where its figures are from.
+    /// The source of its figures.
     pub(super) source: &'a str,
-    /// `tall`, `short` or nothing.
+    /// `tall`, `short` or empty.
     pub(super) size: &'a str,
 }
 
@@ -134,7 +132,7 @@ impl Page {
         let _ = fmt::Write::write_fmt(&mut self.html, arguments);
     }
 
-    /// Makes a run known to its charts.
+    /// Registers a run for its charts.
     pub(super) fn add_run(&mut self, view: &View<'_>) {
         let pair = |(from, to)| (Compact(from), Compact(to));
         self.data.runs.push(RunData {
@@ -159,8 +157,8 @@ impl Page {
         });
     }
 
-    /// Makes an extent known that several runs share, from the start of their measurements on; its
-    /// number, as that of a run.
+    /// Registers a time range shared by several runs, from the start of their measurements; returns
+    /// its number, which is used like a run's.
     pub(super) fn add_overlay(&mut self, to_s: f64) -> usize {
         self.data.runs.push(RunData {
             label: String::new(),
@@ -175,7 +173,7 @@ impl Page {
         self.data.runs.len() - 1
     }
 
-    /// Begins a section, which stands in the navigation.
+    /// Begins a section with an entry in the navigation.
     pub(super) fn section(&mut self, view: &View<'_>, id: &str, title: &str) {
         let id = view.id(id);
         put!(
@@ -199,7 +197,7 @@ impl Page {
         });
     }
 
-    /// An entry of the navigation for something that is not a section of a run.
+    /// A navigation entry for something other than a section of a run.
     pub(super) fn entry(&mut self, id: &str, title: &str) {
         let (id, title) = (id.to_owned(), title.to_owned());
         self.sections.push(Entry {
@@ -214,12 +212,12 @@ impl Page {
         put!(self, "</section>\n");
     }
 
-    /// Says why there is nothing to see.
+    /// Says why there is no data.
     pub(super) fn nothing(&mut self, why: &str) {
         put!(self, "<p class=\"nothing\">{}</p>", Text(why));
     }
 
-    /// Begins a table; a column whose name begins with `#` holds numbers.
+    /// Begins a table; columns with numbers have names that begin with `#`.
     pub(super) fn table(&mut self, columns: &[&str]) {
         put!(
             self,
@@ -234,13 +232,13 @@ impl Page {
         put!(self, "</tr></thead><tbody>");
     }
 
-    /// A chart with its caption and the place for its data as a table.
+    /// A chart with its caption and a place for its data as a table.
     pub(super) fn figure(&mut self, view: &View<'_>, caption: &Caption<'_>, chart: Chart) {
         let id = view.id(caption.id);
         self.figure_with_id(id, caption, chart);
     }
 
-    /// A chart of no single run.
+    /// A chart that does not belong to a single run.
     pub(super) fn figure_with_id(&mut self, id: String, caption: &Caption<'_>, chart: Chart) {
         let quiet = chart.quiet();
         if let Some(told) = &quiet {
@@ -291,17 +289,17 @@ impl Page {
         }
     }
 
-    /// The number of these times.
+    /// The number of these times in the pool.
     pub(super) fn times(&mut self, thin: &Thin) -> usize {
         self.pool.number(&thin.x)
     }
 
-    /// The counters that a reader picks from.
+    /// Adds the counters for the reader to pick from.
     pub(super) fn add_counters(&mut self, set: CounterSet) {
         self.data.counters.push(set);
     }
 
-    /// A place in which a flame graph is drawn.
+    /// A place for a flame graph.
     pub(super) fn flame(&mut self, label: &str, flame: Flame) {
         let number = self.data.flames.len();
         put!(
@@ -316,7 +314,7 @@ impl Page {
     /// The whole file.
     pub(super) fn finish(mut self, title: &str, generated_unix_s: f64) -> String {
         self.data.times = std::mem::take(&mut self.pool.times);
-        // Compact numbers and strings: there is nothing in it that JSON cannot hold.
+        // Compact numbers and strings: JSON can represent all of it.
         let data = json(&self.data).unwrap_or_else(|_| "null".to_owned());
         let policy = format!(
             "default-src 'none'; script-src {} {}; style-src {}; base-uri 'none'; form-action \
@@ -399,7 +397,7 @@ const MARK: &str = "<svg viewBox=\"0 0 24 24\" width=\"20\" height=\"20\" \
     stroke-width=\"2\" stroke-linecap=\"round\"/><circle cx=\"12\" cy=\"14\" r=\"1.8\" \
     fill=\"currentColor\"/></svg>";
 
-/// An element's content as the Content-Security-Policy names it.
+/// The hash of an element's content for the Content-Security-Policy.
 fn hash(content: &str) -> String {
     format!(
         "'sha256-{}'",
@@ -407,7 +405,7 @@ fn hash(content: &str) -> String {
     )
 }
 
-/// The sources of a chart, and what was left out in drawing it.
+/// The sources of a chart, and the points left out in drawing it.
 pub(super) fn source_note(source: &str, thin: &Thin, keep: Keep) -> String {
     match thin.note(keep) {
         Some(note) => format!("{source}; {note}"),
@@ -420,7 +418,7 @@ fn echarts() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
         let bytes = miniz_oxide::inflate::decompress_to_vec_zlib(ECHARTS_PACKED);
-        // Packed by this build; a test holds it to the file.
+        // Compressed by this build; a test compares it with the file.
         String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     })
 }

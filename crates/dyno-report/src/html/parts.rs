@@ -100,7 +100,7 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
     );
 }
 
-/// What speaks against each part, in words.
+/// The findings against each part, in words.
 fn evidence(page: &mut Page, parts: &[PartSummary]) {
     if parts.iter().all(|part| part.against.is_empty()) {
         return;

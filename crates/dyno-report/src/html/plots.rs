@@ -1,47 +1,47 @@
-//! Plots of an experiment's own: seconds by level, lines in time, curves over a factor.
+//! An experiment's own plots: seconds by level, lines in time, curves over a factor.
 
 use super::chart::{Axis, Chart, Compact, Curve, Curves, Look, Time};
 use super::page::{Caption, Page, put, source_note};
 use super::several::spread;
 use super::thin::{Keep, thin};
 
-/// Points of a line in time.
+/// The most points of a line in time.
 const POINTS_MAX: usize = 900;
 
 /// A plot.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Above it.
+    /// Its title.
     pub title: String,
-    /// What it shows.
+    /// Its description.
     pub about: String,
-    /// Where its figures are from.
+    /// The source of its figures.
     pub source: String,
-    /// What the values are, such as `throughput`.
+    /// The quantity, such as `throughput`.
     pub value: String,
-    /// In which unit, as of a series.
+    /// Its unit, as in a series.
     pub unit: String,
-    /// What is drawn.
+    /// The content.
     pub drawing: PlotDrawing,
 }
 
-/// What a plot draws.
+/// The content of a plot.
 #[derive(Clone, Debug)]
 pub enum PlotDrawing {
-    /// Box plots, perhaps with each value as a dot.
+    /// Box plots, optionally with each value as a dot.
     Groups {
-        /// In their order.
+        /// In display order.
         groups: Vec<PlotGroup>,
-        /// Whether values are dots.
+        /// Whether values are drawn as dots.
         dots: bool,
     },
-    /// Lines in time; values that are not finite interrupt them.
+    /// Lines in time; non-finite values interrupt them.
     Time(Vec<PlotLine>),
     /// Curves over a factor.
     Curves {
         /// The factor.
         x: String,
-        /// Its levels: where they are, and their names.
+        /// Its levels: positions and names.
         ticks: Vec<(f64, String)>,
         /// With the range of trials around each point.
         lines: Vec<PlotLine>,
@@ -51,11 +51,11 @@ pub enum PlotDrawing {
 /// Values that belong together.
 #[derive(Clone, Debug)]
 pub struct PlotGroup {
-    /// What they are of.
+    /// Its name.
     pub name: String,
-    /// What its neighbours have in common with it; may be empty.
+    /// A heading shared with its neighbours; may be empty.
     pub heading: String,
-    /// The number of its colour.
+    /// The index of its colour.
     pub colour: usize,
     /// The values.
     pub values: Vec<f64>,
@@ -64,17 +64,16 @@ pub struct PlotGroup {
 /// A line.
 #[derive(Clone, Debug)]
 pub struct PlotLine {
-    /// What it is of.
+    /// Its name.
     pub name: String,
-    /// The number of its colour.
+    /// The index of its colour.
     pub colour: usize,
-    /// Places and values.
+    /// Positions and values.
     pub points: Vec<(f64, f64)>,
-    /// Places with lowest and highest values; may be empty.
+    /// Positions with lowest and highest values; may be empty.
     pub spread: Vec<(f64, f64, f64)>,
 }
 
-/// Writes all of them.
 pub(super) fn write(page: &mut Page, plots: &[Plot]) {
     if plots.is_empty() {
         return;
@@ -152,7 +151,7 @@ fn draw(page: &mut Page, number: usize, plot: &Plot) {
     page.figure_with_id(id.clone(), &caption, chart);
 }
 
-/// The axis of a factor: logarithmic where its levels are of several magnitudes.
+/// The axis of a factor: logarithmic if its levels span several magnitudes.
 fn along(name: &str, ticks: &[(f64, String)]) -> Axis {
     const MAGNITUDE: f64 = 8.0;
     let low = ticks

@@ -1,4 +1,4 @@
-//! Where the CPU time of server and client went, as flame graphs and tables.
+//! CPU profiles of server and client, as flame graphs and tables.
 
 use dyno_core::cpu_profile::{CpuProfile, FunctionShare, ProfiledProcess, plain_frame};
 
@@ -9,12 +9,12 @@ use super::page::{Page, put};
 use super::run::View;
 use crate::number;
 
-/// Functions in a table.
+/// The most functions in a table.
 const LISTED_MAX: usize = 12;
-/// What the names of gaps begin with.
+/// The prefix of gaps about profiles.
 const GAPS: &str = "profile";
 
-/// Writes the section, if a profile was asked for.
+/// Writes the section, if a profile was requested.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let run = view.run;
     let mut gaps = run
@@ -76,7 +76,7 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
     put!(page, "</div>\n");
 }
 
-/// How many samples there are, and what of them is missing.
+/// Number of samples, and missing ones.
 fn told(profile: &CpuProfile) -> String {
     let lost = match profile.lost {
         0 => "none lost".to_owned(),
@@ -135,7 +135,6 @@ mod tests {
 
     use super::*;
 
-    /// The section alone.
     fn section(page: &str) -> &str {
         let (_, rest) = page.split_once("<section id=\"r1-profile\"").unwrap();
         rest.split_once("</section>").unwrap().0

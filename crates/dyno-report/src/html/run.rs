@@ -1,4 +1,4 @@
-//! A run with what several sections derive from it.
+//! A run with values that several sections derive from it.
 
 use dyno_analysis::bins::{self, Bin};
 use dyno_analysis::stalls::{self, Told, TooLittle};
@@ -14,30 +14,30 @@ use super::page::PartMark;
 
 /// A run in a report.
 pub(super) struct View<'a> {
-    /// Its number, from 0.
+    /// Its index, from 0.
     pub(super) index: usize,
-    /// How many runs the page has.
+    /// The number of runs on the page.
     pub(super) of: usize,
-    /// What sets it apart where there are several; else empty.
+    /// Its distinguishing name if there are several; else empty.
     pub(super) label: String,
     pub(super) run: &'a RunRecord,
     pub(super) costs: &'a [Cost],
-    /// The first and the last second of which anything is known.
+    /// The first and the last second with data.
     pub(super) extent_s: (f64, f64),
     /// Events per second of each interval: its middle and the rate.
     pub(super) rates: Vec<(f64, f64)>,
     /// Events per second of each whole second of the measurement.
     pub(super) seconds: Vec<f64>,
-    /// The length of most of them: what logs print is seldom a second.
+    /// Their usual length: intervals in logs are seldom a second.
     pub(super) bin_s: f64,
     /// The median second's rate; `None` without whole seconds.
     pub(super) median_per_s: Option<f64>,
-    /// Seconds in which next to nothing ended, or why they cannot be told.
+    /// Seconds in which almost nothing ended, or why they are unknown.
     pub(super) stalls: Result<Told, TooLittle>,
 }
 
 impl<'a> View<'a> {
-    /// The load generators, where several made the load.
+    /// The agents, if there were several.
     pub(super) fn agents(&self) -> &'a [AgentSummary] {
         self.run.summary.as_ref().map_or(&[], |one| &one.agents)
     }
@@ -67,18 +67,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The stalls, none where they cannot be told.
+    /// The stalls; empty if unknown.
     pub(super) fn stall_spans(&self) -> &[Stall] {
         self.stalls.as_ref().map_or(&[][..], |found| &found.stalls)
     }
 
-    /// The schedule of a load that changed over time.
+    /// The schedule of a changing load.
     pub(super) fn schedule(&self) -> Option<&'a LoadSchedule> {
         self.run.head.drive.as_ref()?.schedule.as_ref()
     }
 
-    /// Where the parts of a schedule begin, but for the first; none where they are so many that
-    /// they would hide the rest.
+    /// The beginnings of the parts of a schedule, except the first; empty if too many marks would
+    /// hide the rest.
     pub(super) fn part_marks(&self) -> Vec<PartMark> {
         const MARKS_MAX: usize = 60;
         let placed = self.schedule().map(LoadSchedule::placed);
@@ -95,12 +95,12 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// An id that no other run uses.
+    /// An id that is unique to this run.
     pub(super) fn id(&self, name: &str) -> String {
         format!("r{}-{name}", self.index + 1)
     }
 
-    /// What ran on what.
+    /// Workload and target.
     pub(super) fn title(&self) -> String {
         let target = &self.run.head.target;
         let product = match target.product.as_str() {
@@ -109,7 +109,7 @@ impl<'a> View<'a> {
         };
         let workload = self.run.head.workload.shown();
         if product.is_empty() {
-            // Nothing but this host.
+            // A host test.
             return workload.to_owned();
         }
         format!("{workload} on {product} {}", short_version(&target.version))
@@ -117,7 +117,7 @@ impl<'a> View<'a> {
             .to_owned()
     }
 
-    /// The warm-up as far as it was recorded.
+    /// The recorded part of the warm-up.
     pub(super) fn warmup_s(&self) -> Option<(f64, f64)> {
         (self.extent_s.0 < 0.0).then_some((self.extent_s.0, 0.0))
     }
@@ -153,12 +153,12 @@ impl<'a> View<'a> {
     pub(super) fn is_open(&self) -> bool {
         let drive = self.run.head.drive.as_ref();
         let summary = self.run.summary.as_ref();
-        // An imported run may tell it by its response times alone.
+        // An imported run may have only response times to indicate it.
         drive.is_some_and(|drive| drive.open_loop.is_some())
             || summary.is_some_and(|summary| summary.response.is_some())
     }
 
-    /// What those latencies are called.
+    /// The name of those latencies.
     pub(super) fn latency_word(&self) -> &'static str {
         if self.is_open() {
             "response time"
@@ -167,8 +167,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The percentile that is drawn beside throughput: of those that most intervals have enough
-    /// events for, the one nearest to the 99th.
+    /// The percentile drawn with throughput: of those with enough events in most intervals, the one
+    /// nearest to the 99th.
     pub(super) fn headline_percent(&self) -> Option<f64> {
         let distance = |percent: &f64| (percent - 99.0).abs();
         let carried = |percent: &f64| {
@@ -182,7 +182,7 @@ impl<'a> View<'a> {
             .min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// A percentile of each interval in milliseconds, NaN where it has none.
+    /// A percentile of each interval in milliseconds; NaN if missing.
     pub(super) fn percentile_over_time(&self, percent: f64) -> Vec<(f64, f64)> {
         let value = |interval: &IntervalSummary| {
             let of = interval.percentiles.iter().find(|p| p.percent == percent);
@@ -194,7 +194,7 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// What happened, in the order in which it did, with the name of its kind.
+    /// The events in time order, with the names of their kinds.
     pub(super) fn events(&self) -> impl Iterator<Item = (&'static str, &'a Event)> + use<'a> {
         let mut events: Vec<&'a Event> = self.run.events.iter().collect();
         events.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
@@ -203,7 +203,7 @@ impl<'a> View<'a> {
             .map(|event| (event_kind(event.kind), event))
     }
 
-    /// Whether there are series of such devices, be it that none did anything.
+    /// Whether there are series of such devices, even if all are idle.
     pub(super) fn observes(&self, devices: &str) -> bool {
         let mut series = self.run.series.iter();
         series.any(|series| {
@@ -212,7 +212,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Why a kind of series is not there.
+    /// Why a kind of series is missing.
     pub(super) fn why_not(&self, what: &str) -> String {
         if let Some(why) = self.run.not_observed(what) {
             return format!("Not observed: {why}");
@@ -230,15 +230,15 @@ impl<'a> View<'a> {
         }
     }
 
-    /// How many points of a line are drawn where a page of one run draws so many: a page of several
-    /// is to stay small, and tells more by what lies over each other.
+    /// The number of points per line, given that for a page of one run: a page of several must stay
+    /// small, and its lines overlap.
     pub(super) fn points(&self, most: usize) -> usize {
         const SHARES_MAX: usize = 6;
         const POINTS_MIN: usize = 120;
         (most / self.of.clamp(1, SHARES_MAX)).max(POINTS_MIN.min(most))
     }
 
-    /// Its number, with what sets it apart.
+    /// Its number with its label.
     pub(super) fn entry(&self) -> String {
         let number = format!("run {}", self.run.id);
         let name = self
@@ -273,7 +273,7 @@ pub(super) fn event_kind(kind: EventKind) -> &'static str {
     }
 }
 
-/// `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
+/// `10.11.6` for `10.11.6-MariaDB-0+deb12u1`.
 fn short_version(version: &str) -> &str {
     version.split(['-', ' ', '+']).next().unwrap_or(version)
 }
@@ -287,7 +287,7 @@ fn rate_of(interval: &IntervalSummary) -> (f64, f64) {
     (middle_s(interval), interval.events_per_s())
 }
 
-/// So many within an interval, per second.
+/// A count within an interval, per second.
 pub(super) fn per_s(interval: &IntervalSummary, count: u64) -> f64 {
     if interval.length_s > 0.0 {
         count as f64 / interval.length_s
@@ -307,7 +307,7 @@ fn extent(run: &RunRecord) -> (f64, f64) {
     for at in ends.chain(samples.map(|(at, _)| *at)) {
         (from, to) = (from.min(at), to.max(at));
     }
-    // The time of an observer's sample before the first interval is no warm-up.
+    // An observer's sample before the first interval does not mean that there was a warm-up.
     let warmed = run.intervals.first().is_some_and(|i| i.at_s <= 0.0);
     if from > to {
         (0.0, 1.0)

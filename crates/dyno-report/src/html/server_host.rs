@@ -1,4 +1,4 @@
-//! The server's host, where it is another one and was observed from there.
+//! The server's host, if it is a different one and was observed there.
 
 use super::disks;
 use super::markup::Text;
@@ -6,10 +6,10 @@ use super::observed::{PLAIN, Plot, pair, plot};
 use super::page::{Page, put};
 use super::run::View;
 
-/// What its series begin with.
+/// The prefix of its series.
 const PREFIX: &str = "server.";
 
-/// Writes the section, where somebody was there.
+/// Writes the section, if there was an observer.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let summary = view.run.summary.as_ref();
     let Some(host) = summary.and_then(|summary| summary.server_host.as_ref()) else {

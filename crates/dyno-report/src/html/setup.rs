@@ -1,4 +1,4 @@
-//! All that is needed to make the run again: plan, options, environment, configuration, tool.
+//! Everything needed to repeat the run: plan, options, environment, configuration, tool.
 
 use dyno_core::plan::{Arrivals, Drive, OptionValue};
 use dyno_core::record::{Profile, Setting, Source};
@@ -147,7 +147,7 @@ fn drive_facts(page: &mut Page, drive: &Drive, agents: bool) {
     fact(page, "Seed", &drive.seed.to_string());
 }
 
-/// A command line as a shell would take it.
+/// A command line quoted for a shell.
 fn command(argv: &[String]) -> String {
     let words = argv.iter().map(|word| crate::shell::word(word));
     words.collect::<Vec<_>>().join(" ")
@@ -198,7 +198,7 @@ fn environment(page: &mut Page, view: &View<'_>) {
     let id = view.id("facts");
     put!(page, "<div class=\"panel\" id=\"{id}\">");
     page.table(&["fact", "value", "source"]);
-    // Tables have a panel of their own.
+    // Tables have their own panel.
     for known in facts.iter().filter(|fact| label_of(&fact.name).is_none()) {
         let as_size = known
             .name

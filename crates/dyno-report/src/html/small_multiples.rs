@@ -1,24 +1,22 @@
-//! Small pictures side by side that need no script: bars, and lines in time.
+//! Small charts side by side that need no script: bars, and lines in time.
 
 use super::grids::Grids;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::thin::{Keep, thin};
 
-/// As many points of a line as a small picture can show.
+/// The most visible points of a line.
 const POINTS_MAX: usize = 600;
-/// The style sheet's colours.
+/// Number of colours in the style sheet.
 pub(super) const COLOURS: usize = 8;
 
-/// A small picture.
+/// A small chart.
 pub(crate) struct SmallMultiple {
-    /// Above it.
     pub(crate) title: String,
-    /// What it shows.
     pub(crate) drawing: Drawing,
 }
 
-/// What a small picture shows.
+/// The content of a small chart.
 pub(crate) enum Drawing {
     /// Bars from 0 on, below each other.
     Bars(Vec<Bar>),
@@ -28,42 +26,40 @@ pub(crate) enum Drawing {
 
 /// A bar with its label.
 pub(crate) struct Bar {
-    /// Before it.
+    /// The text before it.
     pub(crate) label: String,
-    /// Its length; none where it is not known.
+    /// Its length; `None` if unknown.
     pub(crate) value: Option<f64>,
-    /// Behind it.
+    /// The text after it.
     pub(crate) text: String,
-    /// The number of its colour.
+    /// The index of its colour.
     pub(crate) colour: usize,
-    /// Whether it does not count.
+    /// Whether it is excluded.
     pub(crate) faint: bool,
 }
 
 /// Lines over a common axis of seconds.
 pub(crate) struct Lines {
-    /// What the values are, e.g. `rows/s`.
+    /// The unit of the values, e.g. `rows/s`.
     pub(crate) unit: String,
-    /// The axes' ends.
+    /// The end of the time axis.
     pub(crate) x_max: f64,
-    /// The same of the values.
+    /// The end of the value axis.
     pub(crate) y_max: f64,
-    /// The lines.
     pub(crate) series: Vec<Series>,
 }
 
 /// A line.
 pub(crate) struct Series {
-    /// What it is of.
     pub(crate) name: String,
-    /// The number of its colour.
+    /// The index of its colour.
     pub(crate) colour: usize,
     /// Seconds and values, in time order.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
 impl Grids {
-    /// A section of small pictures; `legend` names colours by their numbers.
+    /// A section of small charts; `legend` names colours by their indices.
     pub(crate) fn small_multiples(
         &mut self,
         (id, title, about): (&str, &str, &str),
@@ -212,7 +208,7 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
     put!(page, "</svg>");
 }
 
-/// A round step that divides a range into about so many parts.
+/// A round step that divides a range into about `parts` parts.
 fn step(range: f64, parts: f64) -> f64 {
     if !(range.is_finite() && range > 0.0) {
         return 1.0;

@@ -1,4 +1,4 @@
-//! What each shape of statement took.
+//! Figures per statement shape.
 
 use dyno_core::summary::{DigestSummary, DigestsSummary, StatementPlan, StatementSummary};
 
@@ -8,7 +8,7 @@ use super::page::{Page, put};
 use super::run::View;
 use crate::number;
 
-/// Writes the section, if figures of statements were asked for.
+/// Writes the section, if statement figures were requested.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let summary = view.run.summary.as_ref();
     let statements = summary.map_or(&[][..], |summary| &summary.statements);
@@ -51,7 +51,7 @@ fn shapes(page: &mut Page, first: &StatementSummary, statements: &[StatementSumm
     put!(page, "</div>\n");
 }
 
-/// How the server meant to execute statements.
+/// The server's execution plans.
 fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
     if plans.is_empty() {
         return;
@@ -86,7 +86,7 @@ fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
     );
 }
 
-/// What the server counted itself.
+/// The server's own statistics.
 fn of_server(page: &mut Page, told: &DigestsSummary) {
     put!(
         page,

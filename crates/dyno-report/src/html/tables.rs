@@ -6,7 +6,7 @@ use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
 
-/// Writes the panel; nothing where no table is on record.
+/// Writes the panel; nothing if no table was recorded.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let groups = groups(&view.run.facts);
     if groups.is_empty() {

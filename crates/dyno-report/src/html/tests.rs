@@ -1,4 +1,4 @@
-//! Pages of made-up runs: what they say, what they must never hold.
+//! Pages of fictitious runs: what they must and must not contain.
 
 mod several;
 
@@ -19,7 +19,7 @@ use super::{Pivot, ReportInput, report};
 pub(super) use several::by_factors;
 pub(super) use several::{Several, several};
 
-/// Two minutes: what a page says does not depend on how long a run is.
+/// Two minutes: a page's content does not depend on the length of a run.
 pub(super) const SHORT: Shape = Shape {
     seconds: 120,
     warmup: 20,
@@ -27,7 +27,7 @@ pub(super) const SHORT: Shape = Shape {
     ..USUAL
 };
 
-/// The page of runs without anything that sets them against each other.
+/// The page of runs without comparisons.
 pub(super) fn page_of(runs: &[RunRecord]) -> String {
     let sides: Vec<Vec<usize>> = (0..runs.len()).map(|run| vec![run]).collect();
     written(runs, &sides, &[], None)
@@ -52,7 +52,7 @@ fn written(
     })
 }
 
-/// A run whose load changed over time.
+/// A run with a changing load.
 pub(super) fn scheduled() -> RunRecord {
     let mut run = samples::run(SHORT);
     let told = crate::samples::scheduled();
@@ -79,7 +79,7 @@ fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
     }
     assert!(page.contains(r#""parts":[{"at":10,"text":"2"},{"at":20,"text":"3"}"#));
     assert!(!page_of(&[samples::run(SHORT)]).contains("Parts of the load"));
-    // Where a hundredth was asked for, a hundredth is no stall.
+    // Where a hundredth was requested, a hundredth is not a stall.
     let mut low = scheduled();
     let text = "1000/s for 60s, 10/s for 60s";
     let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
@@ -95,7 +95,7 @@ fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
     assert!(!page_of(&[low]).contains(r#""stalls":[]"#));
 }
 
-/// A run that began and of which nothing else is known.
+/// A run that began, without further data.
 pub(super) fn bare() -> RunRecord {
     RunRecord::new(
         samples::run(Shape {
@@ -150,7 +150,7 @@ fn figures_of_the_workload_have_a_table() {
     assert!(page.contains(row));
 }
 
-/// What the page's script reads.
+/// The input of the page's script.
 fn data_of(page: &str) -> Value {
     let start = "<script type=\"application/json\" id=\"data\">";
     let (_, rest) = page.split_once(start).unwrap();
@@ -323,7 +323,7 @@ fn what_is_missing_is_explained() {
     assert!(text.contains("This run has no recorded end"));
     assert!(text.contains("not judged"));
     assert!(!text.contains("data-chart="));
-    // Each section but the first, the ones without a chart included, says why it is empty.
+    // Each section but the first, including those without a chart, says why it is empty.
     assert!(text.matches("class=\"nothing\"").count() >= 19);
     assert!(text.contains("There is no chart over time"));
 }
@@ -405,10 +405,10 @@ fn hostile_text_stays_text() {
     );
     assert_eq!(page.matches("</script").count(), 3);
     assert!(!page.contains("<!--"));
-    // What was written is what is read.
+    // The data is read as it was written.
     let data = data_of(&page);
     assert_eq!(data["runs"][0]["name"], *visible::text(HOSTILE));
-    // Nothing in it steers, hides or turns around.
+    // Nothing in it controls, hides or reverses text.
     let steering = ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{2066}'];
     assert!(!page.contains(steering));
     assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
@@ -427,7 +427,7 @@ fn a_heat_map_says_what_was_merged_wherever_it_was() {
         let columns = &data_of(&page)["charts"]["r1-heat"]["of"][0][1]["columns"];
         (figure.to_owned(), columns.as_array().unwrap().len())
     };
-    // Its intervals are a second long: as they are, merged here, merged when they were loaded.
+    // Its intervals are a second long: unchanged, merged here, or merged when loaded.
     let (figure, columns) = heat_map(120, 1);
     assert!(figure.contains("spans of the run") && !figure.contains("merged"));
     assert_eq!(columns, 120);
@@ -470,7 +470,7 @@ fn an_hour_fits_into_three_megabytes() {
     let megabytes = page.len() as f64 / 1e6;
     assert!(megabytes < 3.0, "{megabytes}");
     let data = data_of(&page);
-    // An hour is drawn whole but for its warm-up.
+    // An hour is drawn completely, except for its warm-up.
     let line = &data["charts"]["r1-over-time"]["lines"][0]["y"];
     assert!(line.as_array().unwrap().len() <= 3_600);
 }

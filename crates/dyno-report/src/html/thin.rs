@@ -1,4 +1,4 @@
-//! Long series cut down to what a screen can show. The results file keeps every sample.
+//! Reduces long series to the resolution of a screen. The results file keeps every sample.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,24 @@ use super::chart::Compact;
 pub(super) struct Thin {
     /// Seconds.
     pub(super) x: Vec<f64>,
-    /// Values; NaN where there is none.
+    /// Values; NaN if missing.
     pub(super) y: Vec<f64>,
-    /// How many there were.
+    /// The original number of points.
     pub(super) of: usize,
 }
 
-/// How to thin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// The lowest and the highest of each bucket, in the order in which they came.
+    /// The lowest and the highest value of each bucket, in their original order.
     Extremes,
-    /// The mean of each bucket, for values that are stacked on each other.
+    /// The mean of each bucket, for stacked values.
     Mean,
 }
 
-/// At most `most` points of a series; all of them if there are no more.
+/// At most `most` points of a series; all points if there are fewer.
 ///
-/// Buckets have equal numbers of samples. Both points of a bucket stand at fixed places in it, so
-/// that all series of the same times still share them.
+/// Buckets have equal numbers of samples. The points of a bucket are at fixed positions in it, so
+/// that all series with the same times still share them.
 pub(super) fn thin(points: &[(f64, f64)], most: usize, keep: Keep) -> Thin {
     let of = points.len();
     if of <= most {
@@ -55,7 +54,7 @@ pub(super) fn thin(points: &[(f64, f64)], most: usize, keep: Keep) -> Thin {
     Thin { x, y, of }
 }
 
-/// The lowest and the highest, in the order in which they came; NaN if there is no number.
+/// The lowest and the highest value, in their original order; NaN if there is no number.
 fn extremes(part: &[(f64, f64)]) -> (f64, f64) {
     let numbers = || {
         let indexed = part.iter().map(|(_, value)| *value).enumerate();
@@ -71,7 +70,7 @@ fn extremes(part: &[(f64, f64)]) -> (f64, f64) {
 }
 
 impl Thin {
-    /// What a caption says of it; nothing when nothing was left out.
+    /// A note for the caption; `None` if no point was left out.
     pub(super) fn note(&self, keep: Keep) -> Option<String> {
         if self.x.len() >= self.of {
             return None;
@@ -86,17 +85,17 @@ impl Thin {
         })
     }
 
-    /// The values as a chart holds them.
+    /// The values in a chart's form.
     pub(super) fn values(&self) -> Vec<Compact> {
         self.y.iter().map(|value| Compact(*value)).collect()
     }
 }
 
-/// Times that several lines share are written once.
+/// Times shared by several lines are written once.
 #[derive(Default)]
 pub(super) struct Pool {
     known: HashMap<Vec<u64>, usize>,
-    /// All of them, in milliseconds from the start of the measurement.
+    /// All times, in milliseconds from the start of the measurement.
     pub(super) times: Vec<Vec<i64>>,
 }
 

@@ -10,10 +10,10 @@ use super::run::{View, middle_s, per_s};
 use super::thin::{Keep, Thin, thin};
 use crate::number;
 
-/// As many points as an hour has seconds: an hour is drawn whole.
+/// As many points as an hour has seconds, so that an hour is drawn completely.
 pub(super) const POINTS_MAX: usize = 3_600;
 
-/// The picture that shows the run: throughput with a high percentile over it.
+/// The main chart of a run: throughput with a high percentile over it.
 pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
     if view.rates.is_empty() {
         page.nothing("There is no chart over time: the run has no recorded intervals.");
@@ -34,7 +34,7 @@ pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
             let name = format!("p{} {}", number::plain(percent), view.latency_word());
             lines.push(page.line(&name, 1, &line, Look::Line, 1));
             let mut axis = Axis::new(view.latency_word(), "ms");
-            // Linear, one stall would flatten all the rest.
+            // On a linear axis, one stall would flatten the rest.
             axis.log = true;
             axes.push(axis);
             title = format!("Throughput and {name}");
@@ -76,16 +76,16 @@ fn offered(page: &mut Page, view: &View<'_>, rates: &Thin) -> Option<Line> {
     Some(line)
 }
 
-/// A schedule's levels from one instant to another: the corners of its steps and ramps, and points
-/// close to each other along its sines.
+/// A schedule's levels between two instants: the corners of its steps and ramps, and points close
+/// to each other along its sines.
 fn levels(schedule: &LoadSchedule, (from_s, to_s): (f64, f64)) -> (Vec<f64>, Vec<f64>) {
-    /// Of a period.
+    /// Points per period.
     const POINTS: f64 = 24.0;
     let (mut x, mut y) = (vec![from_s], vec![schedule.level(from_s)]);
     for placed in schedule.placed() {
         let length_s = placed.to_s - placed.from_s;
         let pieces = match placed.part.period_s {
-            // More points than are drawn of a run's own line would tell no more.
+            // More points than a run's line has would not be visible.
             Some(period_s) => (length_s / period_s * POINTS).clamp(POINTS, POINTS_MAX as f64),
             None => 1.0,
         };
@@ -103,7 +103,7 @@ fn levels(schedule: &LoadSchedule, (from_s, to_s): (f64, f64)) -> (Vec<f64>, Vec
     (x, y)
 }
 
-/// What the marks mean, those that are there.
+/// The meaning of the marks in use.
 fn legend(view: &View<'_>, latencies: bool) -> String {
     let mut told = vec!["Each point is an interval.".to_owned()];
     if view.warmup_s().is_some() {
@@ -182,7 +182,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
-/// What the sessions were doing, where one of them was without a connection or lost.
+/// The session states, if any session was without a connection or lost.
 fn session_states(page: &mut Page, view: &View<'_>) {
     let states = |interval: &IntervalSummary| interval.states.unwrap_or_default();
     let intervals = &view.run.intervals;

@@ -1,4 +1,4 @@
-//! Civil time.
+//! Wall-clock time.
 
 /// `2026-11-21 13:02:14 UTC`.
 pub(super) fn utc(unix_s: f64) -> String {

@@ -1,4 +1,4 @@
-//! What the sessions were doing in the server: the states that its list of sessions tells.
+//! The states of sessions in the server, from its list of sessions.
 
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::Series;
@@ -9,16 +9,16 @@ use super::page::{Caption, Page, put, source_note};
 use super::run::View;
 use super::thin::{Keep, thin};
 
-/// Points of one line.
+/// The most points of a line.
 const POINTS_MAX: usize = 720;
-/// So many states have a colour of their own.
+/// The most states with their own colours.
 const STATES_MAX: usize = 7;
-/// What the name of such a series begins with.
+/// The prefix of these series.
 const PREFIX: &str = "db.sessions[";
-/// The checks that name what sessions waited for.
+/// The checks that name the sessions' waits.
 const CHECKS: [&str; 2] = ["stalls", "steady-state"];
 
-/// Writes the section; nothing where the server has no list of sessions.
+/// Writes the section; nothing if the server has no list of sessions.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let states = states(view);
     if states.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
-/// Whether a finding says that the server stood still, and what its sessions were doing then.
+/// Whether a finding says that the server stalled, with the states of its sessions.
 fn tells(finding: &Finding) -> bool {
     let against = matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse);
     against && CHECKS.contains(&finding.check.as_str())
@@ -91,7 +91,7 @@ fn draw(page: &mut Page, view: &View<'_>, states: &[(&str, &Series)]) {
     page.figure(view, &caption, Chart::Time(time));
 }
 
-/// The counts of several states together; they were looked at at the same times.
+/// The sum of the counts of several states, which were sampled at the same times.
 fn summed(states: &[(&str, &Series)]) -> Vec<(f64, f64)> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for (_, series) in states {

@@ -1,4 +1,4 @@
-//! The pictures: throughput, every client's rate in time, what was not purged.
+//! The charts: throughput, every client's rate in time, purge lag.
 
 use dyno_core::record::Span;
 use dyno_core::summary::RoleSummary;
@@ -7,16 +7,16 @@ use super::metrics::{PURGE_LAGS, Phase};
 use super::{Sequence, significant};
 use crate::html::{Bar, Drawing, Lines, Series, SmallMultiple};
 
-/// Small pictures of one kind.
+/// Small charts of one kind.
 pub(super) struct Pictures {
     pub(super) title: String,
     pub(super) about: String,
     pub(super) small_multiples: Vec<SmallMultiple>,
-    /// Whether colours stand for sequences.
+    /// Whether colours distinguish sequences.
     pub(super) by_sequence: bool,
 }
 
-/// All that there is to draw.
+/// All available charts.
 pub(super) fn pictures(sequences: &[Sequence]) -> Vec<Pictures> {
     let rows: Vec<(&str, Vec<Phase<'_>>)> = (sequences.iter())
         .map(|sequence| {
@@ -49,7 +49,7 @@ struct Album<'a> {
 }
 
 impl<'a> Album<'a> {
-    /// The phase of this name in each sequence that has it, with the sequence's number and label.
+    /// The phase with this name in each sequence that has it, with the sequence's index and label.
     fn phases(&self, name: &str) -> Vec<(usize, &'a str, &Phase<'a>)> {
         let rows = self.rows.iter().enumerate();
         rows.filter_map(|(number, (label, phases))| {
@@ -92,7 +92,7 @@ impl<'a> Album<'a> {
         }
     }
 
-    /// A picture for each phase, role and sequence; those of a phase and role share their axes.
+    /// A chart for each phase, role and sequence; those of a phase and role share their axes.
     fn clients(&self) -> Pictures {
         let mut small_multiples = Vec::new();
         for name in &self.names {
@@ -121,7 +121,7 @@ impl<'a> Album<'a> {
         }
     }
 
-    /// A picture for each phase and operation.
+    /// A chart for each phase and operation.
     fn longest(&self) -> Pictures {
         let mut small_multiples = Vec::new();
         for name in &self.names {
@@ -160,7 +160,7 @@ impl<'a> Album<'a> {
         }
     }
 
-    /// A picture for each phase and each way to tell what was not purged.
+    /// A chart for each phase and each measure of purge lag.
     fn purge_lags(&self) -> Pictures {
         let mut small_multiples = Vec::new();
         for (series, what, unit) in PURGE_LAGS {
@@ -191,7 +191,7 @@ impl<'a> Album<'a> {
     }
 }
 
-/// From when it was due, where it was, in milliseconds.
+/// From the scheduled start in an open loop, in milliseconds.
 fn longest_ms(span: &Span) -> f64 {
     let ns = match span.response.is_empty() {
         true => span.service_ns_max,
@@ -233,7 +233,7 @@ fn clients_of(
     small_multiples
 }
 
-/// A picture of lines; none without any.
+/// A chart of lines; `None` without lines.
 fn lines(title: String, unit: String, series: Vec<Series>) -> Option<SmallMultiple> {
     if series.is_empty() {
         return None;

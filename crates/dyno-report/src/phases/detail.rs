@@ -1,4 +1,4 @@
-//! The tables of single phases, and of what happens in them.
+//! The tables of single phases, and their details.
 
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{LatencySummary, OperationSummary};
@@ -13,7 +13,7 @@ const BUCKETS_MS: [f64; 9] = [
     0.256, 1.0, 4.0, 16.0, 64.0, 256.0, 1_000.0, 4_000.0, 16_000.0,
 ];
 
-/// What is told of a disk: the series' last word, the head, how many of its unit are one.
+/// Figures of a disk: the series' suffix, the heading, the divisor of its unit.
 const DISK: [(&str, &str, f64); 8] = [
     ("reads", "reads/s", 1.0),
     ("read_bytes", "MiB read/s", 1_048_576.0),
@@ -26,14 +26,14 @@ const DISK: [(&str, &str, f64); 8] = [
 ];
 
 impl<'a> Grid<'a> {
-    /// The phase of this name of each sequence that has it, with the sequence's row and label.
+    /// The phase with this name of each sequence that has it, with the sequence's row and label.
     fn with_phase(&self, name: &str) -> Vec<(usize, &'a str, &Phase<'a>)> {
         let rows = self.rows.iter().enumerate();
         rows.filter_map(|(row, (label, _))| Some((row, *label, self.phase(row, name)?)))
             .collect()
     }
 
-    /// All figures of a phase, absolute and relative to the first.
+    /// All figures of a phase, absolute and relative to the first sequence.
     pub(super) fn metrics(&self, name: &str) -> Vec<Table> {
         let mut columns = vec!["configuration".to_owned()];
         columns.extend(NAMES.iter().map(|(name, _)| (*name).to_owned()));
@@ -45,7 +45,7 @@ impl<'a> Grid<'a> {
         let Some((_, mut base)) = values.first().cloned() else {
             return Vec::new();
         };
-        // Phases that end with their work are no longer or shorter for the better.
+        // The length of a phase that ends with its work is not better or worse.
         for (own, (name, _)) in base.iter_mut().zip(NAMES) {
             *own = own.filter(|_| name != "length");
         }
@@ -79,7 +79,7 @@ impl<'a> Grid<'a> {
         tables
     }
 
-    /// What each disk did in a phase, on average.
+    /// Mean figures of each disk in a phase.
     pub(super) fn disks(&self, name: &str) -> Option<Table> {
         let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
         for (row, label, phase) in self.with_phase(name) {
@@ -106,7 +106,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// How long it took to find the lowest key: at first, and during each phase.
+    /// The time to find the lowest key: initially, and during each phase.
     pub(super) fn looks(&self) -> Option<Table> {
         let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
         for (row, (label, phases)) in self.rows.iter().enumerate() {
@@ -147,8 +147,8 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// The share of response times in coarse buckets: of each operation by itself, all
-    /// configurations below each other.
+    /// The share of response times in coarse buckets: one operation at a time, all configurations
+    /// below each other.
     pub(super) fn buckets(&self, name: &str) -> Option<Table> {
         let with = self.with_phase(name);
         let mut names: Vec<&str> = Vec::new();
@@ -218,7 +218,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// The disks that were observed, in the order of their names.
+/// The observed disks, sorted by name.
 fn disks_of(run: &RunRecord) -> Vec<&str> {
     let names = run.series.iter().filter_map(|series| {
         let rest = series.key.name.strip_prefix("host.disk[")?;
@@ -229,22 +229,21 @@ fn disks_of(run: &RunRecord) -> Vec<&str> {
     disks
 }
 
-/// The operations that were done in a phase.
+/// The operations with completions in a phase.
 fn operations<'a>(phase: &Phase<'a>) -> impl Iterator<Item = &'a OperationSummary> {
     let summary = phase.run.summary.as_ref();
     let all = summary.map_or(&[][..], |summary| &summary.operations);
     all.iter().filter(|own| latencies(own).count > 0)
 }
 
-/// From when it was due, where it was: in an open loop too, those that follow it have no such time.
+/// From the scheduled start in an open loop. Later operations of an event have no such time.
 fn latencies(operation: &OperationSummary) -> &LatencySummary {
     let due = operation.response.as_ref().filter(|own| own.count > 0);
     due.unwrap_or(&operation.service)
 }
 
-/// How many answers took up to each of the coarse bounds and longer than the one before, and how
-/// many took longer than all: from the fine histogram, else from the summary's buckets, of which
-/// one that crosses a bound counts above it.
+/// The number of answers per coarse bucket, and beyond the last bound: from the fine histogram,
+/// else from the summary's buckets, where one that crosses a bound counts above it.
 fn coarse(run: &RunRecord, operation: &OperationSummary) -> [u64; BUCKETS_MS.len() + 1] {
     let mut counts = [0; BUCKETS_MS.len() + 1];
     let recorded = run.operations.iter().find(|own| own.name == operation.name);
@@ -289,7 +288,7 @@ fn bucket_cells(run: &RunRecord, operation: &OperationSummary) -> Vec<Cell> {
     cells
 }
 
-/// 1 where both are 0.
+/// 1 if both are 0.
 fn ratio((figure, base): (&Option<f64>, &Option<f64>)) -> Option<f64> {
     match (*figure, *base) {
         (Some(0.0), Some(0.0)) => Some(1.0),

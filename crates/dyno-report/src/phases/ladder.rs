@@ -1,4 +1,4 @@
-//! A ladder of more and more active tables.
+//! A ladder of increasing numbers of active tables.
 
 use dyno_core::plan::{OptionValue, PhasePlan};
 use dyno_core::record::RunRecord;
@@ -7,7 +7,7 @@ use super::metrics::{GB, Phase};
 use super::{Cell, Mark, Sequence, Table};
 
 const MIB: f64 = 1_048_576.0;
-/// Touches of each table below which a step is cold.
+/// A step with fewer touches per table is cold.
 const WARM: f64 = 3.0;
 const OPENED: &str = "db.status.opened_tables";
 const HITS: &str = "db.status.table_open_cache_hits";
@@ -30,8 +30,8 @@ const COLUMNS: [&str; 14] = [
     "touches",
 ];
 
-/// How many tables the phase touches, if it is a step of a ladder: what sets a phase apart is then
-/// its option `active`.
+/// The number of tables that the phase touches, if it is a step of a ladder, that is, if it differs
+/// by the option `active`.
 pub fn step(phase: &PhasePlan) -> Option<f64> {
     let active = phase.options.iter().find(|(name, _)| name == "active");
     match active {
@@ -45,7 +45,7 @@ fn step_of(run: &RunRecord) -> Option<f64> {
     step(run.head.plan.as_ref()?.phases.first()?)
 }
 
-/// The steps of all sequences below each other; `None` where there are none.
+/// The steps of all sequences below each other; `None` without steps.
 pub fn ladder(sequences: &[Sequence]) -> Option<Table> {
     let (mut rows, mut breaks) = (Vec::new(), Vec::new());
     for sequence in sequences {
@@ -133,15 +133,15 @@ fn per(value: Option<f64>, of: Option<f64>) -> Option<f64> {
     Some(value? / of.filter(|of| *of > 0.0)?)
 }
 
-/// A series' mean over the measurement; 0 where it was never anything else.
+/// A series' mean over the measurement; 0 if it was always 0.
 fn mean(phase: &Phase<'_>, series: &str) -> Option<f64> {
     let zeros = || phase.run.fact("observer.always_zero");
     let is_zero = || zeros().is_some_and(|names| names.split(' ').any(|name| name == series));
     phase.mean(series).or_else(|| is_zero().then_some(0.0))
 }
 
-/// How often tables were touched, warm-up included: in the warm-up as often for each event as in
-/// the measurement.
+/// The number of touches of tables, including the warm-up, which is assumed to have the same rate
+/// per event as the measurement.
 fn touches(run: &RunRecord) -> Option<f64> {
     let summary = run.summary.as_ref()?;
     let touched = summary

@@ -1,4 +1,4 @@
-//! What is pointed at in a column.
+//! Marks in a column.
 
 use super::{Cell, Mark};
 
@@ -9,8 +9,8 @@ pub(super) enum Good {
     Low,
 }
 
-/// Points at the lowest and the highest quarter of a column's range. Where the lowest is four
-/// fifths of the highest, nothing is bad. What missed the background's rate does not count.
+/// Marks the lowest and the highest quarter of a column's range. If the lowest is at least four
+/// fifths of the highest, nothing is bad. Figures that missed the background's rate do not count.
 pub(super) fn mark_quarters<'a>(column: impl Iterator<Item = &'a mut Cell>, good: Good) {
     let mut cells: Vec<&mut Cell> = column
         .filter(|cell| cell.value.is_some() && cell.mark != Mark::Missed)

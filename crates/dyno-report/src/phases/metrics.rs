@@ -3,7 +3,7 @@
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{IntervalSummary, LatencySummary, RoleSummary};
 
-/// The rate that was reached in a share of the seconds, of rates that descend.
+/// The rate reached in a share of the seconds, from rates in descending order.
 fn reached(descending: &[f64], share: f64) -> Option<f64> {
     let place = (descending.len() as f64 * share).ceil() as usize;
     descending.get(place.checked_sub(1)?).copied()
@@ -13,7 +13,7 @@ const MIB: f64 = 1_048_576.0;
 const KIB: f64 = 1024.0;
 pub(super) const GB: f64 = 1e9;
 
-/// What a column of metrics is called, and what it is.
+/// The metrics' column headings, with descriptions.
 pub(super) const NAMES: [(&str, &str); 24] = [
     ("ips", "rows inserted per second"),
     ("qps", "queries per second"),
@@ -50,7 +50,7 @@ pub(super) const NAMES: [(&str, &str); 24] = [
     ("length", "seconds measured"),
 ];
 
-/// The series that tell what was deleted and not yet purged, and what they are.
+/// The series of deleted but unpurged data, with descriptions.
 pub(super) const PURGE_LAGS: [(&str, &str, &str); 3] = [
     (
         "db.innodb.history_list_length",
@@ -65,10 +65,10 @@ pub(super) const PURGE_LAGS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// What is older than this when a phase ends does not tell how it ended, in seconds.
+/// Values older than this at the end of a phase, in seconds, do not represent its end.
 const LATE_S: f64 = 5.0;
 
-/// One phase with what its tables need.
+/// A phase with the data for its tables.
 pub(super) struct Phase<'a> {
     pub(super) run: &'a RunRecord,
 }
@@ -83,8 +83,7 @@ impl<'a> Phase<'a> {
         phase.map_or("events", |phase| &phase.unit)
     }
 
-    /// The rate that the run's own events were to arrive at, in the phase's unit; `None` in a
-    /// closed loop.
+    /// The offered load of foreground events, in the phase's unit; `None` in a closed loop.
     pub(super) fn asked_per_s(&self) -> Option<f64> {
         let drive = self.run.summary.as_ref()?.drive.as_ref()?;
         let per_second = drive.open_loop?.per_second;
@@ -105,20 +104,20 @@ impl<'a> Phase<'a> {
         summary.map_or(&[][..], |summary| &summary.roles)
     }
 
-    /// How long an operation took that was done, from its start.
+    /// Latencies of a completed operation, from its start.
     pub(super) fn operation(&self, name: &str) -> Option<&'a LatencySummary> {
         let mut all = self.run.summary.as_ref()?.operations.iter();
         let own = all.find(|operation| operation.name == name)?;
         (own.service.count > 0).then_some(&own.service)
     }
 
-    /// The background role that has a pace of its own.
+    /// The background role with a pace.
     pub(super) fn paced(&self) -> Option<&'a RoleSummary> {
         let mut roles = self.roles().iter();
         roles.find(|role| role.background && role.asked_per_s.is_some())
     }
 
-    /// Whether the background did less than 95 % of what it was asked for.
+    /// Whether the background achieved less than 95 % of its requested rate.
     pub(super) fn missed(&self) -> bool {
         let share = self.paced().and_then(RoleSummary::achieved_share);
         share.is_some_and(|share| share < 0.95)
@@ -149,8 +148,8 @@ impl<'a> Phase<'a> {
             .reduce(|a, b| a + b)
     }
 
-    /// The value of a series that was read nearest to the end of the measurement: what reads the
-    /// ledger afterwards is not of it.
+    /// The value of a series nearest to the end of the measurement: reading the ledger afterwards
+    /// must not affect it.
     pub(super) fn last(&self, series: &str) -> Option<f64> {
         let measured_s = self.run.summary.as_ref()?.measured_s;
         let points = self.run.series(series)?.points.iter();
@@ -159,7 +158,7 @@ impl<'a> Phase<'a> {
         nearest.map(|(_, value)| *value)
     }
 
-    /// The last value of a series that was read soon before the phase's end, or after it.
+    /// The value of a series shortly before the phase's end, or after it.
     pub(super) fn at_end(&self, series: &str) -> Option<f64> {
         let measured_s = self.run.summary.as_ref()?.measured_s;
         let (at, value) = self.run.series(series)?.points.last()?;
@@ -167,7 +166,7 @@ impl<'a> Phase<'a> {
     }
 
     /// Events per second of each session of a role, in whole intervals, as (seconds, rate); empty
-    /// where it was not recorded. Of a session that was through before the others it ends there.
+    /// if not recorded. A session that finished before the others ends there.
     pub(super) fn sessions_of(&self, role: &str) -> Vec<Vec<(f64, f64)>> {
         let whole: Vec<f64> = self.whole_intervals().map(|own| own.at_s).collect();
         let through = self
@@ -185,7 +184,7 @@ impl<'a> Phase<'a> {
             let mut points: Vec<(f64, f64)> = points.filter(|(at, _)| is_whole(*at)).collect();
             if through {
                 while points.pop_if(|(_, rate)| *rate <= 0.0).is_some() {}
-                // It was through within this one.
+                // It finished within this one.
                 points.pop();
             }
             sessions.push(points);
@@ -193,8 +192,8 @@ impl<'a> Phase<'a> {
         sessions
     }
 
-    /// The rate of each session of the foreground in each second, the highest first, in the
-    /// phase's unit. Where sessions were not recorded one by one: of all together, divided.
+    /// The rate of each foreground session in each second, the highest first, in the phase's unit.
+    /// If sessions were not recorded individually: the total, divided by their number.
     fn client_rates(&self) -> Vec<f64> {
         let phase = self.run.head.phase.as_ref();
         let per_event = phase.map_or(1.0, |phase| phase.per_event);
@@ -213,7 +212,7 @@ impl<'a> Phase<'a> {
         rates
     }
 
-    /// The intervals that are not cut short.
+    /// The intervals of full length.
     pub(super) fn whole_intervals(&self) -> impl Iterator<Item = &'a IntervalSummary> {
         let summary = self.run.summary.as_ref();
         let measured_s = summary.map_or(0.0, |summary| summary.measured_s);
@@ -224,8 +223,8 @@ impl<'a> Phase<'a> {
             .filter(move |interval| interval.length_s > usual * 0.9)
     }
 
-    /// Rates per second and client, in the phase's unit, of each whole interval: of all clients
-    /// together, divided by their number.
+    /// Rates per second and client, in the phase's unit, of each whole interval: the total, divided
+    /// by the number of clients.
     pub(super) fn rates(&self) -> Vec<f64> {
         let foreground = self.roles().iter().filter(|role| !role.background);
         let clients = foreground.map(|role| f64::from(role.sessions)).sum::<f64>();
@@ -237,7 +236,7 @@ impl<'a> Phase<'a> {
             .collect()
     }
 
-    /// The mean of [`Self::rates`] in each tenth of the phase; empty where it is too short.
+    /// The mean of [`Self::rates`] in each tenth of the phase; empty if it is too short.
     pub(super) fn tenths(&self) -> Vec<f64> {
         let rates = self.rates();
         if rates.len() < 10 {
@@ -251,7 +250,7 @@ impl<'a> Phase<'a> {
         (0..10).map(tenth).collect()
     }
 
-    /// The longest event, in seconds: from when it was due, where it was.
+    /// The longest event in seconds, from the scheduled start in an open loop.
     fn longest_s(&self) -> Option<f64> {
         let summary = self.run.summary.as_ref()?;
         let latencies = summary.response.as_ref().unwrap_or(&summary.service);

@@ -1,4 +1,4 @@
-//! Sequences of phases as tables: configurations below each other, phases beside each other.
+//! Sequences of phases as tables: configurations below each other, phases side by side.
 
 mod charts;
 mod detail;
@@ -19,18 +19,18 @@ pub use page::html;
 pub use tables::tables;
 pub use text::{terminal, tsv};
 
-/// The runs that one command made, in their order.
+/// The runs of one command, in order.
 pub struct Sequence {
-    /// What distinguishes it from the others, e.g. the server's version or the user's note.
+    /// Its distinguishing name, e.g. the server's version or the user's note.
     pub label: String,
     /// Its runs.
     pub runs: Vec<RunRecord>,
-    /// It is the first of a group that stands apart from those before it.
+    /// It begins a group, separated from the rows before.
     pub begins_group: bool,
 }
 
 impl Sequence {
-    /// The runs of one command, by the user's note or else by the server's version.
+    /// The runs of one command, named by the user's note, else by the server's version.
     pub fn of(runs: Vec<RunRecord>) -> Self {
         let label = runs.first().map_or_else(String::new, |run| {
             let target = &run.head.target;
@@ -47,22 +47,22 @@ impl Sequence {
     }
 }
 
-/// The version without what a distribution adds to it.
+/// The version without a distribution's suffix.
 fn short(version: &str) -> &str {
     version.split([' ', '-']).next().unwrap_or(version)
 }
 
-/// What a cell is pointed at for.
+/// The mark of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// Nothing.
+    /// No mark.
     #[default]
     None,
     /// Good.
     High,
     /// Bad.
     Low,
-    /// Not to be compared: the background did not keep its pace, or tables were cold.
+    /// Not comparable: the background did not keep its pace, or tables were cold.
     Missed,
     /// More than the first.
     Above,
@@ -73,31 +73,31 @@ pub enum Mark {
 /// A figure in a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// The figure; `None` where there is none.
+    /// The figure; `None` if missing.
     pub value: Option<f64>,
-    /// How it is shown; `–` where there is no figure.
+    /// Its text; `–` if missing.
     pub text: String,
-    /// What it is pointed at for.
+    /// Its mark.
     pub mark: Mark,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// What the reader should know; perhaps empty.
+    /// Notes for the reader; may be empty.
     pub about: String,
-    /// The heads of the columns; the first is that of the labels.
+    /// The headings of the columns; the first is that of the labels.
     pub columns: Vec<String>,
-    /// Labels and figures, as many as there are further columns.
+    /// Labels and figures, one for each further column.
     pub rows: Vec<(String, Vec<Cell>)>,
-    /// The rows, from 0, with which a group begins that stands apart.
+    /// The rows, from 0, that begin a group.
     pub breaks: Vec<usize>,
 }
 
 impl Cell {
-    /// A figure with so many digits that four count.
+    /// A figure with four significant digits.
     pub(crate) fn number(value: Option<f64>) -> Self {
         let value = value.filter(|value| value.is_finite());
         Self {
@@ -117,7 +117,7 @@ impl Cell {
         }
     }
 
-    /// A figure with two decimals; `inf` for one of something to nothing.
+    /// A figure with two decimals; `inf` for a ratio to 0.
     pub(crate) fn ratio(value: Option<f64>) -> Self {
         let value = value.filter(|value| !value.is_nan());
         Self {

@@ -1,10 +1,10 @@
-//! Pictures and tables as one offline HTML page.
+//! Charts and tables as one offline HTML page.
 
 use super::charts::pictures;
 use super::{Mark, Sequence, Table};
 use crate::html::tables_page;
 
-/// The page, which needs nothing else: pictures of the sequences, then the tables.
+/// The self-contained page: charts of the sequences, then the tables.
 pub fn html(
     sequences: &[Sequence],
     tables: &[Table],

@@ -7,10 +7,10 @@ use super::marks::{Good, mark_quarters};
 use super::metrics::{PURGE_LAGS, Phase};
 use super::{Cell, Mark, Sequence, Table};
 
-/// An achieved share of the background's rate from which a phase counts.
+/// The share of the background's rate that counts as kept.
 const KEPT: f64 = 0.95;
 
-/// Sequences below each other, the first as the base, phases beside each other.
+/// Sequences below each other, the first as the base, phases side by side.
 pub fn tables(sequences: &[Sequence]) -> Vec<Table> {
     let grid = Grid::new(sequences);
     let mut tables = vec![grid.absolute(), grid.relative()];
@@ -37,10 +37,10 @@ pub fn tables(sequences: &[Sequence]) -> Vec<Table> {
 
 /// Phases by sequence and name.
 pub(super) struct Grid<'a> {
-    /// Names in the order in which they first appear.
+    /// Names in the order of their first appearance.
     names: Vec<&'a str>,
     pub(super) rows: Vec<(&'a str, Vec<Phase<'a>>)>,
-    /// Which group each sequence belongs to.
+    /// The group of each sequence.
     groups: Vec<usize>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The rows with which another group begins, of rows of these sequences.
+    /// The rows that begin a group, given the sequences of all rows.
     pub(super) fn breaks(&self, rows: impl Iterator<Item = usize>) -> Vec<usize> {
         let groups: Vec<Option<&usize>> = rows.map(|row| self.groups.get(row)).collect();
         let pairs = groups.windows(2).enumerate();
@@ -78,7 +78,7 @@ impl<'a> Grid<'a> {
         differ.map(|(number, _)| number + 1).collect()
     }
 
-    /// The same of a table with a row for each sequence.
+    /// The same for a table with a row for each sequence.
     fn all_breaks(&self) -> Vec<usize> {
         self.breaks(0..self.rows.len())
     }
@@ -88,7 +88,7 @@ impl<'a> Grid<'a> {
         phases.iter().find(|phase| phase.name() == name)
     }
 
-    /// Whether a phase's events came at a rate, so that its throughput tells nothing of a server.
+    /// Whether a phase's events were paced, so that its throughput says nothing about a server.
     fn paced(&self, row: usize, name: &str) -> bool {
         let phase = self.phase(row, name);
         phase.and_then(Phase::asked_per_s).is_some()
@@ -164,7 +164,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// What the background achieved, and what it was asked for.
+    /// The background's achieved and requested rates.
     fn kept(&self) -> Option<Table> {
         let paced = |row: usize, name: &str| self.phase(row, name).and_then(Phase::paced);
         let rate = |role: &RoleSummary, events_per_s: f64| events_per_s * role.per_event;
@@ -198,7 +198,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// The rates that events were to arrive at.
+    /// The offered rates.
     fn asked(&self) -> Option<Table> {
         let rows = self.cells(|row, name| {
             let phase = self.phase(row, name);
@@ -211,7 +211,7 @@ impl<'a> Grid<'a> {
         Some(table)
     }
 
-    /// What was done right before a phase, and for how long.
+    /// The preparation before each phase, with its duration.
     fn preparations(&self) -> Option<Table> {
         let (mut rows, mut of_rows, mut told) = (Vec::new(), Vec::new(), Vec::new());
         for (row, (label, phases)) in self.rows.iter().enumerate() {
@@ -241,7 +241,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// How long the clients took that were to do a number of events each.
+    /// The times of clients that each had a fixed number of events.
     fn fairness(&self) -> Option<Table> {
         let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
         for (row, (label, phases)) in self.rows.iter().enumerate() {
@@ -276,7 +276,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// How long it took to find the lowest key.
+    /// The time to find the lowest key.
     fn first_looks(&self) -> Option<Table> {
         let rows = self.cells(|row, name| {
             let phase = self.phase(row, name);
@@ -289,7 +289,7 @@ impl<'a> Grid<'a> {
         )
     }
 
-    /// What was not purged when each phase ended, a table for each way to tell it.
+    /// Purge lag at the end of each phase, one table for each measure.
     fn purge_lags(&self) -> Vec<Table> {
         let told = |(series, what, _): &(&str, &str, &str)| {
             let rows = self.cells(|row, name| {
@@ -301,7 +301,7 @@ impl<'a> Grid<'a> {
         PURGE_LAGS.iter().filter_map(told).collect()
     }
 
-    /// A table by phase, if anything is in it.
+    /// A table by phase, if it has any figure.
     pub(super) fn table(&self, title: &str, rows: Vec<(String, Vec<Cell>)>) -> Option<Table> {
         let mut cells = rows.iter().flat_map(|(_, cells)| cells);
         cells.any(|cell| cell.value.is_some()).then(|| {

@@ -1,4 +1,4 @@
-//! Tables of made-up sequences: what is pointed at, what is left out.
+//! Tables of fictitious sequences: marks and omissions.
 
 mod detail;
 
@@ -10,7 +10,8 @@ use super::*;
 use crate::samples;
 use crate::terminal::Look;
 
-/// A run of a phase: its rate in events per second, and what its background achieved of 100 asked.
+/// A run of a phase: its rate in events per second, and the rate of its background out of 100
+/// requested.
 fn run(name: &str, unit: &str, per_event: f64, rate: f64, background: Option<f64>) -> RunRecord {
     let mut run = crate::export::samples::record();
     let phase = PhaseOf {
@@ -144,7 +145,7 @@ fn figures_are_set_against_the_first_and_inserts_come_from_the_background_where_
     assert_eq!(load.rows[0].1[qps].text, "–");
 }
 
-/// The run with a series for each of two sessions of `main`, of these rates in each second.
+/// The run with a series for each of two sessions of `main`, with these rates in each second.
 fn with_clients(mut run: RunRecord, rates: [&[f64]; 2]) -> RunRecord {
     let template = run.intervals[0].clone();
     run.intervals = (1..=rates[0].len())
@@ -193,16 +194,16 @@ fn figure(run: RunRecord, name: &str) -> Option<f64> {
 
 #[test]
 fn rates_reached_are_those_of_each_client_by_itself() {
-    // Each second has 40 events, and one of the clients a share of its own.
+    // Each second has 40 events, unevenly spread over the clients.
     let query = || run("qr100.L1", "queries", 1.0, 40.0, Some(1.0));
     let rates: [&[f64]; 2] = [&[10.0, 20.0, 30.0, 10.0], &[30.0, 20.0, 10.0, 30.0]];
     assert_eq!(figure(with_clients(query(), rates), "rate_p50"), Some(20.0));
     assert_eq!(figure(with_clients(query(), rates), "rate_p01"), Some(10.0));
-    // Who is through does not stand still: neither its end nor its last second counts.
+    // A session that has finished is not stalled: neither its end nor its last second counts.
     let load = run("l.i0", "rows", 100.0, 40.0, None);
     let rates: [&[f64]; 2] = [&[10.0, 10.0, 3.0, 0.0, 0.0], &[7.0, 7.0, 7.0, 2.0, 0.0]];
     assert_eq!(figure(with_clients(load, rates), "rate_p01"), Some(700.0));
-    // Who stands still while others go on does.
+    // A session that stalls while others go on is.
     let rates: [&[f64]; 2] = [&[10.0, 0.0, 0.0, 5.0], &[30.0, 30.0, 30.0, 30.0]];
     assert_eq!(figure(with_clients(query(), rates), "rate_p01"), Some(0.0));
 }
@@ -414,7 +415,7 @@ fn a_ladder_of_active_tables_is_one_table_and_cold_steps_are_pointed_at() {
     assert_eq!(cold, [Mark::None, Mark::Missed]);
     assert_eq!(values("opens/trx"), [Some(0.5); 2]);
     assert_eq!(values("miss ratio"), [Some(0.25); 2]);
-    // Nobody ever was, which is not the same as not knowing.
+    // Always zero is different from unknown.
     assert_eq!(values("% opening"), [Some(0.0); 2]);
     assert_eq!(values("fds"), [Some(1200.0); 2]);
     assert_eq!(values("session MiB"), [None; 2]);
@@ -424,6 +425,6 @@ fn a_ladder_of_active_tables_is_one_table_and_cold_steps_are_pointed_at() {
             .zip(values("p95"))
             .all(|(low, high)| *low <= high)
     );
-    // Phases of other workloads are no steps.
+    // Phases of other workloads are not steps.
     assert_eq!(ladder(&sequences()), None);
 }

@@ -1,4 +1,4 @@
-//! Tables as text: for a terminal, and with tabs for other programs.
+//! Tables as text: for a terminal, and tab-separated for other programs.
 
 use dyno_core::visible::is_hidden;
 
@@ -8,8 +8,8 @@ use crate::terminal::{Ink, Look, columns, wrap};
 /// Blanks between columns.
 const GAP: usize = 2;
 
-/// The tables, an empty line before each. Where a table is wider than the terminal it is continued
-/// below with the labels repeated.
+/// The tables, each after an empty line. A table wider than the terminal is continued below with
+/// the labels repeated.
 pub fn terminal(tables: &[Table], look: &Look) -> String {
     let mut out = String::new();
     for table in tables {
@@ -118,11 +118,11 @@ fn right(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(columns(text))) + text
 }
 
-/// The tables with tabs between figures at full precision, the title in a line of its own before
-/// each and an empty line after it. Nothing stands where there is no figure; `missed` follows a
-/// figure that is not comparable, after a blank.
+/// The tables, tab-separated with full precision; each has its title on a line before it and an
+/// empty line after it. Missing figures are empty; an incomparable figure is followed by a blank
+/// and `missed`.
 pub fn tsv(tables: &[Table]) -> String {
-    // A tab ends a field and a line end ends a row, as readers take more than one character for.
+    // A tab ends a field and a line end ends a row; readers treat several characters as line ends.
     let plain = |text: &str| text.replace(is_hidden, " ");
     let mut out = String::new();
     for table in tables {

@@ -1,4 +1,4 @@
-//! A run whose load changed over time.
+//! A run with a changing load.
 
 use std::time::Duration;
 
@@ -8,12 +8,11 @@ use dyno_core::summary::{Against, OpenLoopSummary, PartSummary, RunSummary};
 
 use super::{finding, judge_good, recorded};
 
-/// A step, a ramp and a sine, of which the last was more than the server could take, and a part
-/// that was not begun.
+/// A step, a ramp and a sine, which exceeds the server's capacity, and a part that was not reached.
 pub(crate) fn scheduled() -> RunSummary {
     let text = "100/s for 10s, 100/s..500/s over 10s, sine 400/s..800/s every 5s for 10s, \
                 20/s for 5s";
-    // A text of this file.
+    // A constant of this file.
     let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
     let drive = Drive {
         sessions: 8,
@@ -59,7 +58,7 @@ pub(crate) fn scheduled() -> RunSummary {
     run
 }
 
-/// The parts, the last of which was not begun.
+/// The parts; the last one was not reached.
 fn parts(schedule: &LoadSchedule, drive: &Drive, served: impl Fn(f64) -> u64) -> Vec<PartSummary> {
     let verdicts = [Some(Verdict::Valid), None, Some(Verdict::Doubtful), None];
     let part = |(number, placed): (usize, PlacedPart)| {

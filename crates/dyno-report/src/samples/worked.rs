@@ -1,10 +1,10 @@
-//! A run with named work, roles and a ledger.
+//! A run with operations, roles and a ledger.
 
 use dyno_core::tables::TableGroup;
 
 use super::*;
 
-/// Operations in all their states, and a ledger that agrees.
+/// Operations in all states, and a matching ledger.
 pub(crate) fn worked() -> RunSummary {
     let mut run = good();
     run.totals.not_done = 6;
@@ -71,7 +71,7 @@ pub(crate) fn worked() -> RunSummary {
     run
 }
 
-/// A digest of a shape, one of none, and all else that can be told of them.
+/// A digest with a shape, one without, and all other fields.
 pub(crate) fn digests() -> DigestsSummary {
     let shape = "SELECT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c";
     DigestsSummary {
@@ -112,7 +112,7 @@ pub(crate) fn digests() -> DigestsSummary {
     }
 }
 
-/// Facts of one kind and of another, and figures with and without a direction.
+/// Facts of several kinds, and figures with and without a direction.
 fn told(run: &mut RunSummary) {
     let fact = |name: &str, value: &str| Fact {
         name: name.into(),
@@ -162,7 +162,7 @@ fn told(run: &mut RunSummary) {
     ];
 }
 
-/// Roles with and without a pace, kept and not.
+/// Roles with and without a pace, kept and missed.
 fn roles(run: &mut RunSummary) {
     let role = |name: &str, asked: Option<f64>, achieved: f64| RoleSummary {
         name: name.into(),

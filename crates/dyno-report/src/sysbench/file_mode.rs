@@ -1,31 +1,31 @@
-//! What `fileio` says before its first event.
+//! The output of `fileio` before its first event.
 
 use std::fmt::Write;
 
-/// What `fileio` is about to do. Sizes are told as sysbench does, e.g. `16Mi`.
+/// The parameters of `fileio`. Sizes are in sysbench's notation, e.g. `16Mi`.
 #[derive(Clone, Debug, Default)]
 pub struct FileMode {
-    /// `sync`, `dsync` and `directio`, those that are asked for.
+    /// The requested ones of `sync`, `dsync` and `directio`.
     pub flags: Vec<&'static str>,
-    /// Files.
+    /// Number of files.
     pub files: u32,
-    /// The size of each.
+    /// The size of each file.
     pub each: String,
-    /// The size of all.
+    /// The total size.
     pub total: String,
-    /// The size of a block.
+    /// The block size.
     pub block: String,
     /// The size of merged requests, if they are merged.
     pub merged: Option<String>,
-    /// Of random modes: the limit of events, 0 for none, and reads for each write.
+    /// In random modes: the event limit, 0 for none, and the ratio of reads to writes.
     pub random: Option<(u64, f64)>,
     /// Requests between two flushes; 0 for none.
     pub fsync_every: u64,
-    /// A flush of all files at the end.
+    /// Flush all files at the end.
     pub fsync_end: bool,
-    /// A flush after each write.
+    /// Flush after each write.
     pub fsync_all: bool,
-    /// Blocks are checked.
+    /// Verify blocks.
     pub validate: bool,
     /// `synchronous`, `asynchronous`, `fast mmaped`.
     pub engine: &'static str,
@@ -33,7 +33,7 @@ pub struct FileMode {
     pub test: &'static str,
 }
 
-/// The flags' line, which `prepare` has too.
+/// The line with the flags, also used by `prepare`.
 pub fn file_flags(flags: &[&str]) -> String {
     let flags = match flags {
         [] => "(none)".to_owned(),
@@ -42,7 +42,7 @@ pub fn file_flags(flags: &[&str]) -> String {
     format!("Extra file open flags: {flags}\n")
 }
 
-/// What `fileio` is about to do.
+/// The description of `fileio`'s parameters.
 pub fn file_mode(mode: &FileMode) -> String {
     let mut out = file_flags(&mode.flags);
     let _ = writeln!(out, "{} files, {}B each", mode.files, mode.each);
@@ -79,7 +79,7 @@ pub fn file_mode(mode: &FileMode) -> String {
     out
 }
 
-/// What `prepare` begins with: sizes in bytes.
+/// The start of `prepare`'s output: sizes in bytes.
 pub fn file_prepare(files: u32, each: u64, total: u64, flags: &[&str]) -> String {
     format!(
         "{files} files, {}Kb each, {}Mb total\nCreating files for the test...\n{}",
@@ -89,7 +89,7 @@ pub fn file_prepare(files: u32, each: u64, total: u64, flags: &[&str]) -> String
     )
 }
 
-/// What `prepare` ends with.
+/// The end of `prepare`'s output.
 pub fn file_written(bytes: u64, seconds: f64) -> String {
     if bytes == 0 {
         return "No bytes written.\n".to_owned();

@@ -6,14 +6,14 @@ use dyno_core::interval::Latencies;
 
 use super::Seen;
 
-/// sysbench's buckets: so many, the first standing for 0.001 ms and the last for 100 s.
+/// The number of sysbench's buckets; the first is 0.001 ms, the last 100 s.
 const BUCKETS: usize = 1024;
 const MS_MIN: f64 = 0.001;
 const MS_MAX: f64 = 100_000.0;
 const STARS_MAX: f64 = 40.0;
 
-/// The distribution of latencies as bars of stars, buckets without events left out. In an open loop
-/// these are response times.
+/// The distribution of latencies as bars of stars, without empty buckets. In an open loop these are
+/// response times.
 pub fn histogram(latencies: &Latencies) -> String {
     let counts = counts(latencies);
     let most = counts.iter().copied().max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What sysbench's tests of the host say beside what all tests say: before the first event, and
-//! before the general block at the end.
+//! The test-specific output of sysbench's host tests: before the first event, and before the
+//! general block at the end.
 
 use std::fmt::Write;
 
@@ -8,21 +8,21 @@ use super::{Edition, Stat};
 
 const MIB: f64 = 1_048_576.0;
 
-/// What `cpu` is about to do.
+/// The parameters of `cpu`.
 pub fn cpu_mode(max_prime: u64) -> String {
     format!("Prime numbers limit: {max_prime}\n\n")
 }
 
-/// `cpu`'s own figure.
+/// The figure of `cpu`.
 pub fn cpu_block(stat: &Stat) -> String {
     let per_s = stat.per_s(stat.events);
     format!("CPU speed:\n    events per second: {per_s:8.2}\n")
 }
 
-/// What `memory` is about to do.
+/// The parameters of `memory`.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryMode {
-    /// Bytes of a block.
+    /// Bytes per block.
     pub block: u64,
     /// Bytes to transfer.
     pub total: u64,
@@ -32,7 +32,8 @@ pub struct MemoryMode {
     pub scope: &'static str,
 }
 
-/// What `memory` is about to do. Blocks that are no whole number of KiB are told in bytes.
+/// The description of `memory`'s parameters. Blocks that are not a whole number of KiB are given in
+/// bytes.
 pub fn memory_mode(mode: &MemoryMode) -> String {
     let block = match mode.block % 1024 {
         0 => format!("{}KiB", mode.block / 1024),
@@ -47,7 +48,7 @@ pub fn memory_mode(mode: &MemoryMode) -> String {
     )
 }
 
-/// `memory`'s own figures. `bytes` is `None` where nothing is transferred.
+/// The figures of `memory`. `bytes` is `None` if nothing is transferred.
 pub fn memory_block(stat: &Stat, bytes: Option<u64>) -> String {
     let mut out = format!(
         "Total operations: {} ({:8.2} per second)\n\n",
@@ -61,7 +62,7 @@ pub fn memory_block(stat: &Stat, bytes: Option<u64>) -> String {
     out
 }
 
-/// What `threads` is about to do.
+/// The parameters of `threads`.
 pub fn threads_mode(yields: u64, locks: u64) -> String {
     format!(
         "Doing thread subsystem performance test\nThread yields per test: {yields} Locks used: \
@@ -69,17 +70,17 @@ pub fn threads_mode(yields: u64, locks: u64) -> String {
     )
 }
 
-/// What `mutex` is about to do.
+/// The parameters of `mutex`.
 pub fn mutex_mode() -> String {
     "Doing mutex performance test\n".to_owned()
 }
 
-/// What `fileio` did.
+/// The counts of `fileio`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileCounts {
-    /// Requests that read.
+    /// Read requests.
     pub reads: u64,
-    /// Requests that wrote.
+    /// Write requests.
     pub writes: u64,
     /// Flushes.
     pub fsyncs: u64,
@@ -89,7 +90,7 @@ pub struct FileCounts {
     pub bytes_written: u64,
 }
 
-/// `fileio`'s own figures.
+/// The figures of `fileio`.
 pub fn file_block(stat: &Stat, counts: &FileCounts, edition: Edition) -> String {
     let mib = |bytes: u64| stat.per_s(bytes) / MIB;
     let mut out = String::new();
@@ -135,7 +136,7 @@ pub fn file_block(stat: &Stat, counts: &FileCounts, edition: Edition) -> String 
     out
 }
 
-/// Latencies as `fileio` of 1.1.0 tells them, which has no general block.
+/// Latencies of `fileio` in 1.1.0, which has no general block.
 pub fn file_latency(stat: &Stat, percentile: u32) -> String {
     latency(stat, percentile) + "\n"
 }

@@ -1,4 +1,4 @@
-//! Lines while a run is under way.
+//! Lines during a run.
 
 use super::Stat;
 
@@ -43,8 +43,8 @@ pub fn memory_line(stat: &Stat, mib_s: f64) -> String {
     format!("[ {:.0}s ] {mib_s:4.2} MiB/sec\n", stat.time_total)
 }
 
-/// The second line of an interval with `--rate`. Scripts that use a database have a comma in it,
-/// others none.
+/// The second line of an interval with `--rate`. For scripts that use a database it has a comma,
+/// for others none.
 pub fn queue_line(stat: &Stat, sql: bool) -> String {
     format!(
         "[ {:.0}s ] queue length: {}{} concurrency: {}\n",

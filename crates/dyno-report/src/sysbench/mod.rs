@@ -1,6 +1,6 @@
-//! sysbench's report, label by label, so that programs which parse it keep working. Formats are
-//! those of both released 1.0.20 and the development branch (1.1.0). Each function returns whole
-//! lines, their ends included.
+//! sysbench's report, label by label, so that programs that parse it keep working. The formats are
+//! those of release 1.0.20 and of the development branch (1.1.0). Each function returns whole lines
+//! with their line ends.
 
 mod file_mode;
 mod histogram;
@@ -23,7 +23,7 @@ pub use start::{Startup, StartupStep, stage, start};
 
 use dyno_core::interval::{Counters, Latencies};
 
-/// Whose general block is printed: they differ.
+/// The version of the general block to print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edition {
     /// 1.0.20: `General statistics:`.
@@ -33,17 +33,17 @@ pub enum Edition {
     Master,
 }
 
-/// sysbench's `stat`: what its reports and its hooks are told. Times and latencies in seconds;
-/// counts are of the time told by `time_interval`.
+/// sysbench's `stat`: the input of its reports and hooks. Times and latencies are in seconds;
+/// counts cover `time_interval`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
-    /// Sessions that run.
+    /// Running sessions.
     pub threads_running: u32,
-    /// The time that the counts cover: since the last report of this kind.
+    /// The time covered by the counts: since the last report of this kind.
     pub time_interval: f64,
     /// Since the start of the measurement.
     pub time_total: f64,
-    /// The percentile asked for; 0 when it is disabled.
+    /// The requested percentile; 0 if disabled.
     pub latency_pct: f64,
     /// Events.
     pub events: u64,
@@ -57,9 +57,9 @@ pub struct Stat {
     pub errors: u64,
     /// Reconnects.
     pub reconnects: u64,
-    /// With `--rate`: events due and not begun.
+    /// With `--rate`: events due but not started.
     pub queue_length: u64,
-    /// With `--rate`: events under way.
+    /// With `--rate`: events in progress.
     pub concurrency: u32,
     /// The shortest latency.
     pub latency_min: f64,
@@ -73,7 +73,7 @@ pub struct Stat {
 
 impl Stat {
     /// The counts and latencies of a measurement; the caller adds times, sessions and queue. In an
-    /// open loop latency is the response time, as sysbench's includes the time in its queue.
+    /// open loop latency is the response time, because sysbench's includes its queue time.
     /// `percentile` is 0 (disabled) to 100.
     pub fn measured(counters: &Counters, latencies: &Latencies, percentile: u32) -> Self {
         let seen = Seen::of(latencies);
@@ -118,7 +118,7 @@ impl Stat {
     }
 }
 
-/// The latencies that sysbench would have seen.
+/// The latencies in sysbench's definition.
 struct Seen<'a> {
     histogram: &'a hdrhistogram::Histogram<u64>,
     ns_min: u64,

@@ -6,7 +6,7 @@ use dyno_core::summary::Fairness;
 
 use super::{Edition, Stat};
 
-/// What a script did with its database.
+/// The statistics of a script's database statements.
 pub fn sql_block(stat: &Stat) -> String {
     let mut out = String::from("SQL statistics:\n    queries performed:\n");
     for (label, count) in [
@@ -29,7 +29,7 @@ pub fn sql_block(stat: &Stat) -> String {
     out
 }
 
-/// The block of latencies. `percentile` 0 is told as disabled.
+/// The block of latencies. A `percentile` of 0 is printed as disabled.
 pub(super) fn latency(stat: &Stat, percentile: u32) -> String {
     let mut out = String::new();
     out.push_str("\nLatency (ms):\n");
@@ -93,8 +93,8 @@ pub fn general_block(
     out
 }
 
-/// What `--debug` adds: each session's shortest, mean and longest latency, events and busy time,
-/// taken from its own [`Stat`].
+/// The addition of `--debug`: each session's shortest, mean and longest latency, events and busy
+/// time, taken from its own [`Stat`].
 pub fn thread_block(threads: &[Stat]) -> String {
     let mut out = String::from("DEBUG: Verbose per-thread statistics:\n\n");
     for (tid, stat) in threads.iter().enumerate() {

@@ -4,11 +4,11 @@
 use super::Stat;
 use super::intermediate::{errors, rates_and_latency};
 
-/// What stands before the first object of [`report_json`].
+/// The text before the first object of [`report_json`].
 pub const JSON_FIRST: &str = "[\n";
-/// What stands between two.
+/// The text between two objects.
 pub const JSON_BETWEEN: &str = ",\n";
-/// What stands after the last.
+/// The text after the last object.
 pub const JSON_LAST: &str = "\n]\n";
 
 /// The line of an interval, but without the colon after `err/s` that [`super::sql_line`] has.

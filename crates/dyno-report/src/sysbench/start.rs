@@ -1,19 +1,19 @@
-//! What is said before the first event.
+//! The output before the first event.
 
 use std::fmt::Write;
 
-/// What the start of a run tells.
+/// The parameters of the output at the start.
 #[derive(Clone, Debug, Default)]
 pub struct Startup<'a> {
     /// The first line, e.g. `sysbench 1.1.0-dyno (using bundled LuaJIT 2.1)`.
     pub banner: &'a str,
     /// Sessions.
     pub threads: u32,
-    /// Seconds of warm-up; 0 is none.
+    /// Seconds of warm-up; 0 for none.
     pub warmup_s: u64,
-    /// Events per second; 0 is a closed loop.
+    /// Events per second; 0 for a closed loop.
     pub rate: f64,
-    /// Seconds between intermediate reports; 0 is none.
+    /// Seconds between intermediate reports; 0 for none.
     pub report_interval_s: u64,
     /// Seconds at which a cumulative report is due.
     pub checkpoints_s: &'a [u32],
@@ -23,12 +23,11 @@ pub struct Startup<'a> {
     pub validate: bool,
     /// The seed, if one was given.
     pub seed: Option<u64>,
-    /// `--forced-shutdown`: seconds from the start at which the run is ended by force.
+    /// `--forced-shutdown`: seconds from the start until the run is killed.
     pub forced_shutdown_s: Option<u64>,
 }
 
-/// The text from the banner up to what the test itself says (`init`, or the mode of a built-in
-/// test).
+/// The text from the banner up to the test's own output (`init`, or the mode of a built-in test).
 pub fn start(about: &Startup<'_>) -> String {
     let mut out = format!("{}\n\n", about.banner);
     out.push_str("Running the test with following options:\n");
@@ -69,14 +68,14 @@ pub fn start(about: &Startup<'_>) -> String {
     out
 }
 
-/// What is said while a run comes under way and ends.
+/// A stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartupStep {
     /// Sessions connect and initialise.
     Initializing,
-    /// All have.
+    /// All sessions have started.
     Started,
-    /// The warm-up of so many seconds begins.
+    /// The warm-up begins; its length in seconds.
     WarmingUp(u64),
 }
 

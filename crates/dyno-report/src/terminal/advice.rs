@@ -1,11 +1,11 @@
-//! What the server's counters say of its settings.
+//! Advice on the server's settings from its counters.
 
 use dyno_verdict::Counsel;
 
 use super::look::{Ink, Look};
 use super::page::Page;
 
-/// Settings to look at, each with what the counters did; then what was quiet.
+/// Settings to look at, each with its counters; then the inconspicuous ones.
 pub fn advice(counsel: Option<&Counsel>, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title("Advice from the server's counters");

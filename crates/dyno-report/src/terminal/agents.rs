@@ -1,4 +1,4 @@
-//! The load generators of a run that several made, and the server's host.
+//! The agents of a run, and the server's host.
 
 use dyno_core::summary::{AgentSummary, RunSummary};
 
@@ -9,10 +9,10 @@ use crate::server_host;
 
 /// The width of a column of figures.
 const WIDTH: usize = 12;
-/// What of a name a label holds.
+/// The width of names in a label.
 const LABEL: usize = 13;
 
-/// A row for each load generator.
+/// A row for each agent.
 pub(super) fn section(run: &RunSummary, page: &mut Page) {
     if run.agents.is_empty() {
         return;
@@ -48,7 +48,7 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The server's host, where somebody observed it from there.
+/// The server's host, if it was observed there.
 pub(super) fn server_host(run: &RunSummary, page: &mut Page) {
     if let Some(host) = &run.server_host {
         page.row("server's host", Ink::Plain, &server_host::told(host));

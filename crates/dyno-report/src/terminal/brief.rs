@@ -1,5 +1,5 @@
-//! The summary that every run ends with: figures first, then one line for each thing that speaks
-//! against them. What stands behind them is the full text's.
+//! The brief summary of a run: figures first, then one line for each finding against them. The full
+//! text has the details.
 
 use dyno_analysis::errors;
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
@@ -14,13 +14,13 @@ use super::{agents, latency, operations, parts, reported, roles, sections, state
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
 
-/// Lines that one finding, limit or warning may take; all of it is in the full text.
+/// The most lines of a finding, limit or warning; the full text has all of it.
 const LINES_MAX: usize = 3;
-/// Codes of errors that are listed.
+/// The most error codes listed.
 const ERROR_CODES_MAX: usize = 3;
-/// How certain the interval of the rate is.
+/// The confidence level of the rate's interval.
 const CONFIDENCE: f64 = 0.95;
-/// What a cost is called where there is little room, in the order of what is wanted first.
+/// Short names of costs, the most wanted first.
 const COSTS: &[(&str, &str)] = &[
     ("server CPU", "server CPU"),
     ("client CPU", "client CPU"),
@@ -30,13 +30,13 @@ const COSTS: &[(&str, &str)] = &[
     ("pages read", "pages read"),
     ("server context switches", "switches"),
 ];
-/// The figures of a run and what they are worth, in as few lines as tell it.
+/// The figures of a run and its verdict, in few lines.
 pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     page.title(&title(run));
     ended(run, &mut page);
-    // Nothing was measured, and why has just been said.
+    // Nothing was measured, and the reason has just been printed.
     if run.totals.events == 0 && matches!(run.end, RunEnd::Failed(_)) {
         kept(run, &mut page);
         return page.finish();
@@ -70,12 +70,12 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     page.finish()
 }
 
-/// What ran on what, with how many sessions, for how long.
+/// Workload, target, sessions and length.
 fn title(run: &RunSummary) -> String {
     let mut parts = vec![sections::named(run)];
     let target = &run.target;
     if !target.product.is_empty() {
-        // A distribution's marks after the version tell nothing of the server.
+        // A distribution's suffix of the version says nothing about the server.
         let version = target.version.split(['-', ' ', '+']).next().unwrap_or("");
         parts.push(
             format!("{} {version}", target.product)
@@ -116,7 +116,7 @@ fn title(run: &RunSummary) -> String {
     parts.join(DOT)
 }
 
-/// How the run ended, unless it went as planned.
+/// How the run ended, unless it completed.
 fn ended(run: &RunSummary, page: &mut Page) {
     match &run.end {
         RunEnd::Completed => {}
@@ -130,7 +130,7 @@ fn ended(run: &RunSummary, page: &mut Page) {
 fn figures(run: &RunSummary, page: &mut Page) {
     let word = EventWord::of(run);
     let mut events = format!("{} {}/s", rate(run.rates.events_per_s), word.short());
-    // A log that was printed to whole numbers may show no variation at all.
+    // A log with rates in whole numbers may show no variation at all.
     match half_width(run) {
         Some(half) if half >= 1.0 => events += " ±>100 %",
         Some(half) if half >= 0.0005 => events += &format!(" ±{}", percent(half)),
@@ -164,9 +164,9 @@ fn figures(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// Half of the interval in which the mean rate lies, as a share of it.
+/// Half the width of the mean rate's interval, as a share of the rate.
 fn half_width(run: &RunSummary) -> Option<f64> {
-    // Of a load that changed there is no one rate that it would be the interval of.
+    // A changing load has no single rate.
     if run
         .drive
         .as_ref()
@@ -184,7 +184,7 @@ fn half_width(run: &RunSummary) -> Option<f64> {
 fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
     let seen: u64 = run.errors.values().map(|error| error.count).sum();
     let seen = seen.max(run.totals.errors);
-    // A log of another tool may not tell.
+    // Another tool's log may not say.
     if seen == 0 && run.client.is_none() {
         return None;
     }
@@ -196,7 +196,7 @@ fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
     Some((ink, kinds))
 }
 
-/// Percentiles and the maximum, with one unit where all have the same.
+/// Percentiles and the maximum, with a single unit if all have the same.
 fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
     let carried = summary.percentiles.iter().filter_map(|p| {
         let value = number::latency(p.value_ms?);
@@ -222,7 +222,7 @@ fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
     all.into_iter().enumerate().map(cell).collect()
 }
 
-/// The commonest errors, with the first message of each.
+/// The most frequent errors, with the first message of each.
 fn error_codes(run: &RunSummary, page: &mut Page) {
     let mut codes: Vec<_> = run.errors.iter().collect();
     codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
@@ -240,7 +240,7 @@ fn error_codes(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The verdict, and a line for each finding that speaks against the run.
+/// The verdict, and a line for each finding against the run.
 fn judged(run: &RunSummary, page: &mut Page) {
     let Some(word) = run.verdict else {
         return;
@@ -297,7 +297,7 @@ fn told(finding: &Finding) -> String {
     format!("{}: {}", finding.check, first_sentence(&finding.evidence))
 }
 
-/// Up to the first full stop that another sentence follows.
+/// The text up to the first full stop that another sentence follows.
 fn first_sentence(text: &str) -> &str {
     let line = text.lines().next().unwrap_or("");
     let ends = line.match_indices(". ").map(|(at, _)| at);
@@ -308,7 +308,7 @@ fn first_sentence(text: &str) -> &str {
     }
 }
 
-/// A row of a few lines, with an ellipsis where there is more.
+/// A row of a few lines, with an ellipsis if there is more.
 fn short(label: &str, ink: Ink, text: &str, page: &mut Page) {
     let width = page.body_width();
     let line = first_sentence(text).trim();
@@ -328,7 +328,7 @@ fn short(label: &str, ink: Ink, text: &str, page: &mut Page) {
     }
 }
 
-/// What one event cost: of what is known, what fits in a line.
+/// The cost of one event: the known costs that fit in a line.
 fn costs(run: &RunSummary, page: &mut Page) {
     let known = |(name, word): &(&str, &str)| {
         let cost = run.costs.iter().find(|cost| cost.name == *name)?;
@@ -352,7 +352,7 @@ fn costs(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// Where the rest of it is.
+/// Where the rest is recorded.
 fn kept(run: &RunSummary, page: &mut Page) {
     let Some(kept) = &run.recorded else {
         if !verdict::against(run).is_empty() {
@@ -361,7 +361,7 @@ fn kept(run: &RunSummary, page: &mut Page) {
         return;
     };
     let id = kept.id;
-    // Another file than the one that commands look into by themselves.
+    // A file other than the default of the commands.
     let file = match kept.file.as_str() {
         RESULTS_FILE => String::new(),
         file => format!(" --results {}", crate::shell::word(file)),

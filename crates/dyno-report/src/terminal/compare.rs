@@ -1,4 +1,4 @@
-//! Runs set against a base.
+//! Comparisons of runs with a base.
 
 use dyno_core::finding::{Outcome, Tally, Verdict, verdict};
 use dyno_verdict::{Basis, Better, Comparison, Difference, Metric, Side};
@@ -8,12 +8,12 @@ use super::page::Page;
 use super::table::{Align, Table};
 use crate::number::{figure, plain};
 
-/// So many differences that nobody meant are shown unless all are asked for.
+/// The unintended differences shown by default.
 const DIFFERENCES_SHOWN: usize = 10;
 
-/// The comparison: the answer in a sentence, the verdict, the ratios with their intervals, what
-/// differs besides, and what to think of it. Of long lists of differences only those that matter
-/// most stand there, unless `all` are asked for.
+/// The comparison: the answer in a sentence, the verdict, the ratios with their intervals, other
+/// differences, and remarks. Long lists of differences are reduced to the most important, unless
+/// `all` are requested.
 pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
@@ -39,8 +39,8 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     out
 }
 
-/// The answer in a sentence: the change of the throughput, or for an open loop, whose rate was
-/// requested, of the response time.
+/// The answer in a sentence: the change of the throughput, or for an open loop, which has a
+/// requested rate, of the response time.
 pub(crate) fn answer(comparison: &Comparison) -> String {
     let mut told = answered(comparison);
     if !comparison.is_open_loop() {
@@ -68,7 +68,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
 
 /// An open loop with less than this share of the other side's rate did not keep up.
 const KEPT: f64 = 0.99;
-/// An interval within these bounds shows that a difference, if there is one, is small.
+/// An interval within these bounds shows that any difference is small.
 const SMALL: (f64, f64) = (0.9, 1.1);
 
 fn answered(comparison: &Comparison) -> String {
@@ -88,7 +88,7 @@ fn answered(comparison: &Comparison) -> String {
             format!("{new} against {base}: no difference in {what} is shown, {times}")
         }
         (true, false, _) => format!("{new} against {base}: inconclusive, {times} the {what}"),
-        // Without any variance there is no chance to speak of.
+        // Without variance there is no test of significance.
         (_, true, _) | (false, false, None) => format!("{new}: {times} the {what} of {base}"),
         (false, false, Some(p)) => format!(
             "{new}: {times} the {what} of {base}, not significant among all figures (p {p:.2})"
@@ -110,7 +110,7 @@ fn bounds(metric: &Metric) -> String {
     interval(metric, " – ").map_or_else(String::new, |interval| format!(" ({interval})"))
 }
 
-/// Both sides by what differs: on purpose, or the servers, or the one thing that does; else by
+/// Both sides by their differences: the intended ones, or the servers, or the only one; else by
 /// their runs.
 fn sides(comparison: &Comparison) -> (String, String) {
     const WIDTH: usize = 32;
@@ -137,7 +137,7 @@ fn sides(comparison: &Comparison) -> (String, String) {
     }
 }
 
-/// A server without the words of its packager: `MariaDB 10.11.19`.
+/// A server without a distribution's suffix: `MariaDB 10.11.19`.
 pub(crate) fn product(server: &str) -> String {
     let mut words = server.split(' ');
     let mut named: Vec<&str> = words.by_ref().take(1).collect();
@@ -145,7 +145,7 @@ pub(crate) fn product(server: &str) -> String {
     named.join(" ")
 }
 
-/// What the figures rest on, what differs, and what speaks against the comparison.
+/// The basis of the figures, the differences, and the findings against the comparison.
 fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
     remarks(&comparison.metrics, page);
     page.row(
@@ -180,7 +180,7 @@ fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
     }
 }
 
-/// What differs: on purpose all of it, of the rest what matters most.
+/// All intended differences, and the most important others.
 fn differences(comparison: &Comparison, all: bool, page: &mut Page) {
     let (meant, mut unmeant): (Vec<_>, Vec<_>) = comparison
         .differences
@@ -215,7 +215,7 @@ fn differences(comparison: &Comparison, all: bool, page: &mut Page) {
     }
 }
 
-/// Settings that decide over throughput and what a commit promises, the most decisive first.
+/// Settings that affect throughput and durability, the most important first.
 const SETTINGS: [&str; 30] = [
     "innodb_flush_log_at_trx_commit",
     "sync_binlog",
@@ -249,13 +249,13 @@ const SETTINGS: [&str; 30] = [
     "autovacuum",
 ];
 
-/// What decides whether there is anything to compare.
+/// Differences that make runs incomparable.
 const WHAT_RAN: [&str; 8] = [
     "server", "sessions", "rate", "tool", "workload", "profile", "script", "arrivals",
 ];
 
-/// Where a difference stands among others: what was run and on what first, then settings that
-/// decide, then the host, the other settings, and paths.
+/// The rank of a difference: workload and target first, then important settings, then the host, the
+/// other settings, and paths.
 pub(crate) fn rank(what: &str) -> (usize, usize) {
     let setting = what.strip_prefix("setting ");
     let decisive = setting.and_then(|name| SETTINGS.iter().position(|known| *known == name));
@@ -332,13 +332,13 @@ fn described(side: &Side) -> String {
     parts.join("; ")
 }
 
-/// Whether there is something of it on either side: nothing against nothing is no news.
+/// Whether either side has a nonzero value.
 pub(crate) fn is_there(metric: &Metric) -> bool {
     let some = |value: Option<f64>| value.is_some_and(|value| value != 0.0);
     some(metric.base) || some(metric.new)
 }
 
-/// Narrower than this the table has neither p-values nor blanks within intervals.
+/// Below this width the table has neither p-values nor blanks within intervals.
 const NARROW: usize = 72;
 
 fn metrics(comparison: &Comparison, look: &Look) -> String {
@@ -391,7 +391,7 @@ fn metrics(comparison: &Comparison, look: &Look) -> String {
     table.finish(look)
 }
 
-/// Where the p-value stands in a row.
+/// The column of the p-value.
 const P_COLUMN: usize = 5;
 
 /// A metric with its unit, in few words.
@@ -408,13 +408,13 @@ fn name(metric: &Metric) -> String {
     format!("{name} {}", unit(&metric.unit))
 }
 
-/// The interval of the ratio, where there is one.
+/// The interval of the ratio, if there is one.
 pub(crate) fn interval(metric: &Metric, between: &str) -> Option<String> {
     let high = metric.high.map_or_else(|| "∞".to_owned(), times);
     Some(format!("{}{between}{high}", times(metric.low?)))
 }
 
-/// A ratio: its third decimal is the last that means anything, but of small ones.
+/// A ratio with three decimals, more for small ones.
 pub(crate) fn times(ratio: f64) -> String {
     match ratio.abs() {
         small if small < 0.0995 => {
@@ -427,7 +427,7 @@ pub(crate) fn times(ratio: f64) -> String {
     }
 }
 
-/// A unit as short as a person reads it.
+/// A unit in short form.
 fn unit(unit: &str) -> String {
     match unit {
         "per second" => "/s".to_owned(),
@@ -439,7 +439,7 @@ fn unit(unit: &str) -> String {
     }
 }
 
-/// What the ratio means in words, and in which colour.
+/// The ratio in words, with its colour.
 fn said(metric: &Metric) -> (Ink, String) {
     let Some(ratio) = metric.ratio.filter(|_| metric.significant) else {
         return (Ink::Faint, String::new());
@@ -464,7 +464,7 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// Four digits, as the intervals carry no more; a ratio's beyond its third decimal say nothing.
+/// Four digits, the precision of the intervals; a ratio has at most three decimals.
 fn digits(value: f64) -> String {
     if value.abs() >= 1000.0 && value.abs() < 1e15 {
         return figure(value.round());

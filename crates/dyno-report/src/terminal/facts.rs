@@ -1,4 +1,4 @@
-//! What is on record of the host, the server and the tables: all that comparisons look at.
+//! The recorded facts about the host, the server and the tables, which comparisons use.
 
 use dyno_core::record::Fact;
 use dyno_core::tables::{TABLES, TableGroup, groups, label_of};
@@ -6,7 +6,7 @@ use dyno_core::tables::{TABLES, TableGroup, groups, label_of};
 use super::look::{Ink, Look};
 use super::page::Page;
 
-/// All facts by their scope, then the tables with their definitions.
+/// All facts by scope, then the tables with their definitions.
 pub fn facts(facts: &[Fact], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title("Facts");

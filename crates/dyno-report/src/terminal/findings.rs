@@ -1,11 +1,11 @@
-//! Findings in full: each with its evidence, its rule and what to do.
+//! Findings in full: each with its evidence, its rule and its advice.
 
 use dyno_core::finding::{Finding, Outcome};
 
 use super::look::{Ink, Look};
 use super::page::Page;
 
-/// All findings under a title, worst first; those that were not made last, in short.
+/// All findings under a title, worst first; checks that did not run come last, in short.
 pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title(title);

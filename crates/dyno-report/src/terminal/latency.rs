@@ -11,14 +11,13 @@ use super::words::EventWord;
 use crate::number::{latency, plain, thousands};
 use dyno_analysis::summarize::SAMPLES_BEYOND_MIN;
 
-/// The bounds of a distribution take so many columns each.
+/// The width of a bound in a distribution.
 const BOUND_WIDTH: usize = 9;
 
-/// Columns of the distribution with its bounds, where no terminal's edge ends it.
+/// The most columns of a distribution with its bounds, in a wide terminal or a pipe.
 const BARS_MAX: usize = 120;
 
-/// More buckets than any histogram of ours has: a summary from elsewhere must not ask for
-/// gigabytes.
+/// More buckets than any of our histograms has: a foreign summary must not allocate gigabytes.
 const AXIS_BUCKETS_MAX: i32 = 1000;
 
 /// The latencies of the run.
@@ -59,8 +58,8 @@ pub(super) fn unknown(run: &RunSummary) -> String {
     }
 }
 
-/// A table of a row for each summary; in several bands where the percentiles are many. The
-/// percentiles of all are those of the first.
+/// A table with a row for each summary, split into bands if there are many percentiles. All rows
+/// have the percentiles of the first.
 pub(super) fn table(label: &str, rows: &[(&str, &LatencySummary)], page: &mut Page) {
     let Some((_, first)) = rows.first() else {
         return;
@@ -128,7 +127,7 @@ fn lacks_samples(summary: &LatencySummary) -> bool {
     summary.count > 0 && summary.percentiles.iter().any(|p| p.value_ms.is_none())
 }
 
-/// The distributions over one axis, so that they can be compared.
+/// The distributions over a common axis.
 fn distribution(rows: &[(&str, &LatencySummary)], page: &mut Page) {
     let buckets = || rows.iter().flat_map(|(_, summary)| &summary.buckets);
     let low = buckets().map(|b| b.from_ms).fold(f64::INFINITY, f64::min);
@@ -172,7 +171,7 @@ fn distribution(rows: &[(&str, &LatencySummary)], page: &mut Page) {
     }
 }
 
-/// The lower bounds of all buckets of all rows, gaps between rows filled.
+/// The lower bounds of all buckets of all rows, with gaps between rows filled.
 fn axis(rows: &[(&str, &LatencySummary)]) -> Vec<f64> {
     let mut bounds: Vec<f64> = Vec::new();
     let all = || rows.iter().flat_map(|(_, summary)| &summary.buckets);
@@ -180,7 +179,7 @@ fn axis(rows: &[(&str, &LatencySummary)]) -> Vec<f64> {
         return bounds;
     };
     let high = all().map(|b| b.to_ms).fold(0.0, f64::max);
-    // Buckets are equally wide in the logarithm, so one's ratio gives all bounds.
+    // Buckets have equal logarithmic width, so one bucket's ratio gives all bounds.
     let ratio = lowest.to_ms / lowest.from_ms;
     if !(ratio > 1.0 && lowest.from_ms > 0.0 && high.is_finite()) {
         return bounds;
@@ -191,7 +190,7 @@ fn axis(rows: &[(&str, &LatencySummary)]) -> Vec<f64> {
     bounds
 }
 
-/// The count of the bucket that begins at so many milliseconds, give or take rounding.
+/// The count of the bucket that begins at `from_ms`, allowing for rounding.
 fn count_at(buckets: &[Bucket], from_ms: f64) -> f64 {
     buckets
         .iter()
@@ -200,12 +199,11 @@ fn count_at(buckets: &[Bucket], from_ms: f64) -> f64 {
         .sum()
 }
 
-/// Padded on the left to so many columns.
 fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// Events that have no latency, since they never ended.
+/// Events that never ended, so they have no latency.
 pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
     if run.events_unfinished > 0 {
         let text = format!(

@@ -1,4 +1,4 @@
-//! The line of each interval while a run is under way.
+//! The line of each interval during a run.
 
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::states::SessionState;
@@ -25,8 +25,7 @@ pub fn live_line(
     join(parts(interval, event, open_loop, total_s), look)
 }
 
-/// The same of a load that changes over time, with its level at the interval's end. That stays
-/// however little room there is.
+/// The same for a changing load, with its level at the interval's end, which is never dropped.
 pub fn scheduled_line(
     interval: &IntervalSummary,
     event: EventWord,
@@ -36,13 +35,13 @@ pub fn scheduled_line(
 ) -> String {
     let open_loop = schedule.of == Scheduled::Rate;
     let mut parts = parts(interval, event, open_loop, total_s);
-    // What the next interval begins with may be another part's.
+    // The next interval's first level may belong to another part.
     let level = schedule.level((interval.at_s - interval.length_s / 2.0).max(0.0));
     let asked = match schedule.of {
         Scheduled::Rate => format!("of {:>6}/s", rate(level)),
         Scheduled::Sessions => format!("by {:>4}", thousands(level.round() as u64)),
     };
-    // Behind the rate that came of it.
+    // After the resulting rate.
     parts.insert(3, Part::needed(Ink::Faint, asked));
     join(parts, look)
 }
@@ -74,7 +73,7 @@ fn parts(
         parts.push(Part::spare(4, Ink::Plain, queries));
     }
     // The same percentile in each line, so that lines can be compared; the summary has them all.
-    let off = |one: &&Percentile| (one.percent - LIVE_PERCENT).abs();
+    let off = |one: &&dyno_core::summary::Percentile| (one.percent - LIVE_PERCENT).abs();
     let nearest = interval.percentiles.iter();
     if let Some(percentile) = nearest.min_by(|one, other| off(one).total_cmp(&off(other))) {
         let value = percentile.value_ms.map_or_else(|| "–".into(), latency);
@@ -106,7 +105,7 @@ fn parts(
     parts
 }
 
-/// What a terminal shows in the warm-up, of which so many seconds are over.
+/// The terminal's line in the warm-up after `over_s` seconds.
 pub fn warmup_line(over_s: f64, total_s: f64, look: &Look) -> String {
     let over = elapsed(over_s.floor(), Some(total_s));
     join(
@@ -122,11 +121,11 @@ fn elapsed(at_s: f64, total_s: Option<f64>) -> String {
     }
 }
 
-/// Sessions that hang while others go on, and those that neither work nor wait for their time.
+/// Sessions that hang while others go on, and those that are connecting or lost.
 fn unusual(interval: &IntervalSummary) -> Vec<Part> {
     let states = interval.states.unwrap_or_default();
     let mut parts = Vec::new();
-    // A server that answers nobody is told by the rate.
+    // If the server does not answer at all, the rate shows it.
     if states.idle > 0 && interval.counters.events > 0 {
         let idle = format!("{} idle for 5s+", states.idle);
         parts.push(Part::needed(Ink::Error, idle));
@@ -142,8 +141,8 @@ fn unusual(interval: &IntervalSummary) -> Vec<Part> {
     parts
 }
 
-/// A part of a line. Where the line is too long, the part with the highest rank goes first; those
-/// of rank 0 stay as long as there is anything else.
+/// A part of a line. If the line is too long, the part with the highest rank is dropped first;
+/// those of rank 0 last.
 pub(super) struct Part {
     rank: u8,
     ink: Ink,
@@ -170,7 +169,7 @@ pub(super) fn join(mut parts: Vec<Part>, look: &Look) -> String {
         text + 2 * parts.len().saturating_sub(1)
     };
     while width(&parts) > look.width() && parts.len() > 1 {
-        // Of equal ranks the last goes: `max_by_key` answers the last of the greatest.
+        // Of equal ranks the last is dropped: `max_by_key` returns the last maximum.
         let last = parts.iter().enumerate().max_by_key(|(_, part)| part.rank);
         let Some((index, _)) = last else { break };
         parts.remove(index);
@@ -182,7 +181,7 @@ pub(super) fn join(mut parts: Vec<Part>, look: &Look) -> String {
     painted.join("  ")
 }
 
-/// Seconds while they are few: `12s`, `3m05s`, `1h02m`.
+/// A short duration: `12s`, `3m05s`, `1h02m`.
 pub(super) fn clock(seconds: f64) -> String {
     let rounded = (seconds * 10.0).round() / 10.0;
     if rounded < 100.0 {

@@ -1,17 +1,17 @@
-//! How text may look: width, colours, characters.
+//! The look of text: width, colours, characters.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What the caller knows of the terminal.
+/// The terminal's properties, from the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Its width; less than 40 is taken as 40.
+    /// Its width; at least 40 is used.
     pub columns: usize,
-    /// Whether to colour. The caller heeds `NO_COLOR` and whether this is a terminal.
+    /// Whether to colour. The caller checks `NO_COLOR` and whether this is a terminal.
     pub colour: bool,
-    /// Whether to keep to ASCII.
+    /// Whether to use only ASCII.
     pub ascii: bool,
-    /// Whether a summary tells all, not only the figures and what speaks against them.
+    /// Whether a summary is complete, instead of only figures and findings against them.
     pub verbose: bool,
 }
 
@@ -26,13 +26,13 @@ impl Default for Look {
     }
 }
 
-/// Between parts of a line that belong together.
+/// Between related parts of a line.
 pub(crate) const DOT: &str = " · ";
 
-/// How wide text is that no terminal shows: what is cut at the edge of a screen is whole there.
+/// The width of text that goes to a pipe: not truncated as on a screen.
 pub const PIPE_COLUMNS: usize = 1000;
 
-/// What a piece of text is, which its colour tells.
+/// The role of a piece of text, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
     Plain,
@@ -45,7 +45,7 @@ pub(crate) enum Ink {
 }
 
 impl Look {
-    /// Narrower than this nothing is readable, so that lines are left to wrap.
+    /// Below this width nothing is readable, so lines may wrap.
     const COLUMNS_MIN: usize = 40;
 
     pub(crate) fn width(&self) -> usize {
@@ -67,13 +67,13 @@ impl Look {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// The text with what the look does not allow replaced, character by character. Control
-    /// characters become blanks: text of a server must not steer the terminal.
+    /// The text with characters that the look does not allow replaced one by one. Control
+    /// characters become blanks: a server's text must not control the terminal.
     pub(crate) fn clean(&self, text: &str) -> String {
         text.chars()
             .map(|c| match c {
                 c if c.is_control() => ' ',
-                // Invisible marks that turn the direction of text around.
+                // Invisible marks that change the direction of text.
                 '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
                 c if self.ascii => to_ascii(c),
                 c => c,
@@ -82,12 +82,12 @@ impl Look {
     }
 }
 
-/// How many columns a text takes.
+/// The number of columns of a text.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// The text cut to so many columns, with an ellipsis where it was cut.
+/// The text cut to `width` columns, with an ellipsis if it was cut.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.into();
@@ -108,7 +108,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// The text in lines of at most so many columns, broken at blanks where there are any.
+/// The text in lines of at most `width` columns, broken at blanks if possible.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -137,8 +137,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What a text is broken between: the parts that stand between dots, and the words of a part that
-/// has no room in a line.
+/// The pieces between which a text may be broken: the parts between dots, and the words of parts
+/// longer than a line.
 fn parts(text: &str, width: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut rest = text.split(DOT).peekable();
@@ -155,7 +155,7 @@ fn parts(text: &str, width: usize) -> Vec<String> {
     all
 }
 
-/// The words of a text; a number keeps its unit beside it.
+/// The words of a text; a number stays with its unit.
 fn words(text: &str) -> Vec<String> {
     const UNITS: [&str; 12] = [
         "/s", "%", "ns", "µs", "us", "ms", "s", "min", "h", "KiB", "MiB", "GiB",

@@ -1,4 +1,4 @@
-//! What a person reads in a terminal.
+//! Text for terminals.
 
 mod advice;
 mod agents;
@@ -58,7 +58,7 @@ use crate::rebuild::UNFINISHED;
 use page::Page;
 
 /// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end
-/// last. The figures come first; all that is known follows if `look.verbose` says so.
+/// last. The figures come first; everything else follows if `look.verbose`.
 pub fn summary(run: &RunSummary, look: &Look) -> String {
     match look.verbose {
         false => brief::summary(run, look),
@@ -66,7 +66,7 @@ pub fn summary(run: &RunSummary, look: &Look) -> String {
     }
 }
 
-/// All that is known of a run.
+/// Everything known of a run.
 fn full(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
@@ -107,7 +107,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.finish()
 }
 
-/// What ran on what.
+/// Workload and target.
 fn title(run: &RunSummary, page: &mut Page) {
     let target = &run.target;
     let server = match (target.product.is_empty(), target.version.is_empty()) {
@@ -118,7 +118,7 @@ fn title(run: &RunSummary, page: &mut Page) {
     page.title(&format!("{}{server}", sections::named(run)));
 }
 
-/// How the run ended, unless it went as planned.
+/// How the run ended, unless it completed.
 fn ended(run: &RunSummary, page: &mut Page) {
     match &run.end {
         RunEnd::Completed => {}
@@ -138,7 +138,7 @@ fn ended(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What was measured, and how.
+/// The measurement's parameters.
 fn set_up(run: &RunSummary, page: &mut Page) {
     let target = &run.target;
     if !target.url.is_empty() {
@@ -183,7 +183,7 @@ mod tests {
         summary(run, &look)
     }
 
-    /// What a run ends with, at three widths and in a pipe.
+    /// The brief summary at three widths and in a pipe.
     fn brief(run: &RunSummary) -> String {
         let shown = |columns| {
             let look = Look {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Summaries may come from a file, so that their figures may be anything.
+        /// Summaries may come from a file, so their figures may be anything.
         #[test]
         fn no_figure_is_too_odd(
             figures in proptest::collection::vec(proptest::num::f64::ANY, 12),

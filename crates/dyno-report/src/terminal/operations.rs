@@ -1,4 +1,4 @@
-//! The script's named pieces of work.
+//! The script's operations.
 
 use dyno_core::summary::{LatencySummary, OperationSummary, RunSummary};
 
@@ -8,11 +8,11 @@ use crate::number::{latency, percent, plain, rate, thousands};
 
 /// The width of a column of figures.
 const WIDTH: usize = 10;
-/// What of a name a label holds.
+/// The width of names in a label.
 const LABEL: usize = 13;
 
-/// A row for each operation that was begun, and below it what did not go as it should. A lone one
-/// that is the event by another name is not told twice.
+/// A row for each operation that began, and below it its failures. A single one that equals the
+/// event is left out.
 pub(super) fn section(run: &RunSummary, page: &mut Page) {
     let begun: Vec<&OperationSummary> = run.operations.iter().filter(|o| begun(o) > 0).collect();
     if let [first, rest @ ..] = &begun[..]
@@ -32,11 +32,11 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
             .map(|(_, percent)| format!("p{}", plain(*percent))),
     );
     names.push("max".to_owned());
-    // Where there is little room, the first ones.
+    // With little room, the first ones.
     let fit = (page.body_width() / WIDTH).max(1);
     names.truncate(fit);
     page.line("operations", Ink::Strong, &[(Ink::Faint, &cells(&names))]);
-    // All names stand alike: below the head, or where one would not fit so, beside its edge.
+    // All names have the same layout: below the heading, or next to its edge if one would not fit.
     let long = |operation: &&OperationSummary| columns(&operation.name) + 2 > LABEL;
     let indent = if operations.iter().any(long) {
         ""
@@ -62,7 +62,7 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
         let name = &operation.name;
         let label = format!("{indent}{name}");
         page.line(&label, Ink::Plain, &[(Ink::Plain, &cells(&figures))]);
-        // Names that the label has no room for are told whole.
+        // Names too long for the label are printed in full.
         if columns(&label) > LABEL {
             page.row("", Ink::Plain, &format!("= {}", operation.name));
         }
@@ -78,7 +78,7 @@ fn begun(operation: &OperationSummary) -> u64 {
     ended(operation) + totals.given_up + totals.unknown + totals.duplicates
 }
 
-/// Response times where there are any: they hold the wait.
+/// Response times if there are any: they include the wait.
 fn latencies(operation: &OperationSummary) -> &LatencySummary {
     operation.response.as_ref().unwrap_or(&operation.service)
 }
@@ -87,7 +87,7 @@ fn ended(operation: &OperationSummary) -> u64 {
     operation.totals.done + operation.totals.rolled_back
 }
 
-/// The highest percentiles that there is room for, with their places.
+/// The highest percentiles that fit, with their indices.
 fn tail(latencies: &LatencySummary, width: usize) -> Vec<(usize, f64)> {
     let room = (width / WIDTH).saturating_sub(4);
     let percents = latencies.percentiles.iter().map(|p| p.percent).enumerate();
@@ -103,7 +103,7 @@ fn cells(texts: &[String]) -> String {
     texts.iter().map(cell).collect()
 }
 
-/// How it ended where it was not simply done.
+/// Its endings other than done.
 fn ends(operation: &OperationSummary) -> Vec<String> {
     let totals = &operation.totals;
     let mut ends = Vec::new();
@@ -144,7 +144,7 @@ fn ends(operation: &OperationSummary) -> Vec<String> {
     ends
 }
 
-/// Whether the database holds what the server acknowledged.
+/// Whether the database contains what the server acknowledged.
 fn ledger(run: &RunSummary, page: &mut Page) {
     if run.ledger.is_empty() {
         return;

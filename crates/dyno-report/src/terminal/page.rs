@@ -3,7 +3,7 @@
 use super::look::{Ink, Look, columns, cut, wrap};
 use super::table::Table;
 
-/// Where bodies begin: two blanks and a label.
+/// The start of bodies: two blanks and a label.
 const GUTTER: usize = 16;
 
 /// Text under construction.
@@ -20,22 +20,20 @@ impl Page {
         }
     }
 
-    /// How wide a body may be.
     pub(super) fn body_width(&self) -> usize {
         self.look.width() - GUTTER
     }
 
-    /// How wide a line may be.
     pub(super) fn width(&self) -> usize {
         self.look.width()
     }
 
-    /// A table from the edge on.
+    /// A table from the left edge.
     pub(super) fn table(&mut self, table: Table) {
         self.out.push_str(&table.finish(&self.look));
     }
 
-    /// An empty line, unless the last is empty already.
+    /// An empty line, unless the last one is empty.
     pub(super) fn blank(&mut self) {
         if self.out.is_empty() || !self.out.ends_with("\n\n") {
             self.out.push('\n');
@@ -50,7 +48,7 @@ impl Page {
         }
     }
 
-    /// A row whose body wraps, each of its lines by itself; `ink` colours the label.
+    /// A row whose body wraps, line by line; `ink` colours the label.
     pub(super) fn row(&mut self, label: &str, ink: Ink, body: &str) {
         let mut label = label;
         for paragraph in body.lines() {
@@ -61,7 +59,7 @@ impl Page {
         }
     }
 
-    /// A row of a short head and a text that wraps beside it, cut after a few lines.
+    /// A row of a short heading and a text that wraps next to it, cut after a few lines.
     pub(super) fn indented(&mut self, label: &str, head: &str, text: &str) {
         const LINES_MAX: usize = 4;
         let width = self.body_width().saturating_sub(columns(head)).max(1);
@@ -84,7 +82,7 @@ impl Page {
         }
     }
 
-    /// A row of short items, as many in a line as fit; without a label from the edge on.
+    /// A row of short items, as many per line as fit; without a label from the left edge.
     pub(super) fn items(&mut self, label: &str, items: &[(Ink, String)]) {
         const GAP: usize = 2;
         let (gap, width) = match label.is_empty() {
@@ -122,7 +120,7 @@ impl Page {
         }
     }
 
-    /// A row of pieces that fit the width by construction, or are cut.
+    /// A row of pieces that fit the width, or are cut.
     pub(super) fn line(&mut self, label: &str, ink: Ink, pieces: &[(Ink, &str)]) {
         let label = self.look.clean(&cut(&self.look.clean(label), GUTTER - 3));
         let gap = GUTTER - 2 - columns(&label);
@@ -147,7 +145,7 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// Names and figures side by side, read downwards, in as many columns as fit.
+    /// Names and figures side by side, in column order, in as many columns as fit.
     pub(super) fn pairs(&mut self, pairs: &[(String, String)]) {
         const INDENT: usize = 4;
         /// Between a name and its figure, and between one pair and the next.

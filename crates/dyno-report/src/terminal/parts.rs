@@ -9,16 +9,16 @@ use super::table::{Align, Table};
 use super::words::EventWord;
 use crate::number::{latency, plain, rate, thousands};
 
-/// Columns that a table with all percentiles takes.
+/// The width of a table with all percentiles.
 const WIDE: usize = 96;
-/// And one without the median. In less there is room for rates and verdicts only.
+/// The width without the median. Below it there is room only for rates and verdicts.
 const USUAL: usize = 80;
-/// Percentiles that are shown where there is room, and where there is little.
+/// Percentiles shown if there is room, and if there is little.
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
-/// More parts than these are shown by the full text only.
+/// The most parts in the brief text.
 const PARTS_MAX: usize = 16;
 
-/// A line for each part; of very many the first ones, unless all are wanted.
+/// A line for each part; of very many the first ones, unless `all`.
 pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
     if run.parts.is_empty() {
         return;

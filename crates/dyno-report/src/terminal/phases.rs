@@ -1,4 +1,4 @@
-//! The phases of a sequence beside each other.
+//! The phases of a sequence side by side.
 
 use dyno_core::finding::Verdict;
 use dyno_core::summary::RunSummary;
@@ -8,7 +8,7 @@ use super::page::Page;
 use super::table::{Align, Table};
 use crate::number::{latency, length, percent, rate};
 
-/// An achieved share of a role's asked rate below which it is pointed at.
+/// A role that achieves less than this share of its requested rate is marked.
 const ACHIEVED: f64 = 0.95;
 
 /// A line for each phase, an empty line first and a line end last.

@@ -8,29 +8,29 @@ use crate::number::{figure, rate};
 
 /// Blanks between columns.
 const GAP: usize = 3;
-/// A level is not cut below this.
+/// The smallest width to which a level is cut.
 const LEVEL_MIN: usize = 6;
 
-/// A table of runs, and what it is of.
+/// A table of runs with its description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pivot {
-    /// The figure as the user names it, e.g. `rate`.
+    /// The figure as named by the user, e.g. `rate`.
     pub figure: String,
-    /// What the figure is in; empty where no run has it.
+    /// The figure's unit; empty if no run has it.
     pub unit: String,
     /// The factor of the rows, and its levels.
     pub rows: (String, Vec<String>),
-    /// The factor of the columns, and its levels; `None` in a table of one.
+    /// The factor of the columns, and its levels; `None` with one factor.
     pub columns: Option<(String, Vec<String>)>,
-    /// What ratios are to, e.g. `engine=innodb`.
+    /// The base of ratios, e.g. `engine=innodb`.
     pub base: String,
-    /// Those that have runs.
+    /// The cells with runs.
     pub cells: Vec<Cell>,
-    /// What is to be told of cells of unlike runs.
+    /// A note about cells that mix unlike runs.
     pub pooled: Option<String>,
 }
 
-/// The table, and below it what its marks mean.
+/// The table, and below it the meaning of its marks.
 pub fn pivot(table: &Pivot, look: &Look) -> String {
     let mut out = String::from("\n");
     let title = match table.unit.is_empty() {
@@ -54,7 +54,7 @@ pub fn pivot(table: &Pivot, look: &Look) -> String {
     out
 }
 
-/// What stands in each cell: the figure with its mark, the ratio with its interval, and stalls.
+/// The texts of each cell: the figure with its mark, the ratio with its interval, and stalls.
 struct Texts {
     column: usize,
     row: usize,
@@ -98,7 +98,7 @@ fn number(value: f64, unit: &str) -> String {
     }
 }
 
-/// The ratio to the base, and where it is known the interval that holds the true one.
+/// The ratio to the base, with its confidence interval if known.
 fn ratio(cell: &Cell) -> Option<String> {
     let ratio = cell.ratio?;
     let bounds = match (cell.low, cell.high) {
@@ -109,7 +109,7 @@ fn ratio(cell: &Cell) -> Option<String> {
     Some(format!("{ratio:.2}×{bounds}"))
 }
 
-/// As many columns as fit beside the levels of the rows, and so on.
+/// Bands of as many columns as fit next to the levels of the rows.
 fn bands(table: &Pivot, texts: &[Texts], look: &Look) -> Vec<std::ops::Range<usize>> {
     let count = table.columns.as_ref().map_or(1, |(_, levels)| levels.len());
     let mut bands = Vec::new();
@@ -131,7 +131,7 @@ fn bands(table: &Pivot, texts: &[Texts], look: &Look) -> Vec<std::ops::Range<usi
     bands
 }
 
-/// How wide the levels of the rows are.
+/// The width of the rows' levels.
 fn head_width(table: &Pivot) -> usize {
     let (name, levels) = &table.rows;
     let widest = levels.iter().chain([name]).map(|text| columns(text)).max();

@@ -1,4 +1,4 @@
-//! Where the CPU time of server and client went: the functions that took most of it.
+//! CPU profiles of server and client: the functions with the most CPU time.
 
 use dyno_core::cpu_profile::{CpuProfile, FunctionShare, plain_frame};
 use dyno_core::record::NotObserved;
@@ -8,12 +8,12 @@ use super::page::Page;
 use super::table::{Align, Table};
 use crate::number::{percent, thousands};
 
-/// Functions in a list.
+/// The most functions in a list.
 const LISTED_MAX: usize = 15;
-/// What the names of gaps begin with.
+/// The prefix of gaps about profiles.
 const GAPS: &str = "profile";
 
-/// The profiles of a run, and why there are none.
+/// The profiles of a run, and why any are missing.
 pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title("CPU profile");

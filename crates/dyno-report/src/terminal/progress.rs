@@ -1,25 +1,25 @@
-//! The line of long work: loading tables.
+//! The progress line of loading tables.
 
 use super::live::{Part, clock, join};
 use super::look::{Ink, Look, cut};
 use crate::number::{percent, rate, thousands};
 
-/// How far a load has come.
+/// The progress of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress<'a> {
-    /// What is done, e.g. `sbtest1`.
+    /// The current item, e.g. `sbtest1`.
     pub label: &'a str,
     /// Rows done.
     pub rows_done: u64,
-    /// Rows to do; 0 where that is not known.
+    /// Total rows; 0 if unknown.
     pub rows_total: u64,
-    /// How fast, of late, in rows per second.
+    /// The recent rate, in rows per second.
     pub rows_per_s: f64,
     /// Seconds since the start.
     pub elapsed_s: f64,
 }
 
-/// One line, without a line end. The time left is told once it can be estimated.
+/// One line, without a line end. It includes the remaining time once that can be estimated.
 pub fn progress_line(progress: &Progress<'_>, look: &Look) -> String {
     const BAR_WIDTH: u64 = 16;
     let Progress {

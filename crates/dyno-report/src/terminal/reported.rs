@@ -1,4 +1,4 @@
-//! What the script tells of its data, and the figures that it makes of the measurement.
+//! The script's facts about its data, and its figures.
 
 use dyno_core::record::Fact;
 use dyno_core::reported::own_name;
@@ -8,10 +8,10 @@ use super::look::{Ink, cut};
 use super::page::Page;
 use crate::number;
 
-/// Columns of a value; the record has it whole.
+/// The most columns of a value; the record has all of it.
 const VALUE_MAX: usize = 48;
 
-/// Facts whose names have the same first word stand beside each other, after it.
+/// Facts with the same first word share a line after it.
 pub(super) fn facts(run: &RunSummary, page: &mut Page) {
     let named = |fact: &'_ Fact| -> Option<(String, String)> {
         let name = own_name(fact)?;

@@ -1,4 +1,4 @@
-//! The roles that sessions played, and the limit on latencies.
+//! The roles of sessions, and the latency limit.
 
 use dyno_core::summary::{RoleSummary, RunSummary};
 
@@ -8,9 +8,9 @@ use crate::number::{length, percent, plain, rate, thousands};
 
 /// The width of a column of figures.
 const WIDTH: usize = 12;
-/// What of a name a label holds.
+/// The width of names in a label.
 const LABEL: usize = 13;
-/// An achieved share of the asked rate below which it is pointed at.
+/// A role that achieves less than this share of its requested rate is marked.
 const ACHIEVED: f64 = 0.95;
 
 /// A row for each role.
@@ -48,7 +48,7 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The widths of the columns that fit: even ones if their figures leave room for that.
+/// The widths of the columns that fit: equal if their figures allow it.
 fn widths(heads: &[&str], rows: &[Vec<String>], room: usize) -> Vec<usize> {
     let widest = |column: usize, head: &str| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -118,7 +118,7 @@ fn notes(role: &RoleSummary) -> Vec<String> {
     notes
 }
 
-/// The loop of a run without a known rate: a log may tell by its response times that there was one.
+/// The loop of a run with an unknown rate: a log may have response times, which indicate one.
 pub(super) fn without_rate(run: &RunSummary) -> &'static str {
     match run.response {
         Some(_) => "open loop, unknown rate",
@@ -139,7 +139,7 @@ fn limit(run: &RunSummary, page: &mut Page) {
         plain(limit.limit_ms),
         share(limit.above, ended)
     );
-    // Of an imported run its count alone may tell that there was a schedule.
+    // In an imported run the count alone may indicate a schedule.
     if run.open_loop.is_some() || limit.skipped > 0 {
         text += &format!(
             "; {} skipped, too late to start in time ({})",

@@ -1,4 +1,4 @@
-//! The list of the runs that a results file holds.
+//! The list of the runs in a results file.
 
 use dyno_core::finding::Verdict;
 
@@ -6,11 +6,11 @@ use super::look::{DOT, Ink, Look, columns, cut};
 use super::table::{Align, Table};
 use crate::number::{latency, rate};
 
-/// So much of a note stands beside its run at least, or all of it below.
+/// The least width for a note next to its run; else the note goes below.
 const NOTE_MIN: usize = 24;
-/// The place of the server's column.
+/// The index of the server's column.
 const SERVER: usize = 3;
-/// Before what stands below a run.
+/// The indentation of lines below a run.
 const BELOW: &str = "     ";
 
 /// A run in one line.
@@ -18,34 +18,34 @@ const BELOW: &str = "     ";
 pub struct RunRow {
     /// Its number in the file.
     pub id: i64,
-    /// When it began, in local or civil time as text.
+    /// When it began, in local time or UTC as text.
     pub when: String,
-    /// What ran.
+    /// The workload.
     pub workload: String,
-    /// On what, as product and version.
+    /// The server's product and version.
     pub server: String,
-    /// Simulated users; `None` where it is not known.
+    /// Simulated users; `None` if unknown.
     pub sessions: Option<u32>,
-    /// How the load changed over time, in short; empty where it was one.
+    /// The schedule of a changing load, in short; else empty.
     pub schedule: String,
-    /// Events per second; `None` where nothing was measured.
+    /// Events per second; `None` without a measurement.
     pub events_per_s: Option<f64>,
-    /// 95th percentile, milliseconds; `None` where the samples do not carry it.
+    /// 95th percentile in milliseconds; `None` with too few samples.
     pub p95_ms: Option<f64>,
-    /// `None` before it was judged.
+    /// The verdict; `None` before it was judged.
     pub verdict: Option<Verdict>,
-    /// Whether it rests on few checks.
+    /// Whether the verdict is based on few checks.
     pub thin: bool,
-    /// Doubts and refusals that were waived, and are not in it.
+    /// Doubts and refusals excluded from the verdict.
     pub waived: usize,
-    /// How far it came, where it did not end by its limits: `unfinished`, `interrupted` …
+    /// Its state, if it did not complete: `unfinished`, `interrupted` …
     pub state: String,
     /// The user's note.
     pub note: String,
 }
 
-/// The runs, one line each under a head; where that is wider than the terminal, what tells them
-/// apart stands below each.
+/// The runs, one line each under a heading; if that is wider than the terminal, the distinguishing
+/// columns go below each run.
 pub fn runs(rows: &[RunRow], look: &Look) -> String {
     let one = in_one_line(rows);
     let notes = rows.iter().map(|row| columns(&look.clean(&note(row))));
@@ -68,7 +68,7 @@ fn in_one_line(rows: &[RunRow]) -> Table {
         ("verdict", Align::Whole),
         ("note", Align::Left),
     ];
-    // Logs of other tools often do not tell it.
+    // Logs of other tools often omit it.
     let nowhere = rows.iter().all(|row| row.server.is_empty());
     if nowhere {
         head.remove(SERVER);
@@ -105,7 +105,7 @@ fn in_two_lines(rows: &[RunRow], look: &Look) -> String {
         ("verdict", Align::Whole),
     ]);
     for row in rows {
-        // The year tells least.
+        // The year is the least informative part.
         let when = row.when.get(5..).filter(|_| row.when.starts_with("20"));
         table.row(vec![
             (Ink::Strong, row.id.to_string()),
@@ -145,7 +145,7 @@ fn verdict(row: &RunRow) -> (Ink, String) {
         Some(Verdict::Valid) => (Ink::Good, "valid"),
         Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
         Some(Verdict::Refused) => (Ink::Error, "refused"),
-        // How far it came stands in for what nobody judged.
+        // The state replaces a missing verdict.
         None if row.state.is_empty() => (Ink::Faint, "–"),
         None => (Ink::Faint, row.state.as_str()),
     };
@@ -165,7 +165,7 @@ fn note(row: &RunRow) -> String {
     }
 }
 
-/// The sessions; of a load that changed over time what was asked for beside them, or instead.
+/// The sessions; for a changing load with, or replaced by, the schedule.
 fn users(row: &RunRow) -> Option<String> {
     let sessions = row.sessions?;
     Some(match row.schedule.as_str() {

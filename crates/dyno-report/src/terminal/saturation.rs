@@ -1,4 +1,4 @@
-//! More and more sessions beside each other.
+//! Increasing numbers of sessions side by side.
 
 use dyno_core::finding::Verdict;
 
@@ -8,7 +8,7 @@ use super::table::{Align, Table};
 use crate::number::{latency, plain, rate};
 use crate::saturation::{Saturation, Step};
 
-/// A line for each step and the knee, an empty line first and a line end last.
+/// A line for each step and the saturation point, an empty line first and a line end last.
 pub fn saturation(found: &Saturation, look: &Look) -> String {
     let mut table = Table::new(&[
         ("sessions", Align::Right),
@@ -97,7 +97,7 @@ fn knee(found: &Saturation) -> String {
     }
 }
 
-/// The knee is as good as the steps that it rests on.
+/// Doubts about the steps on which the saturation point is based.
 fn against(steps: &[Step]) -> Option<String> {
     let of = |verdict| {
         steps
@@ -129,7 +129,7 @@ fn sessions(count: u32) -> String {
     }
 }
 
-/// As many as two runs of the same carry.
+/// Two digits, the precision of two equal runs.
 fn two_digits(ratio: f64) -> String {
     match ratio {
         ratio if ratio.is_finite() && ratio < 99.5 => format!("{ratio:.2}"),

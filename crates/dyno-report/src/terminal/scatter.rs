@@ -1,11 +1,11 @@
-//! Points in a plane, drawn with braille characters: two columns and four rows of dots to each.
+//! A scatter plot in braille characters: two columns and four rows of dots each.
 
 /// The dots of a character by column and row, as bits of its code point.
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 /// The character without a dot.
 const EMPTY: u32 = 0x2800;
 
-/// A plane under construction.
+/// A scatter plot under construction.
 pub(super) struct Scatter {
     width: usize,
     height: usize,
@@ -14,7 +14,7 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Of so many characters.
+    /// A plot of this many characters.
     pub(super) fn new(width: usize, height: usize) -> Self {
         let (width, height) = (width.max(1), height.max(1));
         Self {
@@ -24,24 +24,24 @@ impl Scatter {
         }
     }
 
-    /// A point at shares of the width, from the left, and of the height, from below: 0 to 1.
+    /// A point at fractions of the width, from the left, and of the height, from below: 0 to 1.
     pub(super) fn point(&mut self, x: f64, y: f64) {
         let (column, row) = (place(x, 2 * self.width), place(1.0 - y, 4 * self.height));
         let cell = row / 4 * self.width + column / 2;
         self.cells[cell] |= DOTS[column % 2][row % 4];
     }
 
-    /// The row of characters in which such a height lies, from above.
+    /// The row of characters for a height, counted from above.
     pub(super) fn row(&self, y: f64) -> usize {
         place(1.0 - y, 4 * self.height) / 4
     }
 
-    /// The column of characters in which such a place lies.
+    /// The column of characters for a position.
     pub(super) fn column(&self, x: f64) -> usize {
         place(x, 2 * self.width) / 2
     }
 
-    /// The lines from above; where nothing is drawn in the row that is ruled stands a line.
+    /// The lines from above; empty characters of the row `ruled` are drawn as a line.
     pub(super) fn lines(&self, ruled: usize) -> Vec<String> {
         let rows = self.cells.chunks(self.width).enumerate();
         rows.map(|(row, cells)| {
@@ -56,10 +56,10 @@ impl Scatter {
     }
 }
 
-/// Which of so many places a share is.
+/// The index, out of `count`, for a fraction.
 fn place(share: f64, count: usize) -> usize {
     let last = count - 1;
-    // NaN becomes 0, and what is beyond an end the end.
+    // NaN becomes 0; values beyond an end are clamped.
     ((share * last as f64).round().max(0.0) as usize).min(last)
 }
 

@@ -8,14 +8,14 @@ use crate::search::{
     Judgement, LoadVotes, Range, SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched,
 };
 
-/// How high the picture is, in lines.
+/// The height of the plot, in lines.
 const HEIGHT: usize = 9;
-/// The longest word for what came of a trial.
+/// The longest word for a trial's judgement.
 const WORD: usize = "breaks".len();
-/// Wider than this no picture says more.
+/// The most useful width of the plot.
 const WIDTH_MAX: usize = 100;
 
-/// What was found, an empty line first and a line end last.
+/// The result, an empty line first and a line end last.
 pub fn search(found: &SearchResult, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
@@ -47,7 +47,7 @@ pub fn search(found: &SearchResult, look: &Look) -> String {
     page.finish()
 }
 
-/// A trial in a line, with the bounds that are known after it.
+/// A trial in a line, with the bounds known after it.
 pub fn search_trial(
     trial: &SearchTrial,
     plan: &SearchPlan,
@@ -80,7 +80,7 @@ pub fn search_trial(
     )
 }
 
-/// What stands beside what came of a trial: what else it broke, or the bounds that are known.
+/// The text after a trial's judgement: what else it broke, or the known bounds.
 fn beside(
     trial: &SearchTrial,
     of: Searched,
@@ -100,7 +100,7 @@ fn beside(
     }
 }
 
-/// How many further trials confirmed a load: `; confirmed by 9 of 10 further trials`.
+/// The number of confirming trials: `; confirmed by 9 of 10 further trials`.
 fn by(found: &SearchResult, lower: f64) -> String {
     let own = found.votes(lower).filter(|_| found.confirmed);
     own.map_or_else(String::new, |own| {
@@ -187,7 +187,7 @@ fn goodput(found: &SearchResult) -> String {
     }
 }
 
-/// What ran on what, and what was varied.
+/// Workload, target and varied quantity.
 fn what(plan: &SearchPlan) -> String {
     let on = match plan.server.as_str() {
         "" => String::new(),
@@ -304,7 +304,7 @@ fn picture(found: &SearchResult, page: &mut Page) {
     if points.len() < 2 || low >= high {
         return;
     }
-    // A hundredth of what is allowed is as good as nothing.
+    // A hundredth of the allowed share counts as zero.
     let least = plan.loss_ratio / 100.0;
     let shares = points.iter().map(|(_, share)| *share);
     let most = shares.fold(10.0 * plan.loss_ratio, f64::max).min(1.0);
@@ -328,13 +328,13 @@ fn picture(found: &SearchResult, page: &mut Page) {
     axis(found, &plane, (low, high), page);
 }
 
-/// How far a load is from the smallest to the greatest, as a share: the loads of a search are even
-/// by their logarithms.
+/// The position of a load between the smallest and the greatest, as a fraction on a logarithmic
+/// scale.
 fn right(load: f64, (low, high): (f64, f64)) -> f64 {
     (load / low).ln() / (high / low).ln()
 }
 
-/// Under the picture: where the answer is, and which loads its ends are.
+/// The axis: the position of the answer, and the loads at the ends.
 fn axis(found: &SearchResult, plane: &Scatter, (low, high): (f64, f64), page: &mut Page) {
     let of = found.plan.searched;
     let width = page.body_width().min(WIDTH_MAX);
@@ -383,7 +383,7 @@ fn load(of: Searched, value: f64) -> String {
     }
 }
 
-/// A bound without its unit, or that there is none.
+/// A bound without its unit, or that it is missing.
 fn bound(of: Searched, value: Option<f64>) -> String {
     match (of, value) {
         (_, None) => "?".to_owned(),
@@ -392,12 +392,12 @@ fn bound(of: Searched, value: Option<f64>) -> String {
     }
 }
 
-/// A share that was chosen, in percent.
+/// A configured share, in percent.
 fn allowed(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-/// A share that was measured, in percent, to two digits from a hundredth on.
+/// A measured share in percent, with two digits from a hundredth on.
 fn share(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 0.005 => "0 %".to_owned(),

@@ -1,4 +1,4 @@
-//! The parts of the summary but for latencies.
+//! The parts of the summary except latencies.
 
 use dyno_analysis::errors;
 use dyno_core::db::ErrorKind;
@@ -16,14 +16,14 @@ use super::statements::kinds;
 use super::words::EventWord;
 use crate::number::{bytes, latency, length, offered, percent, plain, rate, thousands};
 
-/// Codes of errors that are listed; the rest is summed up.
+/// The most error codes listed; the rest is summed.
 const ERROR_CODES_MAX: usize = 10;
-/// Columns of a sparkline with its bounds, where no terminal's edge ends it.
+/// The most columns of a sparkline with its bounds, in a wide terminal or a pipe.
 const BARS_MAX: usize = 120;
-/// Endpoints that are listed.
+/// The most endpoints listed.
 const ENDPOINTS_MAX: usize = 16;
 
-/// The workload, and what of it if that is not its run.
+/// The workload, with its command unless it is `run`.
 pub(super) fn named(run: &RunSummary) -> String {
     match run.workload.command.as_str() {
         "run" | "" => run.workload.shown().to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn named(run: &RunSummary) -> String {
     }
 }
 
-/// What came of the conditions of `--fail-if`.
+/// The results of the conditions of `--fail-if`.
 pub(super) fn thresholds(run: &RunSummary, page: &mut Page) {
     for held in &run.thresholds {
         let (ink, mark) = match held.failed {
@@ -42,7 +42,7 @@ pub(super) fn thresholds(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The workload's options that are not as the script has them.
+/// The workload's options that differ from the script's defaults.
 pub(super) fn options(run: &RunSummary, page: &mut Page) {
     let workload = &run.workload;
     let changed: Vec<String> = workload
@@ -56,7 +56,7 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// How many sessions, or how their number changed.
+/// The number of sessions, or how it changed.
 pub(super) fn sessions(drive: &Drive) -> String {
     match drive.session_schedule() {
         Some(schedule) => format!("{} sessions", schedule.short()),
@@ -64,7 +64,7 @@ pub(super) fn sessions(drive: &Drive) -> String {
     }
 }
 
-/// What an imported log does not tell.
+/// The text for a value that an imported log lacks.
 const UNKNOWN: &str = "not known: the log does not tell";
 
 fn measured_length(run: &RunSummary) -> String {
@@ -75,7 +75,7 @@ fn measured_length(run: &RunSummary) -> String {
     }
 }
 
-/// How the run was driven, and for how long.
+/// How the run was driven, and its length.
 pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     let Some(drive) = &run.drive else {
         page.row("load", Ink::Plain, UNKNOWN);
@@ -83,7 +83,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
         return;
     };
     let mut load = sessions(drive);
-    // What another tool printed tells neither of workers nor always of a seed.
+    // Other tools' output has no workers and sometimes no seed.
     let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
     match run.agents.len() as u64 {
         0 if own => load += &format!(" on {}", count_of(u64::from(drive.workers), "worker")),
@@ -128,7 +128,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if let Some(events) = drive.events {
         measured += &format!(", at most {}", count_of(events, EventWord::of(run).one()));
     }
-    // A run that ended before it was measured may have ended within it.
+    // A run that ended before its measurement may have ended in the warm-up.
     if !drive.warmup.is_zero() && run.measured_s > 0.0 {
         measured += &format!(", after {} of warm-up", length(drive.warmup.as_secs_f64()));
     }
@@ -138,7 +138,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     page.row("measured", Ink::Plain, &measured);
 }
 
-/// What was done per second, and how that moved.
+/// Rates, and their course.
 pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     let (totals, rates) = (&run.totals, &run.rates);
     let unknown = |what: &str| run.not_observed.iter().any(|gap| gap.what == what);
@@ -181,7 +181,7 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What a test of the host measured besides its events.
+/// Other measurements of a host test.
 pub(super) fn machine_figures(run: &RunSummary, page: &mut Page) {
     for figure in run.machine.iter().flat_map(|machine| &machine.figures) {
         let value = format!("{} {}", rate(figure.value), figure.unit);
@@ -189,7 +189,7 @@ pub(super) fn machine_figures(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// Its figures, and whose speed they are.
+/// Its figures, and what they measure.
 pub(super) fn machine(run: &RunSummary, page: &mut Page) {
     let Some(machine) = &run.machine else {
         return;
@@ -202,14 +202,14 @@ pub(super) fn machine(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What went wrong, and what was cut off.
+/// Errors, and work that was cut off.
 pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
     errors(run, page);
     interruptions(run, page);
     cut_off(run, page);
 }
 
-/// Work that was not done, and sessions that lost their connections.
+/// Events without their work, and sessions that lost their connections.
 pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
     let totals = &run.totals;
     if totals.not_done > 0 {
@@ -245,8 +245,7 @@ pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// Events that the end of the run cut off. That each session of a closed loop has one under way
-/// then is no news.
+/// Events cut off by the end of the run. One per session of a closed loop is normal.
 fn cut_off(run: &RunSummary, page: &mut Page) {
     let open = run
         .drive
@@ -266,9 +265,9 @@ fn cut_off(run: &RunSummary, page: &mut Page) {
     super::latency::unfinished(run, page);
 }
 
-/// How the load fell on sessions, if unevenly, and on endpoints, if there are several.
+/// The spread over sessions, if uneven, and over endpoints, if there are several.
 pub(super) fn spread(run: &RunSummary, page: &mut Page) {
-    // A schedule of sessions has them take part for different times.
+    // With a session schedule, sessions are active for different times.
     let scheduled = |drive: &Drive| {
         let schedule = drive.schedule.as_ref();
         schedule.is_some_and(|schedule| schedule.of == Scheduled::Sessions)
@@ -283,12 +282,12 @@ pub(super) fn spread(run: &RunSummary, page: &mut Page) {
 }
 
 fn unevenness(fairness: &Fairness, what: &str, page: &mut Page) {
-    // What the check of fairness doubts, too: Jain's index below 0.9 is a deviation of a third.
+    // The same limit as the check of fairness: Jain's index below 0.9 is a deviation of a third.
     let uneven = fairness.events_mean >= 30.0
         && (fairness.events_stddev > fairness.events_mean / 3.0
             || fairness.events_min == 0 && fairness.events_max > 0);
     if uneven {
-        // Other tools print the mean and its deviation only.
+        // Other tools print only the mean and the deviation.
         let ends = match fairness.events_max {
             0 => String::new(),
             max => format!("{} to {} ", thousands(fairness.events_min), thousands(max)),
@@ -324,7 +323,7 @@ pub(super) fn endpoints(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What the load generator used.
+/// Resource usage of the load generator.
 pub(super) fn client(run: &RunSummary, page: &mut Page) {
     let Some(client) = &run.client else {
         return;
@@ -387,7 +386,7 @@ fn errors(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// How many errors of which kind, where that is known: not of runs from before there were kinds.
+/// The number of errors by kind, if known: older runs have no kinds.
 fn error_kinds(run: &RunSummary) -> String {
     let kinds = errors::by_kind(&run.errors);
     if kinds.iter().all(|sum| sum.kind == ErrorKind::Other) {
@@ -402,10 +401,10 @@ fn error_kinds(run: &RunSummary) -> String {
 
 /// Events per second in each interval of the measurement.
 pub(super) fn interval_rates(run: &RunSummary) -> Vec<f64> {
-    // The last interval may be a stump, whose rate is noise, and the grace is no part of it.
+    // The last interval may be short, with a noisy rate, and the grace period is not part of it.
     let nominal = (run.drive.as_ref()).map_or(0.0, |drive| drive.interval.as_secs_f64());
     let counts = |i: &&IntervalSummary| {
-        // Of the warm-up nothing is shown either.
+        // The warm-up is not shown either.
         i.at_s > i.length_s * 0.5
             && i.length_s > 0.0
             && i.length_s >= nominal * 0.5
@@ -415,7 +414,7 @@ pub(super) fn interval_rates(run: &RunSummary) -> Vec<f64> {
     counted.map(|i| i.events_per_s()).collect()
 }
 
-/// Events per second over the run, as a sparkline over zero.
+/// Events per second over the run, as a sparkline from zero.
 pub(super) fn over_time(run: &RunSummary, page: &mut Page) {
     let rates = interval_rates(run);
     if rates.len() < 2 {
@@ -466,7 +465,7 @@ fn busy(shares: &[f64]) -> String {
     }
 }
 
-/// The default distribution and its shape, unless it is the uniform one.
+/// The default distribution and its shape, unless it is uniform.
 fn distribution(rand: &RandPlan) -> String {
     match rand.kind {
         RandKind::Uniform => String::new(),

@@ -33,14 +33,14 @@ pub fn sheet(of: &Sheet, look: &Look) -> String {
     out
 }
 
-/// A text in as many lines as it takes.
+/// A text, wrapped.
 pub fn paragraph(text: &str, look: &Look) -> String {
     let lines = wrap(&look.clean(text), look.width()).into_iter();
     lines.map(|line| line + "\n").collect()
 }
 
-/// Plans of statements, of rows with the statement, its plan, rows and levels: each statement once,
-/// with its plans below it.
+/// Plans of statements, from rows with the statement, its plan, rows and levels: each statement
+/// once, with its plans below it.
 pub fn plans(of: &Sheet, look: &Look) -> String {
     const INDENT: usize = 4;
     let mut out = format!("\n{}\n", look.paint(Ink::Strong, &of.title));
@@ -65,10 +65,10 @@ pub fn plans(of: &Sheet, look: &Look) -> String {
     out + "\n" + &paragraph(&of.about, look)
 }
 
-/// How wide the judgements of claims are.
+/// The width of the judgements of claims.
 const JUDGEMENT: usize = 13;
 
-/// Claims, each with its judgement before it and what was measured below it.
+/// Claims, each with its judgement before it and the measurement below it.
 pub fn claims(of: &Sheet, look: &Look) -> String {
     let mut out = format!("\n{}\n\n", look.paint(Ink::Strong, &of.title));
     let room = look.width().saturating_sub(JUDGEMENT).max(JUDGEMENT);

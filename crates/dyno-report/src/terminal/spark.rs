@@ -2,8 +2,8 @@
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One character for each value, as high as its share of the largest. Zero is blank, and what is
-/// not zero is seen.
+/// One character for each value, as high as its share of the largest. Zero is blank; any other
+/// value is visible.
 pub(super) fn sparkline(values: &[f64]) -> String {
     let most = values.iter().copied().fold(0.0, f64::max);
     values

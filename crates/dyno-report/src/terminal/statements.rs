@@ -1,4 +1,4 @@
-//! What each shape of statement took.
+//! Figures per statement shape.
 
 use dyno_core::interval::Counters;
 use dyno_core::summary::{DigestSummary, DigestsSummary, Percentile, RunSummary, StatementSummary};
@@ -7,17 +7,17 @@ use super::look::{Ink, columns, cut};
 use super::page::Page;
 use crate::number::{latency, percent, rate, thousands};
 
-/// Columns of a figure.
+/// The width of a figure.
 const WIDTH: usize = 9;
-/// Columns of the share, which stands where labels do.
+/// The width of the share, which is in the label's place.
 const SHARE: usize = 11;
-/// Shapes that are listed unless all are wanted.
+/// The most shapes listed by default.
 const LISTED_MAX: usize = 10;
 
-/// A column for the server's time needs that much for the statements beside it.
+/// A column for the server's time requires this much room for the statements.
 const STATEMENT_MIN: usize = 20;
 
-/// A row for each shape, what took most of the time first; in full with each statement whole.
+/// A row for each shape, by total time, largest first; `full` prints whole statements.
 pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     let Some(first) = run.statements.first() else {
         digests(run, full, page);
@@ -88,7 +88,7 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     plans(run, full, page);
 }
 
-/// How the server meant to execute each shape; in full in its own words.
+/// The server's execution plans of each shape; `full` prints the server's own output.
 fn plans(run: &RunSummary, full: bool, page: &mut Page) {
     let mut label = "plans";
     let listed = if full { usize::MAX } else { LISTED_MAX };
@@ -111,7 +111,7 @@ fn plans(run: &RunSummary, full: bool, page: &mut Page) {
         if full {
             let room = page.body_width().saturating_sub(2);
             for line in plan.text.lines() {
-                // The indentation is what the plan is made of.
+                // The indentation is the structure of the plan.
                 page.line("", Ink::Faint, &[(Ink::Faint, &cut(line, room))]);
             }
         }
@@ -122,7 +122,7 @@ fn plans(run: &RunSummary, full: bool, page: &mut Page) {
     }
 }
 
-/// The median and the highest percentile that is carried, by their places.
+/// The indices of the median and of the highest percentile with enough samples.
 fn median_and_tail(percentiles: &[Percentile]) -> Vec<usize> {
     let tail = percentiles.iter().rposition(|p| p.value_ms.is_some());
     match tail.unwrap_or(0) {
@@ -131,7 +131,7 @@ fn median_and_tail(percentiles: &[Percentile]) -> Vec<usize> {
     }
 }
 
-/// What the server counted of a shape, and where that is not what Dyno did.
+/// The server's statistics of a shape, if they differ from Dyno's.
 fn beside_shape(one: &StatementSummary, server: &DigestSummary) -> String {
     let mut text = format!("server: {}", of_server(server));
     if !agrees(one, server) {
@@ -141,14 +141,14 @@ fn beside_shape(one: &StatementSummary, server: &DigestSummary) -> String {
     text
 }
 
-/// Whether both counted as many; a server's mean of a few stands for no more than those.
+/// Whether both have similar counts; the server's mean over a few executions represents only those.
 fn agrees(one: &StatementSummary, server: &DigestSummary) -> bool {
     const APART_MAX: f64 = 0.1;
     let own = (one.latency.count + one.errors) as f64;
     (server.count as f64 - own).abs() <= own * APART_MAX
 }
 
-/// What the server's digests say besides: in full those of no shape, and always why there are none.
+/// Other digests of the server: with `full` those without a shape, and always why they are missing.
 fn digests(run: &RunSummary, full: bool, page: &mut Page) {
     let Some(told) = &run.digests else {
         return;
@@ -164,7 +164,7 @@ fn digests(run: &RunSummary, full: bool, page: &mut Page) {
     }
 }
 
-/// The digests of no shape, and sums of what is not listed.
+/// The digests without a shape, and the sums of those not listed.
 fn besides(told: &DigestsSummary) -> Vec<String> {
     let mut lines = vec![format!("of the server, from {}", told.source)];
     let rest = told.digests.iter().filter(|one| one.shape.is_none());
@@ -235,7 +235,7 @@ fn cells(texts: &[String]) -> String {
     texts.iter().map(cell).collect()
 }
 
-/// What share of the statements was of which kind.
+/// The shares of the kinds of statements.
 pub(super) fn kinds(totals: &Counters) -> String {
     let all = totals.queries() as f64;
     let empty = match totals.reads_empty {

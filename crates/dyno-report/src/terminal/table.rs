@@ -2,12 +2,12 @@
 
 use super::look::{Ink, Look, columns, cut};
 
-/// How a column stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
     /// Text that may be cut.
     Left,
-    /// Text that must not.
+    /// Text that must not be cut.
     Whole,
     Right,
 }
@@ -18,9 +18,9 @@ pub(super) struct Table {
     rows: Vec<Vec<(Ink, String)>>,
 }
 
-/// Blanks between columns, and where there is little room.
+/// Blanks between columns, and with little room.
 const GAPS: [usize; 2] = [2, 1];
-/// A text column is not cut below this.
+/// The smallest width to which a text column is cut.
 const WIDTH_MIN: usize = 8;
 
 impl Table {
@@ -34,7 +34,7 @@ impl Table {
         }
     }
 
-    /// The same with columns that have names of their own.
+    /// The same with computed column names.
     pub(super) fn named(head: Vec<(String, Align)>) -> Self {
         Self {
             head,
@@ -42,7 +42,7 @@ impl Table {
         }
     }
 
-    /// How wide it is where nothing is cut.
+    /// Its width without cutting.
     pub(super) fn natural(&self, look: &Look) -> usize {
         let cells = |index: usize| {
             let own = self.rows.iter().filter_map(move |row| row.get(index));
@@ -55,12 +55,12 @@ impl Table {
         widths.sum::<usize>() + GAPS[0] * self.head.len().saturating_sub(1)
     }
 
-    /// A row of as many cells as there are columns.
+    /// A row with one cell per column.
     pub(super) fn row(&mut self, cells: Vec<(Ink, String)>) {
         self.rows.push(cells);
     }
 
-    /// The lines, each with its end. Where the table is too wide, its widest text columns are cut.
+    /// The lines with line ends. If the table is too wide, its widest text columns are cut.
     pub(super) fn finish(self, look: &Look) -> String {
         let rows: Vec<Vec<(Ink, String)>> = self
             .rows
@@ -82,7 +82,7 @@ impl Table {
             let mut line = String::new();
             let cells = row.iter().zip(&self.head).zip(&widths);
             for (index, (((ink, text), (_, align)), width)) in cells.enumerate() {
-                // The mark of what was cut off is to be of the look, too.
+                // The ellipsis must fit the look, too.
                 let text = look.clean(&cut(text, *width));
                 let pad = " ".repeat(width.saturating_sub(columns(&text)));
                 if index > 0 {
@@ -101,7 +101,7 @@ impl Table {
     }
 }
 
-/// The columns' widths, and what stands between them.
+/// The columns' widths, and the gap between them.
 fn fitted(
     head: &[(String, Align)],
     rows: &[Vec<(Ink, String)>],

@@ -1,4 +1,4 @@
-//! The trials of an experiment, in their order.
+//! The trials of an experiment, in order.
 
 use dyno_core::finding::Verdict;
 
@@ -8,30 +8,30 @@ use super::table::{Align, Table};
 /// A trial in one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialLine {
-    /// Its place among all, from 1.
+    /// Its index among all, from 1.
     pub number: usize,
-    /// Its block, from 1, and why it is measured where that is not a repeat.
+    /// Its block, from 1, and the reason for it if it is not a repeat.
     pub block: String,
     /// Its level of each factor, in the order of [`Trials::factors`].
     pub levels: Vec<String>,
-    /// What has to be done before it.
+    /// The change required before it.
     pub change: String,
-    /// How far it is; empty in a plan.
+    /// Its state; empty in a plan.
     pub state: String,
     /// Its figures; empty in a plan.
     pub figures: String,
-    /// The worst verdict of its runs; `None` before they were judged.
+    /// The worst verdict of its runs; `None` if not judged.
     pub verdict: Option<Verdict>,
 }
 
-/// Trials under the names of what they vary.
+/// Trials under the names of their factors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trials {
     /// The factors.
     pub factors: Vec<String>,
     /// The trials.
     pub lines: Vec<TrialLine>,
-    /// So many are left out, in the middle.
+    /// Number of trials left out in the middle.
     pub hidden: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The verdict with what speaks against the run, and what one event cost.
+//! The verdict with the findings against the run, and the cost of one event.
 
 use dyno_core::finding::{Durability, DurabilityClass, Finding, Outcome, Tally, Verdict};
 use dyno_core::record::Cost;
@@ -9,13 +9,13 @@ use super::page::Page;
 use super::words::EventWord;
 use crate::number::{bytes, figure, latency};
 
-/// The verdict and what it rests on, where somebody judged.
+/// The verdict and its basis, if there is one.
 pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
     let Some(verdict) = run.verdict else {
         return;
     };
     let tally = Tally::of(&run.findings);
-    // Of a run that hardly a check could be made on, nobody knows whether it is valid.
+    // With hardly any check run, the validity is unknown.
     let (ink, word) = match verdict {
         Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ valid, partly checked"),
         Verdict::Valid => (Ink::Good, "✔ valid"),
@@ -32,7 +32,7 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What speaks against the run, worst first, what was waived last.
+/// The findings against the run, worst first, waived ones last.
 pub(super) fn against(run: &RunSummary) -> Vec<&Finding> {
     let mut against: Vec<&Finding> = run
         .findings
@@ -61,7 +61,8 @@ fn one(finding: &Finding, page: &mut Page) {
     }
 }
 
-/// The class of durability: figures of two classes must not be compared. A doubt has its own row.
+/// The durability class, because figures of two classes must not be compared. A doubt has its own
+/// row.
 fn found_durability(run: &RunSummary) -> Option<&Durability> {
     let mut passed = (run.findings.iter()).filter(|finding| finding.outcome == Outcome::Pass);
     passed.find_map(|finding| finding.durability.as_ref())
@@ -82,7 +83,7 @@ pub(super) fn weak_durability(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// What one event cost. What was not observed, or is next to nothing, is left to the report.
+/// The cost of one event. Missing and negligible costs are left to the report.
 pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     let told = |cost: &Cost| Some((cost.name.clone(), amount(cost.value?, &cost.unit)?));
     let pairs: Vec<(String, String)> = run.costs.iter().filter_map(told).collect();
@@ -104,7 +105,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
         let text = format!("{}: {why}", names.join(", "));
         page.row("  left out", Ink::Faint, &text);
     }
-    // Of all that may be unknown it is what is looked for.
+    // Of the costs that may be unknown, this is the most wanted.
     let server = (run.costs.iter())
         .find(|cost| cost.name == "server CPU" && cost.value.is_none())
         .filter(|cost| !cost.left_out && !cost.source.is_empty());
@@ -117,7 +118,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// A cost with its unit, in the units of all figures; `None` for nothing.
+/// A cost with its unit; `None` if it is zero.
 pub(super) fn amount(value: f64, unit: &str) -> Option<String> {
     const LEAST: f64 = 0.0005;
     if !value.is_finite() || value < LEAST {
@@ -139,7 +140,7 @@ fn size(mean: f64) -> String {
     }
 }
 
-/// What the user says of the run: its factors, and a note.
+/// The user's factors and note.
 pub(super) fn labels(run: &RunSummary, page: &mut Page) {
     if !run.factors.is_empty() {
         let told = run
@@ -153,7 +154,7 @@ pub(super) fn labels(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The user's words about the run, and where it is kept for the commands that come after.
+/// The user's note, and where the run is recorded.
 pub(super) fn kept(run: &RunSummary, page: &mut Page) {
     labels(run, page);
     if let Some(kept) = &run.recorded {

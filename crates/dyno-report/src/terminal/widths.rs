@@ -1,4 +1,4 @@
-//! What commands print at several widths, as a person sees it.
+//! The output of commands at several widths.
 
 use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::summary::{PhaseOf, RunSummary};
@@ -12,10 +12,10 @@ use crate::search::{SearchEnd, SearchResult};
 use crate::terminal::look::columns as columns_of;
 use crate::{phases as sequences, samples};
 
-/// The narrowest that is usual, the usual, a wide one, and a pipe.
+/// Narrow, standard and wide terminals, and a pipe.
 const WIDTHS: [usize; 4] = [60, 80, 120, PIPE_COLUMNS];
 
-/// A text at all widths. No line is wider than the terminal, unless a word alone is.
+/// A text at all widths. No line is wider than the terminal, unless it is a single word.
 fn everywhere(text: impl Fn(&Look) -> String) -> String {
     let mut all = String::new();
     for columns in WIDTHS {
@@ -39,7 +39,7 @@ fn everywhere(text: impl Fn(&Look) -> String) -> String {
     all
 }
 
-/// A run against a server whose name is long, with what people write.
+/// A run on a server with a long name, with realistic notes.
 fn named(mut run: RunSummary) -> RunSummary {
     run.target.url =
         "mysql://bench@db-primary-2.eu-central-1.rds.example.com:3306/benchmark?tls=verify".into();
@@ -131,7 +131,7 @@ fn searches_for_the_highest_load() {
     );
 }
 
-/// The first line says what is known, however the search ended.
+/// The first line states the result for every end of a search.
 #[test]
 fn each_end_of_a_search_has_its_headline() {
     let look = Look {
@@ -195,7 +195,7 @@ fn a_sequence_of_phases() {
     );
 }
 
-/// Runs as a folder of logs leaves them.
+/// Runs imported from a folder of logs.
 fn folder() -> Vec<RunRow> {
     let row = |id: i64, rate: f64, verdict, path: &str| RunRow {
         id,

@@ -1,13 +1,13 @@
-//! What an event is called.
+//! The word for an event.
 
 use dyno_core::summary::RunSummary;
 
-/// What an event is called.
+/// The word for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventWord {
     /// Of a database.
     Transaction,
-    /// Of a test of the host.
+    /// Of a host test.
     Event,
 }
 
@@ -20,7 +20,7 @@ impl EventWord {
         }
     }
 
-    /// One of them.
+    /// The singular.
     pub fn one(self) -> &'static str {
         match self {
             Self::Transaction => "transaction",
@@ -28,7 +28,7 @@ impl EventWord {
         }
     }
 
-    /// Several.
+    /// The plural.
     pub fn many(self) -> &'static str {
         match self {
             Self::Transaction => "transactions",
@@ -36,7 +36,7 @@ impl EventWord {
         }
     }
 
-    /// Where there is little room.
+    /// The short form.
     pub fn short(self) -> &'static str {
         match self {
             Self::Transaction => "tx",

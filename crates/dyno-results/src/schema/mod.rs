@@ -8,26 +8,24 @@ use crate::error::Problem;
 /// `PRAGMA application_id` of every results file: `Dyno` in ASCII.
 pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Dyno");
 
-/// The newest version of the schema, which this program writes.
-pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
+/// The oldest version that this program reads: that of the first release. Files of builds before it
+/// are refused.
+pub(crate) const FIRST: i32 = 13;
 
-/// The steps from version n - 1 to n, in order; the first creates version 1 in an empty file. Never
-/// change a published step: files created by it exist.
-pub(crate) const MIGRATIONS: &[Migration] = &[
-    concat!(include_str!("v1.sql"), include_str!("v1_views.sql")),
-    include_str!("v2.sql"),
-    include_str!("v3.sql"),
-    include_str!("v4.sql"),
-    include_str!("v5.sql"),
-    include_str!("v6.sql"),
-    include_str!("v7.sql"),
-    include_str!("v8.sql"),
-    include_str!("v9.sql"),
-    include_str!("v10.sql"),
-    include_str!("v11.sql"),
-    include_str!("v12.sql"),
-    include_str!("v13.sql"),
-];
+/// The newest version of the schema, which this program writes.
+pub const SCHEMA_VERSION: i32 = newest(MIGRATIONS);
+
+/// The steps: the first creates version [`FIRST`] in an empty file, each other one leads to the
+/// next version. Never change a published step: files created by it exist.
+pub(crate) const MIGRATIONS: &[Migration] = &[concat!(
+    include_str!("tables.sql"),
+    include_str!("views.sql")
+)];
+
+/// The version that these steps lead to.
+pub(crate) const fn newest(migrations: &[Migration]) -> i32 {
+    FIRST - 1 + migrations.len() as i32
+}
 
 /// The SQL of one step.
 pub(crate) type Migration = &'static str;
@@ -67,17 +65,24 @@ pub(crate) fn migrate(
 ) -> rusqlite::Result<Result<(), Problem>> {
     // Another process may be migrating too, so read the version under the write lock.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let known = migrations.len() as i32;
+    let known = newest(migrations);
     let version = match kind(&transaction)? {
-        Kind::Empty => 0,
+        Kind::Empty => FIRST - 1,
         Kind::Ours(version) if version > known => {
             return Ok(Err(Problem::Newer { version, known }));
+        }
+        Kind::Ours(version) if version < FIRST => {
+            return Ok(Err(Problem::BeforeFirst { version }));
         }
         Kind::Ours(version) => version,
         Kind::Foreign(id) => return Ok(Err(Problem::Foreign(id))),
     };
-    for (index, step) in migrations.iter().enumerate().skip(version.max(0) as usize) {
-        apply(&transaction, index as i32 + 1, step)?;
+    for (step, number) in migrations
+        .iter()
+        .zip(FIRST..)
+        .filter(|(_, to)| *to > version)
+    {
+        apply(&transaction, number, step)?;
     }
     transaction.commit()?;
     Ok(Ok(()))

@@ -1,5 +1,5 @@
-//! A connector that is made when the first connection is: a script's top level runs before anybody
-//! knows whether it wants one, and a host name that cannot be resolved is that connection's error.
+//! A connector that is created at the first connection: a script's top level runs before it is
+//! known whether it needs one, and an unresolvable host name is an error of that connection.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use dyno_core::Target;
 use dyno_core::db::{Connection, Connector, DbError, Family};
 
-/// Connections to a target that may turn out not to work.
+/// Connections to a target that may turn out to be unusable.
 pub(super) struct LazyConnector {
     target: Target,
     made: OnceLock<Result<Arc<dyn Connector>, DbError>>,

@@ -1,6 +1,6 @@
-//! The script's main state, on a thread of its own. Nothing can interrupt a loop that LuaJIT has
-//! compiled, so that a function which does not return is given up with its thread: the process
-//! goes on without them, keeps what it has, and ends with an error.
+//! The script's main state, on its own thread. A loop compiled by LuaJIT cannot be interrupted, so
+//! a function that does not return is abandoned with its thread: the process continues without
+//! them, keeps its results, and ends with an error.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,43 +18,43 @@ use dyno_script::{Description, Host, HostConfig};
 use super::alone;
 use crate::error::{Context as _, Result, failed};
 
-/// How often is looked whether the user has lost patience.
+/// How often to check whether the user wants to abandon the run.
 const LOOK: Duration = Duration::from_millis(50);
-/// A call that waits for a database ends by itself at its bound, with a better message.
+/// A call that waits for a database stops by itself at its timeout, with a better message.
 const SLACK: Duration = Duration::from_secs(1);
-/// How long a call may take to end once the user has asked twice for it.
+/// How long a call may take to end after the user's second request.
 const ABANDON: Duration = Duration::from_millis(500);
-/// How long its connections may take to be closed.
+/// How long closing its connections may take.
 const CLOSING: Duration = Duration::from_secs(3);
-/// What the main thread has, on which scripts run under other tools.
+/// The size of a main thread's stack, on which scripts run under other tools.
 const STACK_BYTES: usize = 8 << 20;
 
 type Call = Box<dyn FnOnce(&mut Single<Host>) + Send>;
 
-/// A script's state, in which its top level has run.
+/// A script's state whose top level has run.
 pub(super) struct MainState {
     thread: Thread,
-    /// Where the script was found.
+    /// The script's path.
     script: String,
-    /// What to try where it takes too long.
+    /// What to try if it takes too long.
     advice: &'static str,
     stop: Arc<StopSignal>,
-    /// How long a call of it may take.
+    /// The timeout of its calls.
     bound: Duration,
     given_up: Option<String>,
-    /// The first function of the script that waited for longer than its bound, and how it ended.
+    /// The first function of the script that exceeded its timeout, and how it ended.
     late: Option<String>,
 }
 
 struct Thread {
-    /// `None` once it is to end.
+    /// `None` once it must end.
     calls: Option<Sender<Call>>,
-    /// Closed when it has.
+    /// Closed when it has ended.
     ended: Receiver<()>,
 }
 
 impl MainState {
-    /// Runs the script's top level, which may take so long, and answers what it declares.
+    /// Runs the script's top level within `bound`, and returns its declarations.
     ///
     /// # Errors
     /// A script that does not compile, raises, or does not return.
@@ -106,7 +106,7 @@ impl MainState {
         Ok((state, description.map_err(failed)??))
     }
 
-    /// From now on this signal stops its calls, each of which may take so long.
+    /// From now on this signal stops its calls; each has the timeout `bound`.
     pub(super) fn stop_by(&mut self, stop: Arc<StopSignal>, bound: Duration) -> Result<(), String> {
         self.bound = bound;
         self.stop = Arc::clone(&stop);
@@ -116,10 +116,10 @@ impl MainState {
         })
     }
 
-    /// Runs an entry to its end: see [`Single::run`]. Commands may take as long as they like.
+    /// Runs an entry to its end: see [`Single::run`]. Commands have no timeout.
     ///
     /// # Errors
-    /// The script's message, or that the user stopped it, or that it did not return in time.
+    /// The script's message, a stop by the user, or a timeout.
     pub(super) fn run(&mut self, entry: Entry) -> Result<(), String> {
         let (what, bound) = self.bounds(&entry);
         let begun = Clock.now();
@@ -142,10 +142,10 @@ impl MainState {
         self.call(&what, bound, move |state| state.run_unless_stopped(&entry))?
     }
 
-    /// Does something with the state that takes no longer than a call of the script.
+    /// Runs a function on the state that takes no longer than a call of the script.
     ///
     /// # Errors
-    /// It did not end in time, or the state was given up before.
+    /// A timeout, or a state abandoned earlier.
     pub(super) fn act<R: Send + 'static>(
         &mut self,
         what: &str,
@@ -154,10 +154,10 @@ impl MainState {
         self.call(what, self.bound, act)
     }
 
-    /// Whether no function of the script waited for longer than its bound.
+    /// Whether no function of the script exceeded its timeout.
     ///
     /// # Errors
-    /// Which one did.
+    /// The function that did.
     pub(super) fn in_time(&self) -> Result<()> {
         match &self.late {
             Some(why) => Err(failed(why.as_str())),
@@ -165,10 +165,10 @@ impl MainState {
         }
     }
 
-    /// Whether it can be called still.
+    /// Whether it can still be called.
     ///
     /// # Errors
-    /// Why it was given up.
+    /// Why it was abandoned.
     pub(super) fn alive(&self) -> Result<()> {
         match &self.given_up {
             Some(why) => Err(failed(why.as_str())),
@@ -195,14 +195,14 @@ impl MainState {
         }
         let (answer, answered) = channel();
         let call: Call = Box::new(move |state| drop(answer.send(act(state))));
-        // If nobody takes it, the answer's channel is closed.
+        // If the thread has ended, the answer's channel is closed.
         if let Some(calls) = &self.thread.calls {
             let _ = calls.send(call);
         }
         self.wait(&answered, what, bound)
     }
 
-    /// Waits for an answer of the thread, and gives it up where there is none.
+    /// Waits for the thread's answer, and abandons the thread without one.
     fn wait<R>(
         &mut self,
         answered: &Receiver<R>,
@@ -245,7 +245,7 @@ impl Drop for MainState {
     fn drop(&mut self) {
         self.thread.calls = None;
         if self.given_up.is_none() {
-            // Its connections are closed politely before the process may end.
+            // Its connections are closed cleanly before the process may end.
             let _ = self.thread.ended.recv_timeout(CLOSING);
         }
     }

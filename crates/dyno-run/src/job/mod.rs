@@ -1,5 +1,4 @@
-//! A job: a script or a test of the host with everything that it needs to run, and the running of
-//! it.
+//! A job: a script or a host test with everything that it needs to run.
 
 mod lazy;
 mod main_state;
@@ -28,35 +27,35 @@ use crate::builtins;
 use crate::error::{Result, failed};
 use crate::workload::{self, Workload};
 
-/// How long each of a script's functions around a run may take, unless the user says otherwise.
+/// Default timeout of each of a script's functions around a run.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What to run, on what, and how.
 #[derive(Clone)]
 pub struct Job {
-    /// What the sessions do.
+    /// The work of the sessions.
     pub work: Workload,
     /// The command line, for scripts.
     pub argv: Vec<String>,
     /// The command, e.g. `run`.
     pub command: Option<String>,
-    /// What scripts see as `sysbench.opt`.
+    /// The options that scripts see as `sysbench.opt`.
     pub options: Vec<(String, OptionValue)>,
     /// The database; `None` for scripts without one.
     pub target: Option<Target>,
     /// How the run is driven.
     pub drive: Drive,
-    /// The workers that the user asked for.
+    /// The requested number of workers.
     pub workers: Option<u32>,
     /// The distributions.
     pub rand: RandPlan,
-    /// The percentile that report functions get.
+    /// The percentile for report functions.
     pub percentile: f64,
-    /// Errors that repeat the event; see [`HostConfig::ignored_errors`].
+    /// Errors after which an event is repeated; see [`HostConfig::ignored_errors`].
     pub ignored_errors: Vec<String>,
     /// See [`HostConfig::reconnect_lost`].
     pub reconnect_lost: bool,
-    /// How long each of the script's functions around the run may take.
+    /// The timeout of each of the script's functions around the run.
     pub call_timeout: Duration,
     /// See [`HostConfig::emulate_prepared`].
     pub emulate_prepared: bool,
@@ -64,18 +63,18 @@ pub struct Job {
     pub luajit_cmd: Option<String>,
     /// The target is the null server: see [`HostConfig::canned`].
     pub canned: bool,
-    /// Keep figures of each shape of statement.
+    /// Record figures per statement shape.
     pub shapes: bool,
-    /// Where what scripts print goes.
+    /// Where the output of scripts goes.
     pub prints: Prints,
-    /// It is sysbench's command line: see [`HostConfig::sysbench`].
+    /// It comes from sysbench's command line: see [`HostConfig::sysbench`].
     pub sysbench: bool,
     /// Takes the script layer's messages.
     pub log: fn(&str, &str),
 }
 
 impl Job {
-    /// A run of a workload on no database, as nobody asked for anything else.
+    /// A run of a workload without a database, with all defaults.
     pub fn of(work: Workload) -> Self {
         Self {
             work,
@@ -100,8 +99,8 @@ impl Job {
         }
     }
 
-    /// Divides its sessions into these roles, which say how many there are; without any it stays as
-    /// it is.
+    /// Divides its sessions into these roles, which set their number; an empty list changes
+    /// nothing.
     pub fn play(&mut self, roles: Vec<Role>) {
         if !roles.is_empty() {
             self.with_sessions(roles.iter().map(|role| role.sessions).sum());
@@ -109,14 +108,14 @@ impl Job {
         self.drive.roles = roles;
     }
 
-    /// Sets the number of sessions, driven by at most as many workers as there are cores.
+    /// Sets the number of sessions, driven by at most one worker per core.
     fn with_sessions(&mut self, sessions: u32) {
         self.drive.sessions = sessions;
         self.drive.workers = self.workers_for(sessions);
     }
 }
 
-/// What all Lua states of a job have in common.
+/// What all Lua states of a job share.
 #[derive(Clone)]
 struct Shared {
     barrier: Arc<Barrier>,
@@ -152,16 +151,16 @@ impl Shared {
 pub struct Loaded {
     /// The job.
     pub job: Job,
-    /// What the script declares.
+    /// The script's declarations.
     pub description: Description,
-    /// The main state; `None` for a test of the host.
+    /// The main state; `None` for a host test.
     main: Option<MainState>,
     connector: Option<Arc<LazyConnector>>,
     shared: Shared,
 }
 
 impl Loaded {
-    /// Runs the script's top level and reads what it declares.
+    /// Runs the script's top level and reads its declarations.
     ///
     /// # Errors
     /// A script that does not compile or raises.
@@ -173,7 +172,7 @@ impl Loaded {
             Workload::Script(source) => {
                 let config = host_config(&job, source, MAIN_STREAM, &shared, None);
                 let connector = connector.clone().map(|made| made as Arc<dyn Connector>);
-                // Without a command the top level is all there is, and takes as long as it likes.
+                // Without a command only the top level runs, without a timeout.
                 let bound = match &job.command {
                     Some(_) => job.call_timeout,
                     None => Duration::MAX,
@@ -191,27 +190,27 @@ impl Loaded {
         })
     }
 
-    /// With another number of sessions, driven by at most as many workers as there are cores.
+    /// Sets the number of sessions, driven by at most one worker per core.
     pub fn with_sessions(mut self, sessions: u32) -> Self {
         self.job.with_sessions(sessions);
         self.shared.barrier = Arc::new(Barrier::new(sessions));
         self
     }
 
-    /// The phases of the script's `phases()` with these options; empty where it has none.
+    /// The phases of the script's `phases()` with these options; empty if it has none.
     ///
     /// # Errors
-    /// What it raised, or an answer that is no list of phases.
+    /// The error that it raised, or an answer that is not a list of phases.
     pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
         let phases = self.report("phases", options, Host::phases)?;
         Ok(phases.unwrap_or_default())
     }
 
-    /// The roles of the script's `roles()` with these options; empty where it has none, or where
-    /// the command is not `run`.
+    /// The roles of the script's `roles()` with these options; empty if it has none, or if the
+    /// command is not `run`.
     ///
     /// # Errors
-    /// What it raised, or an answer that is no list of roles.
+    /// The error that it raised, or an answer that is not a list of roles.
     pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
         if self.job.command.as_deref() != Some("run") {
             return Ok(Vec::new());
@@ -220,7 +219,7 @@ impl Loaded {
         Ok(roles.unwrap_or_default())
     }
 
-    /// What a function of the script answers with these options; `None` where it has none.
+    /// The answer of a script function with these options; `None` if it is undefined.
     fn report<R: Send + 'static>(
         &mut self,
         function: &str,
@@ -240,10 +239,10 @@ impl Loaded {
         told.map(Some).map_err(failed)
     }
 
-    /// Sets what could only be known once the script was loaded, and makes ready to run.
+    /// Sets the values that depend on the loaded script, and prepares the run.
     ///
     /// # Errors
-    /// A target that cannot be.
+    /// An invalid target.
     pub fn ready(
         mut self,
         options: Vec<(String, OptionValue)>,
@@ -272,7 +271,7 @@ impl Loaded {
             shared.barrier = Arc::new(Barrier::new(job.drive.sessions));
         }
         let connector: Option<Arc<dyn Connector>> = match connector {
-            // Of sysbench's scripts, those that connect are told what is wrong.
+            // Only sysbench scripts that connect get the error.
             Some(lazy) if job.sysbench => Some(lazy.connector().unwrap_or(lazy)),
             Some(lazy) => Some(lazy.connector()?),
             None => None,
@@ -305,8 +304,8 @@ pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, usize::from) as u32
 }
 
-/// A state of its own for the script, in which its top level has run, and what it declares there.
-/// What its functions wait for ends after `bound`.
+/// A separate state for the script, whose top level has run, with its declarations. Waits of its
+/// functions end after `bound`.
 fn alone(
     mut config: HostConfig,
     connector: Option<Arc<dyn Connector>>,
@@ -314,7 +313,7 @@ fn alone(
     tid: u32,
     bound: Duration,
 ) -> Result<(Single<Host>, Description)> {
-    // What it runs, it runs alone.
+    // Its functions run alone.
     config.barrier = Arc::new(Barrier::new(1));
     let host = Host::new(Arc::new(config)).map_err(failed)?;
     let mut single = Single::new(host, connector, stop, tid)?;
@@ -325,7 +324,7 @@ fn alone(
     Ok((single, description))
 }
 
-/// Sets the main state's streams apart from those of sessions.
+/// Keeps the main state's streams apart from those of sessions.
 const MAIN_STREAM: u64 = 1 << 32;
 
 fn host_config(
@@ -372,8 +371,8 @@ fn host_config(
     }
 }
 
-/// The kinds of errors after which an event is run again unless the user says otherwise: conflicts,
-/// and as sysbench has it PostgreSQL's duplicate keys.
+/// The default kinds of errors after which an event is repeated: conflicts, and as in sysbench
+/// PostgreSQL's duplicate keys.
 pub fn default_ignored_errors(family: Option<Family>) -> Vec<String> {
     let kinds: &[ErrorKind] = match family {
         Some(Family::Postgres) => &[ErrorKind::Conflict, ErrorKind::Duplicate],

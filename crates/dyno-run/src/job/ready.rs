@@ -20,10 +20,10 @@ use super::{Job, Shared, alone, host_config};
 use crate::error::{Context as _, OrFailed as _, Result, RunError, failed};
 use crate::recording::RemoteObserver;
 
-/// Descriptors that the process needs besides its connections.
+/// Descriptors that the process needs in addition to its connections.
 const DESCRIPTORS_SPARE: u64 = 64;
 
-/// Files that observers keep open of the server's process for a session, where it has one.
+/// Files of a session's server process that observers keep open.
 const DESCRIPTORS_OBSERVED: u64 = 4;
 
 /// Descriptors of an open SQLite database: itself, its log, the log's index, a temporary file.
@@ -33,35 +33,35 @@ const DESCRIPTORS_PER_FILE: u64 = 4;
 pub struct Ready {
     /// The job.
     pub job: Job,
-    /// What the script declares.
+    /// The script's declarations.
     pub description: Description,
     /// Makes connections.
     pub connector: Option<Arc<dyn Connector>>,
     /// Ends it early.
     pub stop: Arc<StopSignal>,
-    /// It makes a part of a run's load: when its sessions begin. What is done once for all of the
-    /// run somebody else does.
+    /// Set if it makes a part of a run's load: gives the start of its sessions. Work done once per
+    /// run is then left to others.
     pub gate: Option<Gate>,
-    /// Who observes the server from its own host, for the next run.
+    /// The observer on the server's host, for the next run.
     pub remote_observer: Option<RemoteObserver>,
     pub(super) main: Main,
     pub(super) shared: Shared,
 }
 
-/// A state that runs nothing but a script's report functions.
+/// A state that only runs a script's report functions.
 pub struct Reporter(Single<Host>);
 
 impl Reporter {
     /// Calls a report hook.
     ///
     /// # Errors
-    /// What it raised.
+    /// The error that it raised.
     pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
         self.0.program().set_stat(stat)?;
         self.0.run(&Entry::Hook(hook.to_owned()))
     }
 
-    /// Ends what a report function has begun: see [`Host::finish_report`].
+    /// Finishes the output of a report function: see [`Host::finish_report`].
     ///
     /// # Errors
     /// Standard output is closed.
@@ -70,11 +70,11 @@ impl Reporter {
     }
 }
 
-/// What stands for the run as a whole.
+/// The state for the run as a whole.
 pub(super) enum Main {
     /// The script's main state.
     Script(MainState),
-    /// A test of the host, its options read.
+    /// A test of the host, with its options read.
     Host(Arc<Plan>),
 }
 
@@ -82,7 +82,7 @@ impl Ready {
     /// Calls a function of the main state if the script defines it (`init`, `done`).
     ///
     /// # Errors
-    /// What it raised.
+    /// The error that it raised.
     pub fn call(&mut self, name: &str) -> Result<()> {
         match &mut self.main {
             Main::Script(main) => main.run(Entry::Call(name.to_owned())).map_err(failed),
@@ -94,7 +94,7 @@ impl Ready {
     /// Runs the sessions within the drive's limits.
     ///
     /// # Errors
-    /// What keeps the run from starting.
+    /// Anything that keeps the run from starting.
     pub fn run(&self, mut observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
         self.check_event()?;
         self.start(Entry::Run, &mut observer)
@@ -103,7 +103,7 @@ impl Ready {
     /// Whether the script can run at all.
     ///
     /// # Errors
-    /// It has no `event()`; a test of the host does not find what it needs.
+    /// It has no `event()`; a host test lacks something that it needs.
     pub fn check_event(&self) -> Result<()> {
         if let Some(plan) = self.plan() {
             return Ok(plan.ready()?);
@@ -126,7 +126,7 @@ impl Ready {
     /// Runs a command of the script: in all sessions if it is parallel, else in the main state.
     ///
     /// # Errors
-    /// What it raised, in any session.
+    /// The error raised in any session.
     pub fn command(&mut self, name: &str, mut observer: impl FnMut(Progress<'_>)) -> Result<()> {
         let result = self.whole_command(name, &mut observer);
         let stopped = self.stop.level() != StopLevel::None;
@@ -160,7 +160,7 @@ impl Ready {
         match outcome.failures.first() {
             None => Ok(()),
             Some((Some(tid), why)) => Err(failed(why)).context(format!("session {tid}")),
-            // A worker that hangs when the user has stopped it is no failure of its own.
+            // A worker that hangs after the user has stopped it is not a separate failure.
             Some((None, _)) if self.stop.level() != StopLevel::None => {
                 Err(failed("stopped by the user"))
             }
@@ -168,32 +168,32 @@ impl Ready {
         }
     }
 
-    /// Runs a command of the script that takes something back, in the main state, also after the
-    /// user has stopped what it takes back.
+    /// Runs an undo command of the script in the main state, even after the user has stopped the
+    /// command that it undoes.
     ///
     /// # Errors
-    /// What it raised.
+    /// The error that it raised.
     pub fn undo(&mut self, name: &str) -> Result<()> {
         let main = self.main().or_failed("a host test has no such command")?;
         main.run(Entry::Command(name.to_owned())).map_err(failed)
     }
 
-    /// Whether a command of the script runs in all sessions, and not in the main state.
+    /// Whether a command of the script runs in all sessions instead of the main state.
     pub fn in_all_sessions(&self, name: &str) -> bool {
         let mut commands = self.description.commands.iter();
         self.job.drive.sessions > 1 && commands.any(|(own, parallel)| own == name && *parallel)
     }
 
-    /// How far a load has come.
+    /// Progress of a load.
     pub fn progress(&self) -> Arc<LoadProgress> {
         Arc::clone(&self.shared.progress)
     }
 
-    /// What makes a state of its own for report functions, with the script's top level run in it,
-    /// on the thread that is to call them.
+    /// Returns a constructor of a separate state for report functions, to be called on the thread
+    /// that uses it. It runs the script's top level.
     ///
     /// # Errors
-    /// There is no script; when it is called, what the top level raised.
+    /// There is no script; when called, the error raised by the top level.
     pub fn reporter(&self) -> Result<impl FnOnce() -> Result<Reporter> + Send + use<>> {
         let source = self.job.work.script().or_failed("there is no script")?;
         let config = host_config(&self.job, source, 0, &self.shared, None);
@@ -205,7 +205,7 @@ impl Ready {
     /// Calls a report hook in the main state.
     ///
     /// # Errors
-    /// What it raised.
+    /// The error that it raised.
     pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
         let Some(main) = self.main() else {
             return Ok(());
@@ -215,7 +215,7 @@ impl Ready {
         main.run(Entry::Hook(hook.to_owned()))
     }
 
-    /// Ends what report hooks of the main state have begun: see [`Host::finish_report`].
+    /// Finishes the output of the main state's report hooks: see [`Host::finish_report`].
     ///
     /// # Errors
     /// Standard output is closed.
@@ -225,8 +225,7 @@ impl Ready {
         })
     }
 
-    /// The text that the command answered which the main state ran last; `None` where it answered
-    /// none.
+    /// The text returned by the last command of the main state, if any.
     pub fn last_answer(&mut self) -> Option<String> {
         let main = self.main()?;
         let answer = main.act("its answer", |main| main.program().answer());
@@ -236,7 +235,7 @@ impl Ready {
     /// Whether all of the script's functions returned.
     ///
     /// # Errors
-    /// Which one did not, and was given up.
+    /// The function that did not return and was abandoned.
     pub fn alive(&self) -> Result<()> {
         match &self.main {
             Main::Script(main) => main.alive(),
@@ -244,10 +243,10 @@ impl Ready {
         }
     }
 
-    /// Whether all of the script's functions ended within the bound of a call.
+    /// Whether all of the script's functions ended within their timeout.
     ///
     /// # Errors
-    /// Which one waited for longer.
+    /// The function that exceeded it.
     pub fn in_time(&self) -> Result<()> {
         match &self.main {
             Main::Script(main) => main.in_time(),
@@ -255,7 +254,7 @@ impl Ready {
         }
     }
 
-    /// What functions of the main state and the script's top level in it did to the database.
+    /// Sums of the main state, including the script's top level.
     pub fn main_counters(&mut self) -> Counters {
         let counters = self
             .main()
@@ -263,22 +262,23 @@ impl Ready {
         counters.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Whether a function failed whose error does not end the run: only of sysbench's scripts.
+    /// Whether a function failed without ending the run, which is possible only for sysbench
+    /// scripts.
     pub fn script_failed(&self) -> bool {
         self.shared.script_failed.load(Ordering::Relaxed)
     }
 
-    /// The kind of the database's error that these words repeat, if a session failed with it.
+    /// The kind of the database error quoted in this message, if a session failed with it.
     pub fn kind_behind(&self, words: &str) -> Option<ErrorKind> {
         self.shared.database_errors.kind_behind(words)
     }
 
-    /// The sums that the sessions entered, in the order that the script declares them.
+    /// The sums that the sessions entered, in the order of declaration.
     pub fn sums(&self) -> Vec<dyno_script::Sum> {
         self.shared.ledger.sums()
     }
 
-    /// What the sessions counted for the run as a whole.
+    /// The values that the sessions counted for the whole run.
     pub(crate) fn counted(&self) -> Counted {
         let sums = self.sums().into_iter();
         Counted {
@@ -291,7 +291,7 @@ impl Ready {
         }
     }
 
-    /// Takes what sessions of other load generators counted.
+    /// Adds the values counted by other load generators.
     pub(crate) fn count(&self, counted: &Counted) {
         let sum = |[kept, unknown_low, unknown_high]: &[i128; 3]| dyno_script::Sum {
             kept: *kept,
@@ -306,12 +306,12 @@ impl Ready {
         self.shared.numbers.add(&counted.numbers);
     }
 
-    /// What the script's `ledger()`, or its `full_ledger()` if the `whole` is wanted and there is
-    /// one, reads from the database, as (sum, name in the database, value); `None` where the script
-    /// has no such function.
+    /// Values that the script's `ledger()` (or its `full_ledger()`, if `whole` and defined) reads
+    /// from the database, as (sum, name in the database, value); `None` if the script has no such
+    /// function.
     ///
     /// # Errors
-    /// What it raised, or an answer that is none.
+    /// The error that it raised, or an invalid answer.
     pub fn read_ledger(&mut self, whole: bool) -> Result<Option<Vec<(String, String, i64)>>> {
         let functions = &self.description.functions;
         let has = |name: &&str| functions.iter().any(|own| own == name);
@@ -326,11 +326,11 @@ impl Ready {
         Ok(Some(read))
     }
 
-    /// The phases of the script's `phases_there()`, which may look at the target; `None` where it
-    /// has no such function.
+    /// The phases of the script's `phases_there()`, which may look at the target; `None` if it is
+    /// undefined.
     ///
     /// # Errors
-    /// What it raised, or an answer that is no list of phases.
+    /// The error that it raised, or an answer that is not a list of phases.
     pub fn phases_there(&mut self) -> Result<Option<Vec<Phase>>> {
         let name = "phases_there";
         if !self.description.functions.iter().any(|own| own == name) {
@@ -359,11 +359,11 @@ impl Ready {
         told.and_then(|told| told).map_err(failed)
     }
 
-    /// Has the script's `figures()`, if it has one, make its figures of what was measured, and
-    /// answers what the script told of the run.
+    /// Calls the script's `figures()`, if defined, with the measurements, and returns everything
+    /// the script reported of the run.
     ///
     /// # Errors
-    /// What it raised; what was told stands all the same.
+    /// The error that it raised; the other reports remain valid.
     pub fn reported(&mut self, summary: &RunSummary) -> (ScriptReport, Result<()>) {
         let has = self.description.functions.iter().any(|f| f == "figures");
         let measured = RunSummary {
@@ -382,13 +382,13 @@ impl Ready {
             true => (set.map_err(failed))
                 .and_then(|()| self.call("figures"))
                 .context("figures() failed"),
-            // Nobody misses them.
+            // They are not needed.
             false => Ok(()),
         };
         (self.shared.reported.complete(), made)
     }
 
-    /// Whether a script has asked for a database driver.
+    /// Whether a script has requested a database driver.
     pub fn driver_used(&self) -> bool {
         self.shared.driver_used.load(Ordering::Relaxed)
     }
@@ -408,7 +408,7 @@ impl Ready {
         operations.chain(roles).collect()
     }
 
-    /// How statements write values to the target.
+    /// The target's syntax of values.
     pub(crate) fn literals(&self) -> Literals {
         match self.job.target.as_ref().map(|target| target.family) {
             Some(Family::Mysql) => Literals::Mysql,
@@ -416,7 +416,7 @@ impl Ready {
         }
     }
 
-    /// The test of the host, its options read; `None` for a script.
+    /// The host test with its options read; `None` for a script.
     pub fn plan(&self) -> Option<&Plan> {
         match &self.main {
             Main::Script(_) => None,
@@ -424,7 +424,8 @@ impl Ready {
         }
     }
 
-    /// The one place where a worker's loop is compiled, which is generic: for speed, as this crate.
+    /// The only place that instantiates the generic loop of a worker, so that it is compiled and
+    /// optimised with this crate.
     fn start(&self, entry: Entry, observer: &mut dyn FnMut(Progress<'_>)) -> Result<RunOutcome> {
         let drive = &self.job.drive;
         if drive.sessions > SESSIONS_MAX {
@@ -439,7 +440,7 @@ impl Ready {
         };
         let own = drive.own();
         let needed = per_session * u64::from(own.sessions) + 4 * u64::from(own.workers);
-        // Workers have tables of descriptors of their own.
+        // Workers have their own descriptor tables.
         let needed = needed + self.plan().map_or(0, Plan::descriptors);
         // Observers keep files of each of the server's processes open.
         let useful = needed + DESCRIPTORS_OBSERVED * u64::from(own.sessions);
@@ -475,7 +476,7 @@ impl Ready {
         let factory = move |_| {
             let config = host_config(&job, &source, 0, &shared, Some(&declared));
             let host = Host::new(Arc::new(config));
-            // Without its worker, sessions would wait in vain for those it was to drive.
+            // Without its worker, other sessions would wait for its sessions forever.
             host.inspect_err(|_| shared.barrier.break_down())
         };
         Ok(Run::start(config, factory, observer)?)

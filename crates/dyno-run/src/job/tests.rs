@@ -2,7 +2,7 @@ use dyno_script::Stat;
 
 use super::*;
 
-/// How long a function of these scripts may take.
+/// The timeout of these scripts' functions.
 const BOUND: Duration = Duration::from_millis(100);
 
 /// A job that runs a script without a database.
@@ -27,7 +27,7 @@ fn ready(text: &str, sysbench: bool) -> Ready {
 
 #[test]
 fn a_report_function_that_never_returns_is_given_up_and_nothing_is_called_after_it() {
-    // Compiled: no hook of the interpreter's comes up in it.
+    // Compiled by LuaJIT: the interpreter's hooks do not run in it.
     let text = "local n = 0\n\
                 sysbench.hooks.report_cumulative = function() while true do n = n + 1 end end\n\
                 function event() end\n\

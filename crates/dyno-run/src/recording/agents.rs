@@ -1,29 +1,29 @@
-//! What each of several load generators did in time: series for each, beside the observers'.
+//! Series per load generator, in addition to the observers'.
 
 use dyno_core::record::{SeriesKey, SeriesKind};
 use dyno_load::AgentInterval;
 
 use super::Outputs;
 
-/// The number of the first series: those of sessions lie below it.
+/// The number of the first series, above those of sessions.
 const FIRST: u32 = (1 << 31) + (1 << 20);
-/// More agents have no series: their sums are in the summary.
+/// Further agents have no series; their sums are in the summary.
 const AGENTS_MAX: usize = 64;
-/// What is told of each, in this order.
+/// The series of each, in this order.
 const TOLD: [(&str, &str, SeriesKind); 3] = [
     ("events", "count/s", SeriesKind::Rate),
     ("errors", "count/s", SeriesKind::Rate),
     ("service_mean", "ms", SeriesKind::Gauge),
 ];
 
-/// The series of the load generators, in the order in which they were heard first.
+/// The series of the load generators, in the order of their first report.
 #[derive(Default)]
 pub struct Agents {
     names: Vec<String>,
 }
 
 impl Agents {
-    /// What they did in an interval of this length that ended at `at_s`.
+    /// Their work in an interval of this length that ended at `at_s`.
     pub fn interval(
         &mut self,
         outputs: &Outputs,
@@ -47,7 +47,7 @@ impl Agents {
         }
     }
 
-    /// The number of an agent's first series, which is made if it is new.
+    /// The number of an agent's first series; announces its series if it is new.
     fn first(&mut self, outputs: &Outputs, name: &str) -> Option<u32> {
         let number = |at: usize| FIRST + (at * TOLD.len()) as u32;
         if let Some(at) = self.names.iter().position(|known| known == name) {

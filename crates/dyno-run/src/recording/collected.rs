@@ -1,4 +1,4 @@
-//! The record of a run that is over, made of what others kept of it.
+//! Records a finished run from what others kept of it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::{context, events, judge, shares, state_of};
 use crate::error::{OrFailed as _, Result};
 use crate::summary::{Subject, summarise_others};
 
-/// A run that is recorded after it is over.
+/// A run recorded after its end.
 pub struct CollectedRun {
     writer: RunWriter,
     head: RunHead,
@@ -28,11 +28,11 @@ pub struct CollectedRun {
 }
 
 impl CollectedRun {
-    /// Enters one into a results file, under its head's name or one with a number behind it.
-    /// `origin` is when its measurement began, on the clock of its intervals.
+    /// Adds a run to a results file, under its head's name or that name with a number. `origin` is
+    /// the start of its measurement, on the clock of its intervals.
     ///
     /// # Errors
-    /// The file cannot be written to.
+    /// The file is not writable.
     pub fn start(
         file: &Path,
         head: RunHead,
@@ -53,24 +53,24 @@ impl CollectedRun {
         })
     }
 
-    /// Which run of which file it is.
+    /// The results file and the run's number in it.
     pub fn place(&self) -> (PathBuf, i64) {
         (self.writer.path().to_owned(), self.writer.id())
     }
 
-    /// Takes a run that came to nothing out of its file again.
+    /// Removes a run without a result from its file.
     ///
     /// # Errors
-    /// The file cannot be written to.
+    /// The file is not writable.
     pub fn remove((file, id): &(PathBuf, i64)) -> Result<()> {
         Results::open(file)?.remove(&[*id])?;
         Ok(())
     }
 
-    /// Takes what was seen of the run while it went on.
+    /// Adds the observations of the run.
     ///
     /// # Errors
-    /// The file cannot be written to.
+    /// The file is not writable.
     pub fn observed(&mut self, before: &RunRecord) -> Result<()> {
         for series in &before.series {
             let id = self.writer.series(&series.key, series.kind)?;
@@ -94,10 +94,10 @@ impl CollectedRun {
         Ok(self.writer.flush()?)
     }
 
-    /// Takes the next interval.
+    /// Adds the next interval.
     ///
     /// # Errors
-    /// The file cannot be written to.
+    /// The file is not writable.
     pub fn interval(&mut self, interval: &Interval) -> Result<()> {
         let percentiles = &self.head.percentiles;
         let summary = summarize::interval(interval, self.origin, percentiles);
@@ -107,10 +107,10 @@ impl CollectedRun {
         Ok(())
     }
 
-    /// Enters what it came to, and judges it.
+    /// Adds its result, and judges it.
     ///
     /// # Errors
-    /// The file cannot be written to.
+    /// The file is not writable.
     pub fn finish(mut self, outcome: &RunOutcome, facts: Vec<Fact>) -> Result<RunSummary> {
         let plan = self.head.plan.as_deref();
         let plan = plan.or_failed("the run has no plan")?.clone();

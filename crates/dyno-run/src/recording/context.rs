@@ -1,5 +1,5 @@
-//! What the verdict rests on besides the record: kept as facts, so that the reader of a results
-//! file sees it too.
+//! The input of the verdict other than the record, stored as facts, so that readers of a results
+//! file have it too.
 
 use dyno_core::Secret;
 use dyno_core::record::{Fact, RunRecord};
@@ -11,10 +11,10 @@ use crate::calibration::Calibration as Made;
 
 const EXPECTED: &str = "run.expected.";
 const ROWS: &str = "run.rows.";
-/// Shorter passwords are found in any text.
+/// Shorter passwords would match in any text.
 const SECRET_CHARS_MIN: usize = 4;
 
-/// A calibration as the verdict takes it.
+/// A calibration as input of the verdict.
 pub fn of(made: &Made) -> Calibration {
     Calibration {
         ceiling_per_s: made.events_per_s_max,
@@ -27,8 +27,7 @@ pub fn of(made: &Made) -> Calibration {
     }
 }
 
-/// Whether statements differed, and how many changed nothing, as facts; none where none was
-/// looked at.
+/// Whether statements differed, and how many changed nothing, as facts; empty if none was examined.
 pub fn statements(found: &StatementFacts) -> Vec<Fact> {
     const SAMPLE: &str = "a sample of the texts and parameters";
     const CHANGES: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
@@ -138,7 +137,7 @@ pub fn facts(context: &Context) -> Vec<Fact> {
     facts
 }
 
-/// The claim's word on the command line.
+/// The claim's spelling on the command line.
 pub fn word(claim: Claim) -> &'static str {
     match claim {
         Claim::InMemory => "in-memory",
@@ -148,7 +147,7 @@ pub fn word(claim: Claim) -> &'static str {
     }
 }
 
-/// Looks for the target's password in what was recorded, from which it was hidden in some places.
+/// Searches for the target's password in the record, where some places are already hidden.
 pub fn scan(
     record: &RunRecord,
     password: Option<&Secret>,

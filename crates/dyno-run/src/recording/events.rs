@@ -1,4 +1,4 @@
-//! What the load generator saw happen during a run, as events of the record.
+//! Events that the load generator saw during a run.
 
 use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
@@ -6,13 +6,13 @@ use dyno_core::record::{Event, EventDetail, EventKind};
 use dyno_core::summary::AgentSummary;
 use dyno_load::{Outage, Pauses, RunOutcome, TimeRange};
 
-/// How many stalls are told one by one: the longest.
+/// The most stalls reported individually: the longest.
 const STALLS_MAX: usize = 1000;
 
-/// A silence is longer than so many median events: slow statements are none.
+/// A stall is longer than this many median events, to exclude slow statements.
 const MEDIANS: f64 = 3.0;
 
-/// In the order of their kinds, and of time.
+/// Sorted by kind, then by time.
 pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
     let at_s = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
     let mut events: Vec<Event> = (outcome.outages.iter())
@@ -53,7 +53,7 @@ fn starved(pauses: &Pauses, range: &TimeRange) -> Option<bool> {
     Some(waits.map(within).sum::<Nanos>() * 2 >= range.length_ns())
 }
 
-/// Whose process stood still at times: the times of all are kept together.
+/// The frozen process; the times of several agents are kept together.
 fn process(agents: &[AgentSummary]) -> String {
     let frozen = agents.iter().filter(|agent| agent.frozen_s > 0.0);
     let names = frozen.map(|agent| agent.name.as_str()).collect::<Vec<_>>();
@@ -64,7 +64,7 @@ fn process(agents: &[AgentSummary]) -> String {
     }
 }
 
-/// The silences in which so many events were missed that chance does not explain them.
+/// The silences with more missed events than chance explains.
 fn stalls(outcome: &RunOutcome) -> Vec<TimeRange> {
     let measured_ns = outcome.measured_end.saturating_sub(outcome.measured_start);
     let per_s = outcome.in_window().events as f64 / (measured_ns as f64 / 1e9).max(1e-3);
@@ -79,7 +79,7 @@ fn stalls(outcome: &RunOutcome) -> Vec<TimeRange> {
     longest((long.into_iter()).filter(|one| length_s(one) >= shortest))
 }
 
-/// The longest of them, in the order of time.
+/// The longest of them, in time order.
 fn longest<'a>(all: impl IntoIterator<Item = &'a TimeRange>) -> Vec<TimeRange> {
     let mut all: Vec<TimeRange> = all.into_iter().copied().collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.length_ns()));
@@ -88,7 +88,7 @@ fn longest<'a>(all: impl IntoIterator<Item = &'a TimeRange>) -> Vec<TimeRange> {
     all
 }
 
-/// A time in which no connection could be made.
+/// A time without a successful connection.
 fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
     let attempts = outage.attempts;
     let plural = if attempts == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! What is known of a run before it begins.
+//! The head of a run, known before it begins.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub fn head(job: &Job, request: &RunRequest) -> RunHead {
     }
 }
 
-/// What a workload's option `profile` says; those without one do as they should.
+/// The value of a workload's option `profile`; standard without one.
 fn profile(request: &RunRequest) -> Profile {
     let reference = OptionValue::Text("reference".to_owned());
     let faulty = ("profile".to_owned(), reference);
@@ -58,7 +58,7 @@ fn profile(request: &RunRequest) -> Profile {
     }
 }
 
-/// `20261121-124512-oltp_read_write-3f9a`: sorts by time, says what it was, and is unique.
+/// `20261121-124512-oltp_read_write-3f9a`: sorts by time, names the workload, and is unique.
 pub fn name(workload: &str, unix_s: f64) -> String {
     let stem = Path::new(workload).file_stem().map_or_else(
         || "run".to_owned(),
@@ -83,7 +83,7 @@ pub fn name(workload: &str, unix_s: f64) -> String {
     format!("{}-{plain}-{unique}", civil(unix_s, "%Y%m%d-%H%M%S"))
 }
 
-/// Civil time, UTC.
+/// UTC time.
 pub fn civil(unix_s: f64, format: &str) -> String {
     let time = Timestamp::from_millisecond((unix_s * 1e3) as i64).unwrap_or(Timestamp::UNIX_EPOCH);
     time.strftime(format).to_string()

@@ -1,4 +1,4 @@
-//! Secrets in what others said: hidden before it is kept, and the places remembered.
+//! Hides secrets in others' text before it is stored, and remembers the places.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,12 +6,12 @@ use dyno_core::redact;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_observe::Observation;
 
-/// Where a secret came up and was hidden.
+/// The places where a secret was found and hidden.
 #[derive(Default)]
 pub struct Hidden(Mutex<Vec<&'static str>>);
 
 impl Hidden {
-    /// What an observer saw, as it may be kept.
+    /// Cleans an observation.
     pub fn clean(&self, observation: &mut Observation) {
         match observation {
             Observation::Fact(fact) => {
@@ -42,7 +42,7 @@ impl Hidden {
         }
     }
 
-    /// What a summary quotes of the server and of the script.
+    /// Cleans a summary's quotations of the server and of the script.
     pub fn clean_summary(&self, summary: &mut RunSummary) {
         let errors = summary.errors.values_mut();
         for error in errors.chain(summary.connect_errors.values_mut()) {
@@ -71,13 +71,14 @@ impl Hidden {
         }
     }
 
-    /// The places, each once.
+    /// The places, without duplicates.
     pub fn places(&self) -> Vec<String> {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         places.iter().map(|place| (*place).to_owned()).collect()
     }
 
-    /// Names are the server's too; what looks like a secret in them is none, unless it is known.
+    /// Names come from the server too. Text in them that looks like a secret is not one, unless it
+    /// is known.
     fn name(&self, place: &'static str, name: &mut String) {
         if let Some(hidden) = redact::known(name) {
             self.remember(place);

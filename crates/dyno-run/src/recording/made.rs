@@ -135,8 +135,8 @@ fn look(ready: &Ready, made: &[MadeTable]) -> Result<BTreeMap<String, Found>> {
     Ok(found)
 }
 
-/// Enters a row: name, whether it is a table and here (both empty if the row does not say), and
-/// a column.
+/// Adds a row: name, whether it is a table and here (both empty if the row does not say), and a
+/// column.
 fn take(found: &mut BTreeMap<String, Found>, row: Vec<Option<String>>) {
     let mut row = row.into_iter();
     let mut next = || row.next().flatten();
@@ -204,7 +204,7 @@ mod tests {
         let of = |rows: &[[&str; 4]], makes| judged(&list, &found(rows), makes);
         let is_foreign = |clash| matches!(clash, Some(Clash::Foreign(_)));
         assert_eq!(of(&[], true), None);
-        // MySQL's two rows of a table.
+        // The two rows that MySQL returns for a table.
         let own = [["a2", "1", "1", "-"], ["a2", "-", "-", "id"]];
         assert_eq!(of(&own, false), None);
         assert_eq!(of(&own, true), Some(Clash::Exist(vec!["a2".to_owned()])));
@@ -215,7 +215,7 @@ mod tests {
             // A view.
             assert!(is_foreign(of(&[["a1", "0", "1", "id"]], makes)));
         }
-        // Another schema's, which a name means: DROP would take it, CREATE hides it.
+        // Another schema's table that the name resolves to: DROP would drop it, CREATE hides it.
         let elsewhere = [["a1", "1", "0", "id"]];
         assert!(is_foreign(of(&elsewhere, false)));
         assert_eq!(of(&elsewhere, true), None);

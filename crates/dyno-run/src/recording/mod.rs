@@ -1,4 +1,4 @@
-//! The record of a run while it goes on, and the verdict at its end.
+//! Recording a run in progress, and its verdict at the end.
 
 mod agents;
 mod collected;
@@ -52,24 +52,24 @@ use profiling::Profiling;
 use store::{Store, with_event};
 use tables::Seen;
 
-/// How often observers look.
+/// Sampling period of observers.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Where all that is recorded goes: the record, and who else wants it.
+/// The destinations of records: the record, and the other sinks.
 struct Outputs {
     store: Mutex<Store>,
     sinks: Sinks,
 }
 
 impl Outputs {
-    /// Has the record, and then the others, take something.
+    /// Calls the record, and then the others.
     fn each(&self, mut take: impl FnMut(&mut dyn Sink)) {
         take(&mut *self.store.lock().unwrap_or_else(PoisonError::into_inner));
         self.sinks.each(take);
     }
 }
 
-/// A run that is being recorded and observed.
+/// A run being recorded and observed.
 pub struct Recording {
     wanted: RecordPlan,
     outputs: Arc<Outputs>,
@@ -79,9 +79,9 @@ pub struct Recording {
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
-    /// Each session's events in time.
+    /// Each session's events over time.
     sessions: sessions::Sessions,
-    /// Each load generator's figures in time, where there are several.
+    /// Each load generator's figures over time, if there are several.
     agents: agents::Agents,
     password: Option<dyno_core::Secret>,
     hidden: Arc<Hidden>,
@@ -89,11 +89,10 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens the record and starts the observers. The rows of the tables are looked up here.
+    /// Opens the record and starts the observers. Looks up the rows of the tables.
     ///
     /// # Errors
-    /// Tables that are missing; a run that would be refused; a results file that cannot be written
-    /// to.
+    /// Missing tables, a run that would be refused, or an unusable results file.
     pub fn start(ready: &Ready, request: &RunRequest, sinks: Sinks) -> Result<Self> {
         let mut wanted = request.plan.record.clone();
         for waiver in &mut wanted.waivers {
@@ -143,7 +142,7 @@ impl Recording {
         })
     }
 
-    /// Takes what an observer on the server's own host sees, too.
+    /// Adds the observations from the server's host.
     ///
     /// # Errors
     /// The system refuses a thread.
@@ -153,7 +152,7 @@ impl Recording {
             Arc::clone(&self.outputs),
             Arc::clone(&self.origin),
             Arc::clone(&self.hidden),
-            // The numbers of its processes are those of another host.
+            // Its process ids are those of another host.
             Arc::new(KnownServer::of(None)),
             false,
         );
@@ -162,19 +161,19 @@ impl Recording {
         Ok(())
     }
 
-    /// Looks up the calibration, or makes one: once `init()` has found what it needs, because it
-    /// takes seconds that a run without its tables need not wait.
+    /// Looks up the calibration, or runs one: after `init()` has found what it needs, because a run
+    /// without its tables should not wait seconds for it.
     pub fn calibrate(&mut self, ready: &Ready) {
         let made = calibrated(&self.wanted, ready, &self.outputs.sinks);
         self.context.calibration = made.map(|made| context::of(&made));
     }
 
-    /// Takes the calibration of those who made the load.
+    /// Takes the calibration of the load generators.
     pub fn calibrated(&mut self, made: &Calibration) {
         self.context.calibration = Some(context::of(made));
     }
 
-    /// The measurement begins at this instant, which may lie ahead.
+    /// The measurement begins at this instant, which may be in the future.
     pub fn begins(&mut self, measured: Nanos) {
         let ahead_s = (measured as f64 - Clock.now() as f64) / 1e9;
         let unix_s = wall_time().as_secs_f64() + ahead_s;
@@ -183,7 +182,7 @@ impl Recording {
         self.profiling.begins(measured, &self.outputs);
     }
 
-    /// The load has ended: nothing more is sampled of it.
+    /// The load has ended: sampling stops.
     pub fn load_ended(&self) {
         self.profiling.load_ended();
     }
@@ -200,18 +199,18 @@ impl Recording {
         sessions.interval(&self.outputs, summary.at_s, interval);
     }
 
-    /// What each of several load generators did in the interval before.
+    /// Each load generator's work in the interval before.
     pub fn agents(&mut self, agents: &[AgentInterval], summary: &IntervalSummary) {
         let when = (summary.at_s, summary.length_s);
         self.agents.interval(&self.outputs, when, agents);
     }
 
-    /// What stands beside the figures.
+    /// Facts from the script.
     pub fn facts(&self, facts: &[Fact]) {
         self.outputs.each(|sink| sink.facts(facts));
     }
 
-    /// The run ended before there was anything to sum up.
+    /// The run ended without a result.
     pub fn abandon(mut self, why: &str) {
         self.still();
         self.profiling.abandon();
@@ -222,11 +221,11 @@ impl Recording {
         }
     }
 
-    /// The run has ended: completes the record, judges it, and says in the summary what came of it.
+    /// The run has ended: completes the record, judges it, and adds the verdict to the summary.
     ///
     /// # Errors
-    /// The record could not be completed, or the verdict not be kept. The summary is judged all
-    /// the same.
+    /// The record could not be completed, or the verdict not be stored. The summary is judged in
+    /// any case.
     pub fn finish(mut self, summary: &mut RunSummary, outcome: &RunOutcome) -> Result<()> {
         let (cost, tables) = self.still();
         if let Some(cost) = cost {
@@ -256,7 +255,7 @@ impl Recording {
         let kept = store.finish(summary, state, &operations, &shares);
         let mut record = kept.record;
         if kept.lost.is_some() {
-            // A full disk is no reason to judge as though nobody had known them.
+            // A full disk must not remove known facts from the verdict.
             known.retain(|fact| record.facts.iter().all(|kept| kept.name != fact.name));
             record.facts.append(&mut known);
         }
@@ -286,12 +285,12 @@ impl Recording {
         Ok(())
     }
 
-    /// Ends the observers: what they cost, and which tables they saw.
+    /// Stops the observers: returns their cost, and the tables that they saw.
     fn still(&mut self) -> (Option<Cost>, Seen) {
-        // The own ones first: the other may take its time.
+        // The local ones first: the remote one may take its time.
         let own = self.observers.take().map(|(observers, forwarder)| {
             let cost = observers.stop();
-            // A forwarder that broke down has handed over what it could.
+            // A forwarder that panicked has handed over what it could.
             (cost, forwarder.join().unwrap_or_default())
         });
         if let Some((end, forwarder)) = self.remote_observer.take() {
@@ -301,7 +300,7 @@ impl Recording {
         own.unwrap_or_default()
     }
 
-    /// What observing cost, as facts beside the series.
+    /// Records the cost of observing as facts, in addition to the series.
     fn tell(&self, cost: &Cost, measured_s: f64) {
         let source = "the observers themselves";
         let facts = [
@@ -320,7 +319,7 @@ impl Recording {
         self.outputs.each(|sink| sink.facts(&facts));
     }
 
-    /// What those cost that take the figures while the run goes on, where they cost anything.
+    /// Records the cost of live exporters, if any.
     fn tell_exports(&self, measured_s: f64) {
         let cpu_s = self.outputs.sinks.cpu_s();
         if cpu_s > 0.0 && measured_s > 0.0 {
@@ -337,15 +336,15 @@ impl Recording {
         }
     }
 
-    /// What the verdict rests on besides the record, as facts, so that it can be made again.
+    /// Records the verdict's other inputs as facts, so that it can be repeated.
     fn tell_context(&self) {
         let facts = context::facts(&self.context);
         self.outputs.each(|sink| sink.facts(&facts));
     }
 }
 
-/// The rows of the tables, once nothing is known that would refuse the run. Of a part of a run
-/// others look.
+/// The rows of the tables, if nothing known so far refuses the run. For a part of a run, others
+/// check this.
 fn rows_of(ready: &Ready, request: &RunRequest) -> Result<Vec<dyno_verdict::RowCount>> {
     if ready.gate.is_some() {
         return Ok(Vec::new());
@@ -371,7 +370,7 @@ fn observe(
         true => PathBuf::from("."),
         false => folder.to_owned(),
     });
-    // One who makes a part of a run's load looks at the own host only.
+    // A part of a run's load only observes its own host.
     let whole = ready.gate.is_none();
     let config = Config {
         target: ready.job.target.clone().filter(|_| whole),
@@ -403,7 +402,7 @@ fn calibrated(wanted: &RecordPlan, ready: &Ready, sinks: &Sinks) -> Option<Calib
         if let Some(kept) = calibration::kept(job, &job.options) {
             return Some(kept);
         }
-        // A script of the user's own may do what must not be done twice.
+        // Repeating a user's script may have side effects.
         if !job.work.is_builtin() {
             return None;
         }
@@ -419,7 +418,7 @@ fn calibrated(wanted: &RecordPlan, ready: &Ready, sinks: &Sinks) -> Option<Calib
     }
 }
 
-/// Findings, waivers, costs and verdict, into the summary.
+/// Adds findings, waivers, costs and verdict to the summary.
 fn judge(
     record: &mut RunRecord,
     context: &Context,
@@ -453,7 +452,7 @@ fn judge(
     Ok(())
 }
 
-/// Findings, the worst first, by their numbers.
+/// Findings, worst first, then by number.
 pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(|finding| {
         let rank = match finding.outcome {
@@ -467,7 +466,7 @@ pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// How the record says that the run ended.
+/// The run's end as a record's state.
 fn state_of(end: &RunEnd) -> RunState {
     match end {
         RunEnd::Completed => RunState::Completed,

@@ -1,4 +1,4 @@
-//! From what observers see to what is recorded: their clock becomes the run's.
+//! Forwards observations to the record, converted to the run's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +13,12 @@ use super::Outputs;
 use super::hidden::Hidden;
 use super::tables::Seen;
 
-/// When the measurement begins, on the monotonic clock; 0 while that is not known.
+/// Start of the measurement, on the monotonic clock; 0 while unknown.
 pub type Origin = Arc<AtomicU64>;
 
-/// An observer of the server on the server's own host.
+/// An observer on the server's host.
 pub struct RemoteObserver {
-    /// What it sees, on this host's clock. It ends with the observer.
+    /// Its observations, on this host's clock. The channel closes with the observer.
     pub observations: Receiver<Observation>,
     /// Ends it.
     pub end: End,
@@ -27,12 +27,12 @@ pub struct RemoteObserver {
 /// Ends something.
 pub type End = Box<dyn FnOnce() + Send>;
 
-/// Hands observations over on a thread of its own until their source ends. What it heard of tables
-/// is its answer. Where the server is `seen_elsewhere`, from its own host, it is no gap that it
-/// cannot be seen from here.
+/// Forwards observations on a separate thread until their source ends, then returns the facts seen
+/// about tables. If the server is `seen_elsewhere`, from its own host, it is not a gap that it
+/// cannot be observed from here.
 ///
 /// # Errors
-/// There is no room for a thread.
+/// The system refuses a thread.
 pub fn forward(
     observations: Receiver<Observation>,
     outputs: Arc<Outputs>,
@@ -52,7 +52,8 @@ pub fn forward(
                 tables: Seen::default(),
             };
             while let Ok(first) = observations.recv() {
-                // What comes together goes on together: a server has hundreds of settings.
+                // Observations that arrive together are forwarded together: a server has hundreds
+                // of settings.
                 let mut batch: Vec<Observation> = std::iter::once(first)
                     .chain(observations.try_iter())
                     .collect();
@@ -68,8 +69,8 @@ pub fn forward(
 struct Forwarder {
     outputs: Arc<Outputs>,
     origin: Origin,
-    /// What has a time, while nobody knows when the measurement begins. Sessions have a limited
-    /// time to connect in, and a sample comes once a second, so that these are few.
+    /// Timed observations before the start of the measurement is known. They are few: connecting
+    /// has a time limit, and a sample comes once a second.
     early: Vec<Observation>,
     tables: Seen,
     seen_elsewhere: bool,
@@ -98,7 +99,7 @@ impl Forwarder {
         let mut settings = [Vec::new(), Vec::new()];
         for observation in batch {
             match observation {
-                // Who sees it there tells it.
+                // The observer there reports it.
                 Observation::Series { key, .. } if self.seen_elsewhere && is_servers(&key) => {}
                 Observation::Series { id, key, kind } => {
                     self.outputs.each(|sink| sink.series(id, &key, kind));
@@ -142,7 +143,7 @@ impl Forwarder {
     fn timed(&self, observation: Observation) {
         let origin = self.origin.load(Ordering::Acquire);
         if origin == 0 {
-            // The run never began, so there is no time to put it at.
+            // The run never began, so it has no time.
             return;
         }
         let at_s = |at: Nanos| (at as f64 - origin as f64) / 1e9;

@@ -1,4 +1,4 @@
-//! What would refuse the run and can be known before its load: said at once, and nothing is begun.
+//! Checks before the load, so that a run that would be refused does not start.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use dyno_verdict::{RequestedSetting, RowCount, same_setting};
 use crate::error::{Result, RunError};
 use crate::job::Ready;
 
-/// A server that takes longer is left alone; the verdict looks again at the end.
+/// Timeout of the checks; the verdict repeats them at the end.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Refuses a run on tables of fewer rows than it believes, or on a server whose settings are not
-/// those that the user expects, unless that is waived, and one with more sessions than the server
-/// takes connections; but not if the run is to go on all the same.
+/// Refuses a run on tables with fewer rows than expected or on a server with settings other than
+/// expected (unless the check is waived), or with more sessions than the server's connection limit.
+/// With `force` the run goes on all the same.
 ///
 /// # Errors
-/// What differs, and what to do.
+/// The difference, and what to do.
 pub fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()> {
     let waived = |check: &str| wanted.waivers.iter().any(|waiver| waiver.check == check);
     let mut against = Vec::new();
@@ -41,7 +41,7 @@ pub fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()
     Err(RunError::Refused(redact::text(&against.join("; "))))
 }
 
-/// The settings that the server has otherwise than expected.
+/// The settings that differ from the expected ones.
 fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
     let Some(connector) = ready.connector.as_ref().filter(|_| !expected.is_empty()) else {
         return Vec::new();
@@ -63,8 +63,7 @@ fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
     against
 }
 
-/// The value of a setting, `None` inside for one that does not exist; nothing where that cannot be
-/// asked.
+/// The value of a setting, `Some(None)` if it does not exist; `None` if it cannot be queried.
 fn setting(control: &mut Control, family: Family, name: &str) -> Option<Option<String>> {
     let Some(sql) = dyno_observe::setting_query(family, name) else {
         // No server has a setting with such a name.
@@ -74,8 +73,8 @@ fn setting(control: &mut Control, family: Family, name: &str) -> Option<Option<S
     Some(rows.first().and_then(|row| row.last()?.clone()))
 }
 
-/// That the server takes fewer connections than there are sessions. Several endpoints have a bound
-/// each, and which session goes where is not known here.
+/// A message if the server's connection limit is below the number of sessions. Several endpoints
+/// have one limit each, and the spread of sessions is not known here.
 fn too_few_connections(ready: &Ready) -> Option<String> {
     let connector = ready.connector.as_ref()?;
     let target = ready.job.target.as_ref()?;

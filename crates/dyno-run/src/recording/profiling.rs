@@ -1,4 +1,4 @@
-//! Where the CPU time goes during the measurement, where that was asked for.
+//! CPU profiles of the measurement, if requested.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use dyno_verdict::PROFILE_CORES;
 use super::Outputs;
 use crate::job::Job;
 
-/// What the option's value `off` leaves without observers.
+/// The effect of the option's value `off`, which disables observers.
 const OFF: &str = "observers are off (--observe off), and they are needed to find the server's \
                    process";
 
-/// The profile of a run under way.
+/// The profile of a run in progress.
 pub struct Profiling {
     is_wanted: bool,
     length: Option<Duration>,
@@ -26,7 +26,7 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// Of this run, if it is wanted.
+    /// A profile, if it is wanted.
     pub fn of(wanted: &RecordPlan, job: &Job) -> Self {
         let family = job.target.as_ref().map(|target| target.family);
         let server = KnownServer::of(family);
@@ -41,12 +41,12 @@ impl Profiling {
         }
     }
 
-    /// What is to hear of the server's process.
+    /// Receives the server's process.
     pub fn server(&self) -> Arc<KnownServer> {
         Arc::clone(&self.server)
     }
 
-    /// The measurement begins at this instant, which may lie ahead.
+    /// The measurement begins at this instant, which may be in the future.
     pub(super) fn begins(&mut self, measured: Nanos, outputs: &Arc<Outputs>) {
         if !self.is_wanted {
             return;
@@ -81,14 +81,14 @@ impl Profiling {
         }
     }
 
-    /// Nobody wants to know what was sampled.
+    /// Discards the samples.
     pub fn abandon(&mut self) {
         if let Some(profiler) = self.profiler.take() {
             profiler.abandon();
         }
     }
 
-    /// Hands over what was sampled within the measurement, and what that cost.
+    /// Hands over the samples of the measurement, and their cost.
     pub(super) fn finish(&mut self, outcome: &RunOutcome, outputs: &Outputs) {
         let Some(profiler) = self.profiler.take() else {
             return;
@@ -116,7 +116,7 @@ impl Profiling {
     }
 }
 
-/// Tells what there is no profile of: in the record, and in one line for who watches.
+/// Reports missing profiles: in the record, and as one warning.
 fn tell(gaps: &[NotObserved], outputs: &Outputs) {
     if gaps.is_empty() {
         return;
@@ -127,7 +127,7 @@ fn tell(gaps: &[NotObserved], outputs: &Outputs) {
     outputs.sinks.warn(line(gaps));
 }
 
-/// What there is no profile of and why, each reason once.
+/// The missing profiles with their reasons, each reason once.
 fn line(gaps: &[NotObserved]) -> String {
     let mut whys: Vec<(&str, Vec<&str>)> = Vec::new();
     for gap in gaps {

@@ -1,4 +1,4 @@
-//! Whether the tables hold what the workload believes, counted before the run where that is cheap.
+//! Whether the tables have the expected content, counted before the run if that is cheap.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::error::Result;
 use crate::job::Ready;
 use crate::summary::RunRequest;
 
-/// Counting reads every row: of more than these in all tables some are looked for instead, which
-/// neither takes seconds nor warms the caches.
+/// Counting reads every row. With more rows than this in all tables, samples are looked up instead,
+/// which takes less time and does not warm the caches.
 const ROWS_MAX: f64 = 1_000_000.0;
-/// How many rows are looked for in each table then, at ids up to the highest.
+/// Number of ids looked up per table then, up to the highest.
 const PROBES: u64 = 64;
-/// With fewer rows by these looks than this part of those expected, a table holds too few: a look
-/// is off by a few parts in a hundred where ids have gaps.
+/// A table with less than this part of the expected rows, by these samples, has too few: gaps in
+/// the ids make a sample inexact by a few percent.
 const PROBED_MIN: f64 = 0.8;
-/// A server that takes longer for all tables together is left alone.
+/// Timeout for all tables together.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Workloads that leave as many rows as they find.
+/// Workloads that leave the number of rows unchanged.
 const CONSTANT: &[&str] = &[
     "oltp_read_write",
     "oltp_read_only",
@@ -36,14 +36,14 @@ const CONSTANT: &[&str] = &[
     "select_random_ranges",
 ];
 
-/// Workloads on the same tables that change how many rows there are.
+/// Workloads on the same tables that change the number of rows.
 const CHANGING: &[&str] = &["oltp_insert", "oltp_delete"];
 
-/// The rows of each table of a built-in workload that neither adds nor takes away; none where it
-/// is another workload, too many rows to count, or caches that must stay cold.
+/// The rows of each table of a built-in workload that does not change their number; empty for
+/// another workload, too many rows to count, or caches that must stay cold.
 ///
 /// # Errors
-/// A table is missing, without which no session could begin.
+/// A table is missing, so no session could begin.
 pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Result<Vec<RowCount>> {
     let option = |name: &str| option(ready, name);
     let constant = CONSTANT.contains(&bare(request));
@@ -83,7 +83,7 @@ pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Resul
             }
             found => found.ok().flatten(),
         };
-        // Of a table that may be whole nothing exact is known.
+        // If the table may be complete, its exact count is not known.
         let enough = |found: &u64| *found as f64 >= size * PROBED_MIN;
         if found.is_some() && !(probed && found.as_ref().is_some_and(enough)) {
             counts.push(RowCount {
@@ -123,13 +123,13 @@ pub fn bare(request: &RunRequest) -> &str {
     workload.strip_suffix(".lua").unwrap_or(workload)
 }
 
-/// About how many rows a table has, by its highest id and how many of the ids below are there.
+/// An estimate of a table's rows from its highest id and the share of the sampled ids that exist.
 fn probe(control: &mut Control, table: &str, left: Duration) -> Result<Option<u64>, DbError> {
     let Some(highest) = ask(control, &format!("SELECT max(id) FROM {table}"), left)? else {
         return Ok(None);
     };
     let step = (highest / PROBES).max(1);
-    // Where every second or third id is left out, the looks are not all at these.
+    // The ids avoid a regular pattern, in case every second or third id is missing.
     let ids = (0..PROBES).map(|n| (1 + n * step + n * 7919 % step).min(highest).to_string());
     let ids: Vec<String> = ids.collect();
     let sql = format!(
@@ -141,7 +141,7 @@ fn probe(control: &mut Control, table: &str, left: Duration) -> Result<Option<u6
     Ok(there.map(of))
 }
 
-/// The number that a statement answers; `None` where it answers none.
+/// The number that a statement returns; `None` if it returns none.
 fn ask(control: &mut Control, sql: &str, left: Duration) -> Result<Option<u64>, DbError> {
     let rows = control.query(sql, left)?;
     let first = rows.first().and_then(|row| row.first());

@@ -1,5 +1,5 @@
-//! Each session's events in time, where sessions have roles: a series for each, beside those of the
-//! observers.
+//! Each session's events over time, if sessions have roles: one series each, in addition to the
+//! observers'.
 
 use dyno_core::interval::{Interval, SESSIONS_COUNTED_MAX, SessionCount};
 use dyno_core::plan::Role;
@@ -17,7 +17,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// A series for each session of the roles; none where there are too many.
+    /// A series for each session of the roles; none if there are too many.
     pub fn new(outputs: &Outputs, roles: &[Role]) -> Self {
         let sessions: u32 = roles.iter().map(|role| role.sessions).sum();
         if sessions > SESSIONS_COUNTED_MAX {
@@ -35,7 +35,7 @@ impl Sessions {
         Self { count: sessions }
     }
 
-    /// What they did in an interval that ended at `at_s`.
+    /// Their work in an interval that ended at `at_s`.
     pub fn interval(&self, outputs: &Outputs, at_s: f64, interval: &Interval) {
         let counts = interval.sessions.iter().filter(|count| count.span_ns > 0);
         let known = counts.filter(|count| count.session < self.count);

@@ -1,4 +1,4 @@
-//! Where what is recorded goes: a results file, or memory where the user wants no file.
+//! The destination of records: a results file, or memory if the user wants no file.
 
 mod parts;
 
@@ -19,23 +19,23 @@ use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 
 /// The operation that every script has.
 pub const EVENT: &str = "event";
-/// What a results file that cannot be used means for the run.
+/// Consequence of an unusable results file.
 const NOT_BEGUN: &str = "the run did not start because it cannot be recorded; choose another file \
                          with --results FILE, or keep no record with --results none";
 
-/// How many points of a series are kept in memory: two hours of seconds. A longer run's are put
-/// together two by two.
+/// The most points of a series in memory: two hours of seconds. A longer run's points are merged in
+/// pairs.
 const POINTS_MAX: usize = 7_200;
 
-/// Whether a run could be recorded in the file, which is made if it is not there.
+/// Checks that the run could be recorded in the file, which is created if missing.
 ///
 /// # Errors
-/// A file that is no results file, or cannot be written to.
+/// Not a results file, or not writable.
 pub fn try_file(path: &Path) -> Result<()> {
     Results::open(path).context(NOT_BEGUN).map(drop)
 }
 
-/// The error of a run that does not begin because of it: one of the results file says so.
+/// The error of a run that therefore does not begin; mentions the results file if it is the cause.
 pub fn not_begun(error: RunError) -> RunError {
     match error.is_of_results() {
         true => RunError::While {
@@ -46,38 +46,38 @@ pub fn not_begun(error: RunError) -> RunError {
     }
 }
 
-/// The record of a run under way.
+/// The record of a run in progress.
 pub enum Store {
-    /// Into a results file.
+    /// In a results file.
     File {
         recorder: BackgroundWriter,
         feed: Feed,
         head: Box<RunHead>,
         series: HashMap<u32, SeriesId>,
     },
-    /// For the verdict of this run alone.
+    /// Only for the verdict of this run.
     Memory {
         record: Box<RunRecord>,
-        /// Places in the record's series by their numbers.
+        /// Indices into the record's series, by number.
         series: HashMap<u32, usize>,
     },
 }
 
-/// A run that has ended, as it was recorded.
+/// A finished run, as recorded.
 pub struct StoredRun {
-    /// The record; whole, unless something was lost.
+    /// The record; complete unless something was lost.
     pub record: RunRecord,
-    /// What of it was lost on the way to the file.
+    /// The data lost on the way to the file.
     pub lost: Option<String>,
-    /// Why the file does not hold the run's end, if it does not.
+    /// Why the file lacks the end of the run, if it does.
     pub unfinished: Option<ResultsError>,
 }
 
 impl Store {
-    /// Begins to record into the file, or in memory.
+    /// Starts recording into the file, or in memory.
     ///
     /// # Errors
-    /// A file that is no results file, or cannot be written to.
+    /// Not a results file, or not writable.
     pub fn new(path: Option<&Path>, head: &RunHead, sinks: &Sinks) -> Result<Self> {
         let Some(path) = path else {
             return Ok(Self::Memory {
@@ -98,9 +98,9 @@ impl Store {
         })
     }
 
-    /// The run has ended. What comes back was read from where it was kept, so that the verdict is
-    /// of what others will see. Where the file did not take the end, it is what the file has of
-    /// the run, completed by what is known here.
+    /// The run has ended. The returned record is read back from its file, so that the verdict is
+    /// based on what others will see. If the file did not take the end, the record is completed
+    /// from memory.
     pub fn finish(
         self,
         summary: &RunSummary,
@@ -156,10 +156,10 @@ impl Store {
         }
     }
 
-    /// The run ended before there was anything to sum up.
+    /// The run ended without a result.
     pub fn abandon(self, why: &str) {
         if let Self::File { recorder, .. } = self {
-            // The error that ended the run is the one to tell.
+            // Report the error that ended the run, not this one.
             let _ = recorder.abandon(why);
         }
     }
@@ -337,7 +337,7 @@ fn whole(total: &Latencies, elapsed_s: f64) -> Span {
     }
 }
 
-/// Makes one point of two: their mean over the times that they cover.
+/// Merges points in pairs: their mean, weighted by the times that they cover.
 fn halve(points: &mut Vec<(f64, f64)>) {
     let mut before = None;
     let mut kept = 0;

@@ -1,5 +1,4 @@
-//! Which tables of the database the run used, those that its statements named, and whether it
-//! ended what it had begun on them.
+//! The tables that the run's statements named, and whether sessions left transactions open.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,31 +13,31 @@ const CALLS: [&str; 2] = ["call", "exec"];
 const RESTRICTING: [&str; 11] = [
     "where", "join", "natural", "on", "using", "having", "limit", "offset", "fetch", "min", "max",
 ];
-/// Facts of what a statement uses that names a view or a table.
+/// Prefix of facts about the objects that a statement uses when it names a view or a table.
 const USES: &str = "db.tables.uses[";
 /// Facts of tables of other schemas, by their engine or persistence.
 const ELSEWHERE: &str = "db.tables.elsewhere[";
 /// Schemas whose tables were not read.
 const UNREAD: &str = "db.tables.elsewhere.unread";
-/// What observers call tables whose engine they do not know, and views.
+/// The observers' term for an unknown engine, and for views.
 const UNKNOWN: &str = "unknown";
 
-/// What observers told of tables, as far as it takes to know their names.
+/// The observers' facts about tables that are needed to know their names.
 #[derive(Default)]
 pub struct Seen {
     tables: Vec<Fact>,
     are_read: bool,
-    /// By a name, lower case, the names that a statement with it uses too.
+    /// By a name in lower case: other names that a statement with it also uses.
     uses: BTreeMap<String, Vec<String>>,
     /// By engine or persistence.
     elsewhere: BTreeMap<String, Vec<String>>,
     unread: Vec<String>,
 }
 
-/// Names that statements mention, lower case, and those that follow from them.
+/// Names in statements, lower case, and names derived from them.
 struct Mentioned {
     words: HashSet<String>,
-    /// With their schemas, where these are not the target's.
+    /// With their schemas, if these are not the target's.
     follow: HashSet<String>,
 }
 
@@ -66,7 +65,7 @@ impl Mentioned {
         self.words.contains(word)
     }
 
-    /// Whether a statement means what has this name: with its schema, where it has one.
+    /// Whether a statement refers to this name, with its schema if it has one.
     fn name(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let in_schema = || {
@@ -76,7 +75,7 @@ impl Mentioned {
         self.follow.contains(&name) || self.word(&name) || in_schema().unwrap_or(false)
     }
 
-    /// Whether a statement means this one of the tables that need no schema.
+    /// Whether a statement refers to this table, which needs no schema.
     fn own(&self, name: &str) -> bool {
         let own = name.rsplit('.').next().unwrap_or(name);
         self.word(&own.to_lowercase()) || self.name(name)
@@ -84,7 +83,7 @@ impl Mentioned {
 }
 
 impl Seen {
-    /// Remembers a fact, if it is one of a table's.
+    /// Stores a fact if it is about a table.
     pub fn fact(&mut self, fact: &Fact) {
         let inner = |before: &str| fact.name.strip_prefix(before)?.strip_suffix(']');
         if let Some(name) = inner(USES) {
@@ -109,8 +108,7 @@ impl Seen {
         });
     }
 
-    /// Which tables were used, and what else was that nobody looked at, as facts; none where that
-    /// is not known.
+    /// The tables used, and other used objects that were not observed, as facts; empty if unknown.
     pub fn used(&self, mentions: Option<&BTreeSet<Box<str>>>) -> Vec<Fact> {
         let Some(mentions) = mentions else {
             return Vec::new();
@@ -151,7 +149,7 @@ impl Seen {
         facts
     }
 
-    /// Tables that are not the target's own.
+    /// Tables other than the target's.
     fn others(&self, mentioned: &Mentioned) -> Vec<Fact> {
         let mut facts = Vec::new();
         let mut unseen = Vec::new();
@@ -176,7 +174,7 @@ impl Seen {
     }
 }
 
-/// Tables that were not there before the run, by the words of statements that make such.
+/// A kind of table that did not exist before the run, recognised by the words that create it.
 fn made(mentioned: &Mentioned) -> Option<&'static str> {
     let has = |word: &str| mentioned.word(word);
     match has("create") && has("table") {
@@ -195,7 +193,7 @@ fn fact(name: String, value: String) -> Fact {
     }
 }
 
-/// How many sessions ended their run, between two events, with a transaction open.
+/// The number of sessions that ended between two events with an open transaction.
 pub fn left_open(sessions: &[SessionTotals]) -> Fact {
     let open = sessions.iter().filter(|session| session.in_transaction);
     Fact {
@@ -248,7 +246,7 @@ mod tests {
         let seen = seen();
         assert_eq!(used(&seen, &["SELECT", "sbtest3"]), told("no", "yes"));
         assert_eq!(used(&seen, &["customer", "c_id"]), told("yes", "no"));
-        // What is not known is not told.
+        // Unknown facts are not reported.
         assert_eq!(used(&seen, &["SELECT", "view_of_customers"]), []);
         assert_eq!(used(&seen, &["CALL", "sbtest1"]), []);
         assert_eq!(seen.used(None), []);
@@ -346,7 +344,7 @@ mod tests {
         ] {
             assert_eq!(others(words), pairs(&[(name, value)]), "{words:?}");
         }
-        // A name without its schema is the target's own.
+        // A name without a schema is the target's.
         assert_eq!(others(&["mm", "v", "t"]), []);
         assert_eq!(others(&["show", "create", "table", "t"]), []);
     }

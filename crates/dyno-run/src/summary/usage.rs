@@ -1,4 +1,4 @@
-//! What this process and its host used while a run was measured.
+//! Resource usage of this process and its host during a measurement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ pub struct StartReadings {
     /// Seconds since the Unix epoch.
     pub(super) unix_s: f64,
     usage: Arc<Usage>,
-    /// CPU time of the host when the latest interval ended: what follows the load is no part of it.
+    /// CPU time of the host at the end of the latest interval: later work is not part of the load.
     latest: Option<(u64, u64)>,
 }
 
@@ -34,7 +34,7 @@ impl StartReadings {
         usage.read();
         if !wait.is_zero() {
             let late = Arc::clone(&usage);
-            // Without the thread the figures include the warm-up, which is no reason to stop.
+            // Without the thread the figures include the warm-up, which is acceptable.
             let _ = std::thread::Builder::new()
                 .name("usage".to_owned())
                 .spawn(move || {
@@ -54,7 +54,7 @@ impl StartReadings {
         self.latest = host_cpu();
     }
 
-    /// What this process used since.
+    /// Resource usage of this process since then.
     pub(super) fn own_use(&self) -> ProcessUse {
         let now = usage();
         let seconds = |now: u64, then: &AtomicU64| {
@@ -67,8 +67,8 @@ impl StartReadings {
         }
     }
 
-    /// The share of the host's CPU time that was used since, up to the end of the latest interval,
-    /// and how many ticks that are.
+    /// The used share of the host's CPU time since then, up to the end of the latest interval, and
+    /// its ticks.
     pub(super) fn host_busy(&self) -> Option<(f64, f64)> {
         let (busy, total) = self.latest.or_else(host_cpu)?;
         let busy = busy.saturating_sub(self.usage.host_busy.load(Ordering::Relaxed)) as f64;

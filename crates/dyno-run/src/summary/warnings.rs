@@ -1,4 +1,4 @@
-//! What the reader of a summary should know before believing it.
+//! Warnings about a summary's figures.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::db::Family;
@@ -9,10 +9,10 @@ use dyno_load::RunOutcome;
 
 use super::{frozen_ns, worker_stall_ns};
 
-/// Fewer events than this say little.
+/// With fewer events than this, the figures mean little.
 const EVENTS_FEW: u64 = 100;
 
-/// What the reader should know before believing the figures; whole sentences.
+/// The warnings; whole sentences.
 pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Vec<String> {
     let mut warnings = Vec::new();
     for (tid, why) in &outcome.failures {
@@ -41,7 +41,7 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
              the machine was stopped. The target did not cause this pause."
         ));
     } else if stall_ms >= WORKER_STALL_MS && shared && !embedded {
-        // Built-in workloads, whose names are plain, do not block.
+        // Built-in workloads, which have plain names, do not block.
         let own = summary.workload.name.contains(['/', '.']);
         let advice = match own {
             true => {
@@ -63,11 +63,11 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
     warnings
 }
 
-/// What an open loop did not serve, or not in time.
+/// Warnings about arrivals that an open loop did not serve, or served late.
 fn open_loop(summary: &RunSummary) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(open) = &summary.open_loop {
-        // From a thousandth on, what was not served would change the tail that is shown.
+        // From a thousandth on, unserved arrivals would change the reported tail.
         let skipped = summary.latency_limit.as_ref();
         let skipped = skipped.map_or(0, |limit| limit.skipped);
         let unserved = open.backlog.unwrap_or(0) + summary.events_unfinished + skipped;
@@ -91,7 +91,7 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
     warnings
 }
 
-/// Drops the warning of intervals without an event where findings say it better.
+/// Drops the warning about empty intervals if findings cover it better.
 pub(crate) fn without_findings(summary: &mut RunSummary, drive: &Drive) {
     let is_told = summary.findings.iter().any(|finding| {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
@@ -116,10 +116,10 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
         .filter(|interval| interval.counters.events == 0);
     let silent = silent.count();
     let open = drive.open_loop;
-    // So few arrivals that an interval without any is to be expected.
+    // With this few arrivals, empty intervals are expected.
     let lowest = drive.rate_schedule().map(LoadSchedule::min);
     let rare = open.is_some_and(|open| lowest.unwrap_or(open.per_second) * nominal_s < 10.0);
-    // In a pause nothing is to end.
+    // In a pause nothing should end.
     let paused = drive.schedule.as_ref().is_some_and(|all| all.min() <= 0.0);
     let rare = rare || paused;
     let slow = summary.service.mean_ms > nominal_s * 100.0;

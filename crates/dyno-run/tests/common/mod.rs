@@ -1,4 +1,4 @@
-//! A run as a library runs it: no process, no terminal, a sink that remembers.
+//! Runs through the library: no process, no terminal, a sink that stores everything.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 #![allow(dead_code)] // each test file uses its own part
@@ -16,7 +16,7 @@ use dyno_run::{
     IntervalReport, Job, Loaded, Notice, RunError, RunRequest, Sink, Sinks, Workload, measure,
 };
 
-/// What a sink was given, in order.
+/// The calls to a sink, in order.
 #[derive(Default)]
 pub struct Given {
     pub calls: Vec<&'static str>,
@@ -106,7 +106,7 @@ fn job(script: &std::path::Path, drive: Drive) -> Job {
     }
 }
 
-/// Runs a script, and answers what came of it and what the sink was given.
+/// Runs a script, and returns its result and the calls to the sink.
 pub fn run(
     script: &str,
     drive: Drive,

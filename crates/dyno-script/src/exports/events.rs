@@ -29,11 +29,11 @@ pub(super) fn exported() -> usize {
 
 /// Flag: the last event has ended and counts.
 const EVENT_ENDED: c_int = 1;
-/// Flag: only ask; the script starts the event itself.
+/// Flag: do not begin the next event; the script does.
 const ASK_ONLY: c_int = 2;
 
-/// Ends the last event, if `flags` say so, and asks for the next, which it begins.
-/// Answers [`Next`] as a number.
+/// Ends the last event, if `flags` say so, asks for the next one and begins it. Returns [`Next`] as
+/// a number.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_turn(flags: c_int) -> c_int {
     with(Next::Stop as c_int, |mut cx| {
@@ -56,10 +56,10 @@ fn ask(cx: &mut Context<'_>) -> Next {
     }
 }
 
-/// The longest time to sleep or think.
+/// The longest sleep or think time.
 const SLEEP_SECONDS_MAX: f64 = 1e9;
 
-/// A time to sleep or think as a script gives it, in nanoseconds; 0 for what is none.
+/// Converts a script's sleep or think time to nanoseconds; 0 if it is invalid.
 pub(super) fn sleep_ns(seconds: f64) -> Nanos {
     match seconds.is_finite() {
         true => (seconds.clamp(0.0, SLEEP_SECONDS_MAX) * 1e9) as Nanos,
@@ -67,8 +67,8 @@ pub(super) fn sleep_ns(seconds: f64) -> Nanos {
     }
 }
 
-/// Sleeps. 0: the session must yield now; 1: it has slept, because it cannot yield here; 2: so it
-/// has, until the run was over.
+/// Sleeps. 0: the session must yield now; 1: it has slept, because it cannot yield here; 2: it has
+/// slept until the run ended.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_sleep(seconds: f64) -> c_int {
     with(1, |cx| {
@@ -85,25 +85,26 @@ extern "C" fn dyno_sleep(seconds: f64) -> c_int {
 const RECONNECT_S: f64 = 0.01;
 const RECONNECT_S_MAX: f64 = 1.0;
 
-/// How many seconds to wait for another attempt to connect after so many have failed in a row.
+/// The pause in seconds before another attempt to connect, after this number of consecutive
+/// failures.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_reconnect_delay(failed: f64) -> f64 {
-    // What the pauses are does not matter to the run's results, so that no seed need repeat them.
+    // The pauses do not affect the run's results, so they need not be reproducible.
     let random = with(0.5, |cx| {
         Stream::new(Clock.now(), cx.session.id as u64).next_f64()
     });
     reconnect_delay_s(failed, random)
 }
 
-/// Twice as long after each failure, and a random half of that: sessions that lost their
-/// connections together do not come back together. `random` is within [0, 1).
+/// Doubles after each failure, and randomly takes half to all of it, so that sessions that lost
+/// their connections together do not return together. `random` is within [0, 1).
 fn reconnect_delay_s(failed: f64, random: f64) -> f64 {
     let doublings = (failed - 1.0).clamp(0.0, 30.0);
     let most = (RECONNECT_S * doublings.exp2()).min(RECONNECT_S_MAX);
     most * (0.5 + random / 2.0)
 }
 
-/// What a sleep without yielding answers.
+/// The result of a sleep without yielding.
 pub(super) fn slept(goes_on: bool) -> c_int {
     match goes_on {
         true => 1,
@@ -117,8 +118,8 @@ extern "C" fn dyno_now() -> f64 {
     Clock.now() as f64 / 1e9
 }
 
-/// sysbench's: whether another event may begin. Waits where it must, without yielding; scripts
-/// that call it through `ffi.C` get a form that yields.
+/// sysbench's: whether another event may begin. Waits if necessary, without yielding; scripts that
+/// call it through `ffi.C` get a form that yields.
 #[unsafe(no_mangle)]
 extern "C" fn sb_more_events(_thread_id: c_int) -> bool {
     with(false, |cx| {
@@ -158,7 +159,7 @@ extern "C" fn sb_counter_add(_thread_id: c_int, counter: c_int, value: u64) {
     }
 }
 
-/// sysbench's: the session's own total of a counter.
+/// sysbench's: the session's total of a counter.
 #[unsafe(no_mangle)]
 extern "C" fn sb_counter_val(_thread_id: c_int, counter: c_int) -> u64 {
     let Some(counter) = Counter::from_index(counter) else {

@@ -1,7 +1,7 @@
 //! The C functions that scripts and the prelude call through LuaJIT's FFI.
 //!
-//! They are exported from the executable (`-rdynamic`), so that calls stay inside compiled
-//! traces. None may panic or unwind into Lua.
+//! They are exported from the executable (`-rdynamic`), so that calls stay inside compiled traces.
+//! They must not panic or unwind into Lua.
 
 mod events;
 mod operations;
@@ -13,10 +13,10 @@ mod statements;
 mod streams;
 mod system;
 
-/// The most bytes of a text that is drawn, and of a text parameter. Also `P.TEXT_BYTES_MAX`.
+/// The largest random text and text parameter, in bytes. Also `P.TEXT_BYTES_MAX`.
 pub(crate) const TEXT_BYTES_MAX: usize = 1 << 28;
 
-/// Names functions in a table that is part of the executable, so that the linker keeps them.
+/// Lists functions in a table that is part of the executable, so that the linker keeps them.
 macro_rules! export {
     ($($name:ident),* $(,)?) => {
         /// Keeps the linker from dropping the exported functions.
@@ -26,7 +26,7 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-/// The address of a function, kept for the linker's sake.
+/// The address of a function, kept for the linker.
 pub(crate) struct Address(#[allow(dead_code)] pub(crate) *const ());
 // SAFETY: it is never read.
 unsafe impl Sync for Address {}

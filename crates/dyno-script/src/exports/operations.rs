@@ -1,4 +1,4 @@
-//! Named pieces of work, thinking, and the ledger of what the server acknowledged.
+//! Operations, think times, and the ledger of acknowledged work.
 
 use std::ffi::c_int;
 
@@ -24,7 +24,7 @@ pub(super) fn exported() -> usize {
     EXPORTS.len()
 }
 
-/// A named piece of work begins.
+/// Begins an operation.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_operation_start(operation: c_int) {
     let Ok(operation) = u16::try_from(operation) else {
@@ -36,7 +36,7 @@ extern "C" fn dyno_operation_start(operation: c_int) {
     });
 }
 
-/// Its try has failed, and another begins: what the try entered does not count.
+/// The operation's attempt has failed, and another begins: discards the attempt's ledger entries.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_operation_retry() {
     with((), |cx| {
@@ -45,7 +45,7 @@ extern "C" fn dyno_operation_retry() {
     });
 }
 
-/// It has ended; `end` is an [`OperationEnd`].
+/// Ends the operation; `end` is an [`OperationEnd`].
 #[unsafe(no_mangle)]
 extern "C" fn dyno_operation_stop(end: c_int) {
     let Some(end) = OperationEnd::from_index(end) else {
@@ -63,13 +63,13 @@ extern "C" fn dyno_operation_stop(end: c_int) {
     });
 }
 
-/// The script does its event anew: what was given up in it before does not speak against it.
+/// The script repeats its event: operations that it gave up before do not count as failures.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_event_again() {
     with((), |cx| cx.port.count_retry(cx.session.id));
 }
 
-/// Puts the event off. 0: the session must yield now; else as for `dyno_sleep`.
+/// Postpones the event. 0: the session must yield now; else as for `dyno_sleep`.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_think(seconds: f64) -> c_int {
     with(1, |cx| {
@@ -82,13 +82,13 @@ extern "C" fn dyno_think(seconds: f64) -> c_int {
     })
 }
 
-/// After [`dyno_think`]: whether the event may begin; false when the run is over.
+/// After [`dyno_think`]: whether the event may begin; false if the run has ended.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_thought() -> bool {
     with(false, |cx| cx.port.thought(cx.session.id))
 }
 
-/// Enters an amount under a sum's number: within a piece of work it counts once that is done.
+/// Enters an amount under a sum's number: within an operation it counts when that is done.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_ledger_add(sum: c_int, amount: f64) {
     let Ok(sum) = usize::try_from(sum) else {
@@ -97,7 +97,7 @@ extern "C" fn dyno_ledger_add(sum: c_int, amount: f64) {
     with((), |cx| cx.session.entries.add(sum, amount as i64));
 }
 
-/// Whether the piece of work under way has entered something.
+/// Whether the current operation has entered anything.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_ledger_is_open() -> bool {
     with(false, |cx| cx.session.entries.are_open())

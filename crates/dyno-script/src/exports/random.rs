@@ -112,7 +112,7 @@ extern "C" fn dyno_rand_wide(kind: u32, a: f64, b: f64) -> f64 {
     })
 }
 
-/// The place of the next number that does not repeat.
+/// The position of the next number that does not repeat.
 fn next_unique(common: &Common) -> u64 {
     let step = common.unique_step;
     common.unique_count.fetch_add(step, Ordering::Relaxed)
@@ -135,7 +135,7 @@ extern "C" fn dyno_rand_unique_within(a: u32, b: u32) -> u32 {
     })
 }
 
-/// Fills `buffer` after `format`, which ends with a NUL; `buffer` must hold as many bytes.
+/// Fills `buffer` according to `format`, which is NUL-terminated; `buffer` must be as long.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sb_rand_str(format: *const c_char, buffer: *mut c_char) {
     // SAFETY: LuaJIT passes a NUL-terminated string and a buffer of the same size.
@@ -152,7 +152,7 @@ unsafe extern "C" fn sb_rand_str(format: *const c_char, buffer: *mut c_char) {
     });
 }
 
-/// Fills `buffer` with `min` to `max` characters; answers how many: none where `min` is more than
+/// Fills `buffer` with `min` to `max` characters and returns their number, 0 if `min` is more than
 /// `max`, or `max` than [`TEXT_BYTES_MAX`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sb_rand_varstr(buffer: *mut c_char, min: u32, max: u32) -> u32 {
@@ -163,13 +163,13 @@ unsafe extern "C" fn sb_rand_varstr(buffer: *mut c_char, min: u32, max: u32) -> 
         let text = &mut cx.common.text;
         text.clear();
         distributions::varstring(&mut cx.session.stream, min, max, text);
-        // SAFETY: the script passes a buffer of at least `max` bytes, as sysbench demands.
+        // SAFETY: the script passes a buffer of at least `max` bytes, as sysbench requires.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, text.len()) };
         text.len() as u32
     })
 }
 
-/// A histogram, or null for bounds that cannot be.
+/// A histogram, or null for invalid bounds.
 #[unsafe(no_mangle)]
 extern "C" fn sb_histogram_new(size: usize, min: f64, max: f64) -> *mut Histogram {
     match Histogram::new(size, min, max) {
@@ -193,7 +193,7 @@ unsafe extern "C" fn sb_histogram_print(histogram: *mut Histogram) {
     }
     // SAFETY: not null, so made by `sb_histogram_new` and not yet deleted.
     let text = unsafe { (*histogram).text() };
-    // Through C's stream, so that it keeps its place among what the script prints itself.
+    // Through C's stream, so that it keeps its order relative to the script's own output.
     if let Ok(text) = std::ffi::CString::new(text) {
         // SAFETY: both are NUL-terminated strings.
         let _: c_int = unsafe { libc::printf(c"%s".as_ptr(), text.as_ptr()) };
@@ -203,7 +203,7 @@ unsafe extern "C" fn sb_histogram_print(histogram: *mut Histogram) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sb_histogram_delete(histogram: *mut Histogram) {
     if !histogram.is_null() {
-        // SAFETY: the collector frees once what `sb_histogram_new` made.
+        // SAFETY: made by `sb_histogram_new`; the collector frees it once.
         drop(unsafe { Box::from_raw(histogram) });
     }
 }

@@ -1,4 +1,4 @@
-//! Rows that a script makes itself, on their way into a bulk load.
+//! Rows created by a script for a bulk load.
 
 use std::ffi::c_char;
 
@@ -21,7 +21,7 @@ pub(super) fn exported() -> usize {
     EXPORTS.len()
 }
 
-/// The next value of the row: a whole number.
+/// The row's next value: a whole number.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_rows_int(value: f64) {
     with((), |cx| cx.session.rows.int(value as i64));
@@ -43,8 +43,8 @@ unsafe extern "C" fn dyno_rows_text(text: *const c_char, len: usize) {
     });
 }
 
-/// A random text, see `dyno_stream_text`; a null stream stands for the session's. More than
-/// [`TEXT_BYTES_MAX`] is taken for that.
+/// A random text, see `dyno_stream_text`; a null stream means the session's. Lengths are limited to
+/// [`TEXT_BYTES_MAX`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_rows_random(
     stream: *mut Stream,
@@ -54,7 +54,7 @@ unsafe extern "C" fn dyno_rows_random(
 ) {
     with((), |cx| {
         let (rows, own) = (&mut cx.session.rows, &mut cx.session.stream);
-        // SAFETY: not null, so made by `dyno_stream_new`; the script keeps it meanwhile.
+        // SAFETY: not null, so made by `dyno_stream_new`; the script keeps it alive meanwhile.
         let stream = match stream.is_null() {
             true => own,
             false => unsafe { &mut *stream },
@@ -71,7 +71,7 @@ extern "C" fn dyno_rows_null() {
     with((), |cx| cx.session.rows.null());
 }
 
-/// The row is complete; answers how many bytes wait.
+/// Completes the row and returns the number of bytes waiting.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_rows_end() -> f64 {
     with(0.0, |cx| cx.session.rows.end() as f64)

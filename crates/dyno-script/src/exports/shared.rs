@@ -1,4 +1,4 @@
-//! Numbers that all sessions of a run share.
+//! Numbers shared by all sessions of a run.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -10,14 +10,14 @@ pub(super) fn exported() -> usize {
     EXPORTS.len()
 }
 
-/// Adds to a number; answers what it is then.
+/// Adds to a number and returns the new value.
 ///
 /// # Safety
-/// `number` is one of the numbers that the host gave out, which live as long as its Lua state.
+/// `number` is one of the numbers supplied by the host, which live as long as its Lua state.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_shared_add(number: *const AtomicI64, amount: f64) -> f64 {
     let amount = amount as i64;
-    // SAFETY: as said above.
+    // SAFETY: see above.
     let number = unsafe { &*number };
     number
         .fetch_add(amount, Ordering::AcqRel)
@@ -30,6 +30,6 @@ unsafe extern "C" fn dyno_shared_add(number: *const AtomicI64, amount: f64) -> f
 /// As for [`dyno_shared_add`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_shared_set(number: *const AtomicI64, value: f64) {
-    // SAFETY: as said above.
+    // SAFETY: see above.
     unsafe { &*number }.store(value as i64, Ordering::Release);
 }

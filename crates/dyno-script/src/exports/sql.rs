@@ -52,10 +52,10 @@ pub(super) fn exported() -> usize {
     EXPORTS.len()
 }
 
-/// The most a multi-row INSERT grows to before it is sent.
+/// The size in bytes at which a multi-row INSERT is sent.
 const BULK_INSERT_BYTES_MAX: usize = 512 * 1024;
 
-/// The bytes that a script passes.
+/// The bytes passed by a script.
 ///
 /// # Safety
 /// `text` must point to `len` bytes that live as long as the call.
@@ -63,7 +63,7 @@ unsafe fn bytes<'a>(text: *const c_char, len: usize) -> &'a [u8] {
     if text.is_null() {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts(text.cast(), len) }
 }
 
@@ -154,7 +154,7 @@ extern "C" fn dyno_next_result(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| cx.submit(conn, Request::NextResult))
 }
 
-/// Does something to a connection that is there.
+/// Runs an action on an open connection.
 #[inline]
 fn on(conn: ConnId, act: impl FnOnce(&mut dyn Connection)) {
     with((), |cx| {
@@ -164,14 +164,14 @@ fn on(conn: ConnId, act: impl FnOnce(&mut dyn Connection)) {
     });
 }
 
-/// From now on the names of columns are kept.
+/// Keeps column names from now on.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_keep_names(conn: ConnId) {
     on(conn, |connection| connection.keep_names());
 }
 
-/// The name of a column of a result of the last text, both from 0; null behind the last. It stays
-/// until the next call.
+/// The name of a column of a result of the last text statement, both from 0; null after the last.
+/// It is valid until the next call.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_column_name(
     conn: ConnId,
@@ -197,7 +197,7 @@ unsafe extern "C" fn dyno_column_name(
     })
 }
 
-/// From now on statements wait until [`dyno_end_pipeline`].
+/// Queues statements from now on, until [`dyno_end_pipeline`].
 #[unsafe(no_mangle)]
 extern "C" fn dyno_start_pipeline(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| {
@@ -227,7 +227,7 @@ extern "C" fn dyno_disconnect(conn: ConnId) {
     with((), |cx| cx.port.disconnect(cx.session.id, conn));
 }
 
-/// A figure of the connection's last outcome; 0 if it is closed.
+/// A number from the connection's last outcome; 0 if it is closed.
 pub(super) fn of_outcome(conn: ConnId, figure: impl FnOnce(&dyno_core::db::Outcome) -> u64) -> u64 {
     with(0, |cx| {
         cx.port
@@ -256,7 +256,7 @@ extern "C" fn dyno_affected(conn: ConnId) -> f64 {
     of_outcome(conn, |outcome| outcome.affected) as f64
 }
 
-/// Steps to the next row. Answers its number of fields, -1 after the last.
+/// Steps to the next row. Returns its number of fields, -1 after the last.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_next_row(conn: ConnId) -> c_int {
     with(-1, |cx| {
@@ -270,7 +270,7 @@ extern "C" fn dyno_next_row(conn: ConnId) -> c_int {
     })
 }
 
-/// A field of the row fetched last; null for NULL.
+/// A field of the last row fetched; null for NULL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_field(index: u32, len: *mut usize) -> *const c_char {
     with(std::ptr::null(), |cx| {
@@ -285,7 +285,7 @@ unsafe extern "C" fn dyno_field(index: u32, len: *mut usize) -> *const c_char {
     })
 }
 
-/// A field, as the prelude declares it.
+/// A field, as declared in the prelude.
 #[repr(C)]
 struct Cell {
     /// Null for NULL.
@@ -293,8 +293,8 @@ struct Cell {
     len: u32,
 }
 
-/// The first row, for which the result is given up: writes its fields, as many as there is room
-/// for, and answers how many there are, -1 without a row. They stay until another row is fetched.
+/// Writes the first row's fields, as many as fit, and discards the rest of the result. Returns the
+/// number of fields, -1 without a row. They stay valid until another row is fetched.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_first_row(conn: ConnId, cells: *mut Cell, room: u32) -> c_int {
     with(-1, |cx| {
@@ -316,7 +316,7 @@ unsafe extern "C" fn dyno_first_row(conn: ConnId, cells: *mut Cell, room: u32) -
                 text: field.map_or(std::ptr::null(), |field| field.as_ptr().cast()),
                 len: field.map_or(0, <[u8]>::len) as u32,
             };
-            // SAFETY: the prelude passes an array with so much room.
+            // SAFETY: the prelude passes an array of this size.
             unsafe { cells.add(index).write(cell) };
         }
         row.ends.len() as c_int
@@ -369,7 +369,7 @@ extern "C" fn dyno_error_lost() -> c_int {
     })
 }
 
-/// The name of its kind.
+/// The name of the error's kind.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_error_kind(len: *mut usize) -> *const c_char {
     let name = with("", |cx| {
@@ -390,7 +390,7 @@ extern "C" fn dyno_param_new(kind: u32, capacity: usize) -> *mut Param {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_param_free(param: *mut Param) {
     if !param.is_null() {
-        // SAFETY: the collector frees once what `dyno_param_new` made.
+        // SAFETY: made by `dyno_param_new`; the collector frees it once.
         drop(unsafe { Box::from_raw(param) });
     }
 }
@@ -436,7 +436,7 @@ unsafe extern "C" fn dyno_bulk_begin(prefix: *const c_char, len: usize) -> c_int
     })
 }
 
-/// Adds a row. 0: it is in; 1: there is no room, flush first.
+/// Adds a row. 0: added; 1: it does not fit, flush first.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_bulk_add(row: *const c_char, len: usize) -> c_int {
     // SAFETY: LuaJIT passes a string and its length.
@@ -459,7 +459,7 @@ unsafe extern "C" fn dyno_bulk_add(row: *const c_char, len: usize) -> c_int {
     })
 }
 
-/// Sends what has been added.
+/// Sends the added rows.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_bulk_flush(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| {
@@ -476,7 +476,7 @@ extern "C" fn dyno_bulk_flush(conn: ConnId) -> c_int {
     })
 }
 
-/// Sends the load that the prelude has described.
+/// Sends the load described by the prelude.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_bulk_load(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| match cx.session.load.take() {

@@ -25,11 +25,11 @@ pub(super) fn exported() -> usize {
     EXPORTS.len()
 }
 
-/// A prepared statement as the script holds it.
+/// A prepared statement in a script.
 struct Statement {
     session: SessionId,
     connection: ConnId,
-    /// The server has it no more, or will not by the script's own request.
+    /// The server no longer has it, or has been asked to close it.
     is_closed: bool,
     id: StatementId,
     params: Vec<*const Param>,
@@ -57,12 +57,12 @@ unsafe extern "C" fn dyno_statement_free(statement: *mut Statement) {
     if statement.is_null() {
         return;
     }
-    // SAFETY: the collector frees once what `dyno_statement_new` made.
+    // SAFETY: made by `dyno_statement_new`; the collector frees it once.
     let statement = unsafe { Box::from_raw(statement) };
     with((), |cx| {
         let statements = &mut cx.common.statements;
         statements.live = statements.live.saturating_sub(1);
-        // The collector works in the turn of whichever session allocates.
+        // The collector runs in the turn of whichever session allocates.
         let place = (statement.session, statement.connection);
         if !statement.is_closed && cx.port.connection(place.0, place.1).is_some() {
             statements
@@ -74,8 +74,8 @@ unsafe extern "C" fn dyno_statement_free(statement: *mut Statement) {
     });
 }
 
-/// The number of a statement that was prepared on the connection and that nobody holds any more;
-/// -1 where there is none.
+/// The number of a collected statement that was prepared on the connection; -1 if there are no
+/// more.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_statement_dropped(conn: ConnId) -> f64 {
     with(-1.0, |cx| {
@@ -92,7 +92,7 @@ extern "C" fn dyno_statement_dropped(conn: ConnId) -> f64 {
     })
 }
 
-/// Closes what [`dyno_statement_dropped`] answered.
+/// Closes the statement returned by [`dyno_statement_dropped`].
 #[unsafe(no_mangle)]
 extern "C" fn dyno_statement_close_dropped(conn: ConnId, id: StatementId) -> c_int {
     with(code::CLOSED, |mut cx| {
@@ -100,8 +100,8 @@ extern "C" fn dyno_statement_close_dropped(conn: ConnId, id: StatementId) -> c_i
     })
 }
 
-/// Whether so many statements are held that the collector should look which are not needed: it
-/// knows nothing of what each costs the server.
+/// Whether there are enough statements for the garbage collector to run: it does not know their
+/// cost on the server.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_statements_crowd() -> bool {
     with(false, |cx| {
@@ -110,7 +110,7 @@ extern "C" fn dyno_statements_crowd() -> bool {
     })
 }
 
-/// The collector has looked.
+/// The collector has run.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_statements_collected() {
     with((), |cx| {

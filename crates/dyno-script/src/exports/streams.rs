@@ -1,6 +1,6 @@
-//! Random streams of a script's own, and draws that sysbench does not have.
+//! Random streams of scripts, and distributions that sysbench does not have.
 //!
-//! A null stream stands for the session's.
+//! A null stream means the session's.
 
 use std::ffi::c_char;
 
@@ -30,7 +30,7 @@ pub(super) fn exported() -> usize {
     EXPORTS.len()
 }
 
-/// A stream that depends on the run's seed and the key alone.
+/// A stream that depends only on the run's seed and the key.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_stream_new(key: *const c_char, len: usize) -> *mut Stream {
     // SAFETY: LuaJIT passes a string with its length.
@@ -42,22 +42,22 @@ unsafe extern "C" fn dyno_stream_new(key: *const c_char, len: usize) -> *mut Str
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_stream_free(stream: *mut Stream) {
     if !stream.is_null() {
-        // SAFETY: the collector frees once what `dyno_stream_new` made.
+        // SAFETY: made by `dyno_stream_new`; the collector frees it once.
         drop(unsafe { Box::from_raw(stream) });
     }
 }
 
-/// Draws from a stream, or from the session's where it is null.
+/// Draws from a stream, or from the session's if it is null.
 #[inline]
 fn draw<R>(stream: *mut Stream, otherwise: R, act: impl FnOnce(&mut Stream) -> R) -> R {
     if stream.is_null() {
         return with(otherwise, |cx| act(&mut cx.session.stream));
     }
-    // SAFETY: not null, so made by `dyno_stream_new`; the script keeps it while it draws.
+    // SAFETY: not null, so made by `dyno_stream_new`; the script keeps it alive while it draws.
     act(unsafe { &mut *stream })
 }
 
-/// A whole number between `low` and `high`, both included; both within 2^53.
+/// A whole number between `low` and `high`, inclusive; both within 2^53.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_stream_uniform(stream: *mut Stream, low: f64, high: f64) -> f64 {
     let span = (high - low).max(0.0) as u64;
@@ -86,7 +86,7 @@ extern "C" fn dyno_stream_exponential(stream: *mut Stream, mean: f64) -> f64 {
     })
 }
 
-/// A bell over [`low`, `high`] whose standard deviation is the range's half over `parameter`.
+/// A bell curve over [`low`, `high`] whose standard deviation is half the range over `parameter`.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_stream_gaussian(
     stream: *mut Stream,
@@ -99,8 +99,8 @@ extern "C" fn dyno_stream_gaussian(
     })
 }
 
-/// Fills `buffer` with `len` characters: letters and digits, of which the share `compressible`
-/// repeats. Nothing is written for more than [`TEXT_BYTES_MAX`].
+/// Fills `buffer` with `len` characters: letters and digits, repeating the share `compressible`.
+/// Writes nothing if `len` is more than [`TEXT_BYTES_MAX`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_stream_text(
     stream: *mut Stream,
@@ -118,7 +118,7 @@ unsafe extern "C" fn dyno_stream_text(
     });
 }
 
-/// Fills `buffer` after a pattern (`#` a digit, `@` a letter), which is as long as the buffer.
+/// Fills `buffer` according to a pattern of the same length (`#` a digit, `@` a letter).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_stream_pattern(
     stream: *mut Stream,
@@ -155,19 +155,19 @@ extern "C" fn dyno_zipf_new(ranks: f64, exponent: f64) -> *mut Zipf {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_zipf_free(zipf: *mut Zipf) {
     if !zipf.is_null() {
-        // SAFETY: the collector frees once what `dyno_zipf_new` made.
+        // SAFETY: made by `dyno_zipf_new`; the collector frees it once.
         drop(unsafe { Box::from_raw(zipf) });
     }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dyno_zipf_draw(zipf: *const Zipf, stream: *mut Stream) -> f64 {
-    // SAFETY: made by `dyno_zipf_new`; the script keeps it while it draws.
+    // SAFETY: made by `dyno_zipf_new`; the script keeps it alive while it draws.
     let zipf = unsafe { &*zipf };
     draw(stream, 1.0, |stream| zipf.rank(stream) as f64)
 }
 
-/// Where a permutation of 0 to `size` - 1 that the run's seed and `key` fix takes `index`.
+/// Maps `index` by a permutation of 0 to `size` - 1 that the run's seed and `key` determine.
 #[unsafe(no_mangle)]
 extern "C" fn dyno_permute(index: f64, size: f64, key: f64) -> f64 {
     let seed = with(0, |cx| cx.common.seed);

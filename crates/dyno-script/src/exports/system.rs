@@ -1,4 +1,4 @@
-//! Commands of the system.
+//! System commands.
 
 use std::ffi::{OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,8 +13,8 @@ pub(super) fn exported() -> usize {
     EXPORTS.len()
 }
 
-/// Has a shell run a command; answers its wait status, -1 where there is no shell. C's `system()`
-/// has the whole process ignore Ctrl-C meanwhile.
+/// Runs a command in a shell and returns its wait status, -1 without a shell. C's `system()` makes
+/// the whole process ignore Ctrl-C meanwhile.
 ///
 /// # Safety
 /// `command` is a text of that length.

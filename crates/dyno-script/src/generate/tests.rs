@@ -1,4 +1,4 @@
-//! The same rows whatever the chunks, and the same values whatever the format.
+//! Rows do not depend on chunks, nor values on the format.
 
 use dyno_core::bulk::{BulkFormat, RowSource};
 use dyno_core::plan::{RandKind, RandPlan};
@@ -81,7 +81,7 @@ fn rows_are_as_the_columns_say() {
 #[test]
 fn rows_are_fixed_for_ever() {
     // Published results name their seed: these rows must not change between versions. (Skewed
-    // numbers may, in rare cases, as they rest on the platform's logarithms.)
+    // numbers may, in rare cases, because they depend on the platform's logarithms.)
     let columns = [
         Column::Sequence,
         Column::Random(RandKind::Uniform, 1, 10_000),
@@ -155,7 +155,7 @@ fn rows_may_be_numbered_from_zero_and_to_the_end() {
     );
 }
 
-/// Reads what `fill` wrote back into values, `None` for NULL.
+/// Parses the output of `fill` back into values, `None` for NULL.
 fn read_tab_text(text: &[u8]) -> Vec<Vec<Option<Vec<u8>>>> {
     let unescape = |field: &[u8]| {
         if field == b"\\N" {

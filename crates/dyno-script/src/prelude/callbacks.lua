@@ -1,5 +1,5 @@
--- What Dyno asks of a script and sysbench does not: functions of `dyno.callbacks`. Where that is
--- empty, globals of these names are meant.
+-- Callbacks that Dyno has and sysbench does not: functions of `dyno.callbacks`, or if that is
+-- empty, globals with these names.
 local P = ...
 local setmetatable, ipairs, type, error = setmetatable, ipairs, type, error
 local rawget, rawset, tostring, next = rawget, rawset, tostring, next
@@ -31,7 +31,7 @@ setmetatable(P.dyno, {
   end,
 })
 
--- A callback, or another function that a script may define.
+-- A callback, or another optional function of a script.
 function P.find_function(session, name)
   for _, known in ipairs(CALLBACKS) do
     if name == known and next(session.callbacks) then

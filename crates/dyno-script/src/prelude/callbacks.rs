@@ -1,4 +1,4 @@
-//! What the prelude calls in the host, away from the hot path.
+//! Host functions for the prelude, off the hot path.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use crate::config::{Across, HostConfig, SHARED_NUMBERS_MAX};
 use crate::failure::Failure;
 use crate::{bulk, options, reported, source};
 
-/// Puts the functions into the table that host and prelude share.
+/// Registers the functions in the table shared by host and prelude.
 pub(super) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     modules(lua, api, config)?;
     messages(lua, api, config)?;
@@ -105,7 +105,7 @@ fn parallel(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()
 }
 
 fn shared(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
-    // The registry keeps the numbers alive as long as anybody has their addresses.
+    // The registry keeps the numbers alive while their addresses are in use.
     let numbers = Arc::clone(&config.shared);
     api.set(
         "shared_numbers",
@@ -114,9 +114,9 @@ fn shared(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> 
             if across == Across::Refused && numbers.are_apart() {
                 return Ok((usize::MAX, 0.0));
             }
-            // A cast brings what is too large for any memory to the largest number there is.
+            // The cast limits counts that exceed any memory to the largest number.
             let named = numbers.named(&name, count as usize, across);
-            // Addresses of user space fit a double exactly.
+            // User-space addresses fit exactly into a double.
             Ok(named.map_or((0, SHARED_NUMBERS_MAX as f64), |named| {
                 (named.len(), named.as_ptr() as usize as f64)
             }))
@@ -158,7 +158,7 @@ fn loading(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()>
     )
 }
 
-/// Prints through C's stream, so that the text keeps its place among what scripts print.
+/// Prints through C's stream, so that the text keeps its order relative to scripts' output.
 fn c_print(text: &str) {
     if let Ok(text) = std::ffi::CString::new(text) {
         // SAFETY: both are NUL-terminated strings.

@@ -1,5 +1,5 @@
--- The C names that every script may use without declaring them. The first part is sysbench's
--- (scripts may repeat it), the second Dyno's own and not for scripts.
+-- The C names that scripts may use without declaring them. The first part is sysbench's (scripts
+-- may repeat it), the second is Dyno's and not for scripts.
 local ffi = require("ffi")
 
 ffi.cdef [[

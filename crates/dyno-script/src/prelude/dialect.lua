@@ -1,13 +1,13 @@
 -- Statements as data: one template, rendered for each family of servers, with typed parameters.
 --
--- In a template `:name` stands for a parameter, or `?`. Between braces stands what differs:
--- `{for_update}` and the other words below, or a word of the script's own.
+-- In a template `:name` or `?` is a parameter. Braces contain the parts that differ: `{for_update}`
+-- and the other words below, or a word defined by the script.
 local P = ...
 local dyno = P.dyno
 local TYPE = P.TYPE
 local setmetatable, error, type, pairs, ipairs = setmetatable, error, type, pairs, ipairs
 
--- Money is whole cents on this side, exact in every server.
+-- Money is in whole cents on the client, and exact in every server.
 local WRITE_CENTS = { mysql = "(%s / 100)", pgsql = "(%s / 100.0)", sqlite = "%s" }
 local WORDS = {
   mysql = {
@@ -47,7 +47,7 @@ end
 local function render(template, driver, own)
   local words = WORDS[driver]
   local text = template
-  -- A word may stand for text that holds words itself.
+  -- A word may expand to text with further words.
   for _ = 1, 4 do
     local changed
     text = text:gsub("{([^{}]*)}", function(word)
@@ -73,8 +73,8 @@ local function render(template, driver, own)
   error("dyno.render(): words refer to each other in: " .. template, 0)
 end
 
--- The names of the columns that a text defines between the parentheses of CREATE TABLE, without
--- keys: for tables_made().
+-- The names of the columns, without keys, in a definition between the parentheses of CREATE TABLE:
+-- for tables_made().
 function dyno.column_names(definition)
   local names = {}
   for column in (definition:gsub("%b()", "") .. ","):gmatch("%s*([%w_]+%??)[^,]*,") do
@@ -84,7 +84,7 @@ function dyno.column_names(definition)
 end
 
 -- The text of a template for a connection's server, or for a family (`mysql`, `postgres`,
--- `sqlite`). A template may be a table of texts by family. `own` holds words of the script's.
+-- `sqlite`). A template may be a table of texts by family. `own` contains the script's words.
 function dyno.render(where, template, own)
   local driver = type(where) == "string" and DRIVERS[where] or where.family
   if not WORDS[driver] then
@@ -110,9 +110,8 @@ local KINDS = {
 }
 local LETTERS = { integer = "i", real = "d", text = "s", ["long text"] = "t" }
 
--- A text whose parameters have names, as the server takes it: `?` for each, beside it the names in
--- the order of their first places, and which of them stands in each place. What is quoted is left
--- alone, and so is `::`.
+-- Replaces each named parameter of a text with `?`. Also returns the names in order of first use,
+-- and the name used in each position. Quoted text and `::` are left unchanged.
 local function positional(text)
   local names, numbers, places, out = {}, {}, {}, {}
   local from, at = 1, 1
@@ -142,7 +141,7 @@ local function positional(text)
   return table.concat(out), names, places
 end
 
--- The letters of named parameters, by a table of those that are no whole numbers.
+-- The letters of named parameters, given a table of those that are not whole numbers.
 local function letters_of(names, places, given, text)
   local known, letters = {}, {}
   for number, name in ipairs(names) do
@@ -183,8 +182,8 @@ local function prepare(self)
   self.prepared_on = self.connection.id
 end
 
--- A function that executes a statement by a method of the prepared one, where the argument of each
--- number stands in these places: without a list of them, which would keep it from being compiled.
+-- A function that executes a statement by a method of the prepared one, with the argument of each
+-- number in these positions. It uses no list, which would prevent JIT compilation.
 local function new_executor(places, method)
   local arguments, sets = {}, {}
   for place, number in ipairs(places) do
@@ -205,7 +204,7 @@ local function executor(places, method)
   return known[key]
 end
 
--- The text, the places and the kinds of a statement whose parameters have no names.
+-- The text, the positions and the kinds of a statement with unnamed parameters.
 local function unnamed(text, kinds)
   if kinds:find("[^idst]") then
     error("dyno.statement(): parameter kinds must be i, d, s or t, not '" .. kinds .. "'", 3)
@@ -221,10 +220,10 @@ local function unnamed(text, kinds)
   return text, places, kinds
 end
 
--- A statement on a connection: prepared when it is first used, and again after the connection was
--- lost. `kinds` is a table of the parameters that are no whole numbers, by name: `real`, `text` (up
--- to 4,000 bytes) or `long text` (up to 65,535; what is longer is cut off). Where parameters are
--- written `?` it has a letter for each: `i`, `d`, `s` or `t`.
+-- A statement on a connection: prepared at first use, and again after the connection was lost.
+-- `kinds` is a table of the parameters that are not whole numbers, by name: `real`, `text` (up to
+-- 4,000 bytes) or `long text` (up to 65,535; the rest is cut off). With `?` parameters it has a
+-- letter for each: `i`, `d`, `s` or `t`.
 function dyno.statement(connection, template, kinds, own)
   local text, names, places = dyno.render(connection, template, own), nil, nil
   if type(kinds) == "string" then
@@ -248,12 +247,12 @@ function dyno.statement(connection, template, kinds, own)
   }, statement_meta)
 end
 
--- Statement:execute(...) executes it, and answers the result, which equals nil where there are no
--- rows. Statement:row(...) executes it and answers the values of the first row as texts; nothing
--- where there is none. Named parameters are given in the order of their first places, each once.
--- Both are the executors for its places: see dyno.statement().
+-- Statement:execute(...) executes it and returns the result, which equals nil without rows.
+-- Statement:row(...) executes it and returns the values of the first row as texts; nothing without
+-- rows. Named parameters are passed in order of first use, each once. Both are the executors for
+-- its positions: see dyno.statement().
 
--- Executes it and answers all rows, each a list of texts.
+-- Executes it and returns all rows, each a list of texts.
 function Statement:rows(...)
   local result, rows = self:execute(...), {}
   if result == P.NO_RESULT then
@@ -268,13 +267,13 @@ function Statement:rows(...)
   return rows
 end
 
--- Executes it and answers how many rows it changed.
+-- Executes it and returns the number of rows changed.
 function Statement:change(...)
   self:execute(...)
   return P.ffi.C.dyno_affected(self.connection.id)
 end
 
--- The statements of a script's global table `templates`, rendered for a family, by name: a comment
+-- The statements in a script's global table `templates`, rendered for a family, by name: a comment
 -- with the name, then the text.
 function P.render_templates(index, family)
   local env = P.environment(index)

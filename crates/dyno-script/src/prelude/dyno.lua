@@ -1,22 +1,22 @@
--- `dyno`: what Dyno offers beside sysbench's API. Absent under sysbench, so scripts test for it.
+-- `dyno`: Dyno's extensions of sysbench's API. Missing under sysbench, so scripts can test for it.
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
 
 local dyno = {}
 
--- Gives way for so many seconds.
+-- Yields for this number of seconds.
 function dyno.sleep(seconds)
   P.sleep(seconds)
 end
 
--- Seconds by a monotonic clock.
+-- Seconds of a monotonic clock.
 function dyno.now()
   return C.dyno_now()
 end
 
--- Whether the server is none: it answers everything at once and always the same, so that what the
--- client costs can be seen.
+-- Whether there is no server: every request has the same immediate answer, to show the client's
+-- cost.
 dyno.canned = P.canned
 
 -- "mysql", "postgres" or "sqlite".
@@ -24,15 +24,15 @@ function dyno.family(connection)
   return P.families[connection.family]
 end
 
--- Commits what the session has open on a server that may be set not to commit each statement; the
--- others have no such setting.
+-- Commits the session's open transaction on a server that may be set not to commit each statement;
+-- the other servers have no such setting.
 function dyno.commit(connection)
   if dyno.family(connection) == "mysql" then
     connection:query("COMMIT")
   end
 end
 
--- All sessions of a parallel command wait for each other.
+-- Waits for all sessions of a parallel command.
 function dyno.barrier()
   local round = P.barrier_arrive()
   while true do
@@ -46,7 +46,7 @@ function dyno.barrier()
   end
 end
 
--- Progress of a load: how many rows there are to load in all, and how many more are done.
+-- Progress of a load: the total number of rows, and the number of further rows done.
 function dyno.load_total(rows)
   P.load_total(rows)
 end
@@ -55,7 +55,7 @@ function dyno.progress(rows)
   P.load_progress(rows)
 end
 
--- Loads generated rows by the fastest way the server allows; returns how many it took.
+-- Loads generated rows in the fastest way the server allows; returns the number loaded.
 function dyno.bulk_load(connection, spec)
   if not connection.id then
     error("bulk_load(): the connection is closed", 2)

@@ -29,7 +29,7 @@ function legacy.sb_rand_uniq(a, b)
 end
 function legacy.sb_rnd() return C.dyno_random_below(0) end
 
--- Functions whose answers nobody could use answer nothing: scripts print what they get.
+-- Functions with useless results return nothing: scripts print what they get.
 function legacy.db_connect()
   local state = session_state()
   local driver = getfenv(0).sysbench.sql.driver()
@@ -75,7 +75,7 @@ local function bind_legacy(statement, values)
   return params
 end
 
--- The table stays bound: each execution takes the values that stand in it then.
+-- The table stays bound: each execution uses its current values.
 function legacy.db_bind_param(statement, values)
   statement.legacy_values = values
   statement.legacy_params = bind_legacy(statement, values)

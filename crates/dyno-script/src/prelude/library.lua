@@ -1,4 +1,4 @@
--- Libraries as sessions see them, where the standard ones would meet other sessions'.
+-- Session-specific versions of libraries that would otherwise interfere between sessions.
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
@@ -21,8 +21,8 @@ local function each_declaration(source)
   end
 end
 
--- All sessions of a worker declare in one state, and some repeat what sysbench declares: what is
--- known already is passed over.
+-- All sessions of a worker declare in one state, and some repeat sysbench's declarations: known
+-- declarations are skipped.
 local declared = {}
 function P.cdef(source, ...)
   if declared[source] then
@@ -43,7 +43,7 @@ function P.cdef(source, ...)
   declared[source] = true
 end
 
--- math with a stream of the session's own, so that sessions differ and a seed replays.
+-- math with the session's stream, so that sessions differ and a seed is reproducible.
 local session_math = {}
 P.session_math = session_math
 for name, value in pairs(math) do

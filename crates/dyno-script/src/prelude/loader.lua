@@ -1,18 +1,18 @@
--- Loading rows that a script makes itself, by the fastest way that the server allows.
+-- Loads rows created by a script, in the fastest way that the server allows.
 local P = ...
 local C = P.ffi.C
 local dyno = P.dyno
 local setmetatable, error, type, tostring = setmetatable, error, type, tostring
 
--- Rows are sent when so many bytes wait.
+-- The number of waiting bytes at which rows are sent.
 local PART = 1000000
--- The longest random text, which is as long as the longest text parameter.
+-- The longest random text, equal to the longest text parameter.
 local TEXT_MAX = 2 ^ 28
 
 local Loader = {}
 local loader_meta = { __index = Loader }
 
--- Begins to load a table. A session makes the rows of one loader at a time.
+-- Begins to load a table. A session fills one loader at a time.
 function dyno.loader(connection, table_name, columns)
   if type(table_name) ~= "string" or type(columns) ~= "table" or #columns == 0 then
     error("dyno.loader(): expected a connection, a table's name and a list of columns", 2)
@@ -25,7 +25,7 @@ function dyno.loader(connection, table_name, columns)
   }, loader_meta)
 end
 
--- The values of a row, in the order of the columns. Each answers the loader.
+-- The values of a row, in the order of the columns. Each function returns the loader.
 function Loader:int(value)
   C.dyno_rows_int(value)
   return self
@@ -41,7 +41,7 @@ function Loader:text(value)
   return self
 end
 
--- A text of a stream's: see stream:text().
+-- A random text from a stream: see stream:text().
 function Loader:random(stream, shortest, longest, compressible)
   local most = longest or shortest
   if not (shortest >= 0 and shortest <= most and most <= TEXT_MAX) then
@@ -57,14 +57,14 @@ function Loader:null()
   return self
 end
 
--- The row is complete.
+-- Completes the row.
 function Loader:row()
   if C.dyno_rows_end() >= PART then
     self:flush()
   end
 end
 
--- Sends what waits.
+-- Sends the waiting rows.
 function Loader:flush()
   local count = P.rows_prepare(self.table_name, self.columns)
   if count == 0 then
@@ -84,7 +84,7 @@ function Loader:flush()
   P.load_progress(taken)
 end
 
--- Sends the rest; answers how many rows there were in all.
+-- Sends the rest and returns the total number of rows.
 function Loader:finish()
   self:flush()
   return self.rows

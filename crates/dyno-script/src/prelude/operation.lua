@@ -1,19 +1,19 @@
--- Named pieces of work: transactions that are repeated with the same parameters, each with its own
--- latencies; thinking; and the ledger of what the server acknowledged.
+-- Operations: transactions that are retried with the same parameters, each kind with separate
+-- latencies; think times; and the ledger of acknowledged work.
 local P = ...
 local C = P.ffi.C
 local dyno = P.dyno
 local pcall, error, type, setmetatable, tostring = pcall, error, type, setmetatable, tostring
 local yield, WAIT = coroutine.yield, P.WAIT
 
--- Raised where the run is over for a session in the middle of its script.
+-- Raised when the run ends for a session in the middle of its script.
 P.STOP = {}
 
 local PENDING, FAILED, CLOSED = 0, 3, 5
 local DONE, ROLLED_BACK, GIVEN_UP, UNKNOWN, DUPLICATE = 0, 1, 2, 3, 4
 local TRIES = 10
 
--- What a body returns to have its transaction taken back, which is no error.
+-- Returned by a body to roll its transaction back, which is not an error.
 dyno.ROLLBACK = setmetatable({}, {
   __tostring = function()
     return "dyno.ROLLBACK"
@@ -23,13 +23,13 @@ local ROLLBACK = dyno.ROLLBACK
 
 local DUPLICATE_POLICIES = { fail = true, retry = true, ignore = true }
 
--- Whether the same work may succeed after an error of this kind, or goes on without.
+-- Whether the work may succeed, or be skipped, after an error of this kind.
 function P.may_retry(work, kind)
   return kind == "conflict" or kind == "duplicate" and work.duplicate_key ~= "fail"
 end
 
--- Names in the order of their declaration. A worker's states know them from the main state, where
--- the script ran first.
+-- Names in order of declaration. A worker's states get them from the main state, where the script
+-- ran first.
 local function registry(known)
   local names, numbers = {}, {}
   if known then
@@ -72,9 +72,9 @@ local work_meta = {
   end,
 }
 
--- A named piece of work. Options: `tries`, how often it is tried at most; `read_only`;
--- `duplicate_key`, what comes of it where a key is there already: `fail` (the session ends),
--- `retry` or `ignore` (the work ends there and is counted).
+-- Declares an operation. Options: `tries`, the maximum number of attempts; `read_only`;
+-- `duplicate_key`, the reaction to an existing key: `fail` (the session ends), `retry` or `ignore`
+-- (the operation ends there and is counted).
 function dyno.operation(name, options)
   options = options or {}
   local tries = options.tries or TRIES
@@ -95,7 +95,7 @@ function dyno.operation(name, options)
   }, work_meta)
 end
 
--- A step of a transaction, which the driver words.
+-- A step of a transaction, for which the driver has the statement.
 local function step(connection, code, name)
   if code == PENDING then
     code = yield(WAIT)
@@ -105,7 +105,7 @@ local function step(connection, code, name)
   end
 end
 
--- One try of a transaction.
+-- One attempt of a transaction.
 local function try_transaction(work, connection, body, ...)
   step(connection, C.dyno_begin(connection.id, work.read_only), "<begin>")
   local answer = body(...)
@@ -120,7 +120,7 @@ local function try_transaction(work, connection, body, ...)
   return DONE
 end
 
--- One try of statements that each commit by themselves.
+-- One attempt of statements that commit individually.
 local function try_statements(work, connection, body, ...)
   connection.committing = not work.read_only
   local answer = body(...)
@@ -128,7 +128,7 @@ local function try_statements(work, connection, body, ...)
   return answer == ROLLBACK and ROLLED_BACK or DONE
 end
 
--- A statement that scripts prepared themselves is lost with its connection.
+-- A statement prepared by a script is lost with its connection.
 local function before_retry(err)
   local env = getfenv(0)
   local sysbench = env and env.sysbench
@@ -138,8 +138,8 @@ local function before_retry(err)
   end
 end
 
--- Whether work that failed while it was to be made last may have been: the answer did not come, or
--- statements before the one that was refused may have committed by themselves.
+-- Whether the last attempt may have been committed although it failed: the answer did not arrive,
+-- or statements before the failed one may have committed individually.
 local function is_unknown(connection, again, answer)
   if again then
     return answer.lost
@@ -147,7 +147,7 @@ local function is_unknown(connection, again, answer)
   return not connection.refused or C.dyno_ledger_is_open()
 end
 
--- A try has failed: ends the work with nil or an error, or tries it again until that is decided.
+-- After a failed attempt: ends the operation with nil or an error, or retries it until it ends.
 local function after_failure(try, work, connection, answer, body, ...)
   local tries = 1
   while true do
@@ -158,7 +158,7 @@ local function after_failure(try, work, connection, answer, body, ...)
     if not again or passed or unknown or tries >= work.tries then
       connection.working = false
       if not again then
-        -- The end of the run is none of the work's.
+        -- The end of the run is not the operation's.
         if answer ~= P.STOP then
           C.dyno_operation_stop(unknown and UNKNOWN or GIVEN_UP)
         end
@@ -181,8 +181,8 @@ local function after_failure(try, work, connection, answer, body, ...)
   end
 end
 
--- The first try is nearly always the last. It stands in no loop, which would keep the JIT compiler
--- from compiling it together with the loop over events.
+-- The first attempt is nearly always the last. It is not in a loop, which would prevent the JIT
+-- compiler from compiling it together with the loop over events.
 local function attempt(try, work, connection, body, ...)
   P.must_be_open(connection)
   connection.working = work
@@ -197,25 +197,25 @@ local function attempt(try, work, connection, body, ...)
   return answer == DONE
 end
 
--- Runs `body(...)` in a transaction, again with the same arguments after errors that may be
--- retried. True when it is committed, false when the body had it rolled back, nil when it was given
--- up or nobody knows.
+-- Runs `body(...)` in a transaction, and again with the same arguments after retryable errors.
+-- Returns true if it was committed, false if the body rolled it back, nil if it was given up or its
+-- fate is unknown.
 function Work:transaction(connection, body, ...)
   return attempt(try_transaction, self, connection, body, ...)
 end
 
--- The same without a transaction around it.
+-- The same without a transaction.
 function Work:run(connection, body, ...)
   return attempt(try_statements, self, connection, body, ...)
 end
 
--- The script does its event anew, as sysbench's scripts do after an error: what was given up in it
--- before does not speak against it.
+-- The script repeats its event, as sysbench's scripts do after an error: operations that it gave up
+-- before do not count as failures.
 function dyno.repeat_event()
   C.dyno_event_again()
 end
 
--- The user thinks, or types: the event begins afterwards.
+-- Simulates a user's think or typing time: the event begins afterwards.
 function dyno.think(seconds)
   if C.dyno_think(seconds) == 0 then
     yield(WAIT)
@@ -230,13 +230,13 @@ end
 local Sum = {}
 local sum_meta = { __index = Sum }
 
--- A sum of what the server acknowledged. Its counterpart is what the script's `ledger()` reads from
--- the database.
+-- A sum of acknowledged work. The script's `ledger()` reads the corresponding value from the
+-- database.
 function dyno.sum(name)
   return setmetatable({ id = sums.number("dyno.sum()", name) }, sum_meta)
 end
 
--- Enters a whole number: within a piece of work it counts once that is done.
+-- Enters a whole number: within an operation it counts when that is done.
 function Sum:add(amount)
   C.dyno_ledger_add(self.id, amount)
 end

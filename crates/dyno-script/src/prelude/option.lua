@@ -1,4 +1,4 @@
--- Options of a script, checked when they are used; and what a script's `check` tells.
+-- A script's options, checked when they are used; and the results of a script's `check`.
 local P = ...
 local dyno = P.dyno
 local error, type, tonumber, tostring = error, type, tonumber, tostring
@@ -7,7 +7,7 @@ local setmetatable, ipairs, table = setmetatable, ipairs, table
 local option = {}
 dyno.option = option
 
--- The value of an option of the session whose turn it is.
+-- The value of an option of the current session.
 local function value_of(call, name)
   local session = P.current_session()
   local sysbench = session and session.env.sysbench
@@ -18,7 +18,7 @@ local function value_of(call, name)
   return value
 end
 
--- A number as people write it; texts as they are.
+-- Formats a number for display; texts are unchanged.
 local function text_of(value)
   if type(value) ~= "number" then
     return ("'%s'"):format(tostring(value))
@@ -35,7 +35,7 @@ end
 
 local function within(name, given, low, high, kind)
   local value = tonumber(given)
-  -- A value that is no number is within no bounds.
+  -- NaN is not within any bounds.
   if value and value >= low and value <= (high or value) and
     (kind == "number" or value % 1 == 0) then
     return value
@@ -43,12 +43,12 @@ local function within(name, given, low, high, kind)
   error(("--%s must be a %s %s, not %s"):format(name, kind, bounds(low, high), text_of(given)), 0)
 end
 
--- The value, which must be a whole number from `low` to `high`; without `high`, from `low` on.
+-- The value, which must be a whole number from `low` to `high`, or at least `low`.
 function option.whole(name, low, high)
   return within(name, value_of("whole", name), low, high, "whole number")
 end
 
--- The same of any number.
+-- The same for any number.
 function option.number(name, low, high)
   return within(name, value_of("number", name), low, high, "number")
 end
@@ -60,7 +60,7 @@ local function listed(choices)
   return table.concat(choices, ", ", 1, #choices - 1) .. " or " .. choices[#choices]
 end
 
--- The value, which must be one of a list of texts.
+-- The value, which must be in a list of texts.
 function option.one_of(name, choices)
   local value = value_of("one_of", name)
   for _, choice in ipairs(choices) do
@@ -71,8 +71,8 @@ function option.one_of(name, choices)
   error(("--%s must be %s, not %s"):format(name, listed(choices), text_of(value)), 0)
 end
 
--- Names with weights, `insert@9,select@1`, as a list for dyno.choice(). Each must be one of
--- `names`; without a weight it is 1, and with 0 it is left out.
+-- Names with weights, `insert@9,select@1`, as a list for dyno.choice(). Each must be in `names`;
+-- the default weight is 1, and names with weight 0 are left out.
 function option.weights(name, names)
   local text, known, cards = value_of("weights", name), {}, {}
   for _, each in ipairs(names) do
@@ -99,7 +99,7 @@ end
 local Conditions = {}
 local conditions_meta = { __index = Conditions }
 
--- What a check finds, told line by line as it is found; with `only_failed` only what is wrong.
+-- The results of a check, reported line by line; with `only_failed` only failures.
 function dyno.conditions(options)
   local only_failed = options and options.only_failed or false
   return setmetatable({ all = 0, failed = 0, only_failed = only_failed }, conditions_meta)
@@ -109,7 +109,7 @@ local function tell(word, text)
   P.current_session().env.print(("%-8s%s"):format(word, text))
 end
 
--- A condition that holds or does not.
+-- Checks a condition.
 function Conditions:hold(good, text)
   self.all = self.all + 1
   self.failed = self.failed + (good and 0 or 1)
@@ -118,17 +118,17 @@ function Conditions:hold(good, text)
   end
 end
 
--- A number that must be this one.
+-- Checks that a number has the expected value.
 function Conditions:equal(what, found, expected)
   self:hold(found == expected, ("%s: %.0f, expected %.0f"):format(what, found, expected))
 end
 
--- What could not be looked at, and why.
+-- Reports what could not be checked, and why.
 function Conditions:skip(text)
   tell("-", text)
 end
 
--- Fails if one did not hold.
+-- Fails if a condition failed.
 function Conditions:finish()
   if self.failed > 0 then
     error(("%d of %d conditions failed"):format(self.failed, self.all), 0)

@@ -1,4 +1,4 @@
--- Phases: the steps of a workload, each a run of its own.
+-- Phases: the steps of a workload, which are separate runs.
 local P = ...
 local error, type = error, type
 
@@ -17,7 +17,7 @@ local FIELDS = {
 local VALUES = { number = true, string = true, boolean = true }
 
 local function check(phase, number)
-  -- One command is a list of one.
+  -- A single command is a list of one.
   if type(phase) == "table" and type(phase.before) == "string" then
     phase.before = { phase.before }
   end
@@ -46,7 +46,7 @@ local function check(phase, number)
   end
 end
 
--- What the script's `phases()` answered, checked; nil where it answers nothing.
+-- The result of the script's `phases()`, checked; nil if it returns nothing.
 function P.check_phases(answer)
   if answer == nil then
     return nil

@@ -1,4 +1,4 @@
--- Pipelines of a connection, and the names of columns.
+-- Pipelines of a connection, and column names.
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
@@ -8,13 +8,13 @@ local must_be_open, raise, answer = P.must_be_open, P.raise, P.answer
 
 local DONE = 2
 
--- From now on names() knows the columns of results of query().
+-- Makes names() available for the results of query() from now on.
 function Connection:keep_names()
   must_be_open(self)
   C.dyno_keep_names(self.id)
 end
 
--- The names of the columns of result `number`, 1 unless given, of the last query().
+-- The column names of result `number`, default 1, of the last query().
 function Connection:names(number)
   must_be_open(self)
   local names = {}
@@ -27,8 +27,8 @@ function Connection:names(number)
   return names
 end
 
--- Pipelines: statements of a connection that go out together and are answered in order. Until it
--- ends they answer nothing; then the first one's result is there, and next_result() steps on.
+-- Starts a pipeline: statements that are sent together and answered in order. Until it ends they
+-- return nothing; then the first result is current, and next_result() steps on.
 function Connection:start_pipeline()
   must_be_open(self)
   local code = C.dyno_start_pipeline(self.id)
@@ -42,14 +42,14 @@ function Connection:end_pipeline()
   return answer(self, C.dyno_end_pipeline(self.id), "<pipeline>")
 end
 
--- Forgets what waits.
+-- Discards the queued statements.
 function Connection:drop_pipeline()
   if self.id then
     C.dyno_drop_pipeline(self.id)
   end
 end
 
--- The statements that the function executes, as a pipeline.
+-- Runs the function's statements as a pipeline.
 function Connection:pipeline(statements)
   if type(statements) ~= "function" then
     error("pipeline(): expected a function that executes statements", 2)

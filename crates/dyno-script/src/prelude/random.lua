@@ -1,5 +1,5 @@
--- Streams of random numbers: the session's own, and others that a key names. The same seed and the
--- same key give the same numbers, whichever session, worker or process draws.
+-- Streams of random numbers: the session's, and others identified by a key. The same seed and key
+-- give the same numbers, whichever session, worker or process draws.
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
@@ -25,7 +25,7 @@ local function room(size)
   return buffer
 end
 
--- The stream that the words of its key name.
+-- The stream with this key, a list of words.
 function dyno.stream(...)
   local words = {}
   for i = 1, select("#", ...) do
@@ -36,12 +36,12 @@ function dyno.stream(...)
   return setmetatable({ raw = raw }, stream_meta)
 end
 
--- The session's own stream, which `sysbench.rand` draws from too.
+-- The session's stream, which `sysbench.rand` draws from too.
 dyno.random = setmetatable({}, stream_meta)
 
--- Parentheses around what is returned: LuaJIT compiles only a few tail calls together.
+-- Parentheses around returned values: LuaJIT compiles only a few tail calls together.
 
--- A whole number from low to high, all alike.
+-- A whole number from low to high, uniformly distributed.
 function Stream:uniform(low, high)
   return (C.dyno_stream_uniform(self.raw, low, high))
 end
@@ -60,12 +60,12 @@ function Stream:exponential(mean)
   return (C.dyno_stream_exponential(self.raw, mean))
 end
 
--- A bell over low to high whose half is `parameter` (2 or more) standard deviations.
+-- A bell curve over low to high whose half is `parameter` (2 or more) standard deviations.
 function Stream:gaussian(low, high, parameter)
   return (C.dyno_stream_gaussian(self.raw, low, high, parameter))
 end
 
--- Log-normal with this median; sigma is the deviation of the logarithm.
+-- Log-normal with this median; sigma is the standard deviation of the logarithm.
 function Stream:lognormal(median, sigma)
   return median * exp(sigma * C.dyno_stream_normal(self.raw))
 end
@@ -77,9 +77,9 @@ function Stream:nurand(a, low, high, c)
   return (mixed + c) % (high - low + 1) + low
 end
 
--- A text of `shortest` to `longest` letters and digits, of which the share `compressible` repeats.
+-- A text of `shortest` to `longest` letters and digits, repeating the share `compressible`.
 function Stream:text(shortest, longest, compressible)
-  -- Written so that what is not a number is refused, too.
+  -- Written so that NaN is refused too.
   if not (shortest >= 0 and shortest <= TEXT_BYTES_MAX and (longest or 0) <= TEXT_BYTES_MAX) then
     error(("text(): the length must be from 0 to %d"):format(TEXT_BYTES_MAX), 2)
   end
@@ -93,7 +93,7 @@ function Stream:text(shortest, longest, compressible)
   return ffi.string(out, size)
 end
 
--- A text after a pattern: `#` becomes a digit, `@` a letter.
+-- A text by a pattern: `#` becomes a digit, `@` a letter.
 function Stream:pattern(pattern)
   local size = #pattern
   local out = room(size)
@@ -101,12 +101,12 @@ function Stream:pattern(pattern)
   return ffi.string(out, size)
 end
 
--- A rank from 1 on by a law of dyno.zipf().
+-- A rank from 1 on, by a distribution from dyno.zipf().
 function Stream:zipf(law)
   return C.dyno_zipf_draw(law.raw, self.raw)
 end
 
--- Puts a list into random order.
+-- Shuffles a list.
 function Stream:shuffle(list)
   for i = #list, 2, -1 do
     local j = C.dyno_stream_uniform(self.raw, 1, i)
@@ -115,7 +115,7 @@ function Stream:shuffle(list)
   return list
 end
 
--- Zipf's law over the ranks 1 to `ranks`: rank r comes in proportion to r^-exponent.
+-- Zipf's law over the ranks 1 to `ranks`: the frequency of rank r is proportional to r^-exponent.
 function dyno.zipf(ranks, exponent)
   if type(ranks) ~= "number" or ranks < 1 or type(exponent) ~= "number" or exponent < 0 then
     error("dyno.zipf(): expected at least 1 rank and an exponent of at least 0", 2)
@@ -123,16 +123,16 @@ function dyno.zipf(ranks, exponent)
   return { raw = ffi.gc(C.dyno_zipf_new(ranks, exponent), C.dyno_zipf_free) }
 end
 
--- Where the permutation of 0 to size - 1 that the seed and `key` fix takes `index`.
+-- Maps `index` by a permutation of 0 to size - 1 that the seed and `key` determine.
 function dyno.permute(index, size, key)
   return C.dyno_permute(index, size, key or 0)
 end
 
--- A deck of more is no deck: shares that fine are drawn, see dyno.choice().
+-- The largest deck: for finer shares use dyno.choice().
 local CARDS_MAX = 1000000
 
--- A deck of cards, dealt in random order and shuffled anew when it is empty: exact shares.
--- `cards` is a list of {card, how many}.
+-- A deck of cards, dealt in random order and reshuffled when empty: exact shares. `cards` is a list
+-- of {card, how many}.
 function dyno.deck(cards)
   local deck, left = {}, 0
   for _, card in ipairs(cards) do
@@ -153,7 +153,7 @@ function dyno.deck(cards)
   end
 end
 
--- A choice by weights, each draw for itself. `cards` as in dyno.deck().
+-- A weighted choice, with independent draws. `cards` as in dyno.deck().
 function dyno.choice(cards)
   local total, bounds = 0, {}
   for i, card in ipairs(cards) do

@@ -1,11 +1,11 @@
--- What a script tells of its run: facts, figures, warnings; and the datasets that it prepares.
+-- A script's reports about its run: facts, figures, warnings; and its prepared datasets.
 local P = ...
 local dyno = P.dyno
 local error, type, tostring, tonumber = error, type, tostring, tonumber
 local ipairs, pairs = ipairs, pairs
 local setmetatable, table = setmetatable, table
 
--- A value as it is recorded.
+-- Formats a value for the record.
 local function text_of(value)
   if type(value) == "number" and value % 1 == 0 and value < 1e15 and value > -1e15 then
     return ("%.0f"):format(value)
@@ -21,14 +21,14 @@ local function check_name(what, name)
   end
 end
 
--- What the host could not keep is the script's fault.
+-- If the host could not record it, the script is at fault.
 local function kept(why)
   if why then
     error(why, 3)
   end
 end
 
--- Records what the run's figures rest on. With `varies`, it is another with every run and is not
+-- Records a fact about the run's conditions. With `varies`, it changes with every run and is not
 -- compared.
 function dyno.fact(name, value, varies)
   check_name("dyno.fact()", name)
@@ -40,8 +40,7 @@ end
 
 local BETTER = { higher = true, lower = true, neither = true }
 
--- Records a figure that follows from what was measured. `better` is higher (as without it), lower
--- or neither.
+-- Records a figure computed from measurements. `better` is higher (the default), lower or neither.
 function dyno.figure(name, value, unit, better)
   better = better or "higher"
   if type(name) ~= "string" or name == "" or #name > 60 or name:find("%c") then
@@ -55,19 +54,19 @@ function dyno.figure(name, value, unit, better)
   kept(P.tell_figure(name, value, unit and tostring(unit) or "", better))
 end
 
--- Tells the user at once, and records it with the run's warnings. A whole sentence.
+-- Shows a warning immediately, and records it with the run. A whole sentence.
 function dyno.warning(text)
   kept(P.tell_warning(tostring(text)))
   P.current_session().env.print("warning: " .. P.shown(tostring(text)))
 end
 
--- What came of the measurement, in figures() and done(); nil before. What is told in done() comes
--- too late for the result.
+-- The results of the measurement, in figures() and done(); nil before. Reports in done() come too
+-- late for the result.
 function dyno.measured()
   return P.measured
 end
 
--- The seed of all streams, as text: it may be larger than numbers hold exactly.
+-- The seed of all streams, as text: it may exceed the exact range of numbers.
 dyno.seed = P.seed
 
 -- Steps of a load ---------------------------------------------------------------------------------
@@ -75,12 +74,12 @@ dyno.seed = P.seed
 local Steps = {}
 local steps_meta = { __index = Steps }
 
--- Tells how long the steps of a command took.
+-- Reports the durations of a command's steps.
 function dyno.steps()
   return setmetatable({ began = dyno.now() }, steps_meta)
 end
 
--- A step is over, perhaps one that made so many rows; the next begins.
+-- Ends a step, which may have created this number of rows; the next begins.
 function Steps:ended(what, rows)
   local now = dyno.now()
   local took = now - self.began
@@ -89,7 +88,7 @@ function Steps:ended(what, rows)
   self[#self + 1] = ("%s %.1f s%s"):format(what, took, rate)
 end
 
--- What is told beside them.
+-- Adds a note to the report.
 function Steps:note(text)
   self[#self + 1] = text
 end
@@ -113,20 +112,20 @@ local function table_of(call, name)
   return { table = name .. "_dataset" }
 end
 
--- The table that keeps a dataset, as tables_made() lists it: `keep` replaces it.
+-- The table that stores a dataset's description, as in tables_made(): `keep` replaces it.
 function dataset.made(name)
   return { table_of("made", name).table, "name value place", may_exist = true }
 end
 
--- Drops what is kept of a dataset.
+-- Drops a dataset's description.
 function dataset.forget(connection, name)
   connection:query(dyno.render(connection, "DROP TABLE IF EXISTS {table}",
     table_of("forget", name)))
 end
 
--- Keeps what was loaded in a table beside it, with a fingerprint over all that decides what the
--- rows are, the list `data` of {name, value}. `beside` lists what does not, e.g. keys. Their names
--- begin with `dataset.` and `tables.` from here on.
+-- Stores a description of the loaded data in an extra table, with a fingerprint over everything
+-- that determines the rows, the list `data` of {name, value}. `beside` lists the rest, e.g. keys.
+-- Their names are stored with the prefixes `dataset.` and `tables.`.
 function dataset.keep(connection, name, data, beside)
   local words = table_of("keep", name)
   local lines, entries = { name }, { false }
@@ -152,8 +151,8 @@ function dataset.keep(connection, name, data, beside)
   dyno.commit(connection)
 end
 
--- What is kept of a dataset: texts by name, and the names in order; nil where nothing is, or where
--- no database answers.
+-- A dataset's stored description: texts by name, and the names in order; nil if missing, or without
+-- a database.
 function dataset.read(connection, name)
   local words = table_of("read", name)
   if dyno.canned then
@@ -174,8 +173,9 @@ function dataset.read(connection, name)
   return values, names
 end
 
--- Records as facts of the run what is kept of a dataset, and answers it as dataset.read() does.
--- What is known of the tables, as {scale = 10}, must be kept so: others may have made them anew.
+-- Records a dataset's description as facts of the run, and returns it as dataset.read() does. Known
+-- properties of the tables, such as {scale = 10}, must match it: the tables may have been
+-- recreated.
 function dataset.tell(connection, name, known_of)
   local values, names = dataset.read(connection, name)
   for what, value in pairs(known_of or {}) do

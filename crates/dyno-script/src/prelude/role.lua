@@ -1,5 +1,5 @@
--- Roles: groups of sessions with a behaviour and a pace of their own; and numbers that all sessions
--- of a run share.
+-- Roles: groups of sessions with a separate behaviour and pace; and numbers shared by all sessions
+-- of a run.
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
@@ -23,8 +23,8 @@ local function whole(value)
   return type(value) == "number" and value >= 0 and value % 1 == 0
 end
 
--- An entry of a list that a script's function answered: a table with a name, and no fields but
--- these, of these types. Answers how messages call it.
+-- Checks an entry of a list returned by a script's function: a table with a name, and only these
+-- fields, with these types. Returns its name for messages.
 function P.check_entry(list, kind, fields, entry, number)
   local what = ("%s(): %s %d"):format(list, kind, number)
   if type(entry) ~= "table" then
@@ -67,8 +67,8 @@ local function check(role, number)
   end
 end
 
--- What the script's `roles()` answered, checked, without those that nobody plays; nil where it
--- answers nothing.
+-- The result of the script's `roles()`, checked, without roles for no sessions; nil if it returns
+-- nothing.
 function P.check_roles(answer)
   if answer == nil then
     return nil
@@ -93,7 +93,7 @@ function P.check_roles(answer)
   return list
 end
 
--- Finds a session's role.
+-- Assigns a session's role.
 function P.cast(session)
   local roles = P.plays_roles and P.find_function(session, "roles")
   local list = type(roles) == "function" and P.check_roles(roles())
@@ -116,19 +116,19 @@ function P.cast(session)
   end
 end
 
--- The role of the session that asks: its `name`, how many `sessions` play it, and which of them
--- this is, `member`, from 0. Nil where all sessions play the same.
+-- The role of the current session: its `name`, its number of `sessions`, and the index of this
+-- session, `member`, from 0. Nil without roles.
 function dyno.role()
   local session = P.current_session()
   return session and session.role
 end
 
--- The session is through with its work.
+-- The session has finished its work.
 function dyno.finish()
   error(P.STOP, 0)
 end
 
--- Numbers shared by all sessions of the run, from 1 to `count`; they begin at 0.
+-- Numbers shared by all sessions of the run, from 1 to `count`; initially 0.
 local Shared = {}
 local shared_meta = { __index = Shared }
 
@@ -163,7 +163,7 @@ local function place(shared, index)
   return shared.at + (index - 1)
 end
 
--- Adds to a number; answers what it is then.
+-- Adds to a number and returns the new value.
 function Shared:add(amount, index)
   return tonumber(C.dyno_shared_add(place(self, index), amount))
 end

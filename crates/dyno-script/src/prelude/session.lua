@@ -1,6 +1,6 @@
--- What surrounds a script in each session: its own globals, its own modules, its lifecycle.
--- Sessions of one worker share a Lua state and the compiled script; each runs the script's top
--- level itself, as a fresh instance of the shared prototype in an environment of its own.
+-- The environment of a script in each session: its globals, its modules, its lifecycle. Sessions of
+-- one worker share a Lua state and the compiled script; each runs the script's top level, as a
+-- fresh instance of the shared prototype in a separate environment.
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
@@ -9,10 +9,10 @@ local raw_create, raw_running = coroutine.create, coroutine.running
 local setfenv, setmetatable, pairs, type, error = setfenv, setmetatable, pairs, type, error
 local loadstring, rawget, getfenv = loadstring, rawget, getfenv
 
--- Yielded to the worker's loop; coroutines of the script's own pass it through.
+-- Yielded to the worker's loop; a script's own coroutines pass it through.
 local WAIT = P.WAIT
 local TURN_STOP, TURN_WAIT = 0, 2
--- Flags of dyno_turn(): the last event has ended; do not begin the next one.
+-- Flag of dyno_turn(): do not begin the next event.
 local ASK_ONLY = 2
 
 local base_globals = {}
@@ -20,7 +20,7 @@ for name, value in pairs(_G) do
   base_globals[name] = value
 end
 
--- Lua's os.execute() has the process ignore Ctrl-C.
+-- Lua's os.execute() makes the process ignore Ctrl-C.
 base_globals.os = {}
 for name, value in pairs(os) do
   base_globals.os[name] = value
@@ -39,8 +39,8 @@ base_globals.next = P.next
 local output = P.quiet_scripts and io.stderr or io.stdout
 local line_start = P.line_start
 
--- One write per line. LuaJIT's own print writes word by word, so lines of other workers' sessions
--- could get in between.
+-- One write per line. LuaJIT's print writes word by word, so lines of other workers' sessions could
+-- get in between.
 base_globals.print = function(...)
   local texts, count = { ... }, select("#", ...)
   for i = 1, count do
@@ -50,12 +50,12 @@ base_globals.print = function(...)
 end
 
 if P.quiet_scripts then
-  -- io.write() and io.stdout:write(), too.
+  -- Also for io.write() and io.stdout:write().
   io.output(io.stderr)
   io.stdout = io.stderr
 end
 
--- Passes the worker's waits through a coroutine that the script made itself.
+-- Passes the worker's waits through a script's own coroutine.
 local function pass_through(co, ok, first, ...)
   if ok and first == WAIT and raw_status(co) == "suspended" then
     return pass_through(co, raw_resume(co, raw_yield(WAIT)))
@@ -88,7 +88,7 @@ session_coroutine.wrap = function(body)
   end
 end
 
--- A session's own coroutine stands for a Lua state's main one: nobody resumes it but the worker.
+-- A session's coroutine acts as a Lua state's main one: only the worker resumes it.
 session_coroutine.yield = function(...)
   if is_own(raw_running()) then
     error("attempt to yield across C-call boundary", 2)
@@ -100,7 +100,7 @@ session_coroutine.running = function()
   return not is_own(co) and co or nil
 end
 
--- Gives way for `seconds`, or sleeps where yielding is impossible, at most until the run is over.
+-- Yields for `seconds`, or sleeps if yielding is impossible, at most until the run ends.
 local function sleep(seconds)
   local answer = C.dyno_sleep(seconds)
   if answer == 0 then
@@ -111,7 +111,7 @@ local function sleep(seconds)
 end
 P.sleep = sleep
 
--- Functions of libc and sysbench that would block the worker, in a form that gives way.
+-- Functions of libc and sysbench that would block the worker, in a form that yields.
 local cooperative = {
   usleep = function(microseconds)
     sleep(microseconds / 1e6)
@@ -142,13 +142,13 @@ session_ffi.C = session_c
 
 session_ffi.cdef = P.cdef
 
--- Compiles a source once as a function of which each session makes an instance.
+-- Compiles a source once as a function that each session instantiates.
 local factories = {}
 local function instantiate(source, name)
   local key = name .. "\0" .. source
   local factory = factories[key]
   if not factory then
-    -- The bare source first: its syntax errors are the user's, not the wrapping's.
+    -- The bare source first: its syntax errors are the user's, not the wrapper's.
     local bare, message = loadstring(source, name)
     if not bare then
       return nil, message
@@ -184,7 +184,7 @@ local function new_require(env, package)
         end
         value = setfenv(chunk, env)(name)
       else
-        -- C modules and the like: LuaJIT's own loader, shared by the worker's sessions.
+        -- C modules and so on: LuaJIT's loader, shared by the worker's sessions.
         P.shared_package.cpath = package.cpath
         P.shared_package.path = ""
         value = P.shared_require(name, path)
@@ -246,8 +246,8 @@ local function new_environment(session)
   return env
 end
 
--- The default `thread_run`. Errors end the coroutine; the host starts the loop again after those
--- that ask for it, so that no protected call stands between the loop and its traces.
+-- The default `thread_run`. Errors end the coroutine; the host restarts the loop after those that
+-- ask for it, so that no protected call separates the loop from its traces.
 local function run_loop(event, tid, event_ended)
   while true do
     local turn = C.dyno_turn(event_ended)
@@ -274,7 +274,7 @@ end
 local Session = {}
 Session.__index = Session
 
--- A session's script, not yet run.
+-- A session's script, not run yet.
 function P.new_session(tid)
   local session = setmetatable({ tid = tid }, Session)
   session.callbacks = P.new_callbacks()
@@ -304,7 +304,7 @@ local function set_options(session)
   end
 end
 
--- What runs in the session's coroutine, by entry.
+-- The functions of the session's coroutine, by entry.
 local entries = {}
 
 function entries.load(session)
@@ -329,7 +329,7 @@ function entries.run(session)
   return run_loop(session.event or session.env.event, session.tid, 0)
 end
 
--- After an error that asked for it: the same event again, within the same measurement.
+-- After an error that asks for it: repeats the event within the same measurement.
 function entries.restart(session)
   local sysbench = session.env.sysbench
   local hook = sysbench and sysbench.hooks and sysbench.hooks.before_restart_event
@@ -353,14 +353,14 @@ function entries.done(session)
   end
 end
 
--- A command: the script's table of commands first, then a function of that name.
+-- A command: from the script's table of commands, else a function of that name.
 function entries.command(session, name)
   load_script(session)
   set_options(session)
   local run = P.command_entry(session.env, name)
   if run then
     session.answer = run(session.tid)
-    -- What a function of that name answers says nothing.
+    -- The result of a function of that name is ignored.
     if session.answer == false then
       error("the '" .. name .. "' command returned false", 0)
     end
@@ -373,7 +373,7 @@ function entries.command(session, name)
   session.answer = run()
 end
 
--- A function that the script may define (`init`, `done`, a callback).
+-- An optional function of the script (`init`, `done`, a callback).
 function entries.call(session, name)
   load_script(session)
   set_options(session)
@@ -388,7 +388,7 @@ function entries.hook(session, name)
   session.env.sysbench.hooks[name](P.hook_argument)
 end
 
--- The commands table's entry, if it is well formed, and whether it is parallel.
+-- The entry in the commands table, if well formed, and whether it is parallel.
 function P.command_entry(env, name)
   local commands = env.sysbench and env.sysbench.cmdline and env.sysbench.cmdline.commands
   local entry = type(commands) == "table" and commands[name]
@@ -400,12 +400,12 @@ end
 local sessions = {}
 local sessions_by_env = setmetatable({}, { __mode = "k" })
 
--- The session whose turn it is.
+-- The current session.
 function P.current_session()
   return sessions_by_env[getfenv(0)]
 end
 
--- Whether lost connections are worth waiting for: only a run's events are repeated on new ones.
+-- Whether to wait for lost connections: only a run's events are repeated on new ones.
 function P.repeats_events()
   local session = P.current_session()
   return session ~= nil and (session.entry == "run" or session.entry == "restart")
@@ -416,7 +416,7 @@ function is_own(co)
   return session ~= nil and session.co == co
 end
 
--- A coroutine that runs `entry` in session `index`, which is made when it does not exist yet.
+-- A coroutine that runs `entry` in session `index`, which is created if missing.
 function P.spawn(index, tid, entry, name)
   local session = sessions[index]
   if not session then
@@ -449,9 +449,9 @@ local function message_of(err)
   return "(not a string)"
 end
 
--- What to make of an error that ended a session's coroutine: "again" when the event is to be run
--- again, "stop" when the session is done, else "failed", or "fatal" where it is an error of the
--- database's that was taken for one that the script passes over, and the message.
+-- The reaction to an error that ended a session's coroutine, and the message: "again" to repeat the
+-- event, "stop" if the session is done, "fatal" for a database error that looked like one that the
+-- script ignores, else "failed".
 function P.on_error(index, entry, err)
   local session = sessions[index]
   local in_loop = entry == "run" or entry == "restart"
@@ -476,22 +476,22 @@ function P.on_error(index, entry, err)
   return "failed", message_of(err)
 end
 
--- What the function called last answered.
+-- The result of the last function called.
 function P.answer(index)
   return sessions[index] and sessions[index].answer
 end
 
--- The environment of a session, for the host to read what the script declared.
+-- The environment of a session, from which the host reads the script's declarations.
 function P.environment(index)
   return sessions[index] and sessions[index].env
 end
 
--- A function of the script's by its name, for the host to see whether there is one.
+-- A script's function by name, for the host to check whether it exists.
 function P.script_function(index, name)
   return sessions[index] and P.find_function(sessions[index], name)
 end
 
--- The default `thread_run` of a session, to tell it from the script's own.
+-- The default `thread_run` of a session, to distinguish it from the script's own.
 function P.default_run(index)
   return sessions[index] and sessions[index].default_run
 end

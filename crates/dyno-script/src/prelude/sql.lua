@@ -1,7 +1,7 @@
 -- `sysbench.sql`: drivers, connections, results. Statements are in statement.lua.
 --
--- Calls that reach the server answer 0 when the answer is still to come; then the session yields
--- and is resumed with the outcome's number.
+-- Calls that reach the server return 0 if the answer is pending; the session then yields and is
+-- resumed with the outcome's number.
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
@@ -17,8 +17,8 @@ local TYPE = {
 }
 local ERROR = { NONE = 0, IGNORABLE = 1, FATAL = 2 }
 
--- A statement without a result set answers this: equal to nil as in sysbench, but using it is an
--- error of the script and not of the process.
+-- The result of a statement without a result set: equal to nil as in sysbench, but using it is an
+-- error of the script and does not crash the process.
 local NO_RESULT = ffi.cast("sql_result *", nil)
 local no_result_methods = {
   free = function() end,
@@ -43,7 +43,7 @@ local function error_message()
   return ffi.string(text, length[0])
 end
 
--- What kind of error it was, as the driver says.
+-- The kind of the error, according to the driver.
 local function error_kind()
   local text = C.dyno_error_kind(length)
   return ffi.string(text, length[0])
@@ -89,8 +89,8 @@ local function read_fields(count)
   return row
 end
 
--- Functions that answer so many fields as values: without a list of them, which would be made and
--- collected for each row.
+-- Functions that return this number of fields as values, without a list, which would be allocated
+-- and collected for each row.
 local CELLS = 64
 local cells = ffi.new("struct dyno_cell[?]", CELLS)
 
@@ -110,7 +110,7 @@ for count = 0, CELLS do
   readers[count] = false
 end
 
--- The fields of the first row of a connection's result, which is given up; nothing without one.
+-- The fields of the first row of a connection's result, which is discarded; nothing without rows.
 local function first_row(id)
   local count = C.dyno_first_row(id, cells, CELLS)
   if count < 0 then
@@ -170,8 +170,8 @@ local function wait(code)
   return code
 end
 
--- A connection that was lost before a statement was completed is as good as a failed attempt to
--- make it: such are the ones to a proxy that cannot reach its server.
+-- A connection that was lost before a statement completed counts as a failed attempt to connect:
+-- connections to a proxy that cannot reach its server are like this.
 local function pause_before_reconnecting(connection)
   local completed = tonumber(C.sb_counter_val(0, C.SB_CNT_READ)
     + C.sb_counter_val(0, C.SB_CNT_WRITE) + C.sb_counter_val(0, C.SB_CNT_OTHER))
@@ -182,7 +182,7 @@ local function pause_before_reconnecting(connection)
   end
 end
 
--- A lost connection comes back by trying until it does or the run ends, which ends the pauses.
+-- Tries to restore a lost connection until it succeeds or the run ends, which ends the pauses.
 local function reconnect_until_done(connection)
   local failed = 0
   pause_before_reconnecting(connection)
@@ -199,10 +199,10 @@ local function hooks()
   return sysbench and sysbench.hooks or {}
 end
 
--- Scripts that run another file, whose lines are the ones to name.
+-- Scripts that run another file, whose lines errors should name.
 local READERS = { ["@sql_file.lua"] = true, ["@sql_file_execution.lua"] = true }
 
--- The level of the script's own line: the prelude's chunks are named `=…`, as C functions are.
+-- The level of the script's own line: the prelude's chunks are named `=…`, like C functions.
 local function script_level()
   local level = 3
   local info = debug.getinfo(level, "S")
@@ -213,7 +213,7 @@ local function script_level()
   return level - 1
 end
 
--- Raises what the last operation failed with; `statement` is the text behind a prepared `query`.
+-- Raises the error of the last operation; `statement` is the text behind a prepared `query`.
 local function raise(connection, code, query, statement)
   local err = describe(connection, query)
   local lost = err.lost
@@ -224,7 +224,7 @@ local function raise(connection, code, query, statement)
   local ignorable
   local work = connection.working
   if work then
-    -- Within an operation the same work is tried again: only errors that this may mend.
+    -- An operation retries the same work: only after errors that this may cure.
     ignorable = P.may_retry(work, err.kind) or P.ignored_errors.all
   else
     ignorable = is_ignorable(err)
@@ -235,7 +235,7 @@ local function raise(connection, code, query, statement)
     ignorable = ignore and ignore(err)
   end
   if not ignorable then
-    -- A script may catch it, which ignores it too.
+    -- If a script catches it, it is ignored too.
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
     connection.error = ERROR.FATAL
     connection.refused = not lost
@@ -252,7 +252,7 @@ local function raise(connection, code, query, statement)
     end
   else
     C.sb_counter_inc(0, C.SB_CNT_ERROR)
-    -- On MySQL the transaction goes on. A script that catches the error may want that, and its
+    -- On MySQL the transaction continues. A script that catches the error may rely on that, and its
     -- before_restart_event may end it.
     connection.unsettled = true
     if work or connection.family ~= "mysql" then
@@ -312,7 +312,7 @@ function Connection:more_results()
   return C.dyno_more_results(self.id) ~= 0
 end
 
--- What an operation that began with this code comes to.
+-- The result of an operation that started with this code.
 local function answer(connection, code, query)
   code = wait(code)
   if code == ROWS then
@@ -333,7 +333,7 @@ end
 
 function Connection:prepare(sql)
   must_be_open(self)
-  -- PostgreSQL's statements are prepared when the types of their parameters are known.
+  -- PostgreSQL's statements are prepared once the types of their parameters are known.
   return P.new_statement(self, sql, self.family == "pgsql" and sql:find("?", 1, true))
 end
 

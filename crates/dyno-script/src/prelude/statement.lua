@@ -92,11 +92,11 @@ local statement_meta = {
   end,
 }
 
--- How much the collector looks at, in KiB, before a statement is prepared on a session's second
--- connection or a later one: those of the lost one take memory that it does not know of.
+-- The collector's step in KiB before a statement is prepared on a session's second or later
+-- connection: statements of the lost one use memory that it does not know of.
 local STEP_ANEW = 16
 
--- Has the server forget the statements of the connection that nobody holds any more.
+-- Closes the collected statements of the connection on the server.
 local function close_dropped(id)
   if id > 0 then
     collectgarbage("step", STEP_ANEW)
@@ -130,7 +130,7 @@ local function prepare_on_server(statement)
     raise(connection, code, statement.sql)
   end
   statement.owned = ffi.gc(C.dyno_statement_new(connection.id), C.dyno_statement_free)
-  -- The same as a number, which costs each execution one object less to look at.
+  -- The same as a number, which saves an allocation per execution.
   statement.handle = tonumber(ffi.cast("uintptr_t", statement.owned))
 end
 
@@ -206,7 +206,7 @@ local function literal(param, family)
   return family == "mysql" and quote_mysql(text) or quote(text)
 end
 
--- Where the quoted text that begins at `at` ends.
+-- The end of the quoted text that begins at `at`.
 local function quote_end(sql, at, quote, escapes)
   at = at + 1
   while true do
@@ -220,7 +220,7 @@ local function quote_end(sql, at, quote, escapes)
   end
 end
 
--- Where the quoted text or the comment that begins at `at` ends; nil where none begins.
+-- The end of the quoted text or comment that begins at `at`; nil if none begins there.
 local function skipped(sql, at, mysql)
   local char, two = sql:sub(at, at), sql:sub(at, at + 1)
   if char == "'" or char == '"' or char == "`" then
@@ -237,7 +237,7 @@ local function skipped(sql, at, mysql)
   end
 end
 
--- What stands between the parameters of a statement: a `?` in a quoted text or a comment is none.
+-- The text between the parameters of a statement: a `?` in quotes or a comment is not a parameter.
 local function pieces(sql, mysql)
   local parts, from, at = {}, 1, 1
   while true do
@@ -255,7 +255,7 @@ local function pieces(sql, mysql)
   end
 end
 
--- The statement as text, with its parameters in place: `--db-ps-mode=disable` and statements
+-- The statement as text, with its parameters inserted: for `--db-ps-mode=disable` and statements
 -- that the server cannot prepare.
 local function emulate(statement)
   local params, family = statement.params or {}, statement.connection.family
@@ -307,7 +307,7 @@ function Statement:execute()
   return raise(self.connection, code, "<prepared statement>", self.sql)
 end
 
--- Executes it and answers the fields of the first row; nothing where there is none.
+-- Executes it and returns the fields of the first row; nothing without rows.
 function Statement:execute_row()
   local handle = self.handle
   if not handle then
@@ -328,7 +328,7 @@ function Statement:execute_row()
   return raise(self.connection, code, "<prepared statement>", self.sql)
 end
 
--- The same as text, with the parameters' values written into it.
+-- Executes it as text, with the parameters' values inserted.
 function Statement:query()
   must_be_open(self.connection)
   return self.connection:query(emulate(self))
@@ -367,7 +367,7 @@ end
 -- Statements that end a transaction, also by starting another.
 local ENDS = { ROLLBACK = true, COMMIT = true, BEGIN = true, START = true }
 
--- A statement has succeeded on a connection on which an ignored error left a transaction open.
+-- Clears the flag after a statement that ended a transaction left open by an ignored error.
 function P.settle(connection, sql)
   local word, rest = sql:match("^%s*(%a+)(.*)")
   if word and ENDS[word:upper()] and not rest:find("^%s+[Tt][Oo]%s") then
@@ -375,7 +375,7 @@ function P.settle(connection, sql)
   end
 end
 
--- Leaves no half-done transaction for the repeated event to commit by accident.
+-- Rolls back an open transaction that the repeated event might commit by accident.
 function P.end_unsettled(connection)
   if connection and connection.unsettled and connection.id then
     connection.unsettled = false

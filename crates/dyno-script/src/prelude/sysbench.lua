@@ -82,8 +82,8 @@ local function copy_list(list)
   return copy
 end
 
--- A session's options: its own table, empty but for lists, over the one that all share. So a
--- session writes to its own, and ten thousand sessions do not keep ten thousand copies.
+-- A session's options: a separate table, initially with lists only, over the shared one. So a
+-- session can write its own, and ten thousand sessions do not need ten thousand copies.
 local options_meta = {}
 
 function P.new_options()
@@ -97,7 +97,7 @@ function P.new_options()
   return setmetatable(own, options_meta)
 end
 
--- What a script sees when it walks through its options.
+-- The options that a script sees when it iterates over them.
 local function all_options(own)
   local all = {}
   for name, value in pairs(P.options) do
@@ -109,7 +109,7 @@ local function all_options(own)
   return all
 end
 
--- `pairs` and `next` for scripts: options are walked through as one table.
+-- `pairs` and `next` for scripts: iterate over options as one table.
 function P.pairs(t)
   if getmetatable(t) == options_meta then
     t = all_options(t)
@@ -134,9 +134,9 @@ function rand.uniform_double()
   return C.sb_rand_uniform_double()
 end
 
--- The numbers by which dyno_rand_wide() knows the distributions.
+-- The numbers of the distributions in dyno_rand_wide().
 local KIND = { default = 0, uniform = 1, gaussian = 2, special = 3, pareto = 4, zipfian = 5 }
--- The greatest bound of sysbench's functions, and the greatest whole number without gaps below it.
+-- The largest bound of sysbench's functions, and the largest exact integer.
 local NARROW_MAX, WIDE_MAX = 2 ^ 32 - 1, 2 ^ 53
 
 local function is_wide(bound)
@@ -144,7 +144,7 @@ local function is_wide(bound)
   return (kind == "number" or kind == "cdata") and not (bound <= NARROW_MAX)
 end
 
--- Draws between bounds of which one exceeds 32 bits: C functions would take them modulo 2^32.
+-- Draws between bounds if one exceeds 32 bits: C functions would take them modulo 2^32.
 local function wide(name, a, b)
   a, b = tonumber(a), tonumber(b)
   if not (a and b and a >= 0 and b >= 0 and a <= WIDE_MAX and b <= WIDE_MAX) then
@@ -202,7 +202,7 @@ end
 
 -- One buffer for all strings of the state: nothing yields between filling and copying.
 local buffer, capacity = ffi.new("char[?]", 4096), 4096
--- As long as the longest text parameter.
+-- The length of the longest text parameter.
 local TEXT_MAX = 2 ^ 28
 
 local function room(size)
@@ -223,7 +223,7 @@ function rand.string(format)
 end
 
 function rand.varstring(min_len, max_len)
-  -- Written so that what is not a number is refused, too.
+  -- Written so that NaN is refused too.
   if not (min_len >= 0 and min_len <= max_len and max_len > 0 and max_len <= P.TEXT_BYTES_MAX) then
     error(("sysbench.rand.varstring: 0 <= min <= max and 0 < max <= %d are required"):format(
       P.TEXT_BYTES_MAX), 2)
@@ -232,7 +232,7 @@ function rand.varstring(min_len, max_len)
   return ffi.string(target, C.sb_rand_varstr(target, min_len, max_len))
 end
 
--- 1.0.20's addition hangs on the metatable, so that pairs() lists master's functions only.
+-- 1.0.20's addition is in the metatable, so that pairs() only lists master's functions.
 P.rand = setmetatable(rand, {
   __index = {
     special = function(a, b)

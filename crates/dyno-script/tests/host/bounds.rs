@@ -1,9 +1,9 @@
-//! Sizes and times as scripts give them: what is out of bounds is the script's error, never the
-//! process's end.
+//! Sizes and times from scripts: out-of-range values are errors of the script and never end the
+//! process.
 
 use super::*;
 
-/// Runs `line` in an event; answers what went wrong.
+/// Runs `line` in an event and returns its error, if any.
 fn attempt(line: &str) -> Result<(), String> {
     let script = format!("{CONNECT} function event()\n{line}\nend");
     run(&script, 1).0
@@ -99,7 +99,7 @@ fn statements_that_nobody_holds_are_closed_on_the_server() {
 
 #[test]
 fn sleeping_where_a_session_cannot_yield_is_the_workers_waiting() {
-    // The replacement of `gsub` cannot yield. A sleep that the worker did not end would last years.
+    // The replacement of `gsub` cannot yield. A sleep not ended by the worker would last years.
     for call in ["dyno.sleep(1e9)", "dyno.think(1e9)", "ffi.C.sleep(1e9)"] {
         let script = format!(
             "ffi.cdef[[unsigned int sleep(unsigned int);]]

@@ -1,4 +1,4 @@
-//! A worker's stand-in, and a server's.
+//! A fake worker and a fake server.
 
 use std::collections::VecDeque;
 use std::io;
@@ -157,28 +157,28 @@ impl Connection for FakeConnection {
     }
 }
 
-/// A worker that knows one session.
+/// A worker with one session.
 #[derive(Default)]
 pub struct FakePort {
-    /// How often a transaction was ended for the script.
+    /// The number of transactions ended for the script.
     pub recovered: u32,
     pub connections: Vec<FakeConnection>,
     pub scratch: Scratch,
     pub events_left: u32,
-    /// The run is over for those who sleep without yielding.
+    /// The run has ended for sessions that sleep without yielding.
     pub over: bool,
     pub events: u32,
     pub retries: u32,
     pub counters: [u64; Counter::COUNT],
     pub slept: VecDeque<u64>,
-    /// How often a worker would have stood still until an answer was there.
+    /// The number of times that a worker would have blocked on an answer.
     pub stood_still: u32,
-    /// Prepared statements that the server has, and the most that it had.
+    /// The current and largest number of prepared statements on the server.
     pub statements: i32,
     pub statements_max: i32,
-    /// What operations did.
+    /// A log of operations.
     pub work: Vec<String>,
-    /// Parameters of executed statements and texts of others, by session.
+    /// Parameters of executed statements, and other statements' texts, by session.
     pub log: Vec<(SessionId, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! The host under a worker's stand-in: what scripts see, and what they ask of the worker.
+//! The host with a fake worker: what scripts see, and what they ask of the worker.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -203,7 +203,7 @@ fn waiting_passes_through_the_scripts_own_coroutines_and_protected_calls() {
     let (result, port) = run(&script, 50);
     assert_eq!(result, Ok(()));
     assert_eq!(port.events, 50);
-    // Nothing but the comparison of `table.sort` keeps the worker.
+    // Only the comparison of `table.sort` blocks the worker.
     assert_eq!(port.stood_still, 50);
 }
 

@@ -1,4 +1,4 @@
-//! Named pieces of work: what is repeated, what is given up, what nobody knows.
+//! Operations: retried, given up, or with an unknown fate.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use dyno_script::{Declared, Host, HostConfig};
 use crate::fake::FakePort;
 use crate::{config, drive};
 
-/// Runs `event` so often in a script with an operation `pay` and a connection.
+/// Runs `event` this number of times in a script with an operation `pay` and a connection.
 fn worked(event: &str, events: u32) -> (Result<(), String>, FakePort, Host) {
     worked_with(event, events, |_| {})
 }
@@ -64,7 +64,7 @@ fn a_transaction_is_repeated_with_the_same_arguments() {
     assert_eq!(again[3..6], tried);
     assert_eq!(again[6..], ["BEGIN", "UPDATE 7", "COMMIT"]);
     assert_eq!(port.events, 1);
-    // The tries before the last left nothing in the ledger.
+    // Earlier attempts left nothing in the ledger.
     let ledger = host_ledger(host);
     assert_eq!(ledger, [(7, 7)]);
 }
@@ -105,7 +105,7 @@ fn what_a_body_takes_back_is_no_error() {
 
 #[test]
 fn an_error_that_another_try_does_not_mend_ends_the_session() {
-    // Though sysbench's way of going on would ignore it.
+    // Although sysbench's ignored errors would include it.
     let (result, port, _) = worked_with(
         "pay:transaction(con, function() con:query('FAIL 1062') end)",
         1,
@@ -114,19 +114,19 @@ fn an_error_that_another_try_does_not_mend_ends_the_session() {
     let message = result.unwrap_err();
     assert!(message.contains("1062"), "{message}");
     assert_eq!(port.work, ["start 0", "GivenUp"]);
-    // A script that catches it goes on, and the work was given up all the same.
+    // A script that catches it continues, and the operation still counts as given up.
     let caught =
         "assert(not pcall(pay.transaction, pay, con, function() con:query('FAIL 1146') end))";
     let (result, port, _) = worked(caught, 2);
     assert_eq!(result, Ok(()));
     assert_eq!(port.work, ["start 0", "GivenUp", "start 0", "GivenUp"]);
-    // A statement of its own that the server refuses has not been committed.
+    // An individual statement that the server refuses was not committed.
     let refused = "pay:run(con, function() con:query('FAIL 1142') paid:add(3) end)";
     let (result, port, host) = worked(refused, 1);
     result.unwrap_err();
     assert_eq!(port.work, ["start 0", "GivenUp"]);
     assert_eq!(host_ledger(host), []);
-    // What statements of their own had committed before nobody knows.
+    // Earlier individual statements may have been committed.
     let (result, port, host) = worked(
         "pay:run(con, function() paid:add(3) con:query('FAIL 1146') end)",
         1,
@@ -178,7 +178,7 @@ fn nobody_knows_what_came_of_work_whose_connection_was_lost_while_it_was_made_la
     assert_eq!(port.work, ["start 0", "Unknown"]);
     assert_eq!(host_ledger(host), [(0, 5)]);
 
-    // In a transaction that was not yet to be committed everybody knows: it is gone.
+    // A transaction before its commit is certainly lost.
     let before = "pay:transaction(con, function() if n == 1 then n = 2 con:query('FAIL 2013') end \
                   paid:add(5) end)";
     let (result, port, host) = worked_with(before, 1, |config| config.reconnect_lost = true);
@@ -353,9 +353,9 @@ fn streams_depend_on_their_keys_alone() {
 
 #[test]
 fn the_hottest_keys_get_the_specifications_share_and_lose_it_without_a_constant() {
-    // The hottest hundredth's share of 400,000 draws; of those from a constant that is drawn anew
-    // each time, too. Where draws are few the hottest that are found are hotter than those that
-    // are, by the deviation of a count.
+    // The share of the hottest hundredth in 400,000 draws, also with a constant that is redrawn
+    // each time. With few draws per value, the hottest values found are hotter than the true ones,
+    // by the deviation of a count.
     let (result, _, _) = worked(
         "local function shares(a, low, high, draws)
            local function share(constant)

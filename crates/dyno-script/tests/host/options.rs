@@ -1,4 +1,4 @@
-//! Options that a script checks, and the conditions that it tells.
+//! Options checked by a script, and the conditions that it reports.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use dyno_script::Host;
 use crate::fake::FakePort;
 use crate::{config, drive};
 
-/// What a script's command `look` says of its options, or why it fails. `print` adds to what is
-/// answered.
+/// Runs a script's command `look` with this body and returns its error, if any. `print` adds to the
+/// result.
 fn look(body: &str) -> Result<(), String> {
     let text = format!(
         "local told = ''
@@ -39,7 +39,7 @@ fn look(body: &str) -> Result<(), String> {
     drive(&mut host, &mut FakePort::default(), 0, &command)
 }
 
-/// Why the body fails.
+/// The error of the body.
 fn refused(body: &str) -> String {
     look(body).unwrap_err()
 }

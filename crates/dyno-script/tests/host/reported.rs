@@ -1,4 +1,4 @@
-//! Facts, figures and warnings that a script tells of its run.
+//! Facts, figures and warnings that a script reports.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use dyno_script::{Host, ScriptReport};
 use crate::fake::FakePort;
 use crate::{config, drive};
 
-/// What is told when `figures` has this body, after two operations were measured; or why it fails.
+/// The reports when `figures` has this body, after two operations were measured; or its error.
 fn told(body: &str) -> Result<ScriptReport, String> {
     let text = format!(
         "print = function(text) dyno.fact('printed', text) end

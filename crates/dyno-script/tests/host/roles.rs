@@ -1,4 +1,4 @@
-//! Roles: groups of sessions with a behaviour of their own, and what sessions share.
+//! Roles: groups of sessions with a separate behaviour, and numbers that sessions share.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The statements of workloads, byte for byte as each family of servers gets them. To change them
-//! on purpose, run with `DYNO_GOLDEN=write` and look at the difference.
+//! The statements of workloads, byte for byte, for each family of servers. To change them on
+//! purpose, run with `DYNO_GOLDEN=write` and review the difference.
 
 use std::fs;
 use std::path::PathBuf;

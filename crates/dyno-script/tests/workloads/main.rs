@@ -1,5 +1,5 @@
-//! The built-in workloads on SQLite, from prepare to cleanup: what they leave in the tables, and
-//! which statements an event consists of.
+//! The built-in workloads on SQLite, from prepare to cleanup: the contents of their tables, and the
+//! statements of an event.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

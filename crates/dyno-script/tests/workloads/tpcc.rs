@@ -1,5 +1,5 @@
-//! TPC-C-like order entry, seen from where its statements go: what is drawn, and for how long users
-//! type and think.
+//! TPC-C-like order entry, observed at its statements: the random draws, and the keying and think
+//! times.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use dyno_core::session::OperationEnd;
 
 use crate::worker::{SqlitePort, Workload};
 
-/// Its transactions in the order that the script declares them.
+/// Its transactions in order of declaration.
 const KINDS: [&str; 5] = [
     "new_order",
     "payment",
@@ -29,15 +29,15 @@ fn workload<'a>(options: &'a [(&'a str, &'a str)], sessions: u32) -> Workload<'a
     }
 }
 
-/// A file with small tables, in the folder.
+/// Creates a file with small tables in the folder.
 fn prepared(folder: &Path) -> PathBuf {
     let file = folder.join("prepared.db");
     workload(&SMALL, 1).command(&file, "prepare");
     file
 }
 
-/// What of the statements is drawn, and not read from the tables, by the session's number in
-/// `tids`.
+/// The drawn parts of the statements, as opposed to those read from the tables, for the session
+/// numbers in `tids`.
 fn drawn(port: &SqlitePort, tids: &[u32]) -> BTreeMap<u32, Vec<String>> {
     let mut streams: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for (session, text, params) in &port.executed {
@@ -85,7 +85,7 @@ fn a_seed_gives_each_session_its_statements_however_many_workers_drive_them() {
     assert_eq!(one, streams(4, &[&[3], &[1], &[0], &[2]]));
 }
 
-/// How often each kind was done or taken back.
+/// The number of times each kind was committed or rolled back.
 fn counts(port: &SqlitePort) -> [f64; 5] {
     let mut counts = [0.0; 5];
     for (operation, _) in &port.ends {
@@ -94,7 +94,7 @@ fn counts(port: &SqlitePort) -> [f64; 5] {
     counts
 }
 
-/// Fails unless a share of so many draws lies within four standard deviations of what it should be.
+/// Fails unless a share of this number of draws is within four standard deviations of its target.
 fn near(what: &str, found: f64, of: f64, share: f64) {
     let room = 4.0 * (share * (1.0 - share) / of).sqrt();
     let found = found / of;
@@ -153,7 +153,7 @@ fn what_is_remote_by_name_and_taken_back_has_the_specifications_shares() {
     };
     let taken_back = port.ends.iter().filter(taken_back).count();
     near("taken back", taken_back as f64, new_orders, 0.01);
-    // 5 to 15 lines, of those that were committed.
+    // 5 to 15 lines, for committed orders.
     let orders = of("INSERT INTO orders1");
     let mean = orders
         .iter()
@@ -169,7 +169,7 @@ fn users_type_and_think_as_the_specification_says() {
     let options = [&SMALL[..], &[("think_keying", "standard")]].concat();
     let port = workload(&options, 1).run(&file, 2300);
     assert_eq!(port.thoughts.len(), 2300);
-    // What is typed before an event comes after what was thought about the one before it.
+    // Keying before an event follows the think time of the previous one.
     let keying = [18.0, 3.0, 2.0, 2.0, 2.0];
     let thinking = [12.0, 12.0, 10.0, 5.0, 5.0];
     let mut thought: [Vec<f64>; 5] = Default::default();
@@ -190,19 +190,19 @@ fn users_type_and_think_as_the_specification_says() {
         thought[kind].push(rest);
     }
     for ((kind, thought), mean) in KINDS.iter().zip(&thought).zip(thinking) {
-        // Of an exponential distribution the deviation is the mean.
+        // The deviation of an exponential distribution is its mean.
         let room = 4.0 * mean / (thought.len() as f64).sqrt();
         let found = thought.iter().sum::<f64>() / thought.len() as f64;
         assert!((found - mean).abs() < room, "{kind}: {found} s, not {mean}");
     }
-    // Without it nobody does.
+    // Without it there are no think times.
     let port = workload(&SMALL, 1).run(&file, 23);
     assert!(port.thoughts.is_empty());
 }
 
 #[test]
 fn texts_repeat_as_much_as_is_asked_for() {
-    // How often a text's character is that of before it.
+    // How often a character of a text equals the previous one.
     let repeats = |share: &str| {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("data.db");

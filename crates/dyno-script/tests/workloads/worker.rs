@@ -76,15 +76,15 @@ pub(crate) struct SqlitePort {
     pub(crate) opened: u32,
     scratch: Scratch,
     events_left: u32,
-    /// Events left of each session, where they are not of all together.
+    /// The events left per session, if not counted for all together.
     left: Option<BTreeMap<SessionId, u32>>,
     prepared: BTreeMap<(ConnId, StatementId), String>,
-    /// Prepared statements that were executed: of which session, the text, the parameters.
+    /// Executed prepared statements: session, text, parameters.
     pub(crate) executed: Vec<(SessionId, String, Vec<String>)>,
-    /// What users were to think, in nanoseconds.
+    /// Think times, in nanoseconds.
     pub(crate) thoughts: Vec<u64>,
     work: BTreeMap<SessionId, OperationId>,
-    /// Which work ended, and how.
+    /// The operations that ended, and how.
     pub(crate) ends: Vec<(OperationId, OperationEnd)>,
     pub(crate) counters: [u64; Counter::COUNT],
 }
@@ -267,7 +267,7 @@ fn value(value: ParamValue<'_>) -> String {
     }
 }
 
-/// A workload with its options, as a command line would give them.
+/// A workload with options, as on a command line.
 pub(crate) struct Workload<'a> {
     pub(crate) name: &'a str,
     pub(crate) sessions: u32,
@@ -310,7 +310,7 @@ impl Workload<'_> {
             shared: Arc::default(),
             ledger: Arc::default(),
             reported: Arc::default(),
-            // What is logged is in the error as well.
+            // Log messages are in the error as well.
             log: |_, _| {},
         }
     }
@@ -348,7 +348,7 @@ impl Workload<'_> {
         values
     }
 
-    /// Runs the entries one after another, each in so many sessions side by side.
+    /// Runs the entries one after another, each in this number of concurrent sessions.
     pub(crate) fn enter(
         &self,
         file: &Path,
@@ -373,7 +373,7 @@ impl Workload<'_> {
         self.drive(port, entries, &tids, progress)
     }
 
-    /// Runs so many events in each of these sessions, which are some of the workload's.
+    /// Runs this number of events in each of these sessions of the workload.
     pub(crate) fn run_each(&self, file: &Path, events: u32, tids: &[u32]) -> SqlitePort {
         let mut port = SqlitePort::new(file, events);
         port.left = Some(BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Programs that make a data directory: run to their end, with what they say kept for the error.
+//! Programs that create a data directory: run to completion, with their output kept for errors.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,10 +10,10 @@ use crate::error::{OnPath, Result, failed};
 use crate::home::Folder;
 use crate::process::confine;
 
-/// So many of the last lines of what a program says are shown.
+/// The number of last lines of output shown.
 const LINES_SHOWN: usize = 8;
 
-/// Runs a program as the server's user until it has ended well. What it says goes to `init.log`.
+/// Runs a program as the server's user until it succeeds. Its output goes to `init.log`.
 pub(crate) fn run(
     folder: &Folder,
     program: &Path,
@@ -33,7 +33,7 @@ pub(crate) fn run(
     confine(&mut command, folder.identity());
     let mut child = command.spawn().on("start", program)?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A program that ends early has closed it; its status says what is wrong.
+        // A program that ended early has closed it; its status says what failed.
         let _ = pipe.write_all(input.as_bytes());
     }
     let status = child.wait().on("wait for", program)?;
@@ -47,7 +47,7 @@ pub(crate) fn run(
     ))
 }
 
-/// The environment of a server's programs: nothing of Dyno's own, which may hold a password.
+/// The environment of a server's programs: nothing from Dyno's own, which may contain a password.
 pub(crate) fn environment(folder: &Folder) -> Vec<(String, String)> {
     let text = |path: &Path| path.display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -73,11 +73,11 @@ pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     excerpt(&String::from_utf8_lossy(&text), count)
 }
 
-/// So many lines of errors that stand further above are shown with the last lines.
+/// The most earlier error lines shown with the last lines.
 const ERRORS_SHOWN: usize = 4;
 
-/// The last lines of a text, and before them the first errors that are not among them: the cause
-/// of all others may be far above.
+/// The last lines of a text, preceded by the first errors that are not among them, because the root
+/// cause may come much earlier.
 pub(crate) fn excerpt(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text
         .lines()

@@ -1,4 +1,4 @@
-//! Dyno's own kinds of servers behind the contract.
+//! Dyno's built-in kinds of servers.
 
 use super::{Installation, Product, mysql, postgres};
 use crate::contract::{ANSWER, Contract, connect_to, password};
@@ -9,7 +9,7 @@ use crate::server::Context;
 use crate::supervisor::Launch;
 
 impl Installation {
-    /// Writes the file by which the server's clients log in.
+    /// Writes the credentials file of the server's clients.
     pub(crate) fn keep_client_file(&self, folder: &Folder, password: &Password) -> Result<()> {
         let (name, text) = match self.product {
             Product::Postgres => ("pgpass", postgres::client_file(password)),
@@ -34,7 +34,7 @@ impl Contract for Installation {
     fn launch(&self, context: &Context<'_>) -> Result<Launch> {
         match self.product {
             Product::Postgres => {
-                // That of a server that was killed would be believed if its pid is used again.
+                // The pid file of a killed server would be believed if the pid is in use again.
                 postgres::forget_pid(context.folder, context.port);
                 postgres::launch(self, context)
             }
@@ -54,7 +54,7 @@ impl Contract for Installation {
 
     fn ready(&self, context: &Context<'_>) -> std::result::Result<(), String> {
         let url = match self.product {
-            // The database itself is not there before `welcome`.
+            // The database does not exist before `welcome`.
             Product::Postgres => {
                 postgres::url(context.folder, context.port, false, Some("postgres"))
             }

@@ -1,4 +1,4 @@
-//! The kinds of servers that Dyno starts by itself, and where their programs are.
+//! Built-in kinds of servers, and their programs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -45,7 +45,7 @@ impl Product {
         }
     }
 
-    /// The protocol that it speaks.
+    /// Its protocol.
     pub fn family(self) -> Family {
         match self {
             Self::Mariadb | Self::Mysql => Family::Mysql,
@@ -60,23 +60,23 @@ impl fmt::Display for Product {
     }
 }
 
-/// The programs of a server on this machine.
+/// An installed server on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
     /// The product.
     pub product: Product,
     /// Its version.
     pub version: Version,
-    /// What the program itself says of it, in one line.
+    /// The program's version text, in one line.
     pub described: String,
     /// The server's program.
     pub program: PathBuf,
-    /// The folder that its other files are below.
+    /// The base folder of its other files.
     pub basedir: PathBuf,
 }
 
 impl Installation {
-    /// A program that comes with the server.
+    /// A program of the server's package.
     pub(crate) fn tool(&self, names: &[&str]) -> Option<PathBuf> {
         let own = self.program.parent().map(Path::to_owned);
         let below = ["bin", "sbin", "scripts", "libexec"].map(|inner| self.basedir.join(inner));
@@ -87,7 +87,7 @@ impl Installation {
         named.into_iter().find(|path| path.is_file())
     }
 
-    /// Names of all settings that this server knows; `None` where it does not tell.
+    /// Names of all settings that this server knows; `None` if it does not list them.
     pub fn settings(&self, identity: Option<Identity>) -> Option<BTreeSet<String>> {
         match self.product {
             Product::Postgres => postgres::known_settings(self, identity),
@@ -96,14 +96,14 @@ impl Installation {
     }
 }
 
-/// What a user calls a kind: `mysql`, `mysql-9.7`, `mariadb`, `myrocks`, `postgresql-15`.
+/// The user's name for a kind: `mysql`, `mysql-9.7`, `mariadb`, `myrocks`, `postgresql-15`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindName {
     /// The product.
     pub product: Product,
-    /// The beginning of the version that is wanted.
+    /// The requested version or a prefix of it.
     pub version: Option<String>,
-    /// MariaDB with the engine MyRocks, which new tables get.
+    /// MariaDB with MyRocks as the default engine.
     pub rocks: bool,
 }
 
@@ -118,10 +118,10 @@ const NAMES: [(&str, Product, bool); 7] = [
 ];
 
 impl KindName {
-    /// Reads a kind's name.
+    /// Parses a kind's name.
     ///
     /// # Errors
-    /// It is none; the nearest one is in the message.
+    /// An unknown name; the message suggests the most similar one.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, version) = match text.split_once('-') {
             Some((name, version)) => (name, Some(version)),
@@ -165,7 +165,7 @@ fn unknown(text: &str, name: &str) -> String {
     )
 }
 
-/// What a program says for its version, in one line.
+/// A program's version text, in one line.
 pub(crate) fn describe(program: &Path) -> Result<String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null());
@@ -174,7 +174,7 @@ pub(crate) fn describe(program: &Path) -> Result<String> {
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// Runs a program of the server's as its user and answers what it prints.
+/// Runs one of the server's programs as its user and returns its output.
 pub(crate) fn output_of(command: &mut Command, identity: Option<Identity>) -> Option<String> {
     become_user(command, identity);
     command

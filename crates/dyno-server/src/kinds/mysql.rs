@@ -1,4 +1,4 @@
-//! MariaDB and MySQL: how their data directories are made and how they are started.
+//! MariaDB and MySQL: creating data directories and starting servers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,12 +16,12 @@ use crate::server::{Context, GRACE_S};
 use crate::settings::Settings;
 use crate::supervisor::{Launch, Stop};
 
-/// The configuration that the server reads.
+/// The server's configuration file.
 const CONFIGURATION: &str = "my.cnf";
-/// What the first start runs before anybody can connect.
+/// Statements of the first start, before any connection.
 const FIRST_SQL: &str = "run/first.sql";
 
-/// What Dyno itself sets, which no setting of the user's may.
+/// Settings that Dyno sets and users cannot.
 pub(crate) const RESERVED: [&str; 8] = [
     "datadir",
     "socket",
@@ -33,7 +33,7 @@ pub(crate) const RESERVED: [&str; 8] = [
     "tmpdir",
 ];
 
-/// Settings that belong to the data directory: they count when it is made.
+/// Settings of the data directory, applied when it is created.
 pub(crate) const OF_DATA: [&str; 9] = [
     "innodb_page_size",
     "innodb_data_file_path",
@@ -46,10 +46,10 @@ pub(crate) const OF_DATA: [&str; 9] = [
     "collation_server",
 ];
 
-/// Makes the data directory.
+/// Creates the data directory.
 ///
 /// # Errors
-/// What the server's program says.
+/// The program's error output.
 pub(crate) fn initialize(installation: &Installation, context: &Context<'_>) -> Result<()> {
     let folder = context.folder;
     let of_data = |name: &str| OF_DATA.contains(&name);
@@ -72,7 +72,7 @@ pub(crate) fn initialize(installation: &Installation, context: &Context<'_>) -> 
         let base = format!("--basedir={}", installation.basedir.display());
         let mut arguments = vec![defaults, base, at];
         if version.is_at_least(&[10, 4]) {
-            // By default root is whoever is root on the machine, which the server's user is not.
+            // By default root is the machine's root, which the server's user is not.
             arguments.push("--auth-root-authentication-method=normal".to_owned());
             arguments.push("--skip-test-db".to_owned());
         }
@@ -81,7 +81,7 @@ pub(crate) fn initialize(installation: &Installation, context: &Context<'_>) -> 
     from_tables(folder, installation, &defaults)
 }
 
-/// As `mysql_install_db` of MySQL before 5.7 does, or by the data directory of the archive.
+/// As `mysql_install_db` before MySQL 5.7, or from the archive's data directory.
 fn from_tables(folder: &Folder, installation: &Installation, defaults: &str) -> Result<()> {
     let shares = ["share", "share/mysql"].map(|inner| installation.basedir.join(inner));
     let scripts = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
@@ -114,10 +114,10 @@ fn from_tables(folder: &Folder, installation: &Installation, defaults: &str) -> 
     ))
 }
 
-/// What starts the server; the first time it makes the users, too.
+/// The server's command; the first time, it also creates the users.
 ///
 /// # Errors
-/// A setting that cannot be written into the server's configuration.
+/// A setting that cannot be written into the configuration.
 pub(crate) fn launch(
     installation: &Installation,
     context: &Context<'_>,
@@ -149,7 +149,7 @@ pub(crate) fn launch(
     })
 }
 
-/// Removes what only the first start needs.
+/// Removes files used only by the first start.
 pub(crate) fn forget_first(folder: &Folder) -> Result<()> {
     folder.remove(FIRST_SQL)
 }
@@ -168,7 +168,7 @@ fn configuration(
     let base = &installation.basedir;
     put("basedir", &base.display().to_string());
     for (name, file, places) in SHARED {
-        // Programs that were built for another place look for these there.
+        // Programs built for another location look for these there.
         let found = places
             .iter()
             .map(|place| base.join(place))
@@ -194,7 +194,7 @@ fn configuration(
             put(name, value);
         }
     }
-    // Data directories are made by InnoDB and Aria alone.
+    // Data directories are created by InnoDB and Aria only.
     if context.rocks && serves {
         put("plugin_load_add", "ha_rocksdb");
         put("default_storage_engine", "ROCKSDB");
@@ -205,7 +205,7 @@ fn configuration(
     Ok(text)
 }
 
-/// Files by which folders are known: the setting, a file in the folder, where the folder may be.
+/// Folders recognised by a file: the setting, a file in the folder, possible locations.
 const SHARED: [(&str, &str, &[&str]); 3] = [
     (
         "plugin_dir",
@@ -224,8 +224,8 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// What Dyno sets where the user does not: a server that fills its cache at start by itself is
-/// neither cold nor warm.
+/// Settings for which Dyno's default differs from the server's: a server that fills its cache at
+/// start is neither cold nor warm.
 fn defaults(installation: &Installation) -> Vec<(&'static str, &'static str)> {
     let version = &installation.version;
     let mut defaults = Vec::new();
@@ -242,7 +242,7 @@ fn defaults(installation: &Installation) -> Vec<(&'static str, &'static str)> {
 /// A line of an option file.
 fn line(name: &str, value: &str) -> Result<String> {
     if name == "log_bin" {
-        // On is an option without a value: with one it would be the name of the file.
+        // "On" is an option without a value, because a value would be the name of the file.
         match value.to_ascii_lowercase().as_str() {
             "true" | "on" | "1" => return Ok("log_bin".to_owned()),
             "false" | "off" | "0" => return Ok("skip_log_bin".to_owned()),
@@ -267,7 +267,7 @@ fn line(name: &str, value: &str) -> Result<String> {
     })
 }
 
-/// The statements of the first start, one a line: users with the password, the database.
+/// The statements of the first start, one per line: users with the password, the database.
 fn first_sql(installation: &Installation, password: &Password) -> String {
     let version = &installation.version;
     let modern = match installation.product {
@@ -304,8 +304,8 @@ fn first_sql(installation: &Installation, password: &Password) -> String {
     sql
 }
 
-/// Names of all settings, from the server's own help. Those of plugins that are not loaded are not
-/// among them.
+/// Names of all settings, from the server's help output, without those of plugins that are not
+/// loaded.
 pub(super) fn known_settings(
     installation: &Installation,
     identity: Option<Identity>,
@@ -329,7 +329,7 @@ pub(super) fn known_settings(
     (!names.is_empty()).then_some(names)
 }
 
-/// Options stand as `--name` or `--name=value`, variables in a table below a line of dashes.
+/// Options are listed as `--name` or `--name=value`, variables in a table below a line of dashes.
 fn names_in(help: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut in_table = false;
@@ -351,12 +351,12 @@ fn names_in(help: &str) -> BTreeSet<String> {
     names
 }
 
-/// Where the server listens.
+/// The server's socket.
 pub(crate) fn socket(folder: &Folder) -> PathBuf {
     folder.join("run/sock")
 }
 
-/// The option file by which this server's clients log in.
+/// The credentials file of this server's clients.
 pub(crate) fn client_file(folder: &Folder, password: &Password) -> String {
     format!(
         "[client]\nuser={USER}\npassword=\"{}\"\nsocket={}\n",
@@ -365,7 +365,7 @@ pub(crate) fn client_file(folder: &Folder, password: &Password) -> String {
     )
 }
 
-/// The server's URL without a password: a file beside the server has it.
+/// The server's URL without the password, which clients read from a file.
 pub(crate) fn url(product: Product, folder: &Folder, port: u16, tcp: bool) -> String {
     let file = escaped(&folder.join("client.cnf"));
     let name = product.name();
@@ -378,7 +378,7 @@ pub(crate) fn url(product: Product, folder: &Folder, port: u16, tcp: bool) -> St
     }
 }
 
-/// A path as a URL's parameter holds it.
+/// A path, encoded as a URL parameter.
 pub(crate) fn escaped(path: &Path) -> String {
     let mut text = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

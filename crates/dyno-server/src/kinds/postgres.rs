@@ -1,4 +1,4 @@
-//! PostgreSQL: how its data directory is made and how it is started.
+//! PostgreSQL: creating the data directory and starting the server.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ use crate::process::{Identity, give};
 use crate::server::{Context, GRACE_S};
 use crate::supervisor::{Launch, Stop};
 
-/// The configuration that the server reads.
+/// The server's configuration file.
 const CONFIGURATION: &str = "postgresql.conf";
 
-/// What Dyno itself sets, which no setting of the user's may.
+/// Settings that Dyno sets and users cannot.
 pub(crate) const RESERVED: [&str; 9] = [
     "data_directory",
     "config_file",
@@ -31,13 +31,13 @@ pub(crate) const RESERVED: [&str; 9] = [
     "external_pid_file",
 ];
 
-/// Settings that belong to the data directory: they count when it is made.
+/// Settings of the data directory, applied when it is created.
 pub(crate) const OF_DATA: [&str; 2] = ["data_checksums", "wal_segment_size"];
 
-/// Makes the data directory.
+/// Creates the data directory.
 ///
 /// # Errors
-/// What `initdb` says.
+/// The error output of `initdb`.
 pub(crate) fn initialize(
     installation: &Installation,
     context: &Context<'_>,
@@ -91,10 +91,10 @@ fn of_data(installation: &Installation, context: &Context<'_>) -> Result<Vec<Str
     Ok(arguments)
 }
 
-/// What starts the server.
+/// The server's command.
 ///
 /// # Errors
-/// A setting that cannot be written into the server's configuration.
+/// A setting that cannot be written into the configuration.
 pub(crate) fn launch(installation: &Installation, context: &Context<'_>) -> Result<Launch> {
     let folder = context.folder;
     let data = folder.data();
@@ -140,7 +140,7 @@ pub(crate) fn launch(installation: &Installation, context: &Context<'_>) -> Resu
     })
 }
 
-/// Names of all settings, by the server's own description.
+/// Names of all settings, as listed by the server.
 pub(super) fn known_settings(
     installation: &Installation,
     identity: Option<Identity>,
@@ -153,12 +153,12 @@ pub(super) fn known_settings(
     (!names.is_empty()).then_some(names)
 }
 
-/// The password file by which this server's clients log in.
+/// The password file of this server's clients.
 pub(crate) fn client_file(password: &Password) -> String {
     format!("*:*:*:{USER}:{}\n", password.expose())
 }
 
-/// The server's URL without a password: a file beside the server has it.
+/// The server's URL without the password, which clients read from a file.
 pub(crate) fn url(folder: &Folder, port: u16, tcp: bool, database: Option<&str>) -> String {
     let file = escaped(&folder.join("pgpass"));
     let host = match tcp {
@@ -169,9 +169,9 @@ pub(crate) fn url(folder: &Folder, port: u16, tcp: bool, database: Option<&str>)
     format!("postgres://{USER}@{host}:{port}/{database}?passfile={file}")
 }
 
-/// Removes what says that a server runs: a `postmaster.pid` that a copied data directory brought
-/// along, and the lock of the socket. Of a server that was killed the pid may be a zombie's, or
-/// another process's by now, and would be believed.
+/// Removes the marks of a running server: a `postmaster.pid` copied with the data directory, and
+/// the socket's lock. The pid of a killed server may by now be a zombie's or another process's, and
+/// would be believed.
 pub(crate) fn forget_pid(folder: &Folder, port: u16) {
     let socket = folder.join(&format!("run/.s.PGSQL.{port}.lock"));
     for left in [folder.data().join("postmaster.pid"), socket] {

@@ -1,4 +1,4 @@
-//! Where servers' programs are looked for.
+//! Finds servers' programs.
 
 use std::env;
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::{Installation, KindName, Product, Version, describe};
 use crate::error::{Result, failed, usage};
 
-/// The environment variable with folders of further servers, separated by `:`.
+/// The environment variable with more folders of servers, separated by `:`.
 pub const PATH_VARIABLE: &str = "DYNO_SERVER_PATH";
-/// Where packages and archives put servers.
+/// Where packages and archives install servers.
 const USUAL: [&str; 4] = ["/usr", "/usr/local", "/usr/local/mysql", "/usr/local/pgsql"];
-/// Folders with a server in each of their folders.
+/// Folders with one server per subfolder.
 const COLLECTIONS: [&str; 3] = ["/usr/lib/postgresql", "/opt", "/opt/mysql"];
-/// Where below its folder a server's program is.
+/// Locations of a server's program below its folder.
 const INNER: [&str; 7] = [
     "bin",
     "sbin",
@@ -24,15 +24,15 @@ const INNER: [&str; 7] = [
     "",
 ];
 
-/// All servers of this machine that Dyno can start: those in `$DYNO_SERVER_PATH`, in the search
-/// path and in the usual places; of each product the newest first.
+/// All servers that Dyno can start here: those in `$DYNO_SERVER_PATH`, in the search path and in
+/// the usual places; the newest of each product first.
 pub fn installed() -> Vec<Installation> {
     let named = env::var_os(PATH_VARIABLE).unwrap_or_default();
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = env::split_paths(&named)
         .filter(|folder| !folder.as_os_str().is_empty())
         .collect();
-    // A program in `/x/bin` has `/x` as its folder.
+    // A program in `/x/bin` has the base folder `/x`.
     folders.extend(env::split_paths(&path).filter_map(|bin| bin.parent().map(Path::to_owned)));
     folders.extend(USUAL.map(PathBuf::from));
     for collection in COLLECTIONS {
@@ -52,11 +52,11 @@ pub fn installed() -> Vec<Installation> {
     found
 }
 
-/// The server that is meant: in `basedir` if that is given, else the newest installed one of the
-/// version that the kind asks for.
+/// The requested server: in `basedir` if given, else the newest installed one with the requested
+/// version.
 ///
 /// # Errors
-/// There is none.
+/// No such server.
 pub(crate) fn locate(kind: &KindName, basedir: Option<&Path>) -> Result<Installation> {
     let wanted = |server: &Installation| {
         let version = kind.version.as_deref();
@@ -124,7 +124,8 @@ fn in_folder(folder: &Path) -> Vec<Installation> {
     found
 }
 
-/// What a program is. `mysqld` may be MariaDB's, and what does not say what it is, is nothing.
+/// Identifies a program. `mysqld` may be MariaDB's; a program that does not identify itself is
+/// ignored.
 fn examine(program: &Path, folder: &Path, inner: &str) -> Option<Installation> {
     let described = describe(program).ok()?;
     let version = Version::find(&described)?;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// A version: its leading numbers, of which missing ones are less than 0.
+/// A version: its leading numbers; missing ones sort before 0.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(Vec<u32>);
 
 impl Version {
-    /// The first version in a text: the first word that begins with a digit and has a dot, or
-    /// is a number behind `(PostgreSQL)`, as development versions are.
+    /// The first version in a text: the first word that begins with a digit and contains a dot, or
+    /// a number after `(PostgreSQL)`, as in development versions.
     pub fn find(text: &str) -> Option<Self> {
         let words = text.split_whitespace();
         let candidate = words

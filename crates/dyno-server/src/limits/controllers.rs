@@ -1,4 +1,4 @@
-//! The control groups of this host, of either version: where a controller is, and groups in it.
+//! Control groups of this host, of either version: finding controllers, and creating groups.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,10 +10,10 @@ use crate::home::Home;
 use crate::mounts::{Mount, mounts};
 use crate::process::{ProcessId, effective_uid, wait_until};
 
-/// So long do processes that were killed take to leave their group, at most.
+/// How long killed processes may take to leave their group.
 const GONE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Something that control groups can limit.
+/// A resource that control groups can limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Controller {
     Cpu,
@@ -33,10 +33,10 @@ impl Controller {
         }
     }
 
-    /// Where groups of it are made.
+    /// Where to create its groups.
     ///
     /// # Errors
-    /// This kernel has no such controller.
+    /// The kernel lacks this controller.
     pub(super) fn place(self) -> Result<Place> {
         let found = self.find(&mounts());
         let (new, old) = self.names();
@@ -49,7 +49,7 @@ impl Controller {
         }
     }
 
-    /// Version 2 where it has the controller, else version 1.
+    /// Version 2 if it has the controller, else version 1.
     fn find(self, mounts: &[Mount]) -> Option<Place> {
         let (new, old) = self.names();
         let has = |folder: &Path| {
@@ -79,8 +79,8 @@ impl Controller {
     }
 }
 
-/// The part of a hierarchy of version 2 that is this user's: all of it for root, else the highest
-/// of the groups above this process that the user may write to, as systemd delegates them.
+/// This user's part of a version 2 hierarchy: all of it for root, else the highest group above this
+/// process that the user can write to, as systemd delegates them.
 fn own_part(mount: &Path) -> PathBuf {
     if effective_uid() == 0 {
         return mount.to_owned();
@@ -101,7 +101,7 @@ fn own_part(mount: &Path) -> PathBuf {
     mount.to_owned()
 }
 
-/// Where groups with a controller are made.
+/// A location for groups with a controller.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) folder: PathBuf,
@@ -120,10 +120,10 @@ impl Place {
         }
     }
 
-    /// Makes a group in it.
+    /// Creates a group in it.
     ///
     /// # Errors
-    /// Why it cannot be, with the controller's name.
+    /// The reason, with the controller's name.
     pub(super) fn make(&self, name: &str) -> Result<Group> {
         let path = self.folder.join(name);
         let refused = |what: &Path, error: &std::io::Error| {
@@ -162,7 +162,7 @@ impl Place {
     }
 }
 
-/// A group that is a server's own.
+/// A group of a server.
 pub(super) struct Group {
     pub(super) path: PathBuf,
     controller: &'static str,
@@ -177,7 +177,7 @@ impl Group {
     /// Writes a value.
     ///
     /// # Errors
-    /// Why it cannot be, with the controller's name.
+    /// The reason, with the controller's name.
     pub(super) fn set(&self, file: &str, value: &str) -> Result<()> {
         let path = self.path.join(file);
         fs::write(&path, value).or_else(|error| {
@@ -189,10 +189,10 @@ impl Group {
         })
     }
 
-    /// What the kernel has.
+    /// The kernel's value.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The file is not readable.
     pub(super) fn get(&self, file: &str) -> Result<String> {
         let path = self.path.join(file);
         match fs::read_to_string(&path) {
@@ -206,7 +206,7 @@ impl Group {
     }
 }
 
-/// Kills what is in a group, and removes it. Says whether it is gone.
+/// Kills the processes of a group, and removes it. Returns whether it is gone.
 pub(super) fn remove(group: &Path) -> bool {
     wait_until(GONE_LIMIT, || {
         if !group.exists() {
@@ -222,7 +222,7 @@ pub(super) fn remove(group: &Path) -> bool {
     })
 }
 
-/// How often the kernel killed a process of a group for want of memory.
+/// How often the kernel killed a process of a group because of too little memory.
 pub(super) fn killed_for_memory(group: &Path) -> u64 {
     let files = ["memory.events", "memory.oom_control"];
     let texts = files
@@ -237,7 +237,7 @@ pub(super) fn killed_for_memory(group: &Path) -> u64 {
     counts.max().unwrap_or(0)
 }
 
-/// The beginning of the names of a home's groups: homes of one host do not touch each other's.
+/// The prefix of a home's groups: homes of one host do not touch each other's.
 fn prefix(home: &Path) -> String {
     let bytes = home.as_os_str().as_encoded_bytes();
     // FNV-1a.
@@ -247,23 +247,23 @@ fn prefix(home: &Path) -> String {
     format!("dyno-{:08x}-", hash >> 32)
 }
 
-/// A name for what is a server's own on the whole host: its groups, its pool.
+/// A host-wide unique name for a server's groups or pool.
 pub(crate) fn name_of(folder: &crate::home::Folder) -> String {
     let home = folder.path().parent().unwrap_or(Path::new("/"));
     prefix(home) + folder.name()
 }
 
-/// The name of groups that this process tries limits with: no server can have it.
+/// The name of groups with which this process tries limits; no server can have it.
 pub(super) fn trial_of(home: &Home) -> String {
     format!("{}+{}", prefix(home.path()), std::process::id())
 }
 
-/// The process that tries limits with groups of this name, without what they begin with.
+/// The process that tries limits with groups of this name, given without the prefix.
 pub(super) fn owner_of_trial(name: &str) -> Option<u32> {
     name.strip_prefix('+')?.parse().ok()
 }
 
-/// All groups that servers of a home have or had, with the servers' names.
+/// All groups of a home's present and former servers, with the servers' names.
 pub(super) fn all_of(home: &Home) -> Vec<(String, PathBuf)> {
     let prefix = prefix(home.path());
     let mounts = mounts();

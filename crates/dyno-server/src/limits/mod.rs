@@ -1,5 +1,5 @@
-//! Limits of what a server may use, by control groups: time of processors, memory, reads and
-//! writes of the disk. A server is in its groups from its first instruction, and they go with it.
+//! Resource limits of a server, by control groups: CPU time, memory, reads and writes of the disk.
+//! A server is in its groups from its first instruction; they are removed with it.
 
 mod controllers;
 
@@ -17,43 +17,42 @@ use crate::server::Server;
 pub(crate) use controllers::name_of;
 use controllers::{Controller, Group};
 
-/// The length of the time in which a share of the processors is given out, in microseconds: the
-/// kernel's own, which containers have, too.
+/// The kernel's default period for CPU quotas in microseconds, also used by containers.
 const PERIOD_US: u64 = 100_000;
-/// The kernel gives no less than a millisecond of a period.
+/// The kernel's minimum is a millisecond per period.
 const CPUS_MIN: f64 = 0.01;
-/// More processors than any host has.
+/// More CPUs than any host has.
 const CPUS_MAX: f64 = 100_000.0;
-/// In a server's folder: its groups, and what the kernel was read to have.
+/// In a server's folder: its groups, and the values read back from the kernel.
 const FILE: &str = "limits.json";
 
-/// What a server may use at most; nothing is limited that is not named.
+/// The limits of a server; missing values are not limited.
 ///
-/// Memory counts the pages of the page cache that the server's reads and writes brought in, not
-/// only what it allocated: a server under its limit may yet be short of cache, and PostgreSQL,
-/// which relies on the page cache, feels a limit well above its `shared_buffers`.
+/// Memory includes the page cache of the server's reads and writes, not only its allocations: a
+/// server below its limit may still lack cache, and PostgreSQL, which relies on the page cache, is
+/// affected by a limit well above its `shared_buffers`.
 ///
 /// Reads and writes are counted at the disk below the server's data. Version 1 of control groups
-/// sees only those that the server itself waits for (reads, direct writes, `fsync`), not what the
-/// kernel writes back later on its behalf; version 2 counts both on ext4, xfs and btrfs.
+/// sees only those that the server waits for (reads, direct writes, `fsync`), not the kernel's
+/// later write-back; version 2 counts both on ext4, xfs and btrfs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Processors' time per time: 0.5 is half of one.
+    /// CPUs: 0.5 is half of one.
     pub cpus: Option<f64>,
-    /// Bytes of memory, page cache included; the server gets no swap beside it.
+    /// Bytes of memory, including the page cache; the server gets no additional swap.
     pub memory: Option<u64>,
-    /// Reads in a second.
+    /// Reads per second.
     pub read_iops: Option<u64>,
-    /// Writes in a second.
+    /// Writes per second.
     pub write_iops: Option<u64>,
-    /// Bytes read in a second.
+    /// Bytes read per second.
     pub read_bytes_per_s: Option<u64>,
-    /// Bytes written in a second.
+    /// Bytes written per second.
     pub write_bytes_per_s: Option<u64>,
 }
 
-/// The groups of a server that runs.
+/// The groups of a running server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Groups {
     pub(crate) paths: Vec<PathBuf>,
@@ -66,7 +65,7 @@ impl Limits {
         *self == Self::default()
     }
 
-    /// Whether reads or writes of the disk are limited, which a pool of zfs does not permit.
+    /// Whether disk reads or writes are limited, which a zfs pool does not support.
     pub fn are_of_disk(&self) -> bool {
         self.disk_limits().iter().any(|limit| limit.2.is_some())
     }
@@ -89,10 +88,11 @@ impl Limits {
         words
     }
 
-    /// Whether they can be set for a server whose data lie at a path, by setting them for none.
+    /// Checks that the limits can be set for a server with data in this home, by setting them on an
+    /// empty group.
     ///
     /// # Errors
-    /// A value that makes no sense; or what the kernel or this user's rights do not allow, with
+    /// An invalid value, or a limit that the kernel or this user's privileges do not allow, with
     /// the name of the controller.
     pub fn check(&self, home: &Home) -> Result<()> {
         self.check_values()?;
@@ -135,7 +135,7 @@ impl Limits {
         }
     }
 
-    /// Makes the groups of a server that is about to start.
+    /// Creates the groups of a server that is about to start.
     pub(crate) fn make(&self, folder: &Folder) -> Result<Groups> {
         if self.is_empty() {
             return Ok(Groups::default());
@@ -146,7 +146,7 @@ impl Limits {
         Ok(groups)
     }
 
-    /// On an error none is left.
+    /// Leaves no group on an error.
     fn make_groups(&self, name: &str, data: &Path) -> Result<Groups> {
         let mut groups = Groups::default();
         let mut make = || -> Result<()> {
@@ -190,7 +190,7 @@ impl Limits {
         }
     }
 
-    /// Names in version 2, files of version 1, values.
+    /// Names in version 2, files in version 1, values.
     fn disk_limits(&self) -> [(&'static str, &'static str, Option<u64>); 4] {
         [
             ("riops", "blkio.throttle.read_iops_device", self.read_iops),
@@ -210,7 +210,7 @@ impl Limits {
 }
 
 fn limit_cpus(group: &Group, is_unified: bool, cpus: f64) -> Result<String> {
-    // From 1,000 on, by the check of values.
+    // At least 1,000, as values are checked.
     let quota = (cpus * PERIOD_US as f64).round() as u64;
     if is_unified {
         let value = format!("{quota} {PERIOD_US}");
@@ -283,7 +283,7 @@ fn must_be(group: &Group, file: &str, wanted: &str) -> Result<String> {
     }
 }
 
-/// Files by which a process joins groups, opened while there are the rights for it.
+/// Files with which a process joins groups, opened while it still has the privileges.
 pub(crate) fn doors(groups: &[PathBuf]) -> Result<Vec<File>> {
     let open = |group: &PathBuf| {
         let path = group.join("cgroup.procs");
@@ -298,7 +298,8 @@ fn remove_all(groups: &[PathBuf]) {
     }
 }
 
-/// Ends what is left in groups and removes them. Says what the kernel did for want of memory.
+/// Kills the remaining processes of groups and removes them. Reports kills because of too little
+/// memory.
 pub(crate) fn end(groups: &[PathBuf]) -> Option<String> {
     let killed = groups
         .iter()
@@ -310,7 +311,7 @@ pub(crate) fn end(groups: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// Removes the groups that a folder's server had, if it has any.
+/// Removes the groups of a folder's server, if it has any.
 pub(crate) fn forget(folder: &Folder) -> Result<()> {
     if let Some(groups) = folder.read_json::<Groups>(FILE)? {
         end(&groups.paths);
@@ -320,34 +321,34 @@ pub(crate) fn forget(folder: &Folder) -> Result<()> {
 }
 
 impl Server {
-    /// What the server may use at most, as asked for.
+    /// The requested limits.
     pub fn limits(&self) -> &Limits {
         &self.record.limits
     }
 
-    /// Changes the limits that the server has from its next start on.
+    /// Changes the limits from the server's next start on.
     ///
     /// # Errors
-    /// A limit cannot be set: see [`Limits::check`]. Or the server does not run on this host.
+    /// A limit cannot be set (see [`Limits::check`]), or the server runs on another host.
     pub fn limit(&mut self, limits: Limits, home: &Home) -> Result<()> {
         limits.check(home)?;
         self.record.kind.must_be_here(&limits)?;
         self.put_limits(limits)
     }
 
-    /// Puts limits that were checked before in the place of those there are.
+    /// Replaces the limits with ones that were already checked.
     ///
     /// # Errors
-    /// The file that keeps them cannot be written.
+    /// The file is not writable.
     pub fn put_limits(&mut self, limits: Limits) -> Result<()> {
         self.record.limits = limits;
         self.save()
     }
 
-    /// The limits that the kernel was read to have, in its own words, of a server that runs.
+    /// The limits of a running server as read back from the kernel, in its notation.
     ///
     /// # Errors
-    /// The file that says so cannot be read.
+    /// The file is not readable.
     pub fn limits_seen(&self) -> Result<Vec<String>> {
         let groups: Option<Groups> = self.folder().read_json(FILE)?;
         Ok(groups.unwrap_or_default().seen)
@@ -355,10 +356,10 @@ impl Server {
 }
 
 impl Home {
-    /// Removes control groups that servers left which do not run any more. Says which.
+    /// Removes control groups of servers that no longer run. Returns their names.
     ///
     /// # Errors
-    /// A server's files cannot be read.
+    /// A server's files are not readable.
     pub fn sweep(&self) -> Result<Vec<String>> {
         let mut swept = Vec::new();
         for (name, group) in controllers::all_of(self) {
@@ -379,16 +380,16 @@ impl Home {
     }
 }
 
-/// Whether nobody runs, starts or changes a folder's server.
+/// Whether no process runs, starts or changes a folder's server.
 fn is_left(folder: &Folder, home: &Home) -> Result<bool> {
-    // Groups are made for servers that are there; one that is not mounted does not run.
+    // Groups exist only for existing servers; one that is not mounted does not run.
     if folder.is_unmounted() || !folder.exists() {
         return Ok(true);
     }
     let Ok(server) = Server::open(home, folder.name()) else {
         return Ok(false);
     };
-    // While another command holds it, its groups may be about to be used.
+    // While another command has the lock, its groups may be about to be used.
     Ok(server.running()?.is_none() && server.hold().is_ok())
 }
 
@@ -436,7 +437,7 @@ mod tests {
         );
     }
 
-    /// Plain files in the place of the kernel's, which say what they were told.
+    /// Plain files instead of the kernel's, which keep the written values.
     #[test]
     fn version_2_is_written_as_it_wants() {
         let outer = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The kinds of file systems that Dyno can make, and the programs that make them.
+//! The file systems that Dyno can create, and their programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{OnPath, Result, failed, usage};
 
-/// Where programs of root are, beside the search path.
+/// Locations of root's programs, in addition to the search path.
 const ROOTS_PROGRAMS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
 
-/// A kind of file system that Dyno can make.
+/// A file system that Dyno can create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileSystem {
@@ -20,7 +20,7 @@ pub enum FileSystem {
     Xfs,
     /// btrfs, whose copies share blocks.
     Btrfs,
-    /// ZFS: a pool of one file.
+    /// ZFS: a pool in a single file.
     Zfs,
 }
 
@@ -37,10 +37,10 @@ impl FileSystem {
         }
     }
 
-    /// That of a name.
+    /// The file system with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// An unknown name.
     pub fn parse(text: &str) -> Result<Self> {
         match Self::ALL.into_iter().find(|one| one.name() == text) {
             Some(found) => Ok(found),
@@ -51,7 +51,7 @@ impl FileSystem {
         }
     }
 
-    /// The programs that make it, and the package that usually has them.
+    /// The programs that create it, and the package that usually contains them.
     pub(super) fn programs(self) -> (&'static [&'static str], &'static str) {
         match self {
             Self::Ext4 => (&["mkfs.ext4", "mount"], "e2fsprogs"),
@@ -61,7 +61,7 @@ impl FileSystem {
         }
     }
 
-    /// The least that it can be made with, and that a server's first data fit in.
+    /// The smallest size in which a server's initial data fit.
     pub(super) fn size_min(self) -> u64 {
         match self {
             Self::Xfs => 320 << 20,
@@ -79,7 +79,7 @@ pub(super) fn program(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Runs a program to its end; what it says is in the error.
+/// Runs a program to completion; its output is in the error.
 pub(super) fn run<'a>(
     name: &str,
     arguments: impl Iterator<Item = &'a str>,

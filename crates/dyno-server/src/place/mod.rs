@@ -1,5 +1,5 @@
-//! A file system of a server's own: an image file beside the servers' folders, mounted by a loop
-//! device where the server's folder is. All that is the server's lies within, copies too.
+//! A separate file system for a server: an image file next to the servers' folders, mounted by a
+//! loop device at the server's folder. It contains all of the server's files, including copies.
 
 mod file_system;
 
@@ -21,40 +21,40 @@ use crate::server::RECORD;
 pub use file_system::FileSystem;
 use file_system::{program, run};
 
-/// So long may a file system be in use by processes that are about to end.
+/// How long ending processes may keep a file system busy.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 /// `LOOP_SET_DIRECT_IO` of linux/loop.h.
 const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
 
-/// What file system a server's folder is on.
+/// The file system of a server's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Its kind.
     pub file_system: FileSystem,
-    /// Its size in bytes. The image is sparse: it takes what is written to it.
+    /// Its size in bytes. The image is sparse: only written blocks take space.
     pub size: u64,
-    /// How it is mounted, as `mount -o` takes it: `noatime`; of zfs properties: `atime=off`. May
-    /// be empty.
+    /// Its mount options, as for `mount -o`: `noatime`; for zfs, properties: `atime=off`. May be
+    /// empty.
     pub options: String,
 }
 
-/// A file system of a server's as it is mounted.
+/// A server's file system, as mounted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mounted {
-    /// Its kind, as the kernel says it.
+    /// Its kind, as the kernel reports it.
     pub file_system: String,
     /// Its device, or its pool.
     pub source: String,
-    /// How the kernel has it mounted.
+    /// Its mount options, as the kernel reports them.
     pub options: String,
 }
 
 impl Place {
-    /// Whether it can be made here.
+    /// Checks that it can be created here.
     ///
     /// # Errors
-    /// What is missing: a program, with the package that usually has it, root, a loop device,
-    /// room. Or the size or the options make no sense.
+    /// The missing requirement: a program, with the package that usually contains it, root, a loop
+    /// device, room. Or an invalid size or option.
     pub fn check(&self, home: &Home) -> Result<()> {
         let name = self.file_system.name();
         let least = self.file_system.size_min();
@@ -114,8 +114,8 @@ impl Place {
         }
     }
 
-    /// Makes it and mounts it at a server's folder, which is there and empty. On an error nothing
-    /// is left.
+    /// Creates it and mounts it at a server's folder, which exists and is empty. Leaves nothing on
+    /// an error.
     pub(crate) fn make(&self, folder: &Folder) -> Result<()> {
         let made = self.try_make(folder);
         if made.is_err() {
@@ -140,7 +140,7 @@ impl Place {
         file.set_len(self.size).on("make", &image)?;
         drop(file);
         let arguments: &[&str] = match self.file_system {
-            // All of it at once: the kernel would else go on with it during the first trial.
+            // Initialise all of it at once: else the kernel would continue during the first trial.
             FileSystem::Ext4 => &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
             FileSystem::Xfs | FileSystem::Btrfs => &["-q", "-f"],
             FileSystem::Zfs => return self.make_pool(folder, &image),
@@ -166,7 +166,7 @@ impl Place {
         open_to_servers(folder)
     }
 
-    /// Mounts it where it is not mounted.
+    /// Mounts it if it is not mounted.
     pub(crate) fn mount(&self, folder: &Folder) -> Result<()> {
         let path = folder.path();
         if !path.is_dir() {
@@ -195,18 +195,18 @@ impl Place {
     }
 }
 
-/// The servers' user must be able to pass.
+/// The servers' user must be able to enter it.
 fn open_to_servers(folder: &Folder) -> Result<()> {
     let path = folder.path();
     fs::set_permissions(path, fs::Permissions::from_mode(0o711)).on("write", path)
 }
 
-/// Has a loop device read and write its file directly, where it can: else the host caches each
-/// page twice, and a server's memory seems larger than it is.
+/// Switches a loop device to direct I/O, if possible: else the host caches each page twice, and a
+/// server's memory seems larger than it is.
 fn avoid_double_cache(device: &str) {
     if let Ok(device) = File::open(device) {
         let one: libc::c_ulong = 1;
-        // SAFETY: the call takes a number, no pointer; what it does not like it leaves as it is.
+        // SAFETY: the call takes a number, no pointer; it leaves the device unchanged on an error.
         unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_DIRECT_IO, one) };
     }
 }
@@ -217,17 +217,17 @@ fn beside(folder: &Folder, ending: &str) -> PathBuf {
         .with_file_name(format!(".{}.{ending}", folder.name()))
 }
 
-/// The file of a folder's file system.
+/// The image file of a folder's file system.
 fn image_of(folder: &Folder) -> PathBuf {
     beside(folder, "img")
 }
 
-/// Says which file system a folder has, mounted or not.
+/// The record of a folder's file system, mounted or not.
 pub(crate) fn record_of(folder: &Folder) -> PathBuf {
     beside(folder, "place")
 }
 
-/// Keeps other commands from a file system that is being made or removed.
+/// Locks a file system that is being created or removed.
 fn hold(record: &Path) -> Result<File> {
     let file = File::options()
         .write(true)
@@ -242,17 +242,17 @@ fn hold(record: &Path) -> Result<File> {
     }
 }
 
-/// The name of a server that a record is of.
+/// The name of the server that a record belongs to.
 pub(crate) fn name_in(record: &str) -> Option<&str> {
     record.strip_prefix('.')?.strip_suffix(".place")
 }
 
-/// A pool's name begins with a letter and is of the whole machine.
+/// A pool's name begins with a letter and is unique on the machine.
 fn pool_of(folder: &Folder) -> String {
     crate::limits::name_of(folder)
 }
 
-/// What is mounted at a folder.
+/// The mount of a folder.
 fn mount(folder: &Folder) -> Option<Mount> {
     let path = folder.path();
     let real = fs::canonicalize(path.parent()?)
@@ -261,8 +261,8 @@ fn mount(folder: &Folder) -> Option<Mount> {
     mounted_at(&real)
 }
 
-/// Unmounts a folder's file system and removes it, or removes a folder that has none. Answers how
-/// many bytes that frees.
+/// Unmounts a folder's file system and removes it, or removes a folder without one. Returns the
+/// freed bytes.
 pub(crate) fn discard(folder: &Folder) -> Result<u64> {
     let (path, record, image) = (folder.path(), record_of(folder), image_of(folder));
     if !record.exists() {
@@ -272,7 +272,7 @@ pub(crate) fn discard(folder: &Folder) -> Result<u64> {
     }
     match mount(folder) {
         Some(mount) => unmount(folder, &mount)?,
-        // A pool may be there without being mounted.
+        // A pool may exist without being mounted.
         None if folder
             .place()
             .is_some_and(|place| place.file_system == FileSystem::Zfs) =>
@@ -327,13 +327,13 @@ fn unmount(folder: &Folder, mount: &Mount) -> Result<()> {
 }
 
 impl Folder {
-    /// The file system of the folder's own, if it has one, mounted or not.
+    /// The folder's own file system, if it has one, mounted or not.
     pub fn place(&self) -> Option<Place> {
         let text = fs::read_to_string(record_of(self)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// How it is mounted; `None` where it has none, or a reboot unmounted it.
+    /// How it is mounted; `None` if it has none, or a reboot unmounted it.
     pub fn mounted(&self) -> Option<Mounted> {
         let mount = self.place().and_then(|_| mount(self))?;
         Some(Mounted {
@@ -343,12 +343,12 @@ impl Folder {
         })
     }
 
-    /// Whether it has a file system of its own that is not mounted.
+    /// Whether it has its own file system, which is not mounted.
     pub fn is_unmounted(&self) -> bool {
         record_of(self).exists() && mount(self).is_none()
     }
 
-    /// Mounts a file system that a reboot unmounted.
+    /// Mounts a file system again after a reboot.
     pub(crate) fn mount_again(&self) -> Result<()> {
         if !self.is_unmounted() {
             return Ok(());
@@ -363,16 +363,17 @@ impl Folder {
         }
     }
 
-    /// Whether it has a file system of its own with no server in it: making one was interrupted.
+    /// Whether it has its own file system without a server in it, because its creation was
+    /// interrupted.
     pub fn is_unfinished(&self) -> bool {
         record_of(self).exists() && mount(self).is_some() && !self.join(RECORD).exists()
     }
 
-    /// Removes a server whose file system is not mounted, or that was never finished, and so does
-    /// not run. Answers how many bytes that frees.
+    /// Removes a server that cannot run: its file system is not mounted, or its creation was
+    /// interrupted. Returns the freed bytes.
     ///
     /// # Errors
-    /// It is neither, another command is making it, or its files cannot be removed.
+    /// Neither is the case, another command is creating it, or its files cannot be removed.
     pub fn discard_unmounted(&self) -> Result<u64> {
         if !self.is_unmounted() && !self.is_unfinished() {
             return failed(format!("{} is in use", self.path().display()));
@@ -432,7 +433,7 @@ mod tests {
         );
     }
 
-    /// Where this machine can: made, written to, copied by sharing, unmounted, mounted, removed.
+    /// If the machine supports it: creates, writes, copies by sharing, unmounts, mounts, removes.
     fn lives(kind: FileSystem, shares: bool) {
         let outer = tempfile::tempdir_in("/var/tmp").expect("a folder");
         let home = Home::at(&outer.path().join("home")).expect("a home");
@@ -442,7 +443,7 @@ mod tests {
         }
         let folder = match home.make_on("one", Some(&place(kind))) {
             Ok(folder) => folder,
-            // A container may refuse loop devices and mounts to its root.
+            // A container may refuse loop devices and mounts even to root.
             Err(why) => {
                 eprintln!("not tried: {why}");
                 assert_eq!(fs::read_dir(home.path()).expect("a home").count(), 0);

@@ -1,5 +1,5 @@
-//! Waiting until a server has nothing left to do in the background: what a trial leaves behind
-//! (dirty pages, old row versions, compactions, vacuum) would be paid for by the next one.
+//! Waits until a server has no background work, so that the leftovers of a trial (dirty pages, old
+//! row versions, compactions, vacuum) do not burden the next one.
 
 mod mysql;
 mod postgres;
@@ -19,39 +19,39 @@ use crate::contract::{ANSWER, connect_to};
 use crate::error::{Result, failed};
 use crate::process::since;
 
-/// Between two looks at the counters.
+/// Between two samples of the counters.
 const POLL: Duration = Duration::from_secs(1);
-/// So many looks in a row must find nothing to do: background threads pause, too.
+/// The number of consecutive idle samples: background threads pause, too.
 const QUIET_POLLS: u32 = 3;
-/// After so many looks without any movement what is left stays as it is.
+/// After this many samples without any change, the remaining work is considered permanent.
 const STILL_POLLS: u32 = 10;
-/// The host may have so many bytes to write back: some always are, of other processes.
+/// Acceptable dirty bytes of the host: other processes always have some.
 const HOST_DIRTY_MAX: u64 = 32 << 20;
 
-/// What came of waiting until a server is quiet.
+/// The result of waiting until a server is idle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// Nothing was left to do.
+    /// No work was left.
     pub quiet: bool,
-    /// How long that took, or how long was waited.
+    /// The time waited.
     pub waited: Duration,
-    /// What was left to do in the end, in words with numbers.
+    /// The remaining work, in words with numbers.
     pub left: Vec<String>,
 }
 
-/// Something that is done in the background.
+/// A kind of background work.
 #[derive(Clone, Debug, PartialEq)]
 struct Work {
-    /// What there is of it, in words.
+    /// Its amount, in words.
     what: String,
-    /// It is more than there is at rest.
+    /// It exceeds the level of an idle server.
     busy: bool,
-    /// The figure, where it stands still when nobody works on it.
+    /// Its figure, if it changes only by work on it.
     figure: Option<u64>,
 }
 
 impl Work {
-    /// So much of something that stands still when nobody works on it.
+    /// Work with a figure that changes only by work on it.
     fn amount(figure: u64, limit: u64, what: String) -> Self {
         Self {
             what,
@@ -60,7 +60,7 @@ impl Work {
         }
     }
 
-    /// Something whose figure moves by itself.
+    /// Work with a figure that changes by itself.
     fn activity(figure: u64, limit: u64, what: String) -> Self {
         Self {
             what,
@@ -77,15 +77,14 @@ impl Work {
     }
 }
 
-/// Waits until the server of a URL has nothing left to do in the background, at most so long. Its
-/// counters are looked at once a second: MariaDB and MySQL: dirty pages, age of the checkpoint,
-/// history of old row versions, what InnoDB reads and writes, MyRocks' flushes and compactions;
-/// PostgreSQL (which is told to `CHECKPOINT` first, and again after vacuum): WAL since the last
-/// checkpoint, workers of autovacuum, tables that are due for it; and what a host that is this one
-/// has to write back.
+/// Waits until the server at a URL has no background work, for at most `at_most`. Checks once a
+/// second: on MariaDB and MySQL dirty pages, age of the checkpoint, history of old row versions,
+/// InnoDB's reads and writes, MyRocks' flushes and compactions; on PostgreSQL (after a
+/// `CHECKPOINT`, repeated after vacuum) WAL since the last checkpoint, workers of autovacuum,
+/// tables that are due for it; and the dirty pages of the host, if it is this one.
 ///
-/// The waiting ends early where something is left that has not moved for 10 seconds, as dirty
-/// pages that a server keeps until it needs room. `told` hears what is left at each look.
+/// Waiting ends early if remaining work has not changed for 10 seconds, such as dirty pages that a
+/// server keeps until it needs room. Reports the remaining work at each check.
 ///
 /// # Errors
 /// The server does not answer, or its family has no such counters.
@@ -102,7 +101,7 @@ pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Resul
         Family::Postgres => Box::new(postgres::Counters::begin(&mut reached.control, at_most)),
         _ => return lost("this kind of server has no counters of background work".to_owned()),
     };
-    // A checkpoint that took too long has cost the connection.
+    // A checkpoint timeout has closed the connection.
     if !reached.control.is_open() {
         match connect_to(url) {
             Ok(again) => reached = again,
@@ -122,7 +121,7 @@ pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Resul
             ));
         }
         work.retain(|work| work.busy);
-        // What the host has to write back goes by itself.
+        // The host's dirty pages are written without further action.
         let stays = is_still && work.iter().any(|work| work.figure.is_some());
         let left: Vec<String> = work.iter().map(|work| work.what.clone()).collect();
         quiet_polls = match left.is_empty() {
@@ -152,11 +151,11 @@ pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Resul
 
 /// Reads the counters of one kind of server.
 trait Look {
-    /// All work that there is or may be.
+    /// All present and potential work.
     fn look(&mut self, control: &mut Control) -> std::result::Result<Vec<Work>, String>;
 }
 
-/// Whether figures move.
+/// Whether figures change.
 #[derive(Default)]
 struct Stillness {
     last: Vec<u64>,
@@ -184,7 +183,7 @@ fn is_here(target: &Target) -> bool {
     })
 }
 
-/// What the host has to write back, by proc(5).
+/// The host's dirty pages, from proc(5).
 fn host(meminfo: &str) -> Option<Work> {
     let kilobytes = |name: &str| {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
@@ -195,7 +194,7 @@ fn host(meminfo: &str) -> Option<Work> {
     Some(Work::activity(bytes, HOST_DIRTY_MAX, what))
 }
 
-/// A number with what it counts.
+/// A number with its noun.
 fn counted(count: u64, one: &str, many: &str) -> String {
     match count {
         1 => format!("1 {one}"),
@@ -203,7 +202,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// Names and values of a statement of two columns, names in lower case.
+/// Names and values of a statement with two columns, names in lower case.
 fn pairs(
     control: &mut Control,
     sql: &str,

@@ -7,16 +7,16 @@ use dyno_drivers::Control;
 
 use super::{Look, Work, pairs};
 
-/// Pages of the history of old row versions; a server at rest keeps some.
+/// Pages of the history of old row versions; an idle server keeps some.
 const HISTORY_MAX: u64 = 1_000;
-/// Of the redo log, from the last checkpoint to its end.
+/// Bytes of redo log since the last checkpoint.
 const CHECKPOINT_AGE_MAX: u64 = 16 << 20;
-/// Bytes that InnoDB reads or writes in a second without doing much.
+/// Bytes per second that an idle InnoDB reads or writes.
 const IO_MAX: u64 = 1 << 20;
-/// The least number of dirty pages that counts.
+/// The smallest relevant number of dirty pages.
 const DIRTY_PAGES_MIN: u64 = 64;
 
-/// Counters of the look before, for what happened since.
+/// Counters of the previous sample, for differences.
 #[derive(Default)]
 pub(super) struct Counters {
     last: BTreeMap<String, u64>,
@@ -56,7 +56,7 @@ impl Look for Counters {
     }
 }
 
-/// How far a counter has come since the look before.
+/// The increase of a counter since the previous sample.
 fn moved(name: &str, now: &BTreeMap<String, u64>, last: &BTreeMap<String, u64>) -> Option<u64> {
     Some(now.get(name)?.saturating_sub(*last.get(name)?))
 }
@@ -118,7 +118,7 @@ fn rocksdb(
         ),
         ("num_immutable_mem_table", "memtables to flush"),
     ] {
-        // A sum is a decimal number to some servers.
+        // A sum is a decimal number on some servers.
         let count = families
             .get(name)
             .and_then(|value| value.parse::<f64>().ok());

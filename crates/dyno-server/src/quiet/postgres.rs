@@ -8,24 +8,24 @@ use dyno_drivers::Control;
 use super::{Look, Work, counted};
 use crate::contract::ANSWER;
 
-/// WAL since the last checkpoint that a server at rest writes.
+/// Bytes of WAL since the last checkpoint on an idle server.
 const WAL_MAX: u64 = 16 << 20;
-/// Less than this in a second is nobody who writes.
+/// Bytes of WAL per second that count as idle.
 const WAL_MOVES: u64 = 1 << 20;
 
-/// What the version of the server can be asked.
+/// The queries that the server's version supports.
 pub(super) struct Counters {
     version: u32,
-    /// So long may a checkpoint take.
+    /// Timeout of a checkpoint.
     limit: Duration,
-    /// Why there was no checkpoint, if there was none.
+    /// Why the checkpoint failed, if it did.
     refused: Option<String>,
-    /// WAL since the last checkpoint at the look before.
+    /// WAL since the last checkpoint at the previous sample.
     last_wal: u64,
 }
 
 impl Counters {
-    /// Has the server write a checkpoint, within `limit`.
+    /// Makes the server write a checkpoint, within `limit`.
     pub(super) fn begin(control: &mut Control, limit: Duration) -> Self {
         let version = one(control, "SELECT current_setting('server_version_num')");
         let version = version.ok().and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -47,7 +47,7 @@ impl Look for Counters {
         let mut wal = number(control, wal_since_checkpoint(self.version))?;
         let is_written = wal.saturating_sub(self.last_wal) > WAL_MOVES;
         if wal > WAL_MAX && workers + due == 0 && !is_written && self.refused.is_none() {
-            // What vacuum wrote since.
+            // For the writes of vacuum since then.
             let done = control.query("CHECKPOINT", self.limit);
             self.refused = done.err().map(|error| error.to_string());
             wal = number(control, wal_since_checkpoint(self.version))?;
@@ -65,7 +65,7 @@ impl Look for Counters {
         Ok(vec![
             Work::amount(wal, WAL_MAX, what),
             Work::activity(workers, 0, works),
-            // They wait for autovacuum_naptime, which must not look like standing still.
+            // They wait for autovacuum_naptime, which must not count as permanent.
             Work::activity(due, 0, format!("{tables} due for autovacuum")),
         ])
     }
@@ -77,7 +77,7 @@ fn wal_since_checkpoint(version: u32) -> &'static str {
             "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn)::bigint \
              FROM pg_control_checkpoint()"
         }
-        // The control file cannot be read by SQL before 9.6.
+        // SQL cannot read the control file before 9.6.
         90_600.. => {
             "SELECT pg_xlog_location_diff(pg_current_xlog_location(), redo_location)::bigint \
              FROM pg_control_checkpoint()"
@@ -99,8 +99,8 @@ fn vacuum_workers(version: u32) -> &'static str {
     }
 }
 
-/// Tables whose dead, inserted or changed rows exceed the server's thresholds. Thresholds of single
-/// tables are not looked at.
+/// Tables whose dead, inserted or changed rows exceed the server's thresholds. Ignores thresholds
+/// of single tables.
 fn due_tables(version: u32) -> String {
     let limit = |what: &str, share: &str| {
         format!(
@@ -139,7 +139,7 @@ fn one(control: &mut Control, sql: &str) -> std::result::Result<String, String> 
     Ok(first.flatten().unwrap_or_default())
 }
 
-/// A count; what is less than nothing is nothing.
+/// A count; negative values become 0.
 fn number(control: &mut Control, sql: &str) -> std::result::Result<u64, String> {
     let text = one(control, sql)?;
     match text.parse::<i64>() {

@@ -176,18 +176,18 @@ impl Start {
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SearchError {
     /// See [`Goal::loss_ratio`].
-    #[error("a loss ratio of {0} cannot be searched for: it must be 0 or more and below 1")]
+    #[error("a loss ratio of {0} is invalid: it must be 0 or more and below 1")]
     LossRatio(f64),
     /// See [`Goal::exceed_ratio`].
-    #[error("an exceed ratio of {0} decides nothing: it must be 0 or more and below 1")]
+    #[error("an exceed ratio of {0} is invalid: it must be 0 or more and below 1")]
     ExceedRatio(f64),
     /// See [`Goal::width`].
-    #[error("bounds cannot come within {0} of one another: it must be above 0 and at most 1")]
+    #[error("a width of {0} is invalid: it must be above 0 and at most 1")]
     Width(f64),
     /// See [`Goal::width`].
     #[error(
-        "bounds within {width} say more than a loss ratio of {loss_ratio} leaves open: ask for a \
-         width of {loss_ratio} or more"
+        "a width of {width} is below the loss ratio of {loss_ratio}: ask for a width of \
+         {loss_ratio} or more"
     )]
     Narrow {
         /// The requested width.
@@ -196,7 +196,7 @@ pub enum SearchError {
         loss_ratio: f64,
     },
     /// A duration that is 0 or shorter than a trial.
-    #[error("{duration:?} is too short beside trials of {trial:?}, which must not be 0 either")]
+    #[error("{duration:?} is too short for trials of {trial:?}, which must be longer than 0")]
     Duration {
         /// The total duration of the trials at a load, or that of one trial.
         duration: Duration,
@@ -218,9 +218,9 @@ pub enum SearchError {
     #[error("a search cannot start at a load of {0}")]
     Candidate(f64),
     /// A trial at a load outside this search.
-    #[error("step {0} lies beyond the loads of this search")]
+    #[error("step {0} is outside the loads of this search")]
     Beyond(i64),
     /// An invalid loss ratio of a trial.
-    #[error("a trial cannot have lost a share of {0}")]
+    #[error("a trial cannot have a loss ratio of {0}")]
     Lost(f64),
 }

@@ -10,12 +10,12 @@ use crate::format;
 use crate::profile::Figure;
 use crate::state::State;
 
-/// A cell of the grid: title, value, and the space behind.
+/// A cell of the grid: title, value, and the space after it.
 const CELL_WIDTH: u16 = 26;
 /// Characters of a value.
 const VALUE_WIDTH: usize = 10;
 
-/// Draws as many as there is room for; answers the lines they took.
+/// Draws as many as fit; returns the lines used.
 pub fn draw(
     buffer: &mut Buffer,
     area: Rect,
@@ -28,7 +28,7 @@ pub fn draw(
     let across = (area.width / CELL_WIDTH).max(1);
     let wide = area.width / across;
     let lines = (figures.len() as u16).div_ceil(across).min(area.height);
-    // Down each column first, so that neighbours in the list stand below each other.
+    // Down each column first, so that neighbours in the list are below each other.
     for (index, figure) in figures.iter().enumerate() {
         let (column, line) = (index as u16 / lines.max(1), index as u16 % lines.max(1));
         if column >= across {

@@ -1,4 +1,4 @@
-//! Latencies over time: the darker a cell, the more operations took so long.
+//! Latencies over time: the darker a cell, the more operations took that long.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use ratatui::style::{Color, Style};
 use super::{Look, put, wrapped};
 use crate::heat::{BOUNDS_S, Column, ROWS, Strip};
 
-/// Characters of a row's bound, with the space behind.
+/// Characters of a row's bound, with the space after it.
 const LABEL_WIDTH: u16 = 8;
 /// Shades from few to many.
 const SHADES: [&str; 4] = ["░", "▒", "▓", "█"];
 /// Their colours among the 256 of terminals: from blue to red.
 const COLOURS: [u8; 4] = [31, 71, 178, 160];
-/// Below so many lines there is nothing to see.
+/// With fewer lines nothing is visible.
 const HEIGHT_MIN: u16 = 4;
 
-/// Draws the strip; answers the lines it took.
+/// Draws the heat map; returns the lines used.
 pub fn draw(buffer: &mut Buffer, area: Rect, strip: &Strip, coarse: bool, look: &Look) -> u16 {
     if let Some(why) = strip.why_absent() {
         let lines = wrapped(&format!("No latencies over time: {why}"), area.width);
@@ -40,8 +40,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, strip: &Strip, coarse: bool, look: 
         &title(strip),
         look.head(),
     );
-    // Neighbouring rows share a line where there are too few lines, and fast ones and slow ones
-    // that nothing took are not shown.
+    // With too few lines, neighbouring rows share one; unused fast and slow rows are not shown.
     let rows = used_rows(strip, coarse);
     let per_line = rows.len().div_ceil(usize::from(area.height - 1));
     let lines = rows.len().div_ceil(per_line.max(1));
@@ -69,7 +68,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, strip: &Strip, coarse: bool, look: 
     1 + lines as u16
 }
 
-/// What the last interval was like.
+/// The latencies of the last interval.
 fn title(strip: &Strip) -> String {
     let of = |share| match strip.last_quantile(share) {
         Some(bound_s) => format!("≤ {}", human_seconds(bound_s)),
@@ -78,12 +77,12 @@ fn title(strip: &Strip) -> String {
     format!("Latency over time, now: p50 {}  p99 {}", of(0.5), of(0.99))
 }
 
-/// The rows that are to be seen; of a coarse source a row is a whole decade, since nothing would
-/// ever be in the others.
+/// The visible rows; for a coarse source a row is a whole decade, because the others would always
+/// be empty.
 fn used_rows(strip: &Strip, coarse: bool) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     for row in 0..ROWS {
-        // A decade ends with each second row, and the last row is what took longer than all bounds.
+        // A decade ends with each second row, and the last row is everything above all bounds.
         if !coarse || row % 2 == 0 || row == ROWS - 1 {
             rows.push(rows.last().map_or(0, |last| last.end)..row + 1);
         }
@@ -100,7 +99,7 @@ fn used_rows(strip: &Strip, coarse: bool) -> Vec<Range<usize>> {
     rows.drain(first..=last).collect()
 }
 
-/// A row by its upper bound.
+/// A row's label: its upper bound.
 fn label(row: usize) -> String {
     match BOUNDS_S.get(row) {
         Some(bound_s) if *bound_s < 1e-3 => format!("{:.0} us", bound_s * 1e6),
@@ -110,8 +109,8 @@ fn label(row: usize) -> String {
     }
 }
 
-/// By the logarithm of the share of the fullest interval: one slow operation among thousands is
-/// what is looked for.
+/// On a logarithmic scale of the share of the fullest interval: one slow operation among thousands
+/// must be visible.
 fn shade(count: f64, most: f64, look: &Look) -> Option<(&'static str, Style)> {
     if count <= 0.0 || most <= 0.0 {
         return None;
@@ -139,7 +138,7 @@ mod tests {
         strip.add(&Told::Columns(vec![column]));
         assert_eq!(used_rows(&strip, true), [0..1, 1..3, 3..5, 5..7, 7..9]);
         assert_eq!(used_rows(&strip, false).len(), 7);
-        // All rows are somewhere, and those of nothing are some.
+        // Each row is included once.
         let mut all = Column::default();
         (all[0], all[ROWS - 1]) = (1.0, 1.0);
         strip.add(&Told::Columns(vec![all]));

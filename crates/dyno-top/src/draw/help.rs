@@ -10,7 +10,7 @@ use crate::keys::HELP;
 /// Characters of the keys' names.
 const KEYS_WIDTH: u16 = 16;
 
-/// What is shown and cannot be seen from the screens.
+/// Explanations that the screens do not show.
 const ABOUT: &str = "Figures with /s are counter differences over the last interval; – means not \
                      available, or not yet. Means and hit rates also cover the last interval. \
                      Press any key to go back.";

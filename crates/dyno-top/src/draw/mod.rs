@@ -1,4 +1,4 @@
-//! The screens, drawn into a buffer of cells. What is shown was made by [`crate::state`].
+//! The screens, drawn into a buffer of cells. [`crate::state`] has their content.
 
 mod figures;
 mod heat;
@@ -16,30 +16,30 @@ use ratatui::style::{Color, Modifier, Style};
 use crate::line::clock;
 use crate::state::{Mode, State};
 
-/// A question that waits for longer is told of.
+/// A question that waits for longer is reported.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Lines that the notes of a screen may take.
+/// The most lines of a screen's notes.
 const NOTE_LINES_MAX: u16 = 3;
-/// Lines that figures and latencies leave to the tables at least.
+/// The least lines for the tables, next to figures and latencies.
 const TABLE_LINES_MIN: u16 = 6;
 
-/// How it looks, and what the state does not know.
+/// The look, and data that the state does not have.
 pub struct Look {
-    /// Whether colours are welcome.
+    /// Whether to use colours.
     pub colour: bool,
     /// Now.
     pub now: Nanos,
-    /// For how long a question has been waiting for its answer.
+    /// How long a question has been waiting for its answer.
     pub unanswered: Option<Duration>,
 }
 
 impl Look {
-    /// What is not to be overlooked.
+    /// The style of warnings.
     fn alarm(&self) -> Style {
         self.coloured(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// What stands beside the values.
+    /// The style of secondary text.
     fn quiet(&self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
@@ -118,7 +118,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     table::draw_all(buffer, body, state, screen, look);
 }
 
-/// What is watched, how often, and when it was seen; below it the screens' names.
+/// The source, the interval, and the time; below them the screens' names.
 fn head(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     let every = format_duration(state.interval);
     let mut right = format!("every {every}  {} UTC", clock(state.unix_s));
@@ -160,7 +160,7 @@ fn head(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     }
 }
 
-/// What keys do, the filter, or that there is no answer.
+/// The keys, the filter, or a missing answer.
 fn foot(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     let line = |buffer: &mut Buffer, text: &str, style| {
         put(buffer, area.x, area.y, area.width, text, style);
@@ -175,7 +175,7 @@ fn foot(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     if let Some((since, why)) = &state.lost {
         let waits = look.now.saturating_sub(*since) as f64 / 1e9;
         let text = format!("No connection for {waits:.0} s: ");
-        // The reason stands at the end of what is said.
+        // The reason is at the end of the text.
         let room = usize::from(area.width).saturating_sub(text.chars().count());
         let text = match why.chars().count().checked_sub(room) {
             Some(more @ 1..) => text + "…" + &why.chars().skip(more + 1).collect::<String>(),
@@ -199,7 +199,7 @@ fn foot(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     line(buffer, &text, look.quiet());
 }
 
-/// What is missing, on the first screen, and remarks; the rest of the area.
+/// Missing privileges, on the first screen, and remarks; returns the rest of the area.
 fn notes(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) -> Rect {
     let notes = state.notes().filter(|_| state.screen == 0);
     let mut used = 0;
@@ -221,7 +221,7 @@ fn notes(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) -> Rect {
     below(area, used)
 }
 
-/// Writes text that is cut at the width, and answers where the next may stand.
+/// Writes text, cut at the width, and returns the next position.
 fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
     if !buffer.area.contains((x, y).into()) || width == 0 {
         return x;
@@ -229,7 +229,7 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style
     buffer.set_stringn(x, y, text, width.into(), style).0
 }
 
-/// Text of at most so many characters, with a mark where it was cut.
+/// Text of at most `width` characters, with a mark if it was cut.
 fn shortened(text: &str, width: usize) -> String {
     match text.char_indices().nth(width.saturating_sub(1)) {
         Some((at, last)) if width > 0 && at + last.len_utf8() < text.len() => {
@@ -239,7 +239,7 @@ fn shortened(text: &str, width: usize) -> String {
     }
 }
 
-/// Text in lines of at most so many characters, broken at spaces where there are some.
+/// Text in lines of at most `width` characters, broken at spaces if possible.
 fn wrapped(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
     let mut lines: Vec<String> = Vec::new();

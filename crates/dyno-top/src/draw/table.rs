@@ -10,13 +10,13 @@ use crate::format;
 use crate::profile::{Figure, Kind, Screen, Table};
 use crate::state::{State, View};
 
-/// Lines of a table that shows nothing but why: its title and that.
+/// Lines of a table without rows: its title and the reason.
 const LINES_MIN: u16 = 3;
 /// The widest column of text that is not the last.
 const TEXT_MAX: usize = 32;
-/// Free text that has less room is left out.
+/// With less room, free text is left out.
 const LAST_MIN: usize = 12;
-/// That there are columns out of sight.
+/// Marks hidden columns.
 const MORE: &str = "›";
 
 /// Draws all tables into the area.
@@ -35,7 +35,7 @@ pub fn draw_all(buffer: &mut Buffer, area: Rect, state: &State, screen: &Screen,
     }
 }
 
-/// The lines that a table would take.
+/// The lines that a table needs.
 fn wanted(state: &State, table: usize, width: u16) -> u16 {
     let view = &state.views()[table];
     let notes = view.notes.iter();
@@ -48,15 +48,15 @@ fn wanted(state: &State, table: usize, width: u16) -> u16 {
         }
         rows => rows + 1,
     };
-    // With its title and a line behind it.
+    // With its title and a line after it.
     (rows + notes + 2).min(u16::MAX.into()) as u16
 }
 
-/// The heights of tables that want so much: what is too much for one is the others'.
+/// The heights of tables that need this many lines: one table's surplus goes to the others.
 fn shared(wanted: &[u16], height: u16) -> Vec<u16> {
     let mut heights = vec![0_u16; wanted.len()];
     let mut left = height;
-    // A line for each in turn, which is fair and soon done: there are few.
+    // A line for each in turn: fair, and fast enough for a few tables.
     loop {
         let before = left;
         for (own, wanted) in heights.iter_mut().zip(wanted) {
@@ -97,7 +97,7 @@ fn draw(
     );
     let mut body = below(area, 1);
     for line in view.notes.iter().flat_map(|note| wrapped(note, area.width)) {
-        // The rows are what is looked for: notes leave them three lines.
+        // The rows are most important: notes leave them three lines.
         if body.height > 3 || rows.is_empty() && body.height > 1 {
             put(
                 buffer,
@@ -162,7 +162,7 @@ fn why_empty(state: &State, table: &Table, view: &View) -> String {
         return format!("no row contains '{}'", state.filter);
     }
     if view.refused && !view.notes.is_empty() {
-        // The notes above say it.
+        // The notes above already say it.
         return String::new();
     }
     match view.is_answered() {
@@ -198,7 +198,7 @@ fn header(
     }
 }
 
-/// A column's title, with the order where the rows are sorted by it.
+/// A column's title, with the sort order if the rows are sorted by it.
 fn heading(column: &Figure, index: usize, view: &View) -> String {
     let ascending = (column.kind == Kind::Text) != view.inverted;
     let arrow = match (index == view.sort, ascending) {
@@ -209,13 +209,13 @@ fn heading(column: &Figure, index: usize, view: &View) -> String {
     format!("{}{arrow}", column.title)
 }
 
-/// A column that is drawn, by its place among all.
+/// A drawn column, by its index.
 struct Fit {
     index: usize,
     width: usize,
 }
 
-/// The columns from the first that is wanted on, as many as fit whole. Only free text may be cut.
+/// As many whole columns as fit, from the first visible one on. Only free text may be cut.
 fn fitting(columns: &[Figure], view: &View, rows: &[&[Cell]], width: usize) -> Vec<Fit> {
     let is_told = |index: usize| rows.iter().any(|row| row[index] != Cell::Absent);
     let places = view.first_column..columns.len();
@@ -231,7 +231,7 @@ fn fitting(columns: &[Figure], view: &View, rows: &[&[Cell]], width: usize) -> V
     if taken.len() == lengths.len() {
         return taken;
     }
-    // The mark that there are more has room of its own.
+    // Leaves room for the mark of hidden columns.
     self::taken(columns, &lengths, width.saturating_sub(2))
 }
 
@@ -258,7 +258,7 @@ fn taken(columns: &[Figure], lengths: &[(usize, usize)], width: usize) -> Vec<Fi
         taken.push(Fit { index, width: own });
         left = left.saturating_sub(own + 1);
     }
-    // What was cut has what is left over, statements first.
+    // Cut columns get the remaining room, statements first.
     for statements in [true, false] {
         for fit in &mut taken {
             let length = lengths.iter().find(|(index, _)| *index == fit.index);

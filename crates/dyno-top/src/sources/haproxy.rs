@@ -1,4 +1,4 @@
-//! HAProxy's socket for statistics: a command, an answer, and the connection ends.
+//! HAProxy's statistics socket: one command and one answer per connection.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -9,11 +9,11 @@ use std::time::Duration;
 use crate::profile::{Ask, Figure, Form, Kind, Latencies, Profile, Screen, Table, Values};
 use crate::source::{Answer, Source, Trouble};
 
-/// How long connecting and each wait for bytes may take.
+/// Timeout for connecting and for each read.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// More than the statistics of ten thousand servers take.
+/// More than the statistics of ten thousand servers.
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
-/// What is asked about a part of the statistics: the command, and the rows that are meant.
+/// The command for a part of the statistics, before the name of the part.
 const STAT: &str = "show stat";
 const INFO: &str = "show info";
 
@@ -21,13 +21,13 @@ const INFO: &str = "show info";
 #[derive(Clone, Debug)]
 pub struct HaProxy {
     place: Place,
-    /// As the user wrote it.
+    /// As typed by the user.
     name: String,
-    /// What was asked so far: HAProxy counts that as it counts what it serves.
+    /// Dyno's own traffic so far, which HAProxy includes in its counts.
     own: Own,
 }
 
-/// Questions to the socket, each a connection of its own, and the bytes of their answers.
+/// Questions to the socket, one connection each, and the bytes of their answers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Own {
     questions: u64,
@@ -44,7 +44,7 @@ impl HaProxy {
     /// The socket at a path, or at `HOST:PORT`.
     ///
     /// # Errors
-    /// What can be neither.
+    /// Text that is neither.
     pub fn new(socket: &str) -> Result<Self, String> {
         let tcp = socket.rsplit_once(':').filter(|(host, port)| {
             !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok()
@@ -96,7 +96,7 @@ impl HaProxy {
     }
 }
 
-/// The first address that lets itself be connected to.
+/// The first address that accepts a connection.
 fn connect(addresses: impl Iterator<Item = std::net::SocketAddr>) -> std::io::Result<TcpStream> {
     let mut why = std::io::Error::other("the host has no address");
     for address in addresses {
@@ -138,14 +138,14 @@ impl Source for HaProxy {
 
     fn ask(&mut self, question: &str) -> Result<Answer, Trouble> {
         if question == INFO {
-            // While it answers, the question is counted and the answer is not.
+            // While it answers, the question is already counted, but not the answer.
             let own = Own {
                 questions: self.own.questions + 1,
                 ..self.own
             };
             return Ok(own.without(pairs(&self.say(INFO)?)));
         }
-        // Which rows of the statistics: see the screens below.
+        // The rows of the statistics to keep: see the screens below.
         let part = question.strip_prefix(STAT).unwrap_or_default().trim();
         let text = self.say(STAT)?;
         match text.strip_prefix("# ") {
@@ -158,7 +158,7 @@ impl Source for HaProxy {
 }
 
 impl Own {
-    /// What HAProxy told of itself, without these.
+    /// HAProxy's report on itself, without Dyno's traffic.
     fn without(self, mut info: Answer) -> Answer {
         for row in &mut info.rows {
             let [Some(name), Some(value)] = row.as_mut_slice() else {
@@ -177,7 +177,7 @@ impl Own {
     }
 }
 
-/// `Name: value` in each line.
+/// Parses lines of `Name: value`.
 fn pairs(text: &str) -> Answer {
     let rows = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -192,7 +192,7 @@ fn pairs(text: &str) -> Answer {
     }
 }
 
-/// Comma-separated values with their names in the first line; what is empty is not told.
+/// Comma-separated values with their names in the first line; empty fields are missing.
 fn comma_separated(text: &str) -> Answer {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let names = lines.next().map(fields).unwrap_or_default();
@@ -208,7 +208,7 @@ fn comma_separated(text: &str) -> Answer {
     }
 }
 
-/// The fields of a line: between commas, and in double quotes where they hold some.
+/// The fields of a line: separated by commas, and in double quotes if they contain some.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
@@ -233,7 +233,7 @@ fn push(fields: &mut [String], c: char) {
     }
 }
 
-/// The rows of frontends, of backends, or of servers: HAProxy tells them in one table.
+/// The rows of frontends, of backends, or of servers, which HAProxy reports in one table.
 fn only(part: &str, mut answer: Answer) -> Answer {
     let Some(column) = answer.column("svname") else {
         return answer;

@@ -1,5 +1,5 @@
-//! What can be watched: servers and proxies that speak a database's protocol, HAProxy's socket, and
-//! runs in a results file.
+//! The sources: servers and proxies with a database's protocol, HAProxy's socket, and runs in a
+//! results file.
 
 mod haproxy;
 mod mysql;

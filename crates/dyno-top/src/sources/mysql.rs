@@ -1,4 +1,4 @@
-//! MySQL and MariaDB: the same screens, asked by the best way that the server has.
+//! MySQL and MariaDB: the same screens, asked in the best way that the server supports.
 
 mod clients;
 mod io;
@@ -20,10 +20,10 @@ const PROCESS: &str = "GRANT PROCESS ON *.* TO the user shows all sessions";
 const READ_SCHEMA: &str = "GRANT SELECT ON performance_schema.* TO the user";
 const REPLICA: &str = "GRANT REPLICATION CLIENT (MariaDB: REPLICA MONITOR) ON *.* TO the user";
 
-/// What there is to ask of this server.
+/// The profile of this server.
 ///
 /// # Errors
-/// The connection is lost.
+/// The connection was lost.
 pub(crate) fn profile(
     asking: Asking<'_>,
     title: String,
@@ -90,12 +90,12 @@ fn is_on(asking: Asking<'_>, question: &str) -> Result<bool, Trouble> {
     Ok(one(asking, question)?.as_deref() == Some("1"))
 }
 
-/// Whether the user sees the sessions of others, as far as grants tell without looking into roles.
+/// Whether the user sees others' sessions, according to the grants, without resolving roles.
 fn sees_all(asking: Asking<'_>) -> Result<bool, Trouble> {
     let grants = match asking("SHOW GRANTS") {
         Ok(grants) => grants,
         Err(lost) if lost.is_lost() => return Err(lost),
-        // It does not tell.
+        // It does not report grants.
         Err(_) => return Ok(true),
     };
     let grants = (0..grants.rows.len()).filter_map(|row| grants.field(row, 0));
@@ -126,11 +126,11 @@ const RESPONSE_TIME: Latencies = Latencies::Buckets {
     bound: "TIME",
     count: "COUNT",
     scale: 1.0,
-    // Its buckets are powers of ten, unless query_response_time_range_base tells otherwise.
+    // Its buckets are powers of ten, unless query_response_time_range_base is set differently.
     coarse: true,
 };
 
-/// What the digests of MariaDB leave out.
+/// The gaps in MariaDB's digests.
 const REMARKS_MARIADB: &[Remark] = &[Remark {
     screen: STATEMENTS.title,
     figure: Figure::rate("prepared/s", "Com_stmt_execute"),

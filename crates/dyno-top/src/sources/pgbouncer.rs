@@ -9,10 +9,10 @@ const US: f64 = 1e-6;
 
 const STATS_USERS: &str = "the user must be one of pgbouncer's admin_users or stats_users";
 
-/// What there is to ask of this pooler.
+/// The profile of this pooler.
 ///
 /// # Errors
-/// The connection is lost, or it is no console.
+/// The connection was lost, or it is not a console.
 pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Trouble> {
     let version = match asking("SHOW VERSION") {
         Ok(answer) => answer.field(0, 0).unwrap_or("pgbouncer").to_owned(),

@@ -19,13 +19,14 @@ const MONITOR: &str = "GRANT pg_monitor TO the user";
 /// A millisecond, the unit of its times.
 const MS: f64 = 1e-3;
 
-/// What the user may not see is NULL: then how many sessions do what is not known, rather than 0.
-/// Their databases are seen, by which they are told from the server's own processes.
+/// Values that the user may not see are NULL: then the number of sessions per state is unknown,
+/// rather than 0. Their databases are visible, which distinguishes them from the server's own
+/// processes.
 ///
-/// What there is to ask of this server.
+/// The profile of this server.
 ///
 /// # Errors
-/// The connection is lost.
+/// The connection was lost.
 pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trouble> {
     let schema = one(
         asking,

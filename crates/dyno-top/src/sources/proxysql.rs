@@ -10,17 +10,17 @@ const US: f64 = 1e-6;
 const ADMIN: &str = "is this the admin interface (port 6032), and the user one of its \
                      admin-admin_credentials or admin-stats_credentials?";
 
-/// What there is to ask of this proxy.
+/// The profile of this proxy.
 ///
 /// # Errors
-/// The connection is lost, or it is no admin interface.
+/// The connection was lost, or it is not an admin interface.
 pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Trouble> {
     let version = "SELECT variable_value FROM global_variables \
                    WHERE variable_name = 'admin-version'";
     let version = match asking(version) {
         Ok(answer) => answer.field(0, 0).unwrap_or_default().to_owned(),
         Err(lost) if lost.is_lost() => return Err(lost),
-        // Who may only read statistics is not shown it.
+        // Users who may only read statistics cannot see it.
         Err(_) => String::new(),
     };
     if let Err(why) = asking(GLOBAL) {
@@ -62,7 +62,7 @@ const VALUES: &[Values] = &[Values {
     form: Form::Rows,
 }];
 
-/// Each counts what took at most so long, and longer than the one before.
+/// Each counts operations up to this bound and above the previous one.
 const BUCKETS: &[(&str, f64)] = &[
     ("cnt_100us", 100e-6),
     ("cnt_500us", 500e-6),

@@ -1,4 +1,4 @@
-//! A run while it goes on, or after it: from its results file, which is written meanwhile.
+//! A run in progress or finished, from its results file, which may be written at the same time.
 
 mod screens;
 
@@ -15,12 +15,12 @@ use crate::profile::Profile;
 use crate::source::{Answer, Source, Trouble};
 pub(crate) use screens::profile;
 
-/// So many intervals are shown, the latest.
+/// The most intervals shown, the latest ones.
 const INTERVALS_MAX: usize = 600;
-/// So many events are shown, the latest.
+/// The most events shown, the latest ones.
 const EVENTS_MAX: usize = 500;
 
-/// The questions, each a table made of what was read.
+/// The questions, each for a table built from the file's content.
 const RUN: &str = "run";
 const LATENCIES: &str = "latencies";
 const STATES: &str = "states";
@@ -28,13 +28,13 @@ const OPERATIONS: &str = "operations";
 const INTERVALS: &str = "intervals";
 const EVENTS: &str = "events";
 const AGENTS: &str = "agents";
-/// Series whose names begin with one of the words behind it.
+/// Series with names that begin with one of the words after it.
 const SERIES: &str = "series ";
 
 /// A run in a results file.
 pub struct Run {
     file: PathBuf,
-    /// As the user names it: `last`, a number, the beginning of a name.
+    /// As typed by the user: `last`, a number, the beginning of a name.
     wanted: String,
     open: Option<Open>,
 }
@@ -47,14 +47,14 @@ struct Open {
     intervals: VecDeque<IntervalSummary>,
     /// The last span of each operation.
     operations: BTreeMap<String, Span>,
-    /// Columns of latencies that were not told yet.
+    /// Latencies not yet reported.
     latencies: Vec<Span>,
     samples: BTreeMap<String, SampleOf>,
     events: VecDeque<Event>,
 }
 
 impl Run {
-    /// A run of a results file. Nothing is read before it is opened.
+    /// A run of a results file, which is read only when opened.
     pub fn new(file: PathBuf, wanted: String) -> Self {
         Self {
             file,
@@ -91,7 +91,7 @@ impl Source for Run {
             "run {id} · {}{sessions} · {} · {}",
             head.workload, head.server, head.target
         );
-        // `last` is the run that was meant, whatever else begins meanwhile.
+        // `last` stays this run, even if others begin later.
         self.wanted = id.to_string();
         self.open = Some(open);
         Ok(profile(title))
@@ -183,7 +183,7 @@ impl Open {
         let mut rows = Vec::new();
         for span in self.latencies.drain(..) {
             let at = Some(span.to_s.to_string());
-            // In an open loop, what the user waits for.
+            // In an open loop, the time that the user waits.
             let histogram = match span.response.is_empty() {
                 true => &span.service,
                 false => &span.response,
@@ -277,7 +277,7 @@ impl Open {
         table(&["at", "length", "kind", "text"], rows.collect())
     }
 
-    /// What each load generator did in the last interval, by its series.
+    /// Each agent's work in the last interval, from its series.
     fn agents(&self) -> Answer {
         const TOLD: [&str; 3] = ["events", "errors", "service_mean"];
         let mut agents: BTreeMap<&str, [Option<f64>; TOLD.len()]> = BTreeMap::new();
@@ -316,7 +316,7 @@ impl Open {
     }
 }
 
-/// Percentiles of intervals that have a figure.
+/// Percentiles of intervals that are shown.
 const PERCENTILES: [(&str, f64); 4] = [
     ("p50_ms", 50.0),
     ("p95_ms", 95.0),

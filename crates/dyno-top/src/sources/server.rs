@@ -14,23 +14,23 @@ use super::{mysql, pgbouncer, postgres, proxysql, sqlite};
 use crate::profile::Profile;
 use crate::source::{Answer, Source, Trouble};
 
-/// How long an answer may take before the connection is given up.
+/// Timeout of an answer, after which the connection is closed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What ProxySQL answers itself, on both of its interfaces.
+/// A query that ProxySQL answers itself, on both of its interfaces.
 const WHO: &str = "select @@version_comment limit 1";
-/// What every MySQL and MariaDB is told first: no question of ours is to burden it for long. The
-/// first is MySQL's, in milliseconds, the second MariaDB's, in seconds; each refuses the other's.
+/// First statements on MySQL and MariaDB: limits on the duration of our questions. The first is
+/// MySQL's, in milliseconds, the second MariaDB's, in seconds; each rejects the other's.
 const BOUNDS_MYSQL: [&str; 2] = [
     "SET SESSION max_execution_time = 5000",
     "SET SESSION max_statement_time = 5",
 ];
-/// The same for PostgreSQL, whose questions about sizes may wait for locks as well.
+/// The same for PostgreSQL, where questions about sizes may also wait for locks.
 const BOUNDS_POSTGRES: [&str; 2] = ["SET statement_timeout = 5000", "SET lock_timeout = 500"];
 
-/// Which console it is, where the user says so.
+/// The console, if the user names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Console {
-    /// It is asked what it is.
+    /// Detected by asking.
     #[default]
     Asked,
     /// ProxySQL's admin interface.
@@ -42,7 +42,7 @@ pub enum Console {
 /// A server that is asked over one connection.
 pub struct Server {
     target: Target,
-    /// There since the first attempt to connect.
+    /// Set since the first attempt to connect.
     connector: Option<Arc<dyn Connector>>,
     console: Console,
     control: Option<Control>,
@@ -52,7 +52,7 @@ pub struct Server {
 pub(crate) type Asking<'a> = &'a mut dyn FnMut(&str) -> Result<Answer, Trouble>;
 
 impl Server {
-    /// The server of a target. Nothing is sent before it is opened.
+    /// The server of a target; nothing is sent before it is opened.
     pub fn new(target: Target, console: Console) -> Self {
         Self {
             target,
@@ -82,7 +82,7 @@ impl Server {
         Ok(self.control.insert(control))
     }
 
-    /// Which console or server it is, after a connection was made.
+    /// Recognises the console or server, after a connection was made.
     fn recognised(&mut self) -> Result<Kind, Trouble> {
         let family = self.target.family;
         let product = match &self.control {
@@ -100,7 +100,7 @@ impl Server {
             (Console::Asked, _) => {}
         }
         Ok(match family {
-            // Its console says so in the place of the server's version.
+            // Its console reports this as the server's version.
             Family::Postgres if product.version.ends_with("/bouncer") => Kind::PgBouncer,
             Family::Postgres => Kind::Postgres,
             Family::Sqlite => Kind::Sqlite,
@@ -114,10 +114,10 @@ impl Server {
     }
 }
 
-/// Whoever opens an SQLite database for a load makes it where there is none, and sets its journal,
-/// which it keeps. Who only looks does neither.
+/// Opening an SQLite database for a load creates it if missing and sets its journal mode, which
+/// persists. Watching must do neither.
 fn leave_as_it_is(target: &mut Target) -> Result<(), Trouble> {
-    /// Where the file's header says how it is written: 2 is a write-ahead log. Source:
+    /// The file format write version in the header: 2 is a write-ahead log. Source:
     /// <https://www.sqlite.org/fileformat.html>, 1.3.3.
     const WRITE_VERSION_AT: usize = 18;
     let mut header = [0; WRITE_VERSION_AT + 1];
@@ -168,7 +168,7 @@ impl Source for Server {
         }
         let place = self.target.label();
         let product = info.product;
-        // Without the package that it came in.
+        // Without the distribution's package version.
         let version = info.version.split(" (").next().unwrap_or_default();
         let title = format!("{product} {version} · {place}");
         let asking: Asking<'_> = &mut |question| self.ask(question);
@@ -199,10 +199,10 @@ fn trouble(error: DbError) -> Trouble {
     }
 }
 
-/// The first field of the first row; `None` where the question is refused.
+/// The first field of the first row; `None` if the question is refused.
 ///
 /// # Errors
-/// The connection is lost.
+/// The connection was lost.
 pub(crate) fn one(asking: Asking<'_>, question: &str) -> Result<Option<String>, Trouble> {
     match asking(question) {
         Ok(answer) => Ok(answer.field(0, 0).map(str::to_owned)),

@@ -1,16 +1,16 @@
-//! SQLite: sizes and tables. There is no server that would count anything else.
+//! SQLite: sizes and tables. There is no server with other counters.
 
 use super::server::{Asking, one};
 use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
 use crate::source::Trouble;
 
-/// A file of more pages is not read page by page, which the sizes of tables take.
+/// Larger files are not read page by page, which the sizes of tables require.
 const PAGES_MAX: u64 = 50_000;
 
-/// What there is to ask of this file.
+/// The profile of this file.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file is not readable.
 pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trouble> {
     let pages = one(asking, "PRAGMA page_count")?;
     let pages: u64 = pages.and_then(|text| text.parse().ok()).unwrap_or(0);

@@ -21,7 +21,7 @@ const VALUES: &[Values] = &[Values {
     form: Form::Columns,
 }];
 
-/// Always the same, and nothing at all if `is_gone`.
+/// Always the same answer, or no connection if `is_gone`.
 struct Steady {
     is_gone: bool,
 }

@@ -1,5 +1,4 @@
-//! What is made of recorded answers: screens, lines, orders, and what happens when a source is slow
-//! or refuses.
+//! Tests with recorded answers: screens, lines, orders, and slow or refusing sources.
 
 mod lines;
 mod poller;

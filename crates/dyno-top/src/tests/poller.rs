@@ -60,12 +60,12 @@ const VALUES: &[Values] = &[
     },
 ];
 
-/// Says what was asked, and answers what the test lets it.
+/// Reports the questions, and answers when the test allows it.
 struct Scripted {
     asked: Sender<String>,
-    /// A message before each answer that is held up.
+    /// Releases each blocked answer with a message.
     held: Option<Receiver<()>>,
-    /// So many answers come before the connection is lost.
+    /// The number of answers before the connection is lost.
     answers: usize,
     opened: usize,
 }
@@ -159,7 +159,7 @@ fn the_best_way_that_is_not_refused_is_taken_and_the_others_are_told() {
         snapshot.notes,
         ["refused: no refused values for you; GRANT VALUES"]
     );
-    // What was refused is not asked for again.
+    // A refused question is not repeated.
     next_snapshot(&poller);
     let asked: Vec<String> = questions.try_iter().collect();
     for once in [

@@ -1,4 +1,4 @@
-//! Answers that real servers gave, by `examples/record.rs`: two rounds of all questions.
+//! Answers of real servers, recorded by `examples/record.rs`: two rounds of all questions.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ fn question(text: &str) -> (String, Result<Answer, String>) {
         return (question.to_owned(), Err(refusal.trim().to_owned()));
     }
     let fields = |line: &str| {
-        // What is empty could not be seen at the end of a line.
+        // An empty field would be invisible at the end of a line.
         let field = |field: &str| {
             if field == "\\E" {
                 String::new()

@@ -1,4 +1,4 @@
-//! Each screen as it is drawn, of recorded answers.
+//! Each screen as drawn from recorded answers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::source::{Answer, Trouble};
 use crate::sources;
 use crate::state::{Mode, State};
 
-/// The rounds of the recordings are so far apart.
+/// The time between the recorded rounds.
 pub const SECONDS: u64 = 10;
 
 /// The text of a screen.
@@ -41,7 +41,7 @@ fn drawn_with(state: &State, width: u16, height: u16, unanswered: Option<u64>) -
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Answers what is asked when a source is opened: the first field that fits the question.
+/// Answers the questions of opening a source: the first field that fits the question.
 pub fn opening<'a>(
     known: &'a [(&'a str, &'a str)],
 ) -> impl FnMut(&str) -> Result<Answer, Trouble> + 'a {
@@ -119,7 +119,7 @@ fn run() -> (Vec<Round>, Profile) {
     (rounds(include_str!("recorded/run.txt")), profile)
 }
 
-/// Holds all screens of a source at one size.
+/// Compares all screens of a source at one size.
 fn hold(name: &str, (rounds, profile): (Vec<Round>, Profile), width: u16, height: u16) {
     assert_eq!(rounds.len(), 2, "{name}");
     for screen in 0..profile.screens.len() {

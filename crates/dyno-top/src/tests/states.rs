@@ -1,4 +1,4 @@
-//! Sorting, filtering, rates, and what keys do.
+//! Sorting, filtering, rates, and keys.
 
 use std::time::Duration;
 

@@ -7,8 +7,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "shared_buffers",
         counters: &["database.blks_read", "database.blks_hit"],
-        about: "What PostgreSQL keeps of its pages in its own memory; what it reads may come from \
-                the system's page cache.",
+        about: "The size of PostgreSQL's own page cache; its reads may come from the kernel's page \
+                cache.",
         finds: |look| {
             let (reads, share) = look.share("db.database.blks_read", &["db.database.blks_hit"])?;
             Some(format!(
@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "work_mem",
         counters: &["database.temp_files", "database.temp_bytes"],
-        about: "What an operation of a statement may keep in memory before it uses files.",
+        about: "The memory of each operation of a statement before it uses files.",
         finds: |look| {
             let files = look
                 .mean("db.database.temp_files")
@@ -37,13 +37,13 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "max_wal_size",
         counters: &["checkpointer.requested"],
-        about: "How much write-ahead log there may be before a checkpoint is due.",
+        about: "How much write-ahead log may accumulate before a checkpoint is due.",
         finds: |look| {
             let requested = look.view.run.series("db.checkpointer.requested")?;
             let (count, covered_s) = look.view.integral(requested);
             (count >= 0.5).then(|| {
                 format!(
-                    "in {}, {} checkpoint{} requested and not waited for by the clock",
+                    "in {}, {} checkpoint{} requested before the timeout",
                     text::seconds(covered_s),
                     text::count(count.round() as u64),
                     if count < 1.5 { " was" } else { "s were" }
@@ -54,11 +54,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "wal_buffers",
         counters: &["wal.buffers_full"],
-        about: "What is kept of the write-ahead log before it is written.",
+        about: "The buffer for write-ahead log that is not yet written.",
         finds: |look| {
             let full = look.often("db.wal.buffers_full")?;
             Some(format!(
-                "{}/s times the buffers were full and a session had to write them",
+                "{}/s times a session had to write full buffers",
                 text::rate(full)
             ))
         },
@@ -66,11 +66,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "bgwriter_lru_maxpages",
         counters: &["bgwriter.maxwritten_clean"],
-        about: "How many pages the background writer cleans in a round, so that sessions need not.",
+        about: "How many pages the background writer may clean in a round, to spare sessions the \
+                work.",
         finds: |look| {
             let stopped = look.often("db.bgwriter.maxwritten_clean")?;
             Some(format!(
-                "{}/s rounds of the background writer ended since they had written so many pages",
+                "{}/s rounds of the background writer stopped at this limit",
                 text::rate(stopped)
             ))
         },
@@ -78,8 +79,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "deadlock_timeout",
         counters: &["locks.waiting", "database.deadlocks"],
-        about: "How long a session waits for a lock before it looks for a deadlock; that it has to \
-                wait is a matter of the statements, their keys and their order.",
+        about: "How long a session waits for a lock before it checks for a deadlock. Whether it \
+                has to wait depends on the statements, their keys and their order.",
         finds: |look| {
             let waiting = look.mean("db.locks.waiting").filter(|mean| *mean >= 0.1);
             let deadlocks = look.often("db.database.deadlocks");

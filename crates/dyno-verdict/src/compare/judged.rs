@@ -38,7 +38,10 @@ fn environments(comparison: &Comparison) -> Made {
     };
     let on_purpose = match intended.is_empty() {
         true => String::new(),
-        false => format!(", and on purpose in {}", text::few(&named(&intended), 3)),
+        false => format!(
+            "; declared differences: {}",
+            text::few(&named(&intended), 3)
+        ),
     };
     // A difference in Dyno's command line counts as declared. For anything else, such as a table's
     // engine, Dyno cannot know the intention.
@@ -50,23 +53,20 @@ fn environments(comparison: &Comparison) -> Made {
     };
     let mut evidence = if all.is_empty() {
         match comparison.tables_read {
-            true => "The sides differ in nothing that was recorded, and their tables are the same.",
+            true => "The sides have no recorded differences, and their tables are the same.",
             false => {
-                "The sides differ in nothing that was recorded; the definitions of their tables \
-                 were not, so that another storage engine or a missing index would not show."
+                "The sides have no recorded differences. Their table definitions were not \
+                 recorded, so another storage engine or a missing index would not show."
             }
         }
         .to_owned()
     } else if other.is_empty() {
         format!(
-            "The sides differ only on purpose, in {}.",
+            "The sides differ only as declared, in {}.",
             text::few(&named(&intended), 3)
         )
     } else if factor {
-        format!(
-            "The sides differ in one thing alone, {}.",
-            text::list(&named(&other))
-        )
+        format!("The sides differ only in {}.", text::list(&named(&other)))
     } else {
         format!(
             "The sides differ in {} not declared: {}{on_purpose}.",
@@ -85,7 +85,7 @@ fn environments(comparison: &Comparison) -> Made {
     }
     let advice = match other.is_empty() && !unknown.is_empty() {
         true => "Name the workload of a log: dyno import … --workload NAME --replace.",
-        false => "Declare what differs on purpose with --factor, and make the rest the same.",
+        false => "Declare intended differences with --factor, and make the rest the same.",
     };
     Made::of(outcome, evidence, advice)
         .with("differences on purpose", intended.len() as f64, "count")
@@ -104,8 +104,8 @@ fn order(comparison: &Comparison) -> Made {
     let (base, new) = (&comparison.base.runs, &comparison.new.runs);
     if base.len().max(new.len()) < 2 {
         return Made::not_checked(
-            "With one run a side there is no order to interleave: whatever changed on the host in \
-             between is in the difference.",
+            "With one run a side nothing can be interleaved: whatever changed on the host between \
+             the runs is part of the difference.",
         );
     }
     let side = |runs: &[RunLabel], is_new: bool| -> Option<Vec<(f64, bool)>> {
@@ -113,7 +113,7 @@ fn order(comparison: &Comparison) -> Made {
         started.collect()
     };
     let (Some(mut all), Some(other)) = (side(base, false), side(new, true)) else {
-        return Made::not_checked("It is not known of all runs when they began.");
+        return Made::not_checked("The start times of some runs are not known.");
     };
     all.extend(other);
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -134,7 +134,7 @@ fn order(comparison: &Comparison) -> Made {
     Made::of(
         outcome,
         format!("The runs were {how}: {order} (A base, B new)."),
-        "Run the sides in turn (A B B A …), so that what changes slowly on the host meets both.",
+        "Alternate the sides (A B B A …), so that slow changes on the host affect both.",
     )
     .with("changes of side", switches as f64, "count")
 }
@@ -147,14 +147,13 @@ fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
     );
     if comparison.basis == Basis::BetweenRuns {
         return Made::pass(format!(
-            "Intervals and tests rest on how much the {counts} of the sides differ among \
-             themselves."
+            "Intervals and tests use the run-to-run variance of the {counts}."
         ));
     }
     if let Some(known) = options.run_to_run {
         return Made::pass(format!(
-            "Runs of the same differ by {} on this host (standard deviation of {} runs); a \
-             difference below {} is not called an effect.",
+            "Repeated runs differ by {} on this host (standard deviation of {} runs); a difference \
+             below {} is not called an effect.",
             text::percent(known.deviation),
             known.runs,
             text::percent(2.0 * std::f64::consts::SQRT_2 * known.deviation)
@@ -167,29 +166,30 @@ fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
     }
     Made::doubt(
         format!(
-            "With {counts} the variance from run to run is not known{}.",
+            "With {counts} the run-to-run variance is not known{}.",
             match comparison.metrics.iter().any(|metric| metric.low.is_some()) {
                 true => {
-                    ": the intervals hold what varies within runs alone, and are too narrow by as \
-                     much"
+                    ": the intervals include only the variation within runs, and are too narrow"
                 }
                 false => ", and the runs have too few intervals to compute bounds",
             }
         ),
-        "Make three runs a side or more, in turn.",
+        "Make at least three runs a side, in alternating order.",
     )
 }
 
 fn autocorrelation(comparison: &Comparison) -> Made {
     if comparison.basis == Basis::BetweenRuns {
         return Made::pass(
-            "Each run counts as one value, so that correlation within runs does not matter.",
+            "Each run counts as one value, so correlation within runs does not matter.",
         );
     }
     if comparison.metrics.iter().all(|metric| metric.p.is_none()) {
-        return Made::not_checked("No metric is known over time.");
+        return Made::not_checked("No metric has values over time.");
     }
-    Made::pass("Intervals and tests use the long-run variance of the seconds, not their own.")
+    Made::pass(
+        "Intervals and tests use the long-run variance of the seconds, not their plain variance.",
+    )
 }
 
 fn many(comparison: &Comparison) -> Made {
@@ -225,7 +225,7 @@ fn intervals(comparison: &Comparison) -> Made {
     }
     let evidence = match bare.is_empty() {
         true => format!(
-            "Each of {all} ratios has its interval, but those of maxima and medians of seconds."
+            "Each of {all} ratios has an interval, except those of maxima and medians of seconds."
         ),
         false => format!(
             "Of {all} ratios these have no interval: {}.",
@@ -239,8 +239,8 @@ fn intervals(comparison: &Comparison) -> Made {
             Outcome::Doubt
         },
         evidence,
-        "Measure over 30 intervals or more, or make three runs a side or more: a few intervals \
-         vary too much to judge.",
+        "Measure at least 30 intervals, or make at least three runs a side: a few intervals vary \
+         too much to judge.",
     )
     .with("ratios without interval", bare.len() as f64, "count")
 }
@@ -265,18 +265,14 @@ fn percentiles(comparison: &Comparison) -> Made {
         .iter()
         .any(|metric| metric.kind == MetricKind::Unmerged);
     Made::pass(match left_out {
-        true => "Percentiles that only averaging would give are left out.",
-        false => {
-            "Each side's percentiles are those of its merged distribution, or of its only \
-                  run."
-        }
+        true => "Percentiles that could only be averaged are left out.",
+        false => "Each side's percentiles come from its merged distribution, or from its only run.",
     })
 }
 
 fn statistic(comparison: &Comparison) -> Made {
     Made::pass(format!(
-        "Both sides show their values over all of their runs, {} and {}; none is a best of \
-         several.",
+        "Both sides use all of their runs, {} and {}; neither shows a best of several.",
         comparison.base.runs.len(),
         comparison.new.runs.len()
     ))
@@ -290,7 +286,7 @@ fn listed(comparison: &Comparison) -> Made {
         .collect();
     let names = |side: &Side| side.names();
     let listed = format!(
-        "Base: {}; new: {}. Runs that were deleted are not known.",
+        "Base: {}; new: {}. Deleted runs are not known.",
         names(&comparison.base),
         names(&comparison.new)
     );
@@ -307,8 +303,8 @@ fn listed(comparison: &Comparison) -> Made {
             true => listed,
             false => text::sentence(&text::few(&bad, 4)),
         },
-        "Leave runs out that must not be used, and say so; of doubtful ones see `dyno show`: what \
-         befell one side alone is in the ratio.",
+        "Leave out runs that must not be used, and say so. Check doubtful ones with `dyno show`: \
+         what affected only one side is part of the ratio.",
     )
     .with("unfit runs", bad.len() as f64, "count")
 }

@@ -349,11 +349,11 @@ fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
         remark = "too few data for an interval".to_owned();
     }
     if remark.is_empty() && base_value == Some(0.0) && new_value.is_some_and(|new| new > 0.0) {
-        remark = "there were none on the base side, so that there is no ratio".to_owned();
+        remark = "none on the base side, so there is no ratio".to_owned();
     }
     if bounds.is_some_and(|bounds| bounds.high == f64::INFINITY) {
         let also = if remark.is_empty() { "" } else { "; " };
-        remark = format!("{remark}{also}the base may be 0, so that the ratio has no upper bound");
+        remark = format!("{remark}{also}the base may be 0, so the ratio has no upper bound");
     }
     Metric {
         penalty: shown
@@ -398,7 +398,7 @@ fn decide(metrics: &mut [Metric], options: &CompareOptions) {
             .is_some_and(|p| p < 1.0 - options.confidence);
         metric.significant = sure && !small;
         if sure && small {
-            metric.remark = "below what runs of the same differ by on this host".to_owned();
+            metric.remark = "smaller than the run-to-run variation on this host".to_owned();
         }
     }
 }

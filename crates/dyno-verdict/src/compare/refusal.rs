@@ -16,14 +16,14 @@ pub enum CompareError {
     NoRuns(&'static str),
     /// A run is given twice.
     #[error(
-        "cannot compare: {0} is given twice; repetitions are runs of their own, whose differences \
-         tell what chance does"
+        "cannot compare: {0} is given twice; a repetition must be a separate run, because the \
+         differences between runs show the effect of chance"
     )]
     Twice(String),
     /// A run has no events.
     #[error(
-        "cannot compare {0}: no event ended in it, so that there is no figure; compare a run that \
-         got as far as measuring"
+        "cannot compare {0}: no event ended in it, so it has no figures; compare a run that \
+         measured some events"
     )]
     NoEvents(String),
     /// The correct workload and one that reproduces another tool's errors.
@@ -39,8 +39,8 @@ pub enum CompareError {
     },
     /// Runs of one side that are not repetitions of each other.
     #[error(
-        "cannot take {one} and {other} as repetitions of each other: they differ in {differences}; \
-         compare runs that were asked for alike, each kind on a side of its own"
+        "cannot use {one} and {other} as repetitions of each other: they differ in {differences}; \
+         put only runs with the same options on one side"
     )]
     NoRepetition {
         /// A run.
@@ -52,9 +52,8 @@ pub enum CompareError {
     },
     /// Different workloads.
     #[error(
-        "cannot compare {one} with {other}: the workloads are {one_workload} and \
-         {other_workload}; compare runs of one workload, or insist on it (--force) if their events \
-         mean the same to you"
+        "cannot compare {one} with {other}: the workloads are {one_workload} and {other_workload}; \
+         compare runs of one workload, or use --force if their events mean the same to you"
     )]
     Workloads {
         /// A run.
@@ -68,8 +67,8 @@ pub enum CompareError {
     },
     /// Different operations of the same workload.
     #[error(
-        "cannot compare {one} with {other}: the operations that were timed are {one_operations} \
-         and {other_operations}"
+        "cannot compare {one} with {other}: the timed operations are {one_operations} and \
+         {other_operations}"
     )]
     Operations {
         /// A run.

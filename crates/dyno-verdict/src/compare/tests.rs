@@ -234,7 +234,7 @@ fn an_effect_below_the_hosts_own_variance_is_none() {
     let comparison = sides_with(&[run(1000.0, 1)], &[run(900.0, 2)], &options);
     let events = metric(&comparison, "events");
     assert!(
-        !events.significant && events.remark.starts_with("below"),
+        !events.significant && events.remark.starts_with("smaller"),
         "{events:?}"
     );
     assert_eq!(outcome(&comparison, 44), Pass);

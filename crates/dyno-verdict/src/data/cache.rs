@@ -123,8 +123,10 @@ fn cache(view: &View) -> Made {
         if fault { Outcome::Doubt } else { Outcome::Pass },
         text::sentence(&format!("{claimed}{}", seen.join("; "))),
         match claim {
-            Some(Claim::OnDisk) => "Take more data or a smaller cache, or claim nothing.",
-            _ => "Size the data or the cache for what is to be measured, and warm the cache first.",
+            Some(Claim::OnDisk) => "Use more data or a smaller cache, or drop the claim.",
+            _ => {
+                "Size the data or the cache for what you want to measure, and warm the cache first."
+            }
         },
     )
     .with_some("data", size, "bytes")
@@ -187,7 +189,7 @@ fn unclaimed(view: &View, warming: bool, first: f64, last: f64) -> Made {
     match warming {
         true => Made::doubt(
             format!("The caches were still being filled: {facts}"),
-            &format!("{WARM_UP} If they are meant to be cold, say so (--claim cold)."),
+            &format!("{WARM_UP} If they should be cold, say so (--claim cold)."),
         ),
         false => Made::pass(facts),
     }

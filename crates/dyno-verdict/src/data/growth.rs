@@ -117,8 +117,8 @@ fn growth(view: &View) -> Made {
             ),
             (
                 of_memory,
-                "Find what the server keeps: prepared statements that are never closed, temporary \
-                 tables, a leak. A longer run will run out of memory.",
+                "Find what uses the server's memory: prepared statements that are never closed, \
+                 temporary tables, a leak. A longer run will run out of memory.",
             ),
         ]),
     );

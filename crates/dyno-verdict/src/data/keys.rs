@@ -93,7 +93,7 @@ fn keys(view: &View) -> Made {
         None => f64::INFINITY,
     };
     let Some(hot) = hot_share(plan, HOT.value / 100.0, range) else {
-        return Made::not_checked("The plan's distribution has no hot set that can be computed.");
+        return Made::not_checked("The hot set of the plan's distribution cannot be computed.");
     };
     let size = SIZES.iter().find_map(|name| Some((name, view.mean(name)?)));
     let hot_bytes = size.map(|(_, size)| size * hot);
@@ -112,9 +112,9 @@ fn keys(view: &View) -> Made {
         format!(", {most} {} of the data", text::bytes(hot))
     });
     let used = match looked.filter(|(all, _)| *all > 0.0) {
-        None => "What the script did with them is not measured.".to_owned(),
+        None => "How the script used them is not measured.".to_owned(),
         Some((all, different)) => format!(
-            "Of {} statements looked at {} differed.",
+            "Of {} examined statements {} differed.",
             text::count(all as u64),
             text::count(different as u64)
         ),
@@ -122,15 +122,15 @@ fn keys(view: &View) -> Made {
     Made::of(
         if fault { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "By plan keys are drawn {}: {} % of the draws fall on {} of the keys{bytes}. {used}",
+            "The plan draws keys {}: {} % of the draws hit {} of the keys{bytes}. {used}",
             kind(plan),
             text::plain(HOT.value),
             text::percent(hot)
         ),
         match plan.kind {
-            RandKind::Uniform => "Take more data or a smaller cache.",
+            RandKind::Uniform => "Use more data or a smaller cache.",
             _ => {
-                "Draw keys more evenly (--rand-type uniform), or take more data or a smaller cache."
+                "Draw keys more evenly (--rand-type uniform), or use more data or a smaller cache."
             }
         },
     )
@@ -183,21 +183,21 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
     let locked = waits.filter(|waits| *waits >= 1.0);
     let locked = locked.map_or_else(String::new, |waits| {
         format!(
-            ", and waited {} times per 100 events for a row's lock",
+            ", and waited {} times per 100 events for a row lock",
             text::plain(waits)
         )
     });
     let made = Made::doubt(
         format!(
-            "Of {} statements looked at only {} differed, and for each of them the server read {} \
+            "Of {} examined statements only {} differed, and for each of them the server read {} \
              rows: they asked for the same rows again and again{locked}.",
             text::count(all as u64),
             text::count(different as u64),
             text::plain(rows)
         ),
         "Draw the keys at random (sysbench.rand in Lua, \\set id random(1, N) in a file of SQL), \
-         or waive this if one row is what is to be \
-         measured: a page that is always in the CPU's cache, or a lock that all wait for.",
+         or waive this if you want to measure one row: a page that is always in the CPU's cache, \
+         or a lock that all sessions wait for.",
     );
     Some(
         made.with("statements looked at", all, "count")
@@ -223,9 +223,9 @@ fn option(view: &View, name: &str) -> Option<f64> {
 fn kind(plan: &RandPlan) -> String {
     match plan.kind {
         RandKind::Uniform => "uniformly".to_owned(),
-        RandKind::Gaussian => format!("in a bell of {} draws", plan.spec_iter),
+        RandKind::Gaussian => format!("from a bell curve of {} draws", plan.spec_iter),
         RandKind::Special => format!(
-            "with a hot {} % that gets {} %",
+            "with {} % hot keys that get {} %",
             plan.spec_pct, plan.spec_res
         ),
         RandKind::Pareto => format!("by Pareto's law with h {}", text::plain(plan.pareto_h)),

@@ -39,7 +39,7 @@ const READS_MIN: u64 = 50;
 fn misses(view: &View) -> Made {
     if view.imported() || view.family().is_none() {
         return Made::not_checked(match view.imported() {
-            true => "The log does not tell what statements found.",
+            true => "The log does not say what statements found.",
             false => "No database was used.",
         });
     }
@@ -49,7 +49,7 @@ fn misses(view: &View) -> Made {
     let unchanged = Unchanged::of(view);
     if reads.is_none() && unchanged.is_none() {
         return Made::not_checked(format!(
-            "{} statement{} asked for rows: too few to tell how many find none{}.",
+            "{} statement{} asked for rows: too few to judge how many find none{}.",
             text::count(totals.reads),
             text::plural(totals.reads),
             told(duplicates)
@@ -70,7 +70,9 @@ fn misses(view: &View) -> Made {
     let many_empty = reads.is_some_and(|share| share >= EMPTY.value);
     let fault =
         many_empty || (unchanged.as_ref()).is_some_and(|found| found.share >= UNCHANGED.value);
-    let why = meant.map_or_else(String::new, |why| format!(", as the workload says: {why}"));
+    let why = meant.map_or_else(String::new, |why| {
+        format!(", as the workload declares: {why}")
+    });
     Made::of(
         if fault && meant.is_none() {
             Outcome::Doubt
@@ -82,10 +84,9 @@ fn misses(view: &View) -> Made {
             text::sentence(&facts.join("; ")).trim_end_matches('.'),
             told(duplicates)
         ),
-        "Load the tables with the options that the run has: keys must be drawn from those that are \
-         there (gaps in them come from deletes, from loads that were stopped, and from \
-         auto_increment_increment). If keys are meant to be missed, have the script tell it: \
-         dyno.fact('misses', 'why').",
+        "Load the tables with the run's options, and draw only keys that exist (deletes, \
+         interrupted loads and auto_increment_increment leave gaps). If misses are intended, \
+         declare them in the script: dyno.fact('misses', 'why').",
     )
     .naming(many_empty.then_some(Cause::EmptyReads))
     .with_some("reads without a row", reads, "percent of the reads")
@@ -120,7 +121,7 @@ impl Unchanged {
 
     fn clause(&self) -> String {
         format!(
-            "{} of {} statements that were to change rows ({} %) changed none",
+            "{} of {} changing statements ({} %) changed no row",
             text::count(self.count),
             text::count(self.of),
             text::plain(self.share)
@@ -157,7 +158,7 @@ fn duplicates(view: &View) -> u64 {
 fn told(duplicates: u64) -> String {
     match duplicates {
         0 => String::new(),
-        1 => "; 1 key was there already".to_owned(),
-        many => format!("; {} keys were there already", text::count(many)),
+        1 => "; 1 key already existed".to_owned(),
+        many => format!("; {} keys already existed", text::count(many)),
     }
 }

@@ -28,7 +28,7 @@ const HITS: &str = "db.status.qcache_hits";
 fn query_cache(view: &View) -> Made {
     if view.imported() || !view.mysql() {
         return Made::not_checked(match view.imported() {
-            true => "The log does not tell what answered.",
+            true => "The log does not say what answered the reads.",
             false => "This kind of server has no query cache.",
         });
     }

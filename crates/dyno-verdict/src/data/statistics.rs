@@ -74,7 +74,7 @@ fn statistics(view: &View) -> Made {
     };
     let Some(scanned) = scanned(view) else {
         return Made::not_checked(format!(
-            "How many rows of whole tables statements scanned is not known.{told}"
+            "The number of rows scanned in whole tables is not known.{told}"
         ));
     };
     let needless = needless(view, scanned);
@@ -96,9 +96,9 @@ fn statistics(view: &View) -> Made {
             text::rate(scanned),
             if scanned == 1.0 { "" } else { "s" },
         ),
-        "Look at the plans (EXPLAIN) of the statements: make the index that they lack, and have \
-         the tables analysed (ANALYZE) after loading. If whole tables are meant to be read, say so \
-         (--waive statistics=WHY).",
+        "Look at the statements' plans (EXPLAIN), create the missing index, and analyse the tables \
+         (ANALYZE) after loading. If the workload should read whole tables, say so (--waive \
+         statistics=WHY).",
     )
     .with("rows scanned by a statement", scanned, "count")
 }

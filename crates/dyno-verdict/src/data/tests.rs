@@ -236,7 +236,7 @@ fn changes_that_change_nothing_are_counted() {
     expect("misses", Pass, |run| some(run, 0.0));
     expect("misses", Pass, |run| some(run, 0.2));
     let half = expect("misses", Doubt, |run| some(run, 0.5));
-    let told = "statements that were to change rows (50 %) changed none.";
+    let told = "changing statements (50 %) changed no row.";
     assert!(half.evidence.ends_with(told), "{}", half.evidence);
     expect("misses", Pass, |run| {
         some(run, 0.5);
@@ -279,7 +279,7 @@ fn reads_that_find_nothing_are_counted() {
     assert!(
         meant
             .evidence
-            .contains("as the workload says: links that are not there"),
+            .contains("as the workload declares: links that are not there"),
         "{}",
         meant.evidence
     );
@@ -297,7 +297,7 @@ fn reads_that_find_nothing_are_counted() {
         summary(run).errors.insert("1062".to_owned(), error);
     });
     assert!(
-        taken.evidence.contains("7 keys were there already"),
+        taken.evidence.contains("7 keys already existed"),
         "{}",
         taken.evidence
     );
@@ -375,7 +375,7 @@ fn always_the_same_rows_are_told() {
         series(run, "db.status.innodb_row_lock_waits", &[600.0; 30]);
     });
     for part in [
-        "Of 5,000 statements looked at only 12 differed",
+        "Of 5,000 examined statements only 12 differed",
         "waited 59.2 times per 100 events",
     ] {
         assert!(same.evidence.contains(part), "{part}: {}", same.evidence);
@@ -384,7 +384,7 @@ fn always_the_same_rows_are_told() {
     assert!(
         varied
             .evidence
-            .contains("Of 5,000 statements looked at 4,800 differed"),
+            .contains("Of 5,000 examined statements 4,800 differed"),
         "{}",
         varied.evidence
     );

@@ -115,8 +115,8 @@ fn short(view: &View, counted: &str) -> Option<Made> {
             text::count(others.round() as u64),
             text::seconds(covered_s)
         ),
-        "Other clients use this server, or it runs jobs: end those sessions, turn the jobs off \
-         (event_scheduler), or use a dedicated server.",
+        "End the sessions of other clients, turn off the server's own jobs (event_scheduler), or \
+         use a dedicated server.",
     );
     Some(made.with("connections of others", others, "count"))
 }

@@ -65,8 +65,8 @@ fn server_counters(view: &View) -> Made {
     company::at_work(view, &made.evidence).unwrap_or(made)
 }
 
-pub(super) const OTHER_CLIENTS: &str = "Other clients use this server: end those sessions, or use \
-                                        a dedicated server.";
+pub(super) const OTHER_CLIENTS: &str = "End the sessions of other clients, or use a dedicated \
+                                        server.";
 
 fn counters(view: &View) -> Made {
     if let Some(reason) = not_comparable(view) {
@@ -106,24 +106,24 @@ fn counters(view: &View) -> Made {
 
 fn not_comparable(view: &View) -> Option<String> {
     if view.embedded() {
-        return Some("An embedded database counts no statements of its own.".to_owned());
+        return Some("An embedded database has no statement counters.".to_owned());
     }
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     if endpoints > 1 {
         return Some(format!(
-            "The statements went to {endpoints} endpoints, and the counters are those of one.",
+            "The statements went to {endpoints} endpoints, but the counters are from only one.",
         ));
     }
     if view.is_shared() {
-        let why = "The counters are of what all load generators of this run did.";
+        let why = "The counters include all load generators of this run.";
         return Some(why.to_owned());
     }
     if !view.events(EventKind::Restart).is_empty() {
-        return Some("The server was restarted, and its counters with it.".to_owned());
+        return Some("The server was restarted, which reset its counters.".to_owned());
     }
     if !view.events(EventKind::Observer).is_empty() {
-        let why = "An observer missed part of the run: the server's rate is of another time than \
-                   the client's.";
+        let why = "An observer missed part of the run: the server's rate and the client's cover \
+                   different times.";
         return Some(why.to_owned());
     }
     let (_, covered_s) = view.covered();
@@ -200,14 +200,14 @@ fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Mad
         }
     }
     let evidence = format!(
-        "The server counted {} {what} per second; the client's count gives {gives}.",
+        "The server counted {} {what} per second; the client counted {gives}.",
         text::rate(counted.per_s)
     );
     let made = if counted.per_s < fewest - room(fewest) {
         Made::doubt(
             evidence,
-            "Work that the client counted did not reach this server: look for a proxy, a cache, \
-             or another server behind the same name.",
+            "Look for a proxy, a cache, or another server behind the same name: work that the \
+             client counted did not reach this server.",
         )
     } else if counted.per_s > most + room(most) {
         unexplained(
@@ -246,22 +246,22 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
     if let Some(why) = hidden.filter(|_| whose.is_some() || looks == 0) {
         let why = why.trim_end_matches('.');
         return Made::doubt(
-            format!("{evidence} Who else was there is not known: {why}."),
-            "Grant that right, or look at the server's list of sessions, and keep the server to \
-             the benchmark.",
+            format!("{evidence} Other sessions are not known: {why}."),
+            "Grant that privilege, or look at the server's list of sessions, and use the server \
+             only for the benchmark.",
         );
     }
     if whose.is_none() || looks == 0 {
         return Made::doubt(
-            format!("{evidence} Who else was there was not observed."),
+            format!("{evidence} Other sessions were not observed."),
             "Look at the server's list of sessions during a run: other clients may use it.",
         );
     }
     if view.postgres() && connects {
         // Each statement prepared by a connection is a transaction that the client does not count.
         return Made::not_checked(format!(
-            "{evidence} No other session was there; what each new connection prepares counts as \
-             transactions too, and is not known.",
+            "{evidence} There was no other session. Statements that new connections prepare also \
+             count as transactions, and their number is not known.",
         ));
     }
     let alike = match view.run.not_observed("server.other_sessions.alike") {
@@ -272,12 +272,12 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         format!("{evidence} No other session{alike} was listed in {looks} looks."),
         match counted.what {
             "statements" => {
-                "Look for sessions too short to be seen, and for what the script has the server \
-                 do beside its statements (the general log tells)."
+                "Look for sessions too short to be seen, and for work that the script causes \
+                 besides its own statements (see the general log)."
             }
             _ => {
-                "Look for sessions too short to be seen, and for procedures that commit (the \
-                 server's log tells, with log_statement and log_connections)."
+                "Look for sessions too short to be seen, and for procedures that commit (see the \
+                 server's log, with log_statement and log_connections)."
             }
         },
     )

@@ -22,8 +22,8 @@ fn consistency(view: &View) -> Made {
     let ledger = view.summary().map_or(&[][..], |summary| &summary.ledger);
     if ledger.is_empty() {
         return Made::not_checked(
-            "The workload keeps no ledger of what the server acknowledged, the run was not to \
-             compare it, or the tables are so large that only --ledger full reads them.",
+            "The workload keeps no ledger of acknowledged work, the comparison was turned off, or \
+             the tables are so large that only --ledger full reads them.",
         );
     }
     if ledger.iter().any(LedgerEntry::is_open) {
@@ -40,13 +40,13 @@ fn consistency(view: &View) -> Made {
         let told: Vec<String> = wrong.iter().map(|entry| difference(entry)).collect();
         return Made::refuse(
             format!(
-                "{} of {} sums in the database are not what the server acknowledged: {}.",
+                "{} of {} sums in the database differ from what the server acknowledged: {}.",
                 wrong.len(),
                 ledger.len(),
                 text::few(&told, NAMED_MAX)
             ),
-            "The server lost or doubled work, or somebody else wrote to the tables meanwhile. \
-             Nothing of this run is to be believed before that is known.",
+            "Find out whether the server lost or duplicated work, or another client wrote to the \
+             tables. Do not trust this run before that is known.",
         )
         .with("sums that differ", wrong.len() as f64, "count");
     }
@@ -57,7 +57,8 @@ fn consistency(view: &View) -> Made {
                 "{unread} of {} sums could not be read after the run.",
                 ledger.len()
             ),
-            "See that the server answers after the run, and that the user may read the tables.",
+            "Make sure that the server answers after the run, and that the user may read the \
+             tables.",
         );
     }
     let unknown = ledger
@@ -73,8 +74,8 @@ fn consistency(view: &View) -> Made {
     );
     if unknown > 0 {
         evidence += &format!(
-            " In {unknown} of them within bounds only: of some work nobody knows whether it was \
-             committed."
+            " In {unknown} of them only within bounds: for some work it is not known whether it \
+             was committed."
         );
     }
     Made::pass(evidence).with("sums compared", ledger.len() as f64, "count")

@@ -61,6 +61,6 @@ fn a_log_without_totals_does_not_say_that_nothing_was_done() {
     });
     let finding = made(&run, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Refuse);
-    let told = "The log does not tell how much was done in how much time.";
+    let told = "The log does not say how much was done in which time.";
     assert_eq!(finding.evidence, told);
 }

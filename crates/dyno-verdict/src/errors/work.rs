@@ -93,7 +93,7 @@ fn work_done(view: &View) -> Made {
                 "The log's figures cannot all be true: {}.",
                 what.trim_end_matches('.')
             ),
-            "Take none of them for true, and import the log as it was printed.",
+            "Trust none of them, and import the log as it was printed.",
         )
         .with("events", totals.events as f64, "count");
     }
@@ -104,7 +104,7 @@ fn work_done(view: &View) -> Made {
     if queries == 0 && database_expected(view) {
         return Made::refuse(
             format!(
-                "{} ended and not one statement reached the database.",
+                "{} ended, but no statement reached the database.",
                 text::counted(totals.events, "event")
             ),
             "Look at the script: its events do nothing.",
@@ -169,17 +169,17 @@ fn faults(view: &View) -> (Vec<Cause>, Vec<String>, Vec<&'static str>) {
 const EMPTY: &str = "Look at what the statements return, and whether the tables hold what the \
                      workload expects.";
 const TOO_FAST: &str =
-    "Look at what answers: a cache, a proxy, or something in the database's place.";
+    "Look at what answers: a cache, a proxy, or something other than the database.";
 const AGAINST_ITSELF: &str =
-    "The figures contradict each other: one of them is not this run's. Take none of them for true.";
+    "Trust none of the figures: they contradict each other, so one of them is not from this run.";
 
 const NO_TIMES: &str = "pgbench sometimes measures no time for scripts without a backslash \
                         command: add one (`\\set x 1`), or take the latencies from its report.";
 const WITHOUT_WORK: &str = "Look at what the script counts as an event: one without a statement \
                             raises the rate and lowers the latencies.";
-const OUTSIDE_WORK: &str = "Move what the script does between events (sb_event_stop and \
-                            sb_event_start, waits) into them, or count it as time to think: offer \
-                            a rate.";
+const OUTSIDE_WORK: &str = "Move the script's work between events (sb_event_stop and \
+                            sb_event_start, waits) into them, or treat it as think time: offer a \
+                            rate.";
 
 /// Whether the script used a database or named a target.
 fn database_expected(view: &View) -> bool {
@@ -207,17 +207,17 @@ fn nothing_done(view: &View) -> Made {
     if let Some(waiting) = waiting.filter(|waiting| *waiting > 0 && !failed) {
         return Made::refuse(
             format!(
-                "None of the events that were due within the measurement was begun: {} were \
-                 waiting at its end, behind those of the warm-up.",
+                "No event that was due within the measurement started: {} were waiting at its end, \
+                 behind those of the warm-up.",
                 text::count(waiting)
             ),
-            "The target, or so many sessions, cannot take this rate: offer less.",
+            "Offer less: the target, or this number of sessions, cannot serve this rate.",
         );
     }
     if totals.not_done > 0 {
         return Made::refuse(
             format!(
-                "Not one event was done: {} ended with work that was given up.",
+                "No event was done: {} ended without doing their work.",
                 text::count(totals.not_done)
             ),
             "Look at the errors: what the sessions do in the same rows, and how long they wait \
@@ -227,7 +227,7 @@ fn nothing_done(view: &View) -> Made {
     if view.run.state == RunState::Interrupted && view.length_s <= 0.0 {
         return Made::refuse(
             "The run was stopped before its measurement began: nothing was measured.",
-            "Let it go on until its time is up.",
+            "Let the run continue until its time is up.",
         );
     }
     if view
@@ -237,7 +237,7 @@ fn nothing_done(view: &View) -> Made {
         .any(|gap| gap.what == TOTALS_UNKNOWN)
     {
         return Made::refuse(
-            "The log does not tell how much was done in how much time.",
+            "The log does not say how much was done in which time.",
             "Import the whole output, with the totals at its end.",
         );
     }
@@ -256,7 +256,7 @@ fn empty_results(view: &View) -> Option<String> {
     }
     // A change without matching rows counts as neither a read nor a write.
     if totals.rows == 0 && !in_routines(view) {
-        return Some("not one statement found or changed a row".to_owned());
+        return Some("no statement found or changed a row".to_owned());
     }
     let statements = totals.reads.saturating_add(totals.writes);
     let rows = totals.rows as f64 / statements.max(1) as f64;
@@ -329,7 +329,7 @@ fn against_little(view: &View) -> Option<String> {
     let bound = sessions * (1.0 + LITTLE.value / 100.0 + 2.0 / rounds.max(1.0));
     (inside > bound).then(|| {
         format!(
-            "rate times latency is {}, more than {} can make",
+            "rate times latency is {}, more than {} allow",
             text::plain(inside),
             match depth {
                 1 => format!("{sessions} sessions"),
@@ -394,7 +394,7 @@ fn outside_events(view: &View) -> Option<String> {
     let outside = (1.0 - inside - cut_off) * 100.0;
     (summary.service.count > 0 && outside >= OUTSIDE.value).then(|| {
         format!(
-            "the sessions spent {} % of their time outside of events, in no latency",
+            "the sessions spent {} % of their time outside events, which no latency includes",
             text::plain((1.0 - inside) * 100.0)
         )
     })

@@ -32,8 +32,7 @@ fn governor(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "cpu-governor",
         number: 29,
-        rule: "The frequency governor is `performance`, so that a CPU does not work more slowly \
-               because it had little to do.",
+        rule: "The frequency governor is `performance`, so lightly loaded CPUs do not slow down.",
     };
     match known.fact("host.cpu.governor") {
         None => rule.unknown(known.gap("host.cpu.governor")),
@@ -78,8 +77,8 @@ fn idle_states(known: &Known<'_>) -> Finding {
     if states.contains("haltpoll") || states.contains("HALT") {
         return rule.doubt(
             format!(
-                "Idle virtual CPUs are halted ({states}): waking one takes a turn of the \
-                 hypervisor, which runs with one session show."
+                "Idle virtual CPUs are halted ({states}): waking one involves the hypervisor, \
+                 which shows in runs with one session."
             ),
             advice,
         );
@@ -191,7 +190,7 @@ fn huge_pages(known: &Known<'_>) -> Finding {
     match known.fact("host.thp") {
         None => rule.unknown(known.gap("host.thp")),
         Some("always") => rule.doubt(
-            "Transparent huge pages are always made.".to_owned(),
+            "Transparent huge pages are always used.".to_owned(),
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         ),
         Some(mode) => rule.pass(format!("Transparent huge pages: {mode}.")),

@@ -48,7 +48,7 @@ impl<'a> Known<'a> {
         gaps.filter(|gap| name.starts_with(gap.what.as_str()))
             .max_by_key(|gap| gap.what.len())
             .map_or_else(
-                || format!("{name} is not known here."),
+                || format!("{name} is not known on this host."),
                 |gap| sentence(&gap.why),
             )
     }

@@ -27,15 +27,15 @@ pub fn noise(noise: &Noise) -> Finding {
     let rule = Rule {
         check: "host-noise",
         number: 28,
-        rule: "A thread that only reads the clock is away for at most 2 % of the time and 5 ms at \
-               once.",
+        rule: "A thread that only reads the clock is interrupted for at most 2 % of the time and 5 \
+               ms at once.",
     };
     if noise.looked_s <= 0.0 {
-        return rule.unknown("Nothing was listened to.".to_owned());
+        return rule.unknown("The host's noise was not measured.".to_owned());
     }
     let evidence = format!(
-        "In {:.1} s a thread that only reads the clock was away {} times, for {:.2} % of the time, \
-         the longest for {:.2} ms.",
+        "In {:.1} s a thread that only reads the clock was interrupted {} times, for {:.2} % of \
+         the time, the longest for {:.2} ms.",
         noise.looked_s,
         noise.gaps,
         noise.share * 100.0,
@@ -47,7 +47,7 @@ pub fn noise(noise: &Noise) -> Finding {
             Outcome::Doubt,
             evidence,
             "look for what else runs here (top, steal time, timers, backups), or measure on a \
-             host of one's own",
+             dedicated host",
         )
     } else {
         rule.pass(evidence)

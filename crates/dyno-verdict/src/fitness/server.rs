@@ -29,7 +29,7 @@ fn build(known: &Known<'_>) -> Finding {
     match known.fact("server.build") {
         Some(build) if build.contains("debug") || build.contains("sanitizer") => rule.refuse(
             format!("The server is a {build} build."),
-            "install a release build: a debug build is slower by a factor, not by a share",
+            "install a release build: a debug build is several times slower",
         ),
         Some("release") => rule.pass("The server is a release build.".to_owned()),
         Some(other) => rule.unknown(format!("The server's build is {other}.")),
@@ -41,7 +41,7 @@ fn place(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "same-host",
         number: 10,
-        rule: "Where client and server share a host, the page says so: they share its CPUs.",
+        rule: "Whether client and server share a host and its CPUs.",
     };
     match known.fact("server.same_host") {
         Some("yes") => rule.pass(
@@ -58,7 +58,7 @@ fn cache(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "server-cache",
         number: 16,
-        rule: "The server's own cache is a choice: at least 256 MiB.",
+        rule: "The server's own cache was sized on purpose: at least 256 MiB.",
     };
     let found = if let Some(text) = known.setting("innodb_buffer_pool_size") {
         ("innodb_buffer_pool_size", text.parse::<f64>().ok())
@@ -70,8 +70,8 @@ fn cache(known: &Known<'_>) -> Finding {
     match found {
         (name, Some(size)) if size < CACHE_BYTES_MIN => rule.doubt(
             format!("{name} is {:.0} MiB.", size / 1_048_576.0),
-            "give the server most of the host's memory, or say that the run is about disks \
-             (--claim on-disk)",
+            "give the server most of the host's memory, or declare an on-disk run (--claim \
+             on-disk)",
         ),
         (name, Some(size)) => rule.pass(format!("{name} is {:.0} MiB.", size / 1_048_576.0)),
         (name, None) => rule.unknown(format!("{name} cannot be read.")),
@@ -100,13 +100,13 @@ fn durability(known: &Known<'_>) -> Finding {
         check: "durability",
         number: 38,
         rule: "No setting lets a crash damage the database, and no crash loses all of the data. \
-               The class of durability is said.",
+               The durability class is shown.",
     };
     match Promise::of_server(|name| known.setting(name), |name| known.fact(name)) {
-        None => rule.unknown("The settings of durability are not known.".to_owned()),
+        None => rule.unknown("The durability settings are not known.".to_owned()),
         Some(promise) if promise.class.is_doubted() => rule.doubt(
             promise.sentence(),
-            "mend what is named there, or name the durability class with every figure",
+            "fix the settings named there, or state the durability class with every figure",
         ),
         Some(promise) => rule.pass(promise.sentence()),
     }
@@ -123,7 +123,7 @@ fn statement_logs(known: &Known<'_>) -> Finding {
     if !logs.is_empty() {
         return rule.doubt(
             format!("Each statement is logged: {}.", logs.join(", ")),
-            "turn the log off, or measure its cost as a factor of its own",
+            "turn the log off, or measure its cost as a separate factor",
         );
     }
     if known.settings.is_empty() {
@@ -136,7 +136,7 @@ fn others(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "other-connections",
         number: 28,
-        rule: "Nobody else uses the server: at most 5 connections before the run.",
+        rule: "No other client uses the server: at most 5 connections before the run.",
     };
     match known.number("server.threads_connected.start") {
         None => rule.unknown(known.gap("server.threads_connected.start")),

@@ -42,16 +42,15 @@ fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
     advice(&[
         (
             !uneven_workers && !weak_endpoint,
-            "Look at the sessions' own events: a lock that one session holds, or a script that \
-             treats sessions differently.",
+            "Look for a lock that one session holds, or a script that treats sessions differently.",
         ),
         (
             uneven_workers,
-            "Look at client-cpu: a worker that gets less CPU, or that a session's script blocks.",
+            "Look at client-cpu: a worker may get less CPU, or a session's script may block it.",
         ),
         (
             weak_endpoint,
-            "Look at that endpoint: a node that is slower, or takes no connections.",
+            "Look at that endpoint: the node may be slower, or accept no connections.",
         ),
     ])
 }
@@ -61,11 +60,12 @@ fn fairness(view: &View) -> Made {
         return Made::not_checked("How the work was spread over sessions is not known.");
     };
     if spread.sessions < 2 {
-        return Made::not_checked("There was one session: nothing to be shared.");
+        return Made::not_checked("There was only one session.");
     }
     if spread.mean < EVENTS_FEW.value {
         return Made::not_checked(format!(
-            "{} events per session are too few to tell unfairness from chance; {} are needed.",
+            "{} events per session are too few to distinguish unfairness from chance; {} are \
+             needed.",
             text::plain(spread.mean),
             text::plain(EVENTS_FEW.value)
         ));

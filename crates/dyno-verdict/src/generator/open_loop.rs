@@ -166,12 +166,12 @@ fn schedule_lag(view: &View) -> Made {
     Made::of(
         outcome,
         format!(
-            "The generator began events {} late on average, {} % of the mean response \
+            "The generator started events {} late on average, {} % of the mean response \
              time{percentile}.",
             text::ms(lag.mean_ms),
             text::plain(mean_share)
         ),
-        "Give the generator CPUs of its own, or more --workers; look at the waits for a CPU in \
+        "Give the generator dedicated CPUs, or more --workers; look at the waits for a CPU in \
          client-cpu.",
     )
     .with("mean lag", lag.mean_ms, "ms")
@@ -231,7 +231,7 @@ fn offered_rate(view: &View) -> Made {
     };
     let arrivals = open.offered_per_s * view.length_s;
     if arrivals.is_nan() || arrivals < 1.0 {
-        return Made::not_checked("Not one event was to arrive within the measurement.");
+        return Made::not_checked("No event was due within the measurement.");
     }
     let achieved = open.achieved_per_s / open.offered_per_s * 100.0;
     let chance = chance(view, arrivals);
@@ -250,13 +250,13 @@ fn offered_rate(view: &View) -> Made {
     };
     let trend = match (growing, catching_up) {
         (true, _) => ", growing from second to second",
-        (false, true) => ": a queue that was there before is served",
+        (false, true) => ": a queue from before was being served",
         (false, false) => "",
     };
     Made::of(
         outcome,
         format!(
-            "{} of {} events per second offered were achieved ({} %){}{trend}.",
+            "{} of {} offered events per second were achieved ({} %){}{trend}.",
             text::rate(open.achieved_per_s),
             text::rate(open.offered_per_s),
             text::plain(achieved),
@@ -264,17 +264,16 @@ fn offered_rate(view: &View) -> Made {
         ),
         match generator_is_late(open, view) {
             _ if catching_up => {
-                "Response times are those of a queue that an earlier part of the load left: look \
-                 at a part that begins when it is gone (--from)."
+                "Look at a part that begins after the queue is served (--from): response times \
+                 measure the queue that an earlier part of the load left."
             }
             true => {
-                "The generator itself began events late (schedule-lag): what is missing is its \
-                 own. Give it CPUs of its own, or more --workers."
+                "Give the generator dedicated CPUs, or more --workers: it started events late \
+                 (schedule-lag), so the missing events are its own."
             }
             false => {
-                "The target, or so many sessions, cannot take this rate: the achieved rate is its \
-                 capacity, and response times measure the queue. Offer less, or give it more \
-                 sessions."
+                "Offer less, or use more sessions: the achieved rate is the capacity of the \
+                 target, or of this number of sessions, and response times measure the queue."
             }
         },
     )
@@ -293,7 +292,7 @@ fn offered_rate(view: &View) -> Made {
 /// The number of waiting events, as the end of a sentence.
 fn waiting(open: &OpenLoopSummary) -> String {
     let Some(backlog) = open.backlog else {
-        return "; how many were waiting is not known".to_owned();
+        return "; the backlog is not known".to_owned();
     };
     let most = open.backlog_max.unwrap_or(backlog);
     format!(
@@ -338,11 +337,11 @@ fn arrivals(view: &View) -> Made {
     let errors: u64 = view.bins.iter().map(|bin| bin.counters.errors).sum();
     if errors > 0 {
         return Made::not_checked(
-            "Events with errors are begun again, so that ends do not tell of arrivals.",
+            "Events with errors are retried, so completed events do not show arrivals.",
         );
     }
     let Some(counts) = arrivals_per_bin(view) else {
-        return Made::not_checked("How many events were waiting or under way is not known.");
+        return Made::not_checked("The number of waiting and running events is not known.");
     };
     let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
     if (counts.len() as f64) < INTERVALS.value || mean < ARRIVALS_FEW.value {
@@ -355,8 +354,8 @@ fn arrivals(view: &View) -> Made {
     let part = view.drive().and_then(|drive| drive.shard.as_ref());
     match (open.arrivals, part) {
         (Arrivals::Poisson, Some(part)) if part.of > 1 => Made::not_checked(format!(
-            "This load generator has the part {part} of Poisson's arrivals, in turn, which are \
-             more even than Poisson's."
+            "This load generator takes its turn, {part}, of the Poisson arrivals, so its own \
+             arrivals are more even than a Poisson process."
         )),
         (Arrivals::Poisson, _) => poisson(&counts, mean),
         (Arrivals::Constant, _) => constant(&counts, mean),
@@ -424,8 +423,8 @@ fn constant(counts: &[u64], mean: f64) -> Made {
     Made::of(
         outcome,
         format!(
-            "{} arrivals per interval on average, at most {} off, {beyond} of {} intervals \
-             beyond {}.",
+            "{} arrivals per interval on average, with a largest difference of {}; {beyond} of {} \
+             intervals differ by more than {}.",
             text::plain(mean),
             text::plain(off),
             counts.len(),
@@ -438,5 +437,5 @@ fn constant(counts: &[u64], mean: f64) -> Made {
     .with("allowed", room, "arrivals")
 }
 
-const ARRIVALS_ADVICE: &str = "The generator did not keep its schedule: look at client-cpu and \
-                               schedule-lag.";
+const ARRIVALS_ADVICE: &str = "Look at client-cpu and schedule-lag: the generator did not keep its \
+                               schedule.";

@@ -31,7 +31,7 @@ fn role_rates(view: &View) -> Made {
         .filter_map(|role| Some((role, role.achieved_share()? * 100.0)))
         .collect();
     if paced.is_empty() {
-        return Made::not_checked("No role of this workload has a pace of its own.");
+        return Made::not_checked("No role of this workload has its own rate.");
     }
     let told: Vec<String> = paced.iter().map(|(role, _)| achieved(role)).collect();
     let slow = paced.iter().any(|(_, share)| *share < ACHIEVED.value);
@@ -40,8 +40,8 @@ fn role_rates(view: &View) -> Made {
         false => Made::pass(evidence),
         true => Made::doubt(
             evidence,
-            "The target did not keep up with the work in the background: compare only with runs \
-             that did the same. Lower the rate, or give the role more sessions.",
+            "Lower the rate, or give the role more sessions: the target did not keep up with the \
+             background work. Compare only with runs that did the same.",
         ),
     };
     paced.iter().fold(made, |made, (role, share)| {
@@ -56,13 +56,13 @@ fn role_rates(view: &View) -> Made {
 fn achieved(role: &RoleSummary) -> String {
     let asked = role.asked_per_s.unwrap_or_default();
     let mut told = format!(
-        "{} {} of {} asked",
+        "{} {} of {} requested",
         role.name,
         text::plain(role.events_per_s),
         text::plain(asked)
     );
     if role.skipped > 0 {
-        told += &format!(" ({} left out)", role.skipped);
+        told += &format!(" ({} skipped)", role.skipped);
     }
     told
 }

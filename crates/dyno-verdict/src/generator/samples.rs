@@ -75,8 +75,8 @@ fn unserved_advice(hung: bool, unfinished: u64, missing: u64) -> String {
     advice(&[
         (
             hung,
-            "Look at whether the server still answered when the time was over: its log, its \
-             list of sessions, the network between.",
+            "Check whether the server still answered when the time was over: see its log, its list \
+             of sessions, the network.",
         ),
         (
             !hung && unfinished > 0,
@@ -84,7 +84,7 @@ fn unserved_advice(hung: bool, unfinished: u64, missing: u64) -> String {
         ),
         (
             !hung && missing > unfinished,
-            "Offer less, or give it more sessions: those events were never begun.",
+            "Offer less, or use more sessions: those events never started.",
         ),
     ])
 }
@@ -99,7 +99,7 @@ fn beyond(events: u64) -> f64 {
 
 fn not_taken(missing: u64) -> Made {
     Made::not_checked(format!(
-        "{} never ended: the target took less than was offered, as `offered-rate` tells.",
+        "{} never ended: the target served less than was offered (see `offered-rate`).",
         text::counted(missing, "event")
     ))
 }
@@ -109,12 +109,12 @@ fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
     let all = summary.totals.events.saturating_add(skipped);
     if skipped == 0 {
-        return Made::not_checked("The log does not tell what was in flight or dropped.");
+        return Made::not_checked("The log does not say what was in flight or dropped.");
     }
     let share = skipped as f64 / all as f64 * 100.0;
     if share < MISSING.value.max(beyond(all) / 2.0) {
         return Made::not_checked(format!(
-            "{} skipped as too late, too few to matter ({} %); the log does not tell what was in \
+            "{} skipped as too late, too few to matter ({} %); the log does not say what was in \
              flight at the end.",
             were(skipped),
             text::plain(share)
@@ -125,14 +125,14 @@ fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
     }
     Made::doubt(
         format!(
-            "{} ended, and {} skipped as too late to begin within the limit ({} %): their \
+            "{} ended, and {} skipped as too late to start within the limit ({} %): their \
              latencies are missing.",
             text::counted(summary.totals.events, "event"),
             were(skipped),
             text::plain(share)
         ),
-        "The target, or so many clients, cannot take this rate: offer less, or give it more \
-         clients.",
+        "Offer less, or use more clients: the target, or this number of clients, cannot serve this \
+         rate.",
     )
     .with("skipped", skipped as f64, "count")
     .with("without an end", share, "percent")
@@ -152,7 +152,7 @@ fn were(count: u64) -> String {
 fn unserved(view: &View) -> Made {
     let Some(summary) = view.summary() else {
         if view.imported() {
-            return Made::not_checked("The log holds no figures of the run as a whole.");
+            return Made::not_checked("The log has no figures for the whole run.");
         }
         return Made::doubt(
             "The run never finished: what was in flight when it ended is not known.",
@@ -170,7 +170,7 @@ fn unserved(view: &View) -> Made {
     let events = summary.totals.events;
     let all = events.saturating_add(missing);
     if all == 0 {
-        return Made::not_checked("No event was begun.");
+        return Made::not_checked("No event started.");
     }
     let share = missing as f64 / all as f64 * 100.0;
     // A user who ends a run by hand cuts off the last events knowingly.
@@ -195,8 +195,8 @@ fn unserved(view: &View) -> Made {
     Made::of(
         outcome,
         format!(
-            "{} ended, {} of them after the time limit; {} were begun and did not end, \
-             and {} were due and not begun{too_late}{by_hand}.",
+            "{} ended, {} of them after the time limit; {} started but did not end, and {} were \
+             due but did not start{too_late}{by_hand}.",
             text::counted(events, "event"),
             text::count(summary.events_in_grace),
             text::count(summary.events_unfinished),
@@ -247,7 +247,7 @@ fn hung_sessions(view: &View, unfinished: u64) -> bool {
 
 fn samples(view: &View) -> Made {
     let Some(latency) = view.latency() else {
-        return Made::not_checked("A run that never finished has no distribution as a whole.");
+        return Made::not_checked("A run that never finished has no overall distribution.");
     };
     let service = view.summary().map(|summary| &summary.service);
     let clipped = service
@@ -277,7 +277,7 @@ fn samples(view: &View) -> Made {
             ),
             (
                 clipped > 0,
-                "Latencies of an hour and more are not for this histogram: mean and maximum are \
+                "Latencies of an hour or more exceed this histogram: the true mean and maximum are \
                  higher than shown.",
             ),
         ]),
@@ -310,10 +310,13 @@ fn evidence(latency: &LatencySummary, clipped: u64, thin: &[String]) -> String {
         evidence += &format!(", {} beyond the histogram's bound", text::count(clipped));
     }
     if !thin.is_empty() {
-        evidence += &format!(", too few for p{} which is shown", thin.join(" and p"));
+        evidence += &format!(", too few for p{}, which is shown", thin.join(" and p"));
     }
     if !withheld.is_empty() {
-        evidence += &format!(", too few for p{}, withheld", withheld.join(" and p"));
+        evidence += &format!(
+            ", too few for p{}, which is omitted",
+            withheld.join(" and p")
+        );
     }
     evidence + "."
 }

@@ -81,7 +81,7 @@ pub(super) const LAST_LOOK_S: f64 = 1.5;
 fn idle_sessions(view: &View) -> Made {
     let sessions = &view.run.sessions;
     if sessions.iter().all(|session| session.state.is_none()) {
-        return Made::not_checked("What each session did in time is not known.");
+        return Made::not_checked("What each session did over time is not known.");
     }
     if view.length_s <= 0.0 {
         return Made::not_checked("Nothing was measured.");
@@ -286,8 +286,8 @@ fn without_idle(all: &[SessionShare], bound_s: f64) -> String {
     let longest = spans.map(|idle| idle.length_s()).fold(0.0, f64::max);
     match longest >= bound_s {
         true => format!(
-            "Sessions completed nothing for up to {}, alike for all of them or while none worked: \
-             events that take long, or a stall.",
+            "Sessions completed nothing for up to {}, but all of them alike or while none worked: \
+             long events, or a stall.",
             text::seconds(longest)
         ),
         false => format!(
@@ -300,10 +300,10 @@ fn without_idle(all: &[SessionShare], bound_s: f64) -> String {
 
 fn story(session: &SessionShare, idle: &IdleSpan) -> String {
     let at = match idle.idle_in {
-        IdleIn::Statement => "waited for the answer of a statement".to_owned(),
+        IdleIn::Statement => "waited for a statement's answer".to_owned(),
         IdleIn::Connecting => format!("was connecting (attempt {})", idle.attempts),
         IdleIn::Script => "ran its script".to_owned(),
-        IdleIn::Worker => format!("was with worker {}, which did not respond", session.worker),
+        IdleIn::Worker => format!("was on worker {}, which did not respond", session.worker),
     };
     format!(
         "session {} {at} from second {} to {}",
@@ -318,23 +318,23 @@ fn advice(idle: &[(&SessionShare, IdleSpan)], connecting: usize) -> &'static str
         return NO_CONNECTIONS;
     }
     if idle.is_empty() {
-        return "See the errors for why those sessions ended. The figures are those of fewer \
-                sessions than were asked for.";
+        return "See the errors for why those sessions ended. The figures come from fewer sessions \
+                than requested.";
     }
     match idle.first().map(|(_, idle)| idle.idle_in) {
         Some(IdleIn::Connecting) => NO_CONNECTIONS,
         Some(IdleIn::Script | IdleIn::Worker) => {
-            "Look for what the script does there: a loop that does not end, a call that blocks. \
-             The figures are those of fewer sessions than were asked for."
+            "Look for an endless loop or a blocking call in the script. The figures come from \
+             fewer sessions than requested."
         }
         _ => {
             "Look at what the server does for those sessions (SHOW PROCESSLIST, pg_stat_activity): \
-             a lock that is kept, a statement that hangs, a connection that something between \
-             dropped. The figures are those of fewer sessions than were asked for."
+             a held lock, a hanging statement, a connection dropped by the network. The figures \
+             come from fewer sessions than requested."
         }
     }
 }
 
-const NO_CONNECTIONS: &str = "Look at why the server took no connections: whether it was up, its \
-                              limit of connections, its log, the network between. The figures \
-                              are those of fewer sessions than were asked for.";
+const NO_CONNECTIONS: &str = "Find out why the server accepted no connections: whether it was up, \
+                              its connection limit, its log, the network. The figures come from \
+                              fewer sessions than requested.";

@@ -35,7 +35,7 @@ fn the_rate_stays_below_the_generators_ceiling() {
             client(run).worker_busy = vec![0.98];
             context.calibration = calibrated(ceiling);
         });
-        assert!(found.evidence.contains("no server behind it"), "{found:?}");
+        assert!(found.evidence.contains("without a server"), "{found:?}");
     }
     // A calibration below the run's own rate is not a ceiling.
     let found = expect_with("generator-ceiling", Pass, |run, context| {
@@ -45,7 +45,7 @@ fn the_rate_stays_below_the_generators_ceiling() {
     assert!(
         found
             .evidence
-            .contains("by the CPU time that an event took here"),
+            .contains("by its CPU time per event in this run"),
         "{found:?}"
     );
     expect("generator-ceiling", NotChecked, |_| {});
@@ -209,7 +209,7 @@ fn the_clock_is_fast_and_fine() {
         samples::scale(&mut summary(run).service, 1e-6);
     });
     assert!(
-        short.advice.contains("have each do more"),
+        short.advice.contains("Let each event do more"),
         "{}",
         short.advice
     );
@@ -263,7 +263,7 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
         run.sessions[3].idle = idle(4.0, 12.0, IdleIn::Statement);
     });
     assert!(
-        found.evidence.contains("session 3 waited for the answer"),
+        found.evidence.contains("session 3 waited for a statement"),
         "{found:?}"
     );
     let found = expect("idle-sessions", Doubt, |run| {
@@ -287,7 +287,7 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
         run.sessions[1].state = Some(SessionState::Lost);
         run.sessions[1].idle = idle(4.0, 6.0, IdleIn::Worker);
     });
-    let silent = "session 1 was with worker 1, which did not respond from second 4 to 6";
+    let silent = "session 1 was on worker 1, which did not respond from second 4 to 6";
     assert!(found.evidence.contains(silent), "{found:?}");
     expect("idle-sessions", NotChecked, |run| {
         for session in &mut run.sessions {
@@ -318,7 +318,7 @@ fn sessions_that_connect_again_and_again_are_at_work() {
     });
     let told = "had no connection at the end (attempts failed: the connection was refused).";
     assert!(gone.evidence.contains(told), "{}", gone.evidence);
-    let advice = "Look at why the server took no connections: whether it was up";
+    let advice = "Find out why the server accepted no connections: whether it was up";
     assert!(gone.advice.starts_with(advice), "{}", gone.advice);
     // Its attempts get no answer.
     expect("idle-sessions", Refuse, |run| {
@@ -365,7 +365,7 @@ fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
         }
     });
     assert!(
-        found.evidence.contains("waited for the answer"),
+        found.evidence.contains("waited for a statement's answer"),
         "{found:?}"
     );
     // An unresponsive server holds all sessions to the end.
@@ -443,7 +443,7 @@ fn percentiles_rest_on_enough_latencies_within_the_histogram() {
 fn one_host_for_both_is_said_and_no_fault_in_itself() {
     let said = expect("same-host", Pass, |_| {});
     assert!(
-        said.evidence.contains("the generator took 0.3 cores"),
+        said.evidence.contains("the generator used 0.3 cores"),
         "{}",
         said.evidence
     );
@@ -485,7 +485,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
         assert!(found.names(Cause::Frozen));
         found.names(Cause::StarvedWorker)
     };
-    const STOPPED: &str = "as a process that is stopped";
+    const STOPPED: &str = "like a stopped process";
     const STARVED: &str = "while its threads waited for a CPU";
     let mut waits = [0.1; 30];
     assert!(!found(Some(&waits), None, STOPPED));

@@ -76,7 +76,7 @@ fn client_cpu(view: &View) -> Made {
     let own = Workers::of(view);
     if own.busiest.is_none() && own.waiting.is_none() {
         return Made::not_checked(match view.imported() {
-            true => "The log tells nothing of the generator's own CPU.".to_owned(),
+            true => "The log has no data on the generator's own CPU.".to_owned(),
             false => format!("{}.", view.why_not("client.worker")),
         });
     }
@@ -251,7 +251,7 @@ impl Workers {
         }
         if let Some(blocked) = self.blocked.filter(|percent| *percent >= 1.0) {
             parts.push(format!(
-                "a worker stood in its script for {} % of the time without a CPU",
+                "a script blocked its worker for {} % of the time",
                 text::plain(blocked)
             ));
         }
@@ -268,7 +268,7 @@ impl Workers {
     }
 }
 
-const NO_CPU: &str = "Give the generator CPUs of its own (another host, taskset), and look at \
+const NO_CPU: &str = "Give the generator dedicated CPUs (another host, taskset), and look at \
                       other-processes for what else runs there.";
 const STOOD_STILL: &str = "Look for what stopped the process or the machine: a debugger, a \
                            snapshot, the host under a virtual machine.";
@@ -293,8 +293,8 @@ fn kept_from_sockets(view: &View, waiting: Option<f64>) -> &'static str {
         (true, _) => NO_CPU,
         (false, true) => BLOCKS,
         (false, false) => {
-            "Nothing else took the host's CPUs as far as it was observed: look at host-resources \
-             for what the hypervisor or a quota withheld."
+            "Look at host-resources for CPU time that the hypervisor or a quota withheld: no other \
+             process was seen on the host's CPUs."
         }
     }
 }
@@ -322,10 +322,7 @@ fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
     };
     let (why, try_this) = match starved {
         Some(true) => ("while its threads waited for a CPU", NO_CPU),
-        Some(false) => (
-            "as a process that is stopped or a machine that is paused does",
-            STOOD_STILL,
-        ),
+        Some(false) => ("like a stopped process or a paused machine", STOOD_STILL),
         None => (
             "because it had no CPU or because it was stopped: its threads' waits for a CPU were \
              not observed",
@@ -342,7 +339,7 @@ fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
         several => format!("the load generators {}", several.join(" and ")),
     };
     let said = format!(
-        "{who} stood still {} time{} for {} in all, first from {} on, {why}",
+        "{who} paused {} time{} for {} in all, first at {}, {why}",
         times.len(),
         text::plural(times.len() as u64),
         text::seconds(all_s),

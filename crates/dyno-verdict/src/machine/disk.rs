@@ -55,9 +55,8 @@ const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const NO_SPACE: &str = "Free some space: nearly full file systems and disks write slower, and a \
                         run that fills them fails.";
 const NO_BURST: &str = "Measure longer than the disk's burst lasts, or on a volume without one.";
-const IN_MEMORY: &str = "Make room: a larger size (mount -o remount,size=), as far as the host has \
-                         memory for it, or files on a disk. What is measured on it tells nothing \
-                         of a disk.";
+const IN_MEMORY: &str = "Make room: a larger size (mount -o remount,size=), if the host has the \
+                         memory, or files on a disk. Results on it say nothing about a disk.";
 
 fn disk(view: &View) -> Made {
     let free = space(view);
@@ -75,9 +74,11 @@ fn disk(view: &View) -> Made {
     if free.is_none() && !enough {
         return Made::not_checked(match watched.is_empty() {
             true => format!("{}.", view.why_not("host.disk")),
-            false => "The samples are too few to tell a burst from what follows it, and the free \
-                      space is not known."
-                .to_owned(),
+            false => {
+                "The samples are too few to distinguish a burst from what follows it, and the free \
+                 space is not known."
+                    .to_owned()
+            }
         });
     }
     let mut outcome = Outcome::Pass;
@@ -107,7 +108,7 @@ fn disk(view: &View) -> Made {
         ));
     }
     if steps.is_empty() && enough {
-        seen.push("no disk fell for good".to_owned());
+        seen.push("no disk slowed down for good".to_owned());
     }
     seen.extend(schedulers(view));
     Made::of(
@@ -128,8 +129,8 @@ fn disk(view: &View) -> Made {
 fn what_memory_means(kind: Option<&str>) -> String {
     kind.map_or_else(String::new, |kind| {
         format!(
-            " What lies on {kind} is in memory: syncing it writes nothing, and a restart of the \
-             host loses it."
+            " Files on {kind} are in memory: syncing them writes nothing, and a restart of the \
+             host loses them."
         )
     })
 }

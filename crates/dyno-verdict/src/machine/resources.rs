@@ -83,12 +83,12 @@ fn resources(view: &View) -> Made {
         &advice(&[
             (
                 reaches(steal, &STEAL),
-                "Take a virtual machine with CPUs of its own: its host gave them to others.",
+                "Use a virtual machine with dedicated CPUs: its host gave them to others.",
             ),
             (quota, "Give the cgroup a larger CPU quota, or none."),
             (
                 reaches(pressure, &MEMORY_PRESSURE) || reaches(swap, &SWAP),
-                "Take more memory, or a smaller cache of the server.",
+                "Use more memory, or a smaller server cache.",
             ),
         ]),
     )

@@ -94,8 +94,8 @@ fn a_file_system_in_memory_is_no_disk() {
     });
     let told = "1.86 GiB of tmpfs (2 %) are free at the end";
     assert!(found.evidence.starts_with(told), "{}", found.evidence);
-    let told = " What lies on tmpfs is in memory: syncing it writes nothing, and a restart of the \
-                host loses it.";
+    let told = " Files on tmpfs are in memory: syncing them writes nothing, and a restart of the \
+                host loses them.";
     assert!(found.evidence.ends_with(told), "{}", found.evidence);
     assert!(!found.advice.contains("burst"), "{}", found.advice);
     let found = expect("disk", Doubt, |run| {
@@ -132,7 +132,7 @@ fn a_disk_that_is_full_is_told_of_short_runs_too() {
 #[test]
 fn a_network_that_loses_is_noticed() {
     let seen = expect("network", Pass, |_| {});
-    assert!(seen.evidence.contains("a round trip"), "{}", seen.evidence);
+    assert!(seen.evidence.contains("round trip"), "{}", seen.evidence);
     expect("network", Doubt, |run| {
         series(run, "host.tcp.retransmits", &[2000.0; 30])
     });
@@ -211,11 +211,11 @@ fn other_processes_are_named() {
         ("0.8", "% of the host's CPUs: many (7) 0.1 cores."),
         (
             "0.1",
-            "CPUs: mostly processes that came and went between two looks, and many (7)",
+            "CPUs: mostly processes that started and ended between two samples, and many (7)",
         ),
         (
             "0.00",
-            "CPUs: processes that came and went between two looks.",
+            "CPUs: processes that started and ended between two samples.",
         ),
     ] {
         let seen = expect("other-processes", Doubt, |run| {
@@ -250,7 +250,7 @@ fn a_server_that_cannot_be_placed_may_be_one_of_the_others() {
     };
     let found = expect("other-processes", Doubt, busy);
     let told = "Other processes used 1.66 cores, 83 % of the host's CPUs: cc1 (77) 1.10 cores; the \
-                server may be one of them, which could not be found out: a proxy stands between.";
+                server may be one of them, which could not be determined: a proxy stands between.";
     assert_eq!(found.evidence, told);
     assert!(found.advice.contains("UNIX socket"), "{}", found.advice);
     let found = expect("other-load", Doubt, |run| {
@@ -266,7 +266,7 @@ fn a_server_that_cannot_be_placed_may_be_one_of_the_others() {
         series(run, "host.others.cpu", &[0.1; 30]);
     });
     let own = expect("same-host", NotChecked, unplaced);
-    let told = "could not be found out: a proxy stands between.";
+    let told = "could not be determined: a proxy stands between.";
     assert!(own.evidence.ends_with(told), "{}", own.evidence);
 }
 
@@ -279,8 +279,8 @@ fn one_that_has_its_name_and_age_is_told() {
             fact(run, "server.presumed", "mariadbd (9) 1.50 cores");
             fact(run, "server.proxy", "haproxy (8) 0.20 cores");
         });
-        let ends = " By its name and age the server is mariadbd (9) 1.50 cores, which is not one \
-                    of them; haproxy (8) 0.20 cores stands between.";
+        let ends = " By its name and age the server is mariadbd (9) 1.50 cores, which is not \
+                    counted among them; haproxy (8) 0.20 cores is in between.";
         assert!(found.evidence.ends_with(ends), "{}", found.evidence);
         assert!(!found.evidence.contains("may be"), "{}", found.evidence);
     };

@@ -177,7 +177,7 @@ impl Promise {
                 Some((class, _)) => match had_no_effect(view, name) {
                     Some(how) => self.open.push(format!("{entry}, but {how}")),
                     None if is_set_back(view, name) => {
-                        self.weaken(class, format!("{entry} and set it back at some time"));
+                        self.weaken(class, format!("{entry} and at some time set it back"));
                     }
                     None => self.weaken(class, entry),
                 },
@@ -250,14 +250,14 @@ fn durability(view: &View) -> Made {
         .filter(|_| outcome == Outcome::Pass)
     {
         return Made::not_checked(format!(
-            "Only the first of {nodes} endpoints was observed. Of that one: {}",
+            "Only the first of {nodes} endpoints was observed. For that one: {}",
             promise.sentence()
         ));
     }
     // The settings promise it for tables with a log, and for the file that was checked.
     if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
         return Made::not_checked(format!(
-            "This is the promise of the settings, which may not hold for what was written: {}",
+            "The settings promise this, but it may not apply to what was written: {}",
             promise.sentence()
         ));
     }
@@ -275,16 +275,16 @@ fn durability(view: &View) -> Made {
         ),
         (
             found(&[Class::Host, Class::Emptied]),
-            "Keep tables that are to last in a logged table of a transactional engine, on a disk.",
+            "Keep lasting data in logged tables of a transactional engine, on a disk.",
         ),
         (
             found(&[Class::Damaged]),
-            "Turn on what keeps the database whole.",
+            "Turn on the settings that protect the database from damage.",
         ),
         (
             promise.class.is_doubted(),
-            "Or waive this with the reason why it does not matter (a file system that writes \
-             pages whole, a copy that can be had again) and say it beside the figure.",
+            "Or waive this with the reason why it does not matter (a file system that writes whole \
+             pages, a copy that can be restored), and state it with the figures.",
         ),
     ]);
     Made::of(outcome, promise.sentence(), &try_this)

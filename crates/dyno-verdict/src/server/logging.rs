@@ -199,7 +199,7 @@ fn slow(view: &View) -> Option<f64> {
 
 fn logs(view: &View) -> Made {
     if view.embedded() || view.family().is_none() {
-        return Made::not_checked("There is no server that could write a log of statements.");
+        return Made::not_checked("There is no server with a statement log.");
     }
     if view.run.settings.is_empty() {
         return Made::not_checked(format!("{}.", view.why_not("settings")));
@@ -214,21 +214,18 @@ fn logs(view: &View) -> Made {
         && !writing.iter().any(|(setting, _)| *setting == SLOW_LOG)
     {
         let told = format!(
-            "{SLOW_LOG} = ON, which takes {} % of the statements (Slow_queries)",
+            "{SLOW_LOG} = ON, which logs {} % of the statements (Slow_queries)",
             text::plain(share.min(100.0))
         );
         writing.push((SLOW_LOG, told));
     }
     let writing: Vec<String> = writing.into_iter().map(|(_, told)| told).collect();
     match writing.is_empty() {
-        true => Made::pass("The server writes no log of every statement."),
+        true => Made::pass("The server does not log every statement."),
         false => Made::doubt(
-            format!(
-                "The server writes every statement into a log: {}.",
-                text::list(&writing)
-            ),
-            "Turn it off while you measure, or waive this if the log is a part of what is \
-             measured: it takes a lock and bytes for each statement.",
+            format!("The server logs every statement: {}.", text::list(&writing)),
+            "Turn it off while you measure, or waive this if you want to measure with the log: it \
+             costs a lock and bytes for each statement.",
         ),
     }
     .with("logs", writing.len() as f64, "count")

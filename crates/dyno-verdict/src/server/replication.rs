@@ -57,7 +57,7 @@ fn flow_control(view: &View) -> Made {
     let asked = view.mean(SENT).filter(|per_s| *per_s > 0.0);
     let by = match asked {
         Some(per_s) => format!(
-            ", and the node asked for pauses itself {} times per second",
+            ", and the node itself requested pauses {} times per second",
             text::rate(per_s)
         ),
         None => String::new(),
@@ -111,19 +111,18 @@ fn replication(view: &View) -> Made {
         return Made::not_checked(format!("{}.", view.why_not("server.replication")));
     };
     if fact == "none" {
-        return Made::pass("The server is no replica, and had none.");
+        return Made::pass("The server is not a replica, and had no replicas.");
     }
     let stopped = view.values(RUNNING).contains(&0.0);
     let lags = view.points(SERIES);
     let Some((last_s, last)) = lags.last().copied().filter(|_| !stopped) else {
         return match stopped {
             true => Made::doubt(
-                format!("The server is a {fact}, and did not receive or apply all the time."),
+                format!("The server is a {fact}, and stopped receiving or applying for some time."),
                 "See its status (SHOW REPLICA STATUS) for the error, and start it again.",
             ),
             false => Made::not_checked(format!(
-                "The server is a {fact}: how far its replicas are behind it does not know. Ask \
-                 them."
+                "The server is a {fact} and does not know the lag of its replicas: ask them."
             )),
         };
     };
@@ -143,12 +142,12 @@ fn replication(view: &View) -> Made {
     let behind = view.largest("db.replication.behind");
     let bytes = behind.filter(|bytes| *bytes > 0.0);
     let bytes = bytes.map_or_else(String::new, |bytes| {
-        format!(", {} of the log at most", text::bytes(bytes))
+        format!(", with at most {} of log not applied", text::bytes(bytes))
     });
     Made::of(
         if fault { Outcome::Doubt } else { Outcome::Pass },
         format!(
-            "The server is a {fact}; the lag was {} at the beginning, {} at {} at most and {} at \
+            "The server is a {fact}; the lag was {} at the beginning, at most {} (at {}) and {} at \
              the end{bytes}.",
             text::seconds(first),
             text::seconds(most),

@@ -54,8 +54,8 @@ fn requested(view: &View) -> Made {
         )),
         false => Made::refuse(
             format!("{}.", text::few(&wrong, 5)),
-            "Servers round sizes and ignore files they do not read: see where the setting comes \
-             from, and restart the server if it needs that.",
+            "See where the setting comes from, and restart the server if needed: servers round \
+             sizes and ignore files they do not read.",
         ),
     };
     made.with("requested", requested.len() as f64, "count")
@@ -129,12 +129,12 @@ fn moved(view: &View) -> Made {
     );
     let made = match moved.is_empty() {
         true => Made::pass(format!(
-            "None of {} settings moved.",
+            "None of {} settings changed.",
             text::count(compared as u64)
         )),
         false => Made::doubt(
             text::sentence(&text::few(&moved, 5)),
-            "Somebody or something set them during the run: find out who, and run again.",
+            "Find out who or what changed them during the run, and run again.",
         ),
     };
     made.with("compared", compared as f64, "count")

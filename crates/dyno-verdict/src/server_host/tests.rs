@@ -149,7 +149,7 @@ fn an_observer_that_fell_silent_is_missed_and_its_figures_are_not_the_runs() {
     let server = costs.iter().find(|cost| cost.name == "server CPU").unwrap();
     assert_eq!(server.value, None);
     assert!(
-        server.source.contains("% of the measurement only"),
+        server.source.contains("observed for only"),
         "{}",
         server.source
     );

@@ -104,8 +104,8 @@ pub(super) fn few(found: &[Moved], most: usize) -> String {
 pub(super) fn advice(causes: &[Cause], otherwise: &str) -> String {
     match causes.contains(&Cause::SlowCpus) {
         true => {
-            "Measure where the CPUs keep their speed: no neighbours, the clock fixed; or repeat \
-                 the run at other times and compare several a side."
+            "Measure where the CPUs keep their speed (no neighbours, a fixed clock), or repeat the \
+             run at other times and compare several runs a side."
                 .to_owned()
         }
         false => otherwise.to_owned(),
@@ -343,8 +343,8 @@ impl Seen<'_, '_> {
         (then_us >= usual_us * SLOWER).then(|| Moved {
             cause: Cause::SlowCpus,
             words: format!(
-                "the CPUs were slower (their clock, or neighbours on the same machine): the \
-                 client needed {} µs of CPU time for an event instead of {}",
+                "the CPUs were slower (their clock, or neighbours on the same machine): the client \
+                 needed {} µs of CPU time per event instead of {}",
                 text::plain(then_us),
                 text::plain(usual_us)
             ),

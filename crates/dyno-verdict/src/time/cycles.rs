@@ -70,7 +70,7 @@ impl Found {
 
 fn cycles(view: &View) -> Made {
     if view.imported() || view.family().is_none() || view.embedded() {
-        return Made::not_checked("What the server did in the background was not observed.");
+        return Made::not_checked("The server's background work was not observed.");
     }
     let rates = view.rates();
     if rates.len() < dyno_stats::CONTRAST_MIN {
@@ -158,7 +158,7 @@ impl Judged {
         let (what, times) = (self.what, self.times as u64);
         let effect = match self.sure {
             true => format!(
-                "the rate was {} % {} meanwhile, so that one more or less moves the mean by {} %",
+                "the rate was {} % {} meanwhile, so one more or less moves the mean by {} %",
                 text::plain(self.lower.abs()),
                 if self.lower >= 0.0 { "lower" } else { "higher" },
                 text::plain(self.moves.abs())
@@ -178,8 +178,8 @@ impl Judged {
                 text::plain(self.share * 100.0),
                 text::seconds(view.length_s)
             ),
-            "Measure for many times as long as from one to the next, or start each run at the same \
-             point of the cycle (CHECKPOINT before it).",
+            "Measure over many cycles, or start each run at the same point of the cycle \
+             (CHECKPOINT before it).",
         )
         .with("times", self.times as f64, "count")
         .with("share of the time", self.share * 100.0, "percent")
@@ -202,11 +202,12 @@ fn nothing_cut(view: &View, all: &[Found]) -> String {
         .setting("checkpoint_timeout")
         .filter(|_| view.postgres());
     let due = due.map_or_else(String::new, |due| {
-        format!("; PostgreSQL makes one every {due} (checkpoint_timeout) or as the log fills")
+        format!(
+            "; PostgreSQL makes a checkpoint every {due} (checkpoint_timeout) or when the log fills"
+        )
     });
     format!(
-        "No checkpoint, compaction or flush that could be cut fell into the {} of the \
-         measurement{due}{}.",
+        "No checkpoint, compaction or flush ran within the {} of the measurement{due}{}.",
         text::seconds(view.length_s),
         age(view)
     )

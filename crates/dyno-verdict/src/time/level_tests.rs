@@ -51,9 +51,9 @@ fn costly_low_spells_are_not_steady() {
         rates[second] *= 0.4;
     }
     let found = check(&rated(&rates), "steady-state", Doubt);
-    let part = "It falls by 6";
+    let part = "The rate falls by 6";
     assert!(found.evidence.starts_with(part), "{}", found.evidence);
-    let part = "3 times, for 15 s together, which takes 7";
+    let part = "3 times, for 15 s together, which costs 7";
     assert!(found.evidence.contains(part), "{}", found.evidence);
     // Any host has one or two low seconds.
     let mut rates = noisy(60, 1000.0, 0.05, 5);

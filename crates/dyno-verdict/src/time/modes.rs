@@ -98,8 +98,8 @@ fn make(view: &View) -> Made {
     };
     if looked.is_empty() {
         return Made::not_checked(match view.imported() {
-            true => "The log does not tell how latencies are distributed.".to_owned(),
-            false => format!("Fewer than {EVENTS_MIN} events ended: too few to tell modes from."),
+            true => "The log does not say how latencies are distributed.".to_owned(),
+            false => format!("Fewer than {EVENTS_MIN} events ended: too few to detect modes."),
         });
     }
     let splits: Vec<(&Operation, Split)> = looked
@@ -121,16 +121,17 @@ fn make(view: &View) -> Made {
         )
         .with("mode", at_ms, "ms"),
         None => Made::pass(match looked.len() {
-            1 => "The latency has no second mode with a share that counts.".to_owned(),
+            1 => "The latency has no second mode of significant size.".to_owned(),
             many => {
-                format!("Of {many} operations none has a second mode with a share that counts.")
+                format!("None of {many} operations has a second mode of significant size.")
             }
         }),
     }
 }
 
-const DELAYED: &str = "Look for who sends an answer or a request in two small parts and waits in \
-                       between: a proxy or server without TCP_NODELAY, or one with TCP_CORK.";
+const DELAYED: &str = "Look for a component that sends an answer or a request in two small parts \
+                       and waits in between: a proxy or server without TCP_NODELAY, or with \
+                       TCP_CORK.";
 
 fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usize) -> Made {
     let apart_ms = split.slow_ms - split.fast_ms;
@@ -185,8 +186,8 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
                  to, a replica behind a proxy, a pool."
             }
             (None, None, None) => {
-                "Name the kinds of work in the script (dyno.operation), so that each has latencies \
-                 of its own; look at locks, plans and pages read from disk of the slow ones."
+                "Name the kinds of work in the script (dyno.operation), so that each gets its own \
+                 latencies; look at locks, plans and disk reads of the slow ones."
             }
         },
     )
@@ -305,8 +306,8 @@ fn locks(view: &View, longer: f64) -> Option<String> {
     let waiting = waiting.iter().find_map(|name| view.mean(name))?;
     (waiting > 0.0 && waiting >= longer * PART).then(|| {
         format!(
-            "{} sessions waited for locks at a time on average, and the slow ones took longer by \
-             as much",
+            "{} sessions waited for locks at a time on average, which explains the extra time of \
+             the slow events",
             text::plain(waiting)
         )
     })
@@ -323,7 +324,7 @@ fn explained(view: &View, split: &Split) -> Option<String> {
     let alike = |share: f64| (share / slow - 1.0).abs() <= ALIKE;
     let writes = totals.writes as f64 / events;
     if alike(writes) {
-        return Some("as many write".to_owned());
+        return Some("as many events write".to_owned());
     }
     let misses = [
         "db.status.innodb_buffer_pool_reads",

@@ -96,7 +96,7 @@ fn other_load(view: &View) -> Made {
     let much = load.is_much();
     if much && load.is_always() && machine::others_are_many(view) {
         return Made::not_checked(
-            "Other processes worked on the host all the time, as `other-processes` tells.",
+            "Other processes were busy all the time (see `other-processes`).",
         );
     }
     let named = machine::others_by_name(view);

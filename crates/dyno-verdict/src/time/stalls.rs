@@ -178,23 +178,25 @@ fn stalls(view: &View) -> Made {
 
 fn advice(causes: &[Cause]) -> &'static str {
     if causes.contains(&Cause::ServerSilent) {
-        "The server answered nobody: see its log and the kernel's (dmesg) for what held the whole \
-         process: a signal or a debugger, swapping, a frozen virtual machine, a disk that hung."
+        "See the server's log and the kernel's (dmesg) for what stopped the whole server, which \
+         answered nobody: a signal or a debugger, swapping, a frozen virtual machine, a disk that \
+         hung."
     } else if causes.contains(&Cause::LockWaits) {
-        "Averages hide them: find who held the lock then: a session with a transaction left open, \
-         LOCK TABLES, a change of the schema, a backup."
+        "Find who held the lock at these times: a session with an open transaction, LOCK TABLES, a \
+         schema change, a backup. Averages hide stalls."
     } else {
-        "Averages hide them: look at the server's log and series at these times, and at the disk's."
+        "Look at the server's log and series at these times, and at the disk's. Averages hide \
+         stalls."
     }
 }
 
 fn none_found(view: &View, found: &Stalls) -> Made {
     let but = match found.own.is_empty() {
         true => "",
-        false => ", but for those in which the generator itself stood still",
+        false => ", except while the generator itself paused",
     };
     Made::pass(format!(
-        "In none of {} the rate fell to {} % of its level, {} per second{but}.",
+        "In none of {} did the rate fall to {} % of its level, {} per second{but}.",
         view.whole(found.stalled.len()),
         text::plain(SHARE.value),
         text::rate(found.level_per_s)

@@ -149,7 +149,7 @@ fn warm_up(view: &View) -> Made {
         .as_ref()
         .map_or(all.clone(), |found| found.moving(&all));
     let Some(mean) = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0) else {
-        return Made::not_checked("No rate was recorded second by second.");
+        return Made::not_checked("No rate per second was recorded.");
     };
     let step = Change::step(&rates).filter(Change::matters);
     if let Some(step) = step.filter(|step| step.is_beginning(rates.len())) {
@@ -188,8 +188,8 @@ fn warm_up(view: &View) -> Made {
     if made.outcome == Outcome::Doubt && recurring(view, &all).is_some_and(|dips| lose_much(&dips))
     {
         return Made::not_checked(
-            "The rate dips again and again, as `steady-state` tells: a dip at the beginning is no \
-             beginning of its own.",
+            "The rate dips repeatedly (see `steady-state`): a dip at the beginning is one of \
+             these.",
         );
     }
     made
@@ -210,15 +210,15 @@ fn beginning(view: &View, found: &Beginning) -> Made {
              settled."
         }
         false => {
-            "It was faster at first: warm up for longer (--warmup), until logs and caches of \
-             writes are full, dirty pages are flushed and bursts are used up."
+            "Warm up for longer (--warmup), until logs and write caches are full, dirty pages are \
+             flushed and bursts are used up: the rate was higher at first."
         }
     };
     let steady = off.then(|| crate::part::steady_of(&view.bins)).flatten();
     let steady = steady.map_or_else(String::new, |from_s| {
         format!(
-            " From second {from_s} of these on it is steady: `dyno show RUN --from TIME` judges \
-             such a part alone."
+            " The rate is steady from second {from_s} of the measurement: `dyno show RUN --from \
+             TIME` judges only that part."
         )
     });
     Made::of(
@@ -267,7 +267,7 @@ fn still_starting(view: &View) -> Option<Made> {
     })
 }
 
-const OF_DIPS: &str = "Measure over many of their periods, and look at what the server does at \
+const OF_DIPS: &str = "Measure over many periods of the dips, and look at what the server does at \
                        that pace (checkpoints, purge, syncs).";
 const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed in the server's \
                          series then (dirty pages, log, growth of the data).";
@@ -279,7 +279,7 @@ fn steady_state(view: &View) -> Made {
         return Made::not_checked(format!("{few} are too few for a trend."));
     }
     let Some(rate) = Trend::of(&without_stalls(view, &rates)) else {
-        return Made::not_checked("The rate has no trend to compute.");
+        return Made::not_checked("The rate's trend cannot be computed.");
     };
     let latency = latency(view);
     let dips = recurring(view, &rates);
@@ -299,8 +299,8 @@ fn steady_state(view: &View) -> Made {
     let steady = faults.is_empty();
     if steady && !rate.level() {
         return Made::not_checked(format!(
-            "{facts} It is too short, or its rate too uneven, to exclude a drift of {} %: about \
-             {} would do.",
+            "{facts} The run is too short, or its rate too uneven, to exclude a drift of {} %: \
+             about {} would be enough.",
             text::plain(EXCLUDED.value),
             text::seconds(rate.needs_s(view))
         ));
@@ -410,7 +410,7 @@ fn without_stalls(view: &View, rates: &[f64]) -> Vec<f64> {
 
 fn told(view: &View, dips: &Dips) -> String {
     format!(
-        "it dips by {} % every {} ({} times), which takes {} % of the throughput",
+        "the rate dips by {} % every {} ({} times), which costs {} % of the throughput",
         text::plain(dips.depth * 100.0),
         text::seconds(dips.period * view.usual_s()),
         dips.count,
@@ -437,8 +437,8 @@ fn still(view: &View) -> Option<String> {
     let found = view.stalls().ok()?;
     (found.share() * 100.0 >= STILL.value).then(|| {
         format!(
-            "The rate stood still for {} of {}, as `stalls` tells: what is left does not tell \
-             whether it is steady.",
+            "The rate stalled for {} of {} (see `stalls`): the rest does not show whether it is \
+             steady.",
             text::seconds(found.stalled_s()),
             text::seconds(found.measured_s)
         )
@@ -464,7 +464,7 @@ fn unsteady(
         faults.push("the rate drifts".to_owned());
     }
     if let Some(by) = rate.swing.filter(|by| *by >= DRIFT.value) {
-        faults.push(format!("its level swings slowly by {} %", text::plain(by)));
+        faults.push(format!("the rate swings slowly by {} %", text::plain(by)));
     }
     let drifts = latency.filter(|trend| trend.drifts(LATENCY_DRIFT.value, LATENCY_DRIFT.value));
     // A growing queue explains the drift.

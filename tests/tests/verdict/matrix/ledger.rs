@@ -1,4 +1,4 @@
-//! The work that a server acknowledged, recorded by its clients: rows inserted, and rows updated.
+//! The work that a server acknowledged, recorded by its clients: inserted rows, and updated rows.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ const SESSIONS: i64 = 4;
 const KEYS: i64 = 100_000_000;
 /// After this many inserts the row is also updated.
 const UPDATE_EVERY: i64 = 4;
-/// Longer than the time that a server with one sync per second leaves unsynced.
+/// Longer than the window in which a server with one sync per second is unsynced.
 const LOAD: Duration = Duration::from_millis(1_500);
 
 /// A session on a server.
@@ -23,7 +23,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// All sessions of the load, each of which has run a statement first.
+    /// All sessions of the load, after each has run a statement.
     pub fn connect(server: &Server, first: &str) -> Vec<Self> {
         let connect = |_| {
             let mut client = match server.kind {
@@ -58,7 +58,7 @@ impl Acknowledged {
         self.inserted.len() + self.updated.len()
     }
 
-    /// How many of them are missing.
+    /// The number of missing rows.
     pub fn lost(&self, server: &Server) -> usize {
         let keys = |sql: &str| -> HashSet<i64> {
             let rows = server.query(Some("verdict"), sql);
@@ -73,7 +73,7 @@ impl Acknowledged {
     }
 }
 
-/// Loads the server with all sessions, kills it meanwhile, and returns what it acknowledged.
+/// Loads the server with all sessions, kills it during the load, and returns the acknowledged rows.
 pub fn until_killed(clients: Vec<Client>, kill: impl FnOnce()) -> Acknowledged {
     let is_killed = AtomicBool::new(false);
     let is_killed = &is_killed;
@@ -108,7 +108,7 @@ fn load(mut client: Client, first: i64, is_killed: &AtomicBool) -> Acknowledged 
             }
             own.updated.push(key);
         }
-        // A server that survives the kill would be loaded for ever.
+        // Otherwise the load would never end on a server that survives the kill.
         if is_killed.load(Ordering::Relaxed) {
             break;
         }

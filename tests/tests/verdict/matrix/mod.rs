@@ -1,4 +1,4 @@
-//! Compares the durability class that Dyno prints with what a server really loses. The test kills
+//! Compares the durability class that Dyno prints with a server's actual losses. The test kills
 //! each server under load, restarts it, and looks for the acknowledged rows. Its output has the
 //! table of docs/durability.md:
 //!
@@ -21,7 +21,7 @@ use ledger::{Acknowledged, Client};
 
 /// The script that Dyno runs on the table of acknowledged rows.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/durability.lua");
-/// The maximum number of kills until a server that may lose something does.
+/// The maximum number of kills until a server that may lose rows does.
 const ATTEMPTS: usize = 4;
 
 /// A server's settings, and the class that Dyno must print for them.
@@ -36,18 +36,18 @@ struct Case {
     set: Vec<String>,
     /// The settings of each session at its start.
     session: String,
-    /// More options of Dyno's run.
+    /// Further options of Dyno's run.
     options: String,
     class: DurabilityClass,
     left: Left,
 }
 
-/// What remains of the acknowledged rows if only the process is killed.
+/// The expected remainder of the acknowledged rows after a kill of the process alone.
 #[derive(Clone, Copy, PartialEq)]
 enum Left {
-    /// All of it.
+    /// All rows.
     Everything,
-    /// Not all.
+    /// Not all rows.
     NotAll,
     /// No row.
     Nothing,
@@ -71,7 +71,7 @@ impl Case {
         }
     }
 
-    /// With options of the table.
+    /// Adds options of the table.
     fn table(mut self, options: &str) -> Self {
         self.table = format!("{} {options}", self.table);
         self
@@ -188,8 +188,8 @@ fn make(server: &Server, case: &Case) {
     }
 }
 
-/// What the server acknowledged until the kill, and how much of it is lost; nothing if the server
-/// does not start again.
+/// The rows that the server acknowledged until the kill, and how many are lost; `None` if the
+/// server does not start again.
 fn kill(private: &mut PrivateServer, case: &Case) -> (Acknowledged, Option<usize>) {
     let server = private.server();
     let clients = Client::connect(&server, &case.session);

@@ -84,7 +84,7 @@ fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
 
 pub fn rocksdb() -> Vec<Row> {
     let plugin = "--plugin-load-add=ha_rocksdb.so";
-    // By default the engine refuses a log with a cut last record, which a kill may leave.
+    // By default the engine refuses a log with a truncated last record, which a kill may leave.
     let recover = "--rocksdb-wal-recovery-mode=2";
     let cases = [
         rocks(1, "", Durable, Left::Everything),

@@ -22,7 +22,7 @@ fn all(mut private: PrivateServer, name: &str, cases: &[Case]) -> Vec<Row> {
         .collect()
 }
 
-/// What each version must keep or lose.
+/// The expected losses of each version.
 fn usual() -> Vec<Case> {
     let session = "sessions with `synchronous_commit = off`";
     let mut unlogged = Case::new("UNLOGGED", Emptied, Left::Nothing);

@@ -10,7 +10,7 @@ use dyno_tests::server::variable;
 use super::{Row, mysql, postgres, report};
 use crate::common::alone;
 
-/// How many servers run at the same time.
+/// The number of servers that run at the same time.
 const AT_ONCE: usize = 4;
 
 #[test]

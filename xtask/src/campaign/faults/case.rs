@@ -1,4 +1,4 @@
-//! What one run does and what is done to it, drawn from the campaign's seed.
+//! A case's work and its faults, drawn from the campaign's seed.
 
 use std::fmt;
 use std::path::Path;
@@ -11,50 +11,50 @@ use crate::servers::Kind;
 use super::super::bed::{Bed, DATABASE, PASSWORD, TABLES, USER, Way, dyno_command};
 use super::super::relay::fault::Fault;
 
-/// Where `prepare` may make and drop what it likes.
+/// A database in which `prepare` may create and drop anything.
 pub(super) const SCRATCH: &str = "campaign_scratch";
-/// A time limit that is not reached: the run is interrupted.
+/// A time limit that is never reached: the run is interrupted.
 const NEVER: &str = "600s";
 
-/// What runs.
+/// The work of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A script of sysbench's that writes.
+    /// A sysbench script that writes.
     ReadWrite,
     /// The shortest transaction.
     PointSelect,
-    /// A workload that keeps a ledger.
+    /// A workload with a ledger.
     Tpcb,
-    /// Another one.
+    /// A different workload with a ledger.
     SimpleUpdate,
     /// sysbench's own command line.
     Sysbench,
-    /// Making tables.
+    /// Creating tables.
     Prepare,
     /// A run without a target.
     Temporary,
 }
 
-/// What is done to the server.
+/// Faults of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hurt {
-    /// Killed and started again.
+    /// Killed and restarted.
     Crash,
-    /// Ended in an orderly way and started again.
+    /// Shut down and restarted.
     Restart,
     /// Stopped (SIGSTOP) for a while.
     Freeze,
-    /// Some sessions are ended by the administrator, again and again.
+    /// The administrator repeatedly ends some sessions.
     KillSessions,
-    /// All sessions are ended, and fewer are let in for a while.
+    /// All sessions are ended, and fewer may connect for a while.
     TooMany,
-    /// It takes no more writes.
+    /// It refuses writes.
     ReadOnly,
-    /// It stops answering right before the run ends, and answers never again.
+    /// It stops answering right before the run ends, and never answers again.
     SilentEnd,
 }
 
-/// A signal, or two.
+/// Signals to Dyno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
     /// SIGKILL.
@@ -67,7 +67,7 @@ pub enum Blow {
     InterruptTwice,
 }
 
-/// From when a blow's delay counts.
+/// The event from which a signal's delay counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// From the start of the process.
@@ -76,62 +76,62 @@ pub enum From {
     Measuring,
 }
 
-/// What goes wrong.
+/// Faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Harm {
     /// The relay disturbs connections.
     Relay {
-        /// By these faults.
+        /// The faults to choose from.
         faults: Vec<Fault>,
-        /// So many of a hundred.
+        /// The percentage of connections.
         percent: u64,
-        /// While they log in as well.
+        /// Also while they log in.
         from_start: bool,
     },
     /// All connections are reset, several times.
     ResetAll,
-    /// No new connections for a while, after all are reset.
+    /// All connections are reset, and new ones are refused for a while.
     Refuse,
-    /// The server.
+    /// A fault of the server.
     Server(Hurt),
-    /// Dyno itself.
+    /// A signal to Dyno itself.
     Dyno {
-        /// How.
+        /// The signal.
         blow: Blow,
-        /// After what.
+        /// The start of the delay.
         from: From,
-        /// Milliseconds after it.
+        /// The delay in milliseconds.
         after_ms: u64,
     },
     /// The results file's disk is full.
     DiskFull {
-        /// It takes so much.
+        /// The space in bytes.
         bytes: u64,
     },
 }
 
-/// One run with what goes wrong in it.
+/// One run with its faults.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its number in the campaign.
     pub number: u64,
-    /// What the relay draws from.
+    /// The relay's seed.
     pub seed: u64,
-    /// Which server.
+    /// The kind of server.
     pub kind: Kind,
-    /// How Dyno connects.
+    /// The type of Dyno's connections.
     pub way: Way,
-    /// What runs.
+    /// The work.
     pub work: Work,
     /// Simulated users.
     pub sessions: u64,
-    /// Open loop.
+    /// The rate of an open loop.
     pub rate: Option<u64>,
     /// With observers.
     pub observe: bool,
-    /// The run ends by its own time limit of so many seconds; else it is interrupted.
+    /// The run's time limit in seconds; without one, it is interrupted.
     pub limit_s: Option<u64>,
-    /// What goes wrong.
+    /// The faults.
     pub harm: Harm,
 }
 
@@ -150,7 +150,7 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// The case of this number.
+    /// The case with this number.
     pub fn draw(campaign_seed: u64, number: u64) -> Self {
         let mut draws = Stream::new(campaign_seed, number);
         let kind = Kind::ALL[(number % 3) as usize];
@@ -186,12 +186,12 @@ impl Case {
         }
     }
 
-    /// Whether Dyno's connections pass the relay.
+    /// Whether Dyno connects through the relay.
     pub fn relayed(&self) -> bool {
         self.way != Way::Socket && self.work != Work::Temporary
     }
 
-    /// Whether the run owes a complete result: nothing that was done can be blamed for less.
+    /// Whether the run must have a complete result: no fault can excuse less.
     pub fn owes_success(&self) -> bool {
         let disturbed = match &self.harm {
             Harm::Relay {
@@ -209,17 +209,17 @@ impl Case {
         !matches!(self.work, Work::Sysbench | Work::Prepare)
     }
 
-    /// Whether the workload keeps a ledger of what was committed.
+    /// Whether the workload keeps a ledger of its commits.
     pub fn keeps_ledger(&self) -> bool {
         matches!(self.work, Work::Tpcb | Work::SimpleUpdate)
     }
 
-    /// Whether sessions that hang may hold locks that all others wait for.
+    /// Whether hanging sessions may hold locks that all others wait for.
     pub fn may_block(&self) -> bool {
         self.work != Work::PointSelect
     }
 
-    /// Whether bytes that arrive may be wrong without anybody's notice.
+    /// Whether received bytes may be wrong without anybody noticing.
     pub fn is_altered(&self) -> bool {
         match &self.harm {
             Harm::Relay { faults, .. } => {
@@ -229,7 +229,7 @@ impl Case {
         }
     }
 
-    /// Whether the process dies without a word.
+    /// Whether the process is killed without a chance to report.
     pub fn is_killed(&self) -> bool {
         matches!(
             self.harm,
@@ -240,7 +240,7 @@ impl Case {
         )
     }
 
-    /// The command line, with connections to `port`, and its files in `folder`.
+    /// The command line, with connections to `port` and files in `folder`.
     pub fn command(&self, bed: &Bed<'_>, port: u16, folder: &Path) -> Command {
         let mut command = dyno_command(&bed.dyno);
         command
@@ -272,7 +272,7 @@ impl Case {
         };
         command.args(["run", workload]);
         if self.work != Work::Temporary {
-            // Either way the URL comes, it holds no password.
+            // In both forms, the URL contains no password.
             match self.seed.is_multiple_of(2) {
                 true => command.args(["--target", url]),
                 false => command.env("DYNO_TARGET", url),
@@ -284,7 +284,7 @@ impl Case {
         let limit = self.limit_s.map(|limit| format!("{limit}s"));
         command.args(["-t", limit.as_deref().unwrap_or(NEVER)]);
         command.args(["-c", &self.sessions.to_string()]);
-        // Longer than an attempt to connect, so that this ends first.
+        // Longer than a connection attempt, so that the attempt ends first.
         command.args(["--warmup", "0", "--call-timeout", "15s"]);
         command.args(["--calibrate", "never", "--results"]);
         command.arg(match self.harm {

@@ -1,4 +1,4 @@
-//! What must hold after every case.
+//! Conditions that must hold after every case.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -15,16 +15,17 @@ use super::case::{Blow, Case, Harm, Hurt, SCRATCH, Work};
 use super::record;
 use super::run::{SLACK, Seen};
 
-/// Descriptors beyond one for each session: files, pipes, the workers', the observers'.
+/// Maximum descriptors in addition to one per session: files, pipes, the workers', the observers'.
 const DESCRIPTORS_BESIDE: u64 = 100;
-/// Threads: workers (one a core), the recorder, observers, one for each session that resolves.
+/// Maximum threads: workers (one per core), the recorder, observers, one per session that resolves
+/// a name.
 const THREADS_BESIDE: u64 = 40;
 const MEMORY_MAX_KIB: u64 = 512 << 10;
 const OUTPUT_MAX: u64 = 1 << 20;
-/// What a second interruption may take on a busy machine.
+/// The time limit after a second interruption, on a busy machine.
 const AT_ONCE_S: f64 = 10.0;
 
-/// All that failed.
+/// Returns all failures.
 pub(super) fn check(bed: &Bed<'_>, seen: &Seen<'_>) -> Vec<String> {
     let mut failures = Vec::new();
     let case = seen.case;
@@ -53,7 +54,7 @@ pub(super) fn check(bed: &Bed<'_>, seen: &Seen<'_>) -> Vec<String> {
     failures
 }
 
-/// The tables of a `prepare` that was hurt can be dropped and made again.
+/// Checks that the tables of a disturbed `prepare` can be dropped and created again.
 pub(super) fn prepared(bed: &Bed<'_>) -> Vec<String> {
     let url = bed.url(Way::Socket, 0, SCRATCH);
     let mut failures = Vec::new();
@@ -85,7 +86,7 @@ pub(super) fn prepared(bed: &Bed<'_>) -> Vec<String> {
     failures
 }
 
-/// Sessions that hang for so long that it must be seen are no part of a valid run.
+/// A run with sessions that hang for long enough to be noticed must not be valid.
 fn hanging(seen: &Seen<'_>, result: &Value, failures: &mut Vec<String>) {
     let hung = seen.hung;
     if hung > 0 && seen.hung_long && result["verdict"] == "valid" {
@@ -139,7 +140,7 @@ fn process(seen: &Seen<'_>, failures: &mut Vec<String>) {
     let each = match case.work {
         // A database file, its log, the log's index and a temporary file.
         Work::Temporary => 4,
-        // Besides, what the observers keep open of the server's process for the session.
+        // Plus the files of the server's process for the session that the observers keep open.
         _ if case.kind == Kind::Postgres => 6,
         _ => 2,
     };
@@ -159,7 +160,7 @@ fn process(seen: &Seen<'_>, failures: &mut Vec<String>) {
     }
 }
 
-/// The result, which must be there and have the published form.
+/// The result, which must exist and have the published form.
 fn result(seen: &Seen<'_>, failures: &mut Vec<String>) -> Option<Value> {
     let path = seen.folder.join("run.json");
     let text = match seen.case.harm {
@@ -215,15 +216,15 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     let code = ended.code();
     let how = result.map_or("", |result| result["end"]["how"].as_str().unwrap_or(""));
     let told = || brief(&ended.stderr());
-    // A server that comes back too late for the run's end is no success.
+    // A server that returns too late for the run's end is no success.
     let disconnected = (ended.stderr()).contains("had lost a connection when the run ended");
-    // A server that falls silent while the ledger's statement is under way fails the run, as a
-    // statement of the ledger has a bound.
+    // A server that stops answering during the ledger's statement fails the run, because that
+    // statement has a timeout.
     let silent = case.harm == Harm::Server(Hurt::SilentEnd)
         && ended
             .stderr()
             .contains("ledger() failed: it did not end within");
-    // What a user ends early is no failure, and no success.
+    // A run that a user ends early is neither a failure nor a success.
     let owed = if how == "interrupted" { 130 } else { 0 };
     if case.owes_success() && seen.measured && code != owed && !disconnected && !silent {
         failures.push(format!(
@@ -233,7 +234,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     }
     let consistent = match how {
         "completed" if disconnected || silent => code == 1,
-        // An interruption may reach what comes after the load.
+        // An interruption may come after the end of the load.
         "completed" => {
             let blow = matches!(case.harm, Harm::Dyno { .. }) && matches!(code, 1 | 130);
             code == 0 || blow || matches!(case.harm, Harm::DiskFull { .. })
@@ -256,7 +257,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     }
 }
 
-/// The intervals, the totals and the sessions say the same.
+/// Checks that intervals, totals and sessions agree.
 fn sums(seen: &Seen<'_>, result: &Value, failures: &mut Vec<String>) {
     let total = count(&result["totals"]["events"]);
     let intervals = result["intervals"]
@@ -296,7 +297,7 @@ pub(super) fn finding<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
     finding["outcome"].as_str()
 }
 
-/// What Dyno says was committed against what the database holds, read by another client.
+/// Compares Dyno's commits with the database, read by a different client.
 fn ledger(
     seen: &Seen<'_>,
     result: Option<&Value>,
@@ -349,7 +350,7 @@ fn ledger(
     }
 }
 
-/// Temporary files and processes.
+/// Checks for leftover temporary files and processes.
 fn left_behind(bed: &Bed<'_>, seen: &Seen<'_>, failures: &mut Vec<String>) {
     let temporary = seen.folder.join("tmp");
     let left = || -> Vec<String> {
@@ -378,7 +379,7 @@ fn left_behind(bed: &Bed<'_>, seen: &Seen<'_>, failures: &mut Vec<String>) {
     }
 }
 
-/// The password is in nothing that anybody can read.
+/// Checks that the password is in nothing that others can read.
 fn secrets(seen: &Seen<'_>, failures: &mut Vec<String>) {
     let password = PASSWORD.as_bytes();
     for (what, bytes) in [
@@ -402,10 +403,10 @@ fn secrets(seen: &Seen<'_>, failures: &mut Vec<String>) {
     }
 }
 
-/// How long a run of the case may take to be shown again.
+/// The time limit of `show` for a run of the case.
 pub(super) const SHOW_MAX: Duration = Duration::from_secs(60);
 
-/// Whether the results file is expected to hold all that was shown.
+/// Whether the results file must have everything that was printed.
 pub(super) fn keeps_all(case: &Case) -> bool {
     !matches!(case.harm, Harm::DiskFull { .. })
 }

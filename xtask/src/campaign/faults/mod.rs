@@ -1,4 +1,4 @@
-//! Faults of connections, servers and Dyno itself, and what must hold in spite of them.
+//! Faults of connections, servers and Dyno itself, and the conditions that must hold despite them.
 
 use std::fs;
 use std::thread;
@@ -20,23 +20,23 @@ mod small_disk;
 
 use case::Case;
 
-/// How many cases in a row may end with an error of the campaign's own.
+/// The limit of consecutive cases that end with an error of the campaign itself.
 const BROKEN_MAX: u32 = 3;
 
-/// Starts servers and runs cases on all of them side by side, until the campaign is over.
+/// Starts servers and runs cases on all of them in parallel, until the campaign is over.
 ///
 /// # Errors
-/// The servers cannot be had, or do not come back.
+/// The servers cannot be started, or do not restart.
 pub fn run(campaign: &Campaign) -> Result<()> {
     down(false)?;
     let mut set = Set::up()?;
     on(campaign, &mut set)
 }
 
-/// The same on servers that are up.
+/// The same on running servers.
 ///
 /// # Errors
-/// A server does not come back after it was hurt.
+/// A server does not restart after a fault.
 pub fn on(campaign: &Campaign, set: &mut Set) -> Result<()> {
     let authority = set.authority().to_owned();
     let beds = set.servers_mut().iter_mut().map(|server| Bed {
@@ -85,7 +85,7 @@ fn lane(campaign: &Campaign, mut bed: Bed<'_>) -> Result<()> {
                 (0, Vec::new())
             }
         };
-        // For whoever looks at what was kept.
+        // For the analysis of kept folders.
         fs::write(folder.join("case"), format!("{case:#?}\n"))?;
         campaign.close(&Closed {
             number,

@@ -1,5 +1,5 @@
-//! What a machine that loses its power may leave of a results file: the file as it is, and a log
-//! beside it of which some of the last writes never reached the disk, in whatever order.
+//! A power cut's effect on a results file: the file is intact, but some of the last writes to its
+//! log never reached the disk, in any order.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use rusqlite::Connection;
 /// Cuts tried on each file.
 const CUTS: u64 = 4;
 
-/// Tries several cuts on copies. What is left must be a sound file, whose run has all intervals up
-/// to some instant.
+/// Tries several cuts on copies. The remainder must be a sound file, and its run must have all
+/// intervals up to some moment.
 ///
 /// # Errors
 /// It is not.
@@ -32,9 +32,9 @@ pub(super) fn check(folder: &Path, seed: u64) -> Result<()> {
         let at = synced + draws.below(room) as usize;
         let mut cut = whole.clone();
         match draws.below(2) {
-            // Its end is missing.
+            // The end of the log is missing.
             0 => cut.truncate(at),
-            // A page in the middle is missing, while later ones are there.
+            // A page in the middle is missing, but later ones are there.
             _ => {
                 let end = (at + 4096).min(cut.len());
                 cut[at..end].fill(0);
@@ -46,15 +46,15 @@ pub(super) fn check(folder: &Path, seed: u64) -> Result<()> {
         let sound = look(&copy);
         sound.with_context(|| format!("with its log cut at byte {at} of {}", whole.len()))?;
         for name in ["cut.db", "cut.db-wal", "cut.db-shm"] {
-            // The last connection has removed what belongs to the log.
+            // The last connection has removed the files of the log.
             let _ = fs::remove_file(folder.join(name));
         }
     }
     Ok(())
 }
 
-/// How much of the log was on the disk for certain: SQLite syncs it before it moves its pages into
-/// the file, so that it reaches at least to the last page that is in the file as it is in the log.
+/// The part of the log that was certainly on disk: SQLite syncs the log before it copies pages into
+/// the file, so at least up to the last page that is equal in file and log.
 fn synced(log: &[u8], file: &[u8]) -> usize {
     const HEAD: usize = 32;
     const FRAME_HEAD: usize = 24;
@@ -68,7 +68,7 @@ fn synced(log: &[u8], file: &[u8]) -> usize {
     }
     let mut synced = 0;
     let mut at = HEAD;
-    // Frames of an earlier turn of the log carry other salts.
+    // Frames of an earlier cycle of the log have different salts.
     while let Some(frame) = log.get(at..at + FRAME_HEAD + page)
         && frame.get(8..16) == log.get(16..24)
     {
@@ -118,7 +118,7 @@ mod tests {
         file.execute_batch("PRAGMA wal_checkpoint; INSERT INTO t VALUES (2)")
             .unwrap();
         file.execute_batch("INSERT INTO t VALUES (3)").unwrap();
-        // The log began anew after the checkpoint.
+        // The log restarted after the checkpoint.
         assert_eq!(synced(&read("x.db-wal"), &read("x.db")), 0);
         file.execute_batch("PRAGMA wal_checkpoint").unwrap();
         let log = read("x.db-wal");

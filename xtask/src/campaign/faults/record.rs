@@ -1,4 +1,4 @@
-//! What must hold of the results file, read by another program than Dyno.
+//! Conditions for the results file, checked without Dyno's code.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -13,7 +13,7 @@ use super::check::{SHOW_MAX, brief, count, keeps_all};
 use super::power_cut;
 use super::run::Seen;
 
-/// All that failed.
+/// Returns all failures.
 pub(super) fn check(
     bed: &Bed<'_>,
     seen: &Seen<'_>,
@@ -33,7 +33,7 @@ pub(super) fn check(
     {
         failures.push(format!("after a power cut: {error:#}"));
     }
-    // Dyno first: it must get on with what a kill has left, with nobody's help.
+    // Dyno first: it must handle the remains of a kill without help.
     let shown = show(bed, seen, &["show", "last"]);
     let listed = show(bed, seen, &["list", "runs"]);
     let read = Recorded::read(&path);
@@ -79,7 +79,7 @@ fn show(bed: &Bed<'_>, seen: &Seen<'_>, arguments: &[&str]) -> Result<Ended> {
     Ok(ended)
 }
 
-/// One in four runs becomes a page.
+/// Creates a page for one in four runs.
 fn report(bed: &Bed<'_>, seen: &Seen<'_>, failures: &mut Vec<String>) {
     if !seen.case.seed.is_multiple_of(4) {
         return;
@@ -99,7 +99,7 @@ fn report(bed: &Bed<'_>, seen: &Seen<'_>, failures: &mut Vec<String>) {
     }
 }
 
-/// What another program reads of the run.
+/// The run as another program reads it.
 struct Recorded {
     state: String,
     events: Option<u64>,
@@ -110,7 +110,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// The one run of the file; `None` if it holds none.
+    /// The only run of the file, if any.
     fn read(path: &std::path::Path) -> Result<Option<Self>> {
         let file = Connection::open(path)?;
         let sound: String = file
@@ -158,7 +158,7 @@ fn compare(
     failures: &mut Vec<String>,
 ) {
     let died = seen.ended.status.signal().is_some() || seen.ended.overdue;
-    // A line that the kill has cut is not shown.
+    // A line truncated by the kill does not count as shown.
     let stderr = seen.ended.stderr();
     let whole = stderr.rsplit_once('\n').map_or("", |(lines, _)| lines);
     let shown = whole.lines().filter(|line| line.contains(" tx/s ")).count() as u64;

@@ -1,4 +1,4 @@
-//! One case from start to end: the process, the relay, and what is done to whom and when.
+//! One case from start to end: the process, the relay, and the faults and their times.
 
 use std::fs;
 use std::path::Path;
@@ -18,50 +18,50 @@ use super::case::{Blow, Case, From, Harm, Hurt, SCRATCH, Work};
 use super::check;
 use super::small_disk::SmallDisk;
 
-/// How long a run may take to begin on a busy machine.
+/// The time limit for the start of a run on a busy machine.
 const BEGIN_MAX: Duration = Duration::from_secs(60);
-/// What the end of a run may take beyond what was asked for: the grace of 1 s, the observers' and
-/// the ledger's own bounds, and a busy machine.
+/// The tolerance for the end of a run: the grace of 1 s, the timeouts of the observers and the
+/// ledger, and a busy machine.
 pub(super) const SLACK: Duration = Duration::from_secs(40);
-/// How long faults happen.
+/// The duration of the faults.
 const WINDOW: Duration = Duration::from_secs(2);
-/// How long all sessions may take to be at work again. Attempts to connect are at most a second
-/// apart; the rest is for a busy machine.
+/// The time limit until all sessions work again. Connection attempts are at most a second apart;
+/// the rest is for a busy machine.
 const RECOVERY_MAX: Duration = Duration::from_secs(25);
-/// Attempts of a session while faults happen: they begin 10 ms apart and double to a second, with
-/// jitter.
+/// Maximum attempts of a session during the faults: they start 10 ms apart and double to a second,
+/// with jitter.
 const ATTEMPTS_MAX: u64 = 20;
-/// How long sessions that hang do so until the run must have seen it: its check needs 5 s.
+/// The duration of a hang that the run must notice: its check needs 5 s.
 const HUNG_LONG: Duration = Duration::from_secs(7);
-/// How long a load whose peers only wait for each other is left alone before it is interrupted.
+/// The time before a load with deadlocked peers is interrupted.
 const LOAD_WAITS: Duration = Duration::from_secs(5);
-/// A session that was answered within this time is at work.
+/// A session that got an answer within this time works.
 const LIVELY: Duration = Duration::from_secs(2);
 
-/// What was done, and what should not have been.
+/// A completed case: the number of its faults, and its failures.
 pub(super) struct Done {
     pub(super) faults: u64,
     pub(super) failures: Vec<String>,
 }
 
-/// What is known of a case once its process has ended.
+/// The observations of a case after its process has ended.
 pub(super) struct Seen<'a> {
     pub(super) case: &'a Case,
     pub(super) folder: &'a Path,
     pub(super) ended: Ended,
     /// It showed an interval.
     pub(super) measured: bool,
-    /// Sessions that did not come back, of the relay's own count, and after how long.
+    /// Sessions that did not reconnect, by the relay's count, and after what time.
     pub(super) missing: Option<String>,
-    /// Connections at the end whose peers could only wait for each other.
+    /// Connections at the end with peers that could only wait for each other.
     pub(super) hung: usize,
-    /// They did so for so long that the run must have seen it.
+    /// They did so for long enough that the run must have noticed.
     pub(super) hung_long: bool,
     pub(super) before: Option<Ledger>,
     pub(super) after: Option<Ledger>,
 }
 
-/// Runs a case and checks what must hold.
+/// Runs a case and checks all conditions.
 pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done> {
     let before = case.keeps_ledger().then(|| bed.ledger()).transpose()?;
     if case.work == Work::Prepare {
@@ -141,7 +141,7 @@ fn judge(bed: &Bed<'_>, seen: &Seen<'_>) -> Result<Vec<String>> {
     Ok(failures)
 }
 
-/// For whoever looks at a failure.
+/// Saves output and log for the analysis of a failure.
 fn write_down(folder: &Path, ended: &Ended, relay: &Relay) -> Result<()> {
     fs::write(folder.join("stdout"), &ended.stdout)?;
     fs::write(folder.join("stderr"), &ended.stderr)?;
@@ -149,7 +149,7 @@ fn write_down(folder: &Path, ended: &Ended, relay: &Relay) -> Result<()> {
     Ok(())
 }
 
-/// Makes a database for `prepare`.
+/// Creates a database for `prepare`.
 fn scratch(bed: &Bed<'_>) -> Result<()> {
     bed.execute(None, &format!("CREATE DATABASE {SCRATCH}"))?;
     if bed.kind() == Kind::Postgres {
@@ -162,7 +162,7 @@ fn scratch(bed: &Bed<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Brings the server back whatever state it is in.
+/// Restores the server from any state.
 pub(super) fn restore(bed: &mut Bed<'_>) -> Result<()> {
     bed.server.resume();
     if bed.query(None, "SELECT 1").is_err() {
@@ -187,7 +187,7 @@ fn script(case: &Case) -> Script {
     }
 }
 
-/// A case while its process runs.
+/// A case with a running process.
 struct Play<'a, 'b> {
     bed: &'a mut Bed<'b>,
     case: &'a Case,
@@ -238,7 +238,7 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Waits until the run shows its first interval, or, of `prepare`, until it has begun.
+    /// Waits for the run's first interval, or for the start of `prepare`.
     fn measure(&mut self, running: &mut Running) {
         if self.case.work == Work::Prepare {
             running.wait_said(&["Inserting", "Creating"], BEGIN_MAX);
@@ -297,7 +297,7 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Attempts to connect are to be further and further apart.
+    /// Checks that connection attempts back off.
     fn knocks(&mut self) {
         let count = self.relay.turned_away();
         let bound = (self.case.sessions + 1) * ATTEMPTS_MAX;
@@ -364,7 +364,7 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Ends every session, or one in so many, several times.
+    /// Ends every session, or a share of them, several times.
     fn kill_sessions(
         &mut self,
         running: &mut Running,
@@ -384,8 +384,8 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Waits for the end of a load, and interrupts one that the relay left hanging: it has no limit
-    /// of its own.
+    /// Waits for the end of a load. Interrupts one that the relay left hanging, because a load has
+    /// no time limit.
     fn load(&mut self, running: &mut Running) {
         let mut hung_since = None;
         while running.runs() {
@@ -406,7 +406,7 @@ impl Play<'_, '_> {
         }
     }
 
-    /// Waits until each session is at work again, but for those that were left hanging.
+    /// Waits until each session works again, except those left hanging.
     fn recover(&mut self, running: &mut Running) {
         let began_ns = Clock.now();
         let closed = self.case.rate.is_none() && self.case.relayed();
@@ -439,7 +439,7 @@ impl Play<'_, '_> {
     }
 }
 
-/// Takes back what the administrator switched on.
+/// Reverts the administrator's settings.
 fn lift(administrator: &mut Administrator) {
     let statements = match administrator {
         Administrator::Postgres(_) => vec![
@@ -452,7 +452,7 @@ fn lift(administrator: &mut Administrator) {
         ],
     };
     for sql in statements {
-        // A server that is down now has forgotten it when it comes back.
+        // A server that is down now loses the setting with its restart.
         let _ = administrator.query(&sql);
     }
 }

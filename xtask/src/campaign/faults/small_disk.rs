@@ -1,4 +1,4 @@
-//! A disk that is soon full.
+//! A disk that soon fills up.
 
 use std::ffi::CString;
 use std::fs;
@@ -12,14 +12,15 @@ use anyhow::{Context, Result};
 
 use crate::servers::process::is_root;
 
-/// A folder that takes so many bytes; elsewhere a limit on files' sizes stands for it.
+/// A folder with this many bytes of space; if mounts are not permitted, a file size limit is used
+/// instead.
 pub(super) struct SmallDisk {
     folder: PathBuf,
     mounted: bool,
 }
 
 impl SmallDisk {
-    /// Makes one, and makes the command work under its limit.
+    /// Creates one, and runs the command under its limit.
     pub(super) fn new(folder: &Path, bytes: u64, command: &mut Command) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let mut disk = Self {
@@ -47,7 +48,7 @@ impl SmallDisk {
         Ok(disk)
     }
 
-    /// Takes the files away from it, onto a disk with space.
+    /// Moves its files to a disk with space.
     pub(super) fn rescue(&self, to: &Path) -> Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;

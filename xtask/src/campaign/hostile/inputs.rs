@@ -1,4 +1,4 @@
-//! Bad inputs: command lines, URLs, workloads, results files, logs, and places to write to.
+//! Bad inputs: command lines, URLs, workloads, results files, logs, and output paths.
 
 use std::ffi::CString;
 use std::fs;
@@ -18,19 +18,19 @@ use super::super::bed::{PASSWORD, dyno_command};
 use super::super::child::Running;
 use super::mutate;
 
-/// What a short run takes.
+/// The options of a short run.
 const SHORT: [&str; 6] = ["-t", "1s", "--warmup", "0", "--calibrate", "never"];
 
 /// An input, put into a command.
 pub(super) struct Input {
     pub(super) what: String,
-    /// Files that must be afterwards what they were before.
+    /// Files that must not change.
     pub(super) unchanged: Vec<PathBuf>,
-    /// There is no way to make sense of it.
+    /// The input is certainly invalid.
     pub(super) must_fail: bool,
-    /// It is a script, which may print what it likes.
+    /// It is a script, which may print anything.
     pub(super) prints: bool,
-    /// Nothing in it can ask for a long time.
+    /// It cannot request a long run.
     pub(super) ends: bool,
 }
 
@@ -45,7 +45,7 @@ impl Input {
         }
     }
 
-    /// Draws one and makes its files in `folder`.
+    /// Draws one and creates its files in `folder`.
     pub(super) fn draw(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Self> {
         match draws.below(12) {
             0..=2 => Ok(command_line(command, draws)),
@@ -133,7 +133,7 @@ const VALUES: [&str; 12] = [
     "0", "1", "2", "1s", "500ms", "on", "off", "auto", "uniform", "50,99", "none", "all",
 ];
 
-/// Options and values in an order that nobody meant.
+/// Random options and values in random order.
 fn command_line(command: &mut Command, draws: &mut Stream) -> Input {
     fn pick<'a>(words: &[&'a str], draws: &mut Stream) -> &'a str {
         words[draws.below(words.len() as u64) as usize]
@@ -158,11 +158,11 @@ fn command_line(command: &mut Command, draws: &mut Stream) -> Input {
             _ => arguments.extend([option, value]),
         }
     }
-    // An argument holds no zero byte: there is no way to pass one.
+    // Arguments cannot contain zero bytes.
     arguments
         .iter_mut()
         .for_each(|argument| argument.retain(|character| character != '\0'));
-    // Last, so that it is the time limit that counts where there is one.
+    // Last, so that this time limit applies if there is one.
     if matches!(&*arguments[0], "run" | "saturate" | "calibrate") {
         arguments.extend(SHORT.map(str::to_owned));
     }
@@ -182,7 +182,7 @@ fn url(command: &mut Command, folder: &Path, draws: &mut Stream) -> Input {
     let url = &urls[draws.below(urls.len() as u64) as usize];
     let mut url = mutate::text(url, draws);
     url.retain(|character| character != '\0');
-    // Where the change took away what makes it a password, it is a word like others.
+    // If the mutation removed what marks it as a password, it is an ordinary word.
     let named = [format!("password={PASSWORD}"), format!("u:{PASSWORD}")];
     if !named.iter().any(|named| url.contains(named.as_str())) {
         url = url.replace(PASSWORD, "canary");
@@ -198,7 +198,7 @@ fn url(command: &mut Command, folder: &Path, draws: &mut Stream) -> Input {
     input
 }
 
-/// Scripts that cannot end well.
+/// Scripts that cannot succeed.
 const SCRIPTS: [&str; 10] = [
     "function event() while true do end end",
     "function thread_init() while true do end end function event() end",
@@ -212,7 +212,7 @@ const SCRIPTS: [&str; 10] = [
     "function event() sysbench.rand.uniform(nil, {}) end",
 ];
 
-/// One of them.
+/// Draws one of them.
 fn script(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input> {
     let text = SCRIPTS[draws.below(SCRIPTS.len() as u64) as usize];
     let path = folder.join("script.lua");
@@ -266,7 +266,7 @@ fn workload(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<
     Ok(input)
 }
 
-/// A file that is none, in place of the results file.
+/// An invalid file in place of the results file.
 fn results_file(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input> {
     let path = folder.join("dyno.db");
     let what = draws.below(9);
@@ -319,7 +319,7 @@ fn results_file(command: &mut Command, folder: &Path, draws: &mut Stream) -> Res
     let chosen = draws.below(6) as usize;
     command.args(commands[chosen]).arg("--results").arg(&path);
     let mut input = Input::new(&format!("results file, {name}: {:?}", commands[chosen]));
-    // A damaged one that can still be used may be written to.
+    // A damaged file that is still usable may be written to.
     if what > 3 {
         input.unchanged = vec![path];
     }
@@ -347,7 +347,7 @@ fn recorded(command: &Command, folder: &Path) -> Result<Vec<u8>> {
     if !ended.status.success() {
         anyhow::bail!("no run to damage: {}", ended.stderr());
     }
-    // Whatever lies in the log beside it goes into the file.
+    // Move the content of the log into the file.
     let file = Connection::open(&path)?;
     file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     drop(file);
@@ -384,7 +384,7 @@ fn log(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input
     Ok(input)
 }
 
-/// A place where nothing can be written.
+/// A path that cannot be written to.
 fn output(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input> {
     let path = folder.join("out");
     let what = match draws.below(5) {

@@ -1,5 +1,5 @@
-//! Servers and inputs that mean harm: whatever they say, Dyno ends soon, in few bytes of memory
-//! and output, with an error and an exit status.
+//! Malicious servers and inputs: whatever they send, Dyno ends soon, with little memory and output,
+//! an error message and an exit status.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -24,22 +24,22 @@ mod peer;
 
 use peer::Peer;
 
-/// What an input may take on a busy machine when nothing in it says how long.
+/// The time limit of an input without a duration, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(45);
-/// What an interruption, and then a second one, may take.
+/// The time limit after an interruption, and again after a second one.
 const INTERRUPTION: Duration = Duration::from_secs(10);
-/// 64 sessions of SQLite, each with a page cache of its own, take 580 MB of it.
+/// 64 sessions of SQLite, each with a separate page cache, take 580 MB of it.
 const MEMORY_MAX_KIB: u64 = 768 << 10;
 const OUTPUT_MAX: u64 = 1 << 20;
-/// Cases side by side.
+/// Parallel cases.
 const LANES: u64 = 2;
-/// So many cases in five have a hostile server; the others a bad input.
+/// Cases in five with a hostile server; the others have a bad input.
 const SERVERS_IN_FIVE: u64 = 2;
 
 /// Runs cases until the campaign is over.
 ///
 /// # Errors
-/// The null servers cannot be started, or a case cannot be made.
+/// The null servers cannot be started, or a case cannot be created.
 pub fn run(campaign: &Campaign) -> Result<()> {
     let sockets = tempfile::tempdir().context("cannot make a temporary folder")?;
     fs::set_permissions(sockets.path(), Permissions::from_mode(0o755))?;
@@ -101,7 +101,7 @@ fn against_server(
     if ended.code() == 0 && peer.must_fail() && peer.has_struck() {
         failures.push("status 0".to_owned());
     }
-    // Tables may take as long as they like to be made; a run has an end.
+    // Creating tables has no time limit; a run does.
     let makes_tables = command
         .get_args()
         .next()
@@ -146,7 +146,7 @@ fn bad_input(
     Ok((input.what, failures))
 }
 
-/// Files as they are: what they are, and what is in them.
+/// File types and contents.
 fn contents(paths: &[PathBuf]) -> Vec<(String, Vec<u8>)> {
     let look = |path: &PathBuf| {
         let data = fs::symlink_metadata(path);
@@ -165,7 +165,7 @@ fn contents(paths: &[PathBuf]) -> Vec<(String, Vec<u8>)> {
     paths.iter().map(look).collect()
 }
 
-/// Runs to the end. What has no end of its own is interrupted, and again.
+/// Runs it until it exits. Interrupts a command without a time limit, and then again.
 fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
     command
         .env("TMPDIR", folder.join("tmp"))
@@ -189,9 +189,9 @@ fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
     Ok((ended, interrupted))
 }
 
-/// Paths that were cut or made up must not become files of this machine: where the campaign is
-/// root, its children are `nobody`, who may write to the case's folder alone. They stay root where
-/// `nobody` cannot reach that folder or the program.
+/// Mutated or random paths must not become files of this machine: if the campaign runs as root, its
+/// children run as `nobody`, who may write only to the case's folder. They stay root if `nobody`
+/// cannot reach that folder or the program.
 fn disarm(command: &mut Command, folder: &Path) -> Result<()> {
     let program = PathBuf::from(command.get_program());
     if !process::is_reachable(folder) || !process::is_reachable(&program) {
@@ -215,7 +215,7 @@ fn disarm(command: &mut Command, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What must hold of every process, whatever it was given.
+/// Conditions for every process, whatever its input.
 fn sound(ended: &Ended, clean: bool) -> Vec<String> {
     let mut failures = Vec::new();
     if ended.overdue {
@@ -250,7 +250,7 @@ fn sound(ended: &Ended, clean: bool) -> Vec<String> {
     if !matches!(code, 0..=3 | 130) && !ended.overdue {
         failures.push(format!("status {code}"));
     }
-    // Whoever interrupts it knows why it ended.
+    // The user who interrupts it knows why it ended.
     if !matches!(code, 0 | 130) && ended.written == 0 && !ended.overdue {
         failures.push(format!("status {code} without a word"));
     }
@@ -267,7 +267,7 @@ fn brief(bytes: &[u8]) -> String {
     escaped.collect()
 }
 
-/// What would move a terminal's cursor or turn its text around, or is no text.
+/// Bytes that would move a terminal's cursor or reverse its text, or are no text.
 fn unprintable(bytes: &[u8]) -> Option<String> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,

@@ -1,8 +1,8 @@
-//! Texts and bytes that are nearly right.
+//! Texts and bytes that are almost valid.
 
 use dyno_core::rand::Stream;
 
-/// What is put where something else should be.
+/// Tokens to replace parts of an input.
 const TOKENS: [&str; 40] = [
     "0",
     "-1",
@@ -46,7 +46,7 @@ const TOKENS: [&str; 40] = [
     "1s1s",
 ];
 
-/// One of them, or noise.
+/// One of the tokens, or noise.
 pub(super) fn token(draws: &mut Stream) -> String {
     match draws.below(8) {
         0 => "9".repeat(1 + draws.below(400) as usize),
@@ -55,7 +55,7 @@ pub(super) fn token(draws: &mut Stream) -> String {
     }
 }
 
-/// A text with some of its parts changed.
+/// A text with some parts changed.
 pub(super) fn text(text: &str, draws: &mut Stream) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..=draws.below(4) {
@@ -76,7 +76,7 @@ pub(super) fn text(text: &str, draws: &mut Stream) -> String {
     characters.into_iter().collect()
 }
 
-/// A text with some of its lines and fields changed, so that most of it is still right.
+/// A text with some lines and fields changed, so that most of it is still valid.
 pub(super) fn lines(text: &str, draws: &mut Stream) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..=draws.below(4) {
@@ -107,7 +107,7 @@ pub(super) fn lines(text: &str, draws: &mut Stream) -> String {
     lines.join("\n")
 }
 
-/// Bytes of which some are others, missing, or the end of which is.
+/// Bytes with some changes, gaps, or a missing end.
 pub(super) fn bytes(bytes: &[u8], draws: &mut Stream) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if bytes.is_empty() {

@@ -1,20 +1,20 @@
-//! What a hostile server says instead of an answer.
+//! The messages of a hostile server.
 
 use std::io::{self, Write};
 
 use dyno_core::rand::Stream;
 use dyno_null::Speaks;
 
-/// No more than this is sent where there is no end: far beyond what a client should take.
+/// The limit of an endless answer: far more than a client should accept.
 const ENDLESS: usize = 1 << 30;
-/// How long a text that is too long is.
+/// The length of an oversized text.
 const HUGE_TEXT: usize = 100 << 20;
 /// MySQL's longest packet.
 const PACKET_MAX: usize = 0xff_ffff;
-/// A title, a cursor, a C1 introducer, text turned around, a bell, a line of its own.
+/// A title, a cursor, a C1 introducer, reversed text, a bell, a separate line.
 const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}drowssap\u{2066}\r\u{8}\u{7f}x";
 
-/// One of them.
+/// A hostile message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
     Silence,
@@ -55,7 +55,7 @@ impl Payload {
         Self::ALL[draws.below(Self::ALL.len() as u64) as usize]
     }
 
-    /// Sends it. What the client's end makes of it is its own affair.
+    /// Sends it. The client may close the connection early.
     pub(super) fn send(self, to: &mut impl Write, speaks: Speaks, seed: u64) -> io::Result<()> {
         let mut draws = Stream::new(seed, 7);
         let mysql = speaks == Speaks::Mysql;
@@ -74,7 +74,7 @@ impl Payload {
                 row.resize(6 + 1000, b'x');
                 repeat(to, &message(b'D', &row).repeat(64), ENDLESS)
             }
-            // "More results follow", for ever.
+            // "More results follow", endlessly.
             Self::EndlessResults if mysql => {
                 let many: Vec<u8> = (1..=255)
                     .flat_map(|number| packet(number, b"\0\0\0\x0a\0\0\0"))
@@ -115,7 +115,7 @@ impl Payload {
         }
     }
 
-    /// Whether the connection stays open behind it.
+    /// Whether the connection stays open after it.
     pub(super) fn stays(self, seed: u64) -> bool {
         match self {
             Self::Silence => true,
@@ -136,7 +136,7 @@ fn repeat(to: &mut impl Write, bytes: &[u8], total: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// A packet of MySQL's.
+/// A MySQL packet.
 fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32).to_le_bytes();
     let mut packet = vec![length[0], length[1], length[2], number];
@@ -144,7 +144,7 @@ fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A message of PostgreSQL's.
+/// A PostgreSQL message.
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut message = vec![kind];
     message.extend((body.len() as u32 + 4).to_be_bytes());

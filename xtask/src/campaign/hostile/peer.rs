@@ -1,5 +1,5 @@
-//! A server that behaves for a while, then does not: in front of a null server, whose answers it
-//! passes on until its turn comes.
+//! A server that behaves for a while, then does not: it relays a null server's answers until its
+//! turn comes.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -17,10 +17,10 @@ use dyno_null::{Listeners, Speaks};
 
 use super::payload::Payload;
 
-/// How long a connection stays open behind a payload: longer than any run of these.
+/// How long a connection stays open after a payload: longer than any of these runs.
 const STAYS: Duration = Duration::from_secs(90);
 
-/// Null servers for both protocols, to the end of the process.
+/// Null servers for both protocols, until the end of the process.
 pub(super) struct Upstream {
     mysql: u16,
     postgres: u16,
@@ -33,7 +33,7 @@ impl Upstream {
             let listeners = Listeners::bind(&socket, Some(0))
                 .map_err(|error| anyhow!("null server: {error}"))?;
             let port = listeners.port().context("a null server without a port")?;
-            // It serves until the process ends, and what it has to say is then of no interest.
+            // It serves until the process ends, when its result no longer matters.
             thread::spawn(move || dyno_null::serve(listeners, speaks, None));
             Ok(port)
         };
@@ -50,17 +50,17 @@ pub(super) struct Peer {
     speaks: Speaks,
     turn: Turn,
     over: Arc<AtomicBool>,
-    /// It has done what it is here for.
+    /// It has sent its payload.
     struck: Arc<AtomicBool>,
 }
 
-/// When it stops to behave, and what then.
+/// The moment at which it stops behaving, and its behaviour then.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     payload: Payload,
-    /// So many pieces of the null server's answers pass before.
+    /// Pieces of the null server's answers before that.
     after: u64,
-    /// So many bytes of the piece in whose place it comes.
+    /// Bytes of the next piece before the payload replaces it.
     within: u64,
     seed: u64,
 }
@@ -99,7 +99,7 @@ impl Peer {
                     return;
                 }
                 let (ends, strikes) = (Arc::clone(&ends), Arc::clone(&strikes));
-                // An error is the client's leave.
+                // An error means that the client has left.
                 thread::spawn(move || {
                     let _ = serve(&client, to, speaks, turn, &ends, &strikes);
                     let _ = client.shutdown(Shutdown::Both);
@@ -115,7 +115,7 @@ impl Peer {
         })
     }
 
-    /// What is run against it.
+    /// Fills in a command against it.
     pub(super) fn command(&self, command: &mut Command, draws: &mut Stream) {
         let (scheme, driver) = match self.speaks {
             Speaks::Mysql => ("mysql", "mysql"),
@@ -162,12 +162,12 @@ impl Peer {
         }
     }
 
-    /// Whether nothing good can come of a run: it cannot even log in.
+    /// Whether a run must fail: it cannot even log in.
     pub(super) fn must_fail(&self) -> bool {
         self.turn.after == 0
     }
 
-    /// Whether a client came as far as the payload.
+    /// Whether a client got the payload.
     pub(super) fn has_struck(&self) -> bool {
         self.struck.load(Ordering::Relaxed)
     }
@@ -192,7 +192,7 @@ impl fmt::Display for Peer {
 impl Drop for Peer {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // So that it looks.
+        // Wakes up the listener.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
 }
@@ -208,7 +208,7 @@ fn serve(
     let upstream = TcpStream::connect((Ipv4Addr::LOCALHOST, to))?;
     let (mut requests, mut answered) = (client.try_clone()?, upstream.try_clone()?);
     thread::spawn(move || {
-        // Its end is the client's.
+        // It ends with the client.
         let _ = std::io::copy(&mut requests, &mut answered);
         let _ = answered.shutdown(Shutdown::Both);
     });

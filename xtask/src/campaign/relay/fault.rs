@@ -1,4 +1,4 @@
-//! What may happen to a connection.
+//! Faults of a connection.
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -10,7 +10,7 @@ use dyno_core::rand::Stream;
 
 use super::{Link, Script, Shared, put, socket};
 
-/// Which way bytes go.
+/// The direction of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From dyno.
@@ -22,28 +22,28 @@ pub enum Direction {
 /// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Everything comes later.
+    /// Everything arrives later.
     Delay,
-    /// Everything comes in pieces of a few bytes.
+    /// Everything arrives in pieces of a few bytes.
     Split,
     /// It ends within a message: the last bytes and the FIN arrive together.
     CutFin,
     /// The same with a reset.
     CutReset,
-    /// One direction is closed, the other goes on.
+    /// One direction is closed, the other continues.
     HalfClose,
-    /// One direction stands for a while.
+    /// One direction pauses for a while.
     Pause,
-    /// One direction stands for ever.
+    /// One direction stalls forever.
     Stall,
-    /// A byte is another one.
+    /// A byte is changed.
     Corrupt,
     /// Some bytes never arrive.
     Swallow,
 }
 
 impl Fault {
-    /// All.
+    /// All faults.
     pub const ALL: [Self; 9] = [
         Self::Delay,
         Self::Split,
@@ -56,17 +56,17 @@ impl Fault {
         Self::Swallow,
     ];
 
-    /// Whether it goes on after it has begun.
+    /// Whether it continues after it has started.
     pub(super) fn lasts(self) -> bool {
         matches!(self, Self::Delay | Self::Split)
     }
 
-    /// Whether what arrives may be other than what was sent, or never come: dyno cannot know.
+    /// Whether data may change or never arrive without dyno being able to know.
     pub fn deceives(self) -> bool {
         matches!(self, Self::Corrupt | Self::Swallow | Self::Stall)
     }
 
-    /// Whether bytes that arrive may be wrong.
+    /// Whether received bytes may be wrong.
     pub fn alters(self) -> bool {
         matches!(self, Self::Corrupt | Self::Swallow)
     }
@@ -77,9 +77,9 @@ impl Fault {
 pub(super) struct Plan {
     pub(super) fault: Fault,
     pub(super) direction: Direction,
-    /// How many bytes pass before, once faults happen.
+    /// Bytes to pass before it, once faults are enabled.
     pub(super) after: u64,
-    /// Milliseconds, sizes and bits follow from it.
+    /// Determines milliseconds, sizes and bits.
     amount: u64,
 }
 
@@ -94,7 +94,7 @@ impl Plan {
             0 => Direction::ToServer,
             _ => Direction::ToClient,
         };
-        // Within the log-in as well as far into the load.
+        // Both within the log-in and far into the load.
         let reach = [16, 128, 1024, 8192][draws.below(4) as usize];
         Some(Self {
             fault,
@@ -105,7 +105,7 @@ impl Plan {
     }
 }
 
-/// Does to a chunk what is planned, at its byte `at`. False when the direction is over.
+/// Applies the plan to a chunk that starts at byte `at`. False when the direction is over.
 pub(super) fn act(
     plan: &Plan,
     link: &Link,
@@ -166,7 +166,7 @@ pub(super) fn act(
     Ok(true)
 }
 
-/// Ends the direction behind these bytes.
+/// Ends the direction after these bytes.
 fn cut(plan: &Plan, link: &Link, bytes: &[u8], to: &TcpStream) -> io::Result<()> {
     if plan.fault == Fault::CutReset {
         put(to, bytes)?;
@@ -177,7 +177,7 @@ fn cut(plan: &Plan, link: &Link, bytes: &[u8], to: &TcpStream) -> io::Result<()>
     put(to, bytes)?;
     to.shutdown(Shutdown::Write)?;
     socket::cork(to, false);
-    // The other way: at once, or when the peer has noticed.
+    // The other direction: immediately, or when the peer has noticed.
     if plan.fault == Fault::CutFin && plan.amount.is_multiple_of(2) {
         link.end();
     }

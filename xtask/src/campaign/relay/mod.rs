@@ -1,4 +1,4 @@
-//! A TCP relay between dyno and a server that disturbs what passes, by a seed.
+//! A TCP relay between dyno and a server that disturbs the traffic, based on a seed.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -16,34 +16,34 @@ mod socket;
 
 use fault::{Direction, Fault, Plan};
 
-/// A listener that must look at its flags so often.
+/// The interval at which a listener checks its flags.
 const POLL: Duration = Duration::from_millis(5);
 /// A thread of the relay only copies.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// What the relay does to connections.
+/// A relay's faults.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Each connection's fault follows from this and the connection's number.
+    /// Determines each connection's fault, together with the connection's number.
     pub seed: u64,
-    /// The faults to draw from. None: it only relays.
+    /// The faults to draw from. If empty, it only relays.
     pub faults: Vec<Fault>,
-    /// So many connections in a hundred get one.
+    /// The percentage of connections with a fault.
     pub percent: u64,
 }
 
-/// What becomes of new connections.
+/// The handling of new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// They are relayed.
     Open,
-    /// Nobody listens.
+    /// The port is closed.
     Closed,
-    /// They are taken and reset at once.
+    /// They are accepted and immediately reset.
     Reset,
 }
 
-/// A running relay on 127.0.0.1. Dropping it closes its port and all that passes.
+/// A running relay on 127.0.0.1. Dropping it closes its port and all connections.
 pub struct Relay {
     port: u16,
     shared: Arc<Shared>,
@@ -53,9 +53,9 @@ pub struct Relay {
 struct Shared {
     upstream: SocketAddr,
     script: Script,
-    /// Faults happen only while it is open.
+    /// Whether faults are enabled.
     open: AtomicBool,
-    /// A number of [`Door`].
+    /// The value of a [`Door`].
     door: AtomicU8,
     /// Connections that were reset at the door.
     turned_away: AtomicU64,
@@ -72,9 +72,9 @@ struct Link {
     client: TcpStream,
     server: TcpStream,
     plan: Option<Plan>,
-    /// When the client last got something.
+    /// The time of the last bytes to the client.
     answered_ns: AtomicU64,
-    /// The peers may now wait for each other for ever.
+    /// The peers may now wait for each other forever.
     hung: AtomicBool,
     ended: AtomicBool,
 }
@@ -83,7 +83,7 @@ impl Relay {
     /// Starts one to a server's port on 127.0.0.1.
     ///
     /// # Errors
-    /// There is no port.
+    /// No port is free.
     pub fn start(to_port: u16, script: Script) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free")?;
         let port = listener.local_addr()?.port();
@@ -110,19 +110,19 @@ impl Relay {
         })
     }
 
-    /// Where it listens.
+    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// From now on faults happen, or none do any more. Those that last, last.
+    /// Enables or disables faults. Lasting ones continue.
     pub fn open(&self, open: bool) {
         let what = if open { "faults begin" } else { "faults end" };
         self.shared.say(what);
         self.shared.open.store(open, Ordering::Relaxed);
     }
 
-    /// Resets all connections at once.
+    /// Resets all connections.
     pub fn reset_all(&self) {
         self.shared.say("all connections are reset");
         for link in self.shared.links().iter() {
@@ -131,23 +131,23 @@ impl Relay {
         self.shared.happened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What becomes of new connections from now on.
+    /// Sets the handling of new connections.
     pub fn door(&self, door: Door) {
         self.shared.say(&format!("new connections: {door:?}"));
         self.shared.door.store(door as u8, Ordering::Relaxed);
     }
 
-    /// How many connections were reset at the door.
+    /// The number of connections that were reset at the door.
     pub fn turned_away(&self) -> u64 {
         self.shared.turned_away.load(Ordering::Relaxed)
     }
 
-    /// How many faults happened.
+    /// The number of faults.
     pub fn happened(&self) -> u64 {
         self.shared.happened.load(Ordering::Relaxed)
     }
 
-    /// How many connections were answered within the last `time`.
+    /// The number of connections with an answer within the last `time`.
     pub fn answered(&self, time: Duration) -> usize {
         let since_ns = Clock.now().saturating_sub(time.as_nanos() as u64);
         let links = self.shared.links();
@@ -158,8 +158,8 @@ impl Relay {
         links.iter().filter(lively).count()
     }
 
-    /// How many connections are there whose peers seem to wait for each other for ever: the fault
-    /// may do that, and nothing was answered within the last `time`.
+    /// The number of connections with peers that seem to wait for each other forever: the fault may
+    /// cause that, and nothing was answered within the last `time`.
     pub fn hung(&self, time: Duration) -> usize {
         let since_ns = Clock.now().saturating_sub(time.as_nanos() as u64);
         let links = self.shared.links();
@@ -171,7 +171,7 @@ impl Relay {
         links.iter().filter(hung).count()
     }
 
-    /// What it did, a line for each fault with the time from its start.
+    /// Its faults, one per line, with the time since its start.
     pub fn log(&self) -> String {
         self.shared.log_text().clone()
     }
@@ -184,7 +184,7 @@ impl Drop for Relay {
             link.end();
         }
         if let Some(accepting) = self.accepting.take() {
-            // It cannot panic, and if it did there is nobody left to tell.
+            // It cannot panic, and a panic could not be reported here.
             let _ = accepting.join();
         }
     }
@@ -222,7 +222,7 @@ impl Shared {
 impl Link {
     fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        // Either may be gone already.
+        // Either may be closed already.
         let _ = self.client.shutdown(Shutdown::Both);
         let _ = self.server.shutdown(Shutdown::Both);
     }
@@ -242,7 +242,7 @@ fn accept(listener: TcpListener, port: u16, shared: &Arc<Shared>) {
         if door == Door::Closed as u8 {
             listener = None;
         } else if listener.is_none() {
-            // The port is this relay's as long as nobody else asks for it by number.
+            // The port stays reserved for this relay unless another process requests it by number.
             listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok();
         }
         let accepted = listener.as_ref().and_then(|listener| {
@@ -272,7 +272,7 @@ fn link(client: TcpStream, number: u64, shared: &Arc<Shared>) {
         socket::reset(&client);
         return;
     };
-    // Without it nothing worse happens than larger pieces.
+    // Without it, only larger pieces arrive.
     let _ = client.set_nodelay(true);
     let _ = server.set_nodelay(true);
     let link = Arc::new(Link {
@@ -304,7 +304,7 @@ fn link(client: TcpStream, number: u64, shared: &Arc<Shared>) {
     }
 }
 
-/// Copies one direction to its end, with what is planned for it.
+/// Copies one direction to its end, with its planned fault.
 fn pass(link: &Link, direction: Direction, shared: &Shared) -> io::Result<()> {
     let (mut from, to) = match direction {
         Direction::ToServer => (&link.client, &link.server),

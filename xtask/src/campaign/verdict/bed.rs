@@ -17,12 +17,12 @@ use super::case::On;
 
 /// The database of the runs.
 pub const DATABASE: &str = "verdict";
-/// How long a command that is no run may take.
+/// The time limit of a command other than a run.
 const LIMIT: Duration = Duration::from_secs(180);
 /// The seed of a slow link's delays.
 const SLOW_LINK: u64 = 7;
 
-/// Arguments of a node of Galera that talks to others at this port, the first, or one that joins.
+/// Arguments of a Galera node that communicates at this port: the first node, or one that joins.
 fn galera(port: u16, first: Option<u16>) -> Result<Vec<String>> {
     let library = GALERA.iter().find(|path| Path::new(path).exists());
     let library = library.context("Galera is not installed (apt install galera-4 rsync)")?;
@@ -48,20 +48,20 @@ fn galera(port: u16, first: Option<u16>) -> Result<Vec<String>> {
         ),
     ])
 }
-/// Where Galera's library is.
+/// Paths of Galera's library.
 const GALERA: [&str; 2] = [
     "/usr/lib/galera/libgalera_smm.so",
     "/usr/lib64/galera-4/libgalera_smm.so",
 ];
 
-/// Where runs run.
+/// The place of a run.
 pub struct Bed {
     /// `None` for SQLite.
     pub server: Option<Server>,
     second: Option<Server>,
     /// A slow link to the server.
     pub relay: Option<Relay>,
-    /// The dyno under test.
+    /// The `dyno` under test.
     pub dyno: PathBuf,
     on: On,
     // Dropped after the server, which works in it.
@@ -69,10 +69,10 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Starts a server with these arguments, or makes a folder for files of SQLite's.
+    /// Starts a server with these arguments, or creates a folder for SQLite files.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// It cannot be created.
     pub fn make(on: On, arguments: &[&str], dyno: &Path) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
         // The server's user must be able to enter.
@@ -140,7 +140,7 @@ impl Bed {
         }
     }
 
-    /// The URL of its database, with all endpoints that are loaded.
+    /// The URL of its database, with all loaded endpoints.
     pub fn url(&self) -> String {
         let second = match (&self.relay, &self.second) {
             (Some(relay), _) => Some(relay.port()),
@@ -182,7 +182,7 @@ impl Bed {
         self.files.path()
     }
 
-    /// An empty database in place of what earlier runs left.
+    /// Creates an empty database, replacing that of earlier runs.
     ///
     /// # Errors
     /// The server refuses it.
@@ -206,19 +206,19 @@ impl Bed {
         Ok(())
     }
 
-    /// A connection of the administrator's, to the database or beside it.
+    /// An administrator's connection, with the database selected or not.
     ///
     /// # Errors
-    /// The server does not let it in, or there is none.
+    /// The server refuses it, or there is no server.
     pub fn administrator(&self, inside: bool) -> Result<Administrator> {
         let server = self.server.as_ref().context("SQLite has no server")?;
         Administrator::of(server, inside)
     }
 
-    /// Runs a command of dyno's that must succeed.
+    /// Runs a dyno command that must succeed.
     ///
     /// # Errors
-    /// It fails: with what it said.
+    /// It fails; the error has its output.
     pub fn dyno(&self, arguments: &[&str]) -> Result<Ended> {
         let mut command = dyno_command(&self.dyno);
         command.args(arguments).env("DYNO_RESULTS", "none");
@@ -230,11 +230,11 @@ impl Bed {
     }
 }
 
-/// A connection of the administrator's.
+/// An administrator's connection.
 pub enum Administrator {
-    /// To MariaDB or MySQL.
+    /// MariaDB or MySQL.
     Mysql(Box<mysql::Conn>),
-    /// To PostgreSQL.
+    /// PostgreSQL.
     Postgres(Box<postgres::Client>),
 }
 
@@ -261,7 +261,7 @@ impl Administrator {
         })
     }
 
-    /// Runs a statement whose rows nobody wants.
+    /// Runs a statement and discards its rows.
     ///
     /// # Errors
     /// The server refuses it.
@@ -272,8 +272,8 @@ impl Administrator {
         }
     }
 
-    /// Ends the sessions on the campaign's database but this one, or those alone that ask other
-    /// statements than a script of shapes.
+    /// Ends the other sessions on the campaign's database, or only those with statements other than
+    /// those of a script of shapes.
     ///
     /// # Errors
     /// The server refuses it.
@@ -295,7 +295,7 @@ impl Administrator {
                            WHERE id <> connection_id() AND command <> 'Daemon'";
                 let ids: Vec<u64> = client.query(sql)?;
                 for id in ids {
-                    // It may have ended by itself between the question and this.
+                    // It may have ended by itself since the query.
                     let _ = client.query_drop(format!("KILL {id}"));
                 }
                 Ok(())

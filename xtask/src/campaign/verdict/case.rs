@@ -1,36 +1,36 @@
-//! What a run of the verdict's campaign is: how it is made bad, and what must be found.
+//! The definition of a run in the verdict's campaign: its fault, and the expected findings.
 
 use std::time::Duration;
 
 use crate::servers::Kind;
 
-/// A run with a known fault, or with none.
+/// A run with a known fault, or without one.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What is wrong, in a line.
+    /// The fault, in one line.
     pub what: &'static str,
-    /// Where it runs.
+    /// The place of the run.
     pub on: On,
-    /// More arguments of the server.
+    /// Further arguments of the server.
     pub server: &'static [&'static str],
-    /// What is prepared before, as after `dyno prepare`; nothing if empty.
+    /// The arguments of `dyno prepare`; empty for none.
     pub prepare: &'static str,
-    /// It is then dumped and restored into an empty database, and the server is restarted.
+    /// Whether to dump the data, restore them into an empty database, and restart the server.
     pub restored: bool,
     /// Statements of the administrator after that.
     pub before: &'static [&'static str],
-    /// The run, as after `dyno run`. `SHAPES` and `TOUCHES` are scripts. `{N}` is N times the
-    /// capacity in events per second that a short run finds.
+    /// The arguments of `dyno run`. `SHAPES` and `TOUCHES` are scripts. `{N}` is N times the
+    /// capacity in events per second, measured by a short run.
     pub run: &'static str,
-    /// What happens while it runs.
+    /// The disturbance during the run.
     pub act: Act,
-    /// What must be found.
+    /// The expected finding.
     pub finds: Expect,
-    /// Checks that may speak against it too, as the fault is one in their eyes as well.
+    /// Checks that may also doubt or refuse the run, since the fault concerns them as well.
     pub also: &'static [&'static str],
 }
 
-/// Where a run runs.
+/// The place of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A server.
@@ -41,18 +41,18 @@ pub enum On {
     Throttled(Kind),
     /// MariaDB with Galera: two nodes; the load goes to the first.
     Galera,
-    /// A file of SQLite's in the case's folder.
+    /// An SQLite file in the case's folder.
     Sqlite,
-    /// A file of SQLite's in memory (`/dev/shm`).
+    /// An SQLite file in memory (`/dev/shm`).
     SqliteInMemory,
 }
 
-/// What must be found.
+/// The expected finding.
 #[derive(Clone, Copy, Debug)]
 pub enum Expect {
-    /// Nothing.
+    /// No finding.
     Nothing,
-    /// A check with this outcome, whose evidence holds these words.
+    /// A check with this outcome, and evidence with these words.
     Check(&'static str, &'static str, &'static str),
     /// A refusal before the load, with these words.
     Before(&'static str),
@@ -60,67 +60,68 @@ pub enum Expect {
     Failure(&'static str),
 }
 
-/// What happens while a run measures.
+/// A disturbance during the measurement.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    /// Nothing.
+    /// No disturbance.
     None,
-    /// The server stands still, several times.
+    /// The server is stopped several times.
     ServerStops(Stops),
-    /// The load generator does.
+    /// The load generator is stopped several times.
     DynoStops(Stops),
-    /// The server is killed after so many seconds, and started again.
+    /// The server is killed after this many seconds, and restarted.
     Crash(f64),
-    /// It is stopped as an administrator does, and started again.
+    /// The server is shut down after this many seconds, and restarted.
     Restart(f64),
-    /// An administrator's connection asks these statements after so many seconds, holds what they
-    /// lock for so many seconds, and ends.
+    /// An administrator's connection runs these statements after this many seconds, holds their
+    /// locks for this many seconds, and ends.
     Holds(f64, f64, &'static [&'static str]),
-    /// An administrator's connection asks the first after so many seconds, and the second so many
-    /// seconds later.
+    /// An administrator's connection runs the first statement after this many seconds, and the
+    /// second this many seconds later.
     Between(f64, f64, [&'static str; 2]),
-    /// The administrator ends all sessions of the run's user every so many seconds, so many times.
+    /// The administrator ends all sessions of the run's user at this interval in seconds, this many
+    /// times.
     KillsSessions(f64, u32),
-    /// The administrator ends the sessions that ask other statements than the script's.
+    /// The administrator ends the sessions with statements other than the script's.
     KillsObserver(f64),
-    /// So many processes use CPU from this second on: a multiple of the CPUs.
+    /// Processes use CPU from this second on; their number is a multiple of the CPUs.
     Burners(f64, usize),
-    /// The whole run has one CPU, which it shares with so many processes.
+    /// The whole run has one CPU, which it shares with this many processes.
     Pinned(usize),
-    /// Another process writes to the server's disk from this second on, past the cache.
+    /// Another process writes to the server's disk from this second on, bypassing the cache.
     Writes(f64),
-    /// Another process does so from before the run on.
+    /// The same, starting before the run.
     WritesThroughout,
-    /// The administrator makes a backup at this second, as the server's own tool does.
+    /// The administrator makes a backup at this second, with the server's own tool.
     Backup(f64),
-    /// Another load runs on the same database, begun before: as after `dyno run`.
+    /// Another load runs on the same database and starts earlier: the arguments of `dyno run`.
     OtherLoad(&'static str),
 }
 
-/// Times at which something stands still.
+/// Repeated stops.
 #[derive(Clone, Copy, Debug)]
 pub struct Stops {
-    /// How often.
+    /// The number of stops.
     pub times: u32,
-    /// For how long each time, in milliseconds.
+    /// The duration of each stop, in milliseconds.
     pub for_ms: u64,
-    /// How long it goes on between, in milliseconds.
+    /// The time between stops, in milliseconds.
     pub between_ms: u64,
 }
 
 impl Stops {
-    /// How long it stands still each time.
+    /// The duration of each stop.
     pub fn length(&self) -> Duration {
         Duration::from_millis(self.for_ms)
     }
 
-    /// How long it goes on between.
+    /// The time between stops.
     pub fn between(&self) -> Duration {
         Duration::from_millis(self.between_ms)
     }
 }
 
-/// A run of the script of shapes that a check must doubt, with these words.
+/// A run of the script of shapes; a check must doubt it, with these words.
 pub const fn doubted(
     kind: Kind,
     what: &'static str,
@@ -150,13 +151,13 @@ impl Case {
         }
     }
 
-    /// With this prepared before.
+    /// With these tables prepared before.
     pub const fn prepared(mut self, line: &'static str) -> Self {
         self.prepare = line;
         self
     }
 
-    /// With data that was restored.
+    /// With restored data.
     pub const fn restored(mut self) -> Self {
         self.restored = true;
         self
@@ -174,31 +175,31 @@ impl Case {
         self
     }
 
-    /// While this happens.
+    /// With this disturbance.
     pub const fn while_(mut self, act: Act) -> Self {
         self.act = act;
         self
     }
 
-    /// Of which this must be found.
+    /// With this expected finding.
     pub const fn finds(mut self, finds: Expect) -> Self {
         self.finds = finds;
         self
     }
 
-    /// Of which these checks may speak, too.
+    /// With these further checks that may report it.
     pub const fn also(mut self, checks: &'static [&'static str]) -> Self {
         self.also = checks;
         self
     }
 
-    /// The same on another place.
+    /// The same in a different place.
     pub const fn on(mut self, on: On) -> Self {
         self.on = on;
         self
     }
 
-    /// Which servers it can share with others: those with the same arguments.
+    /// The servers it can share with other cases: those with the same arguments.
     pub fn bed(&self) -> (On, &'static [&'static str]) {
         (self.on, self.server)
     }

@@ -1,4 +1,4 @@
-//! Runs without a fault, in which nothing may be found.
+//! Runs without a fault and without findings.
 
 use crate::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
@@ -19,7 +19,7 @@ const fn two(kind: Kind) -> Case {
     Case::new(On::Two(kind), RUN, RUN).prepared("oltp_read_write --table-size 10000")
 }
 
-/// Data that was restored, on a disk that another process writes to all the time.
+/// Restored data, on a disk that another process writes to all the time.
 const fn restored(kind: Kind) -> Case {
     const RUN: &str = "oltp_update_non_index --table-size 10000 -c 4 -t 30s --warmup 10s";
     let case = Case::new(On::Server(kind), RUN, RUN);
@@ -36,7 +36,7 @@ macro_rules! touching {
     }};
 }
 
-/// All of them. What is added comes last, so that numbers stay.
+/// All of them. New ones go to the end, so that numbers stay.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     CASES.iter()
 }

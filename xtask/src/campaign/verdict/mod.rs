@@ -1,6 +1,6 @@
-//! Runs that are bad on purpose and runs that are good, on real servers, one after the other: each
-//! fault must be found by the check that is there for it and by no other, and good runs must be
-//! valid. Then pairs of runs that do not differ, which `compare` must not tell apart.
+//! Deliberately bad runs and good runs, on real servers, one after the other: the right check and
+//! no other must find each fault, and good runs must be valid. Then pairs of equal runs, which
+//! `compare` must not distinguish.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -26,17 +26,17 @@ use case::{Case, Expect};
 
 /// The number of the first good run.
 const GOOD: u64 = 1000;
-/// How often a good run is made at most.
+/// The maximum number of attempts of a good run.
 const ATTEMPTS: u32 = 4;
-/// Of advised lengths the longest that is tried.
+/// The maximum advised length that is tried.
 const LONGEST_S: f64 = 600.0;
 /// The number of the first pair.
 const PAIRS: u64 = 2000;
 
-/// Makes all runs, or those that are asked for, and then the pairs; tells how each ended.
+/// Makes all runs, or the requested ones, and then the pairs; prints each result.
 ///
 /// # Errors
-/// A server cannot be had.
+/// A server cannot be started.
 pub fn run(campaign: &Campaign) -> Result<()> {
     down(false)?;
     let mut table = String::new();
@@ -72,7 +72,7 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     Ok(())
 }
 
-/// Whether a case of this number is asked for.
+/// Whether the case with this number is requested.
 fn wanted(campaign: &Campaign, number: u64) -> bool {
     let cases = campaign.options.cases.as_ref();
     cases.is_none_or(|cases| cases.contains(&number))
@@ -88,9 +88,8 @@ struct Tally {
     uneven: u64,
 }
 
-/// Makes a run again if processes outside the campaign took CPU time; a good run also if the host
-/// did not give it the same CPUs all the time, or, longer, if Dyno advised that. Whether it was made
-/// again, in words.
+/// Repeats a run if processes outside the campaign used CPU time; a good run also if its CPUs
+/// varied, or if Dyno advised a longer run, which it then makes. Returns a note about repetitions.
 fn until_undisturbed(
     bed: &mut Bed,
     number: u64,
@@ -127,7 +126,7 @@ fn one(
     let folder = campaign.case_folder(number)?;
     let (done, again) = until_undisturbed(bed, number, case, &folder)?;
     tally.again += u64::from(!again.is_empty());
-    // That a rate varies is no fault of the run's, and the doubt says no more.
+    // A varying rate is no fault of the run, and the doubt says no more.
     let uneven = !case.is_bad() && done.too_uneven && !done.failures.is_empty();
     tally.uneven += u64::from(uneven);
     let failures = if uneven { &[][..] } else { &done.failures };

@@ -1,5 +1,5 @@
-//! Comparisons of runs that do not differ: `compare` must not tell them apart more often than it
-//! says.
+//! Comparisons of equal runs: `compare` must not distinguish them more often than its confidence
+//! level allows.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use super::super::{Campaign, Closed};
 use super::bed::Bed;
 use super::case::On;
 
-/// Runs of a group, half of which are compared with the other half, in each way that there is.
+/// Runs of a group; one half is compared with the other, in every possible split.
 const RUNS: usize = 6;
-/// How many comparisons there are in all.
+/// The total number of comparisons.
 const COMPARISONS: usize = 400;
-/// What must be within the share of intervals that leave out 1, in percent: an interval of 95 %
-/// leaves it out in 3 to 7 %, and chance moves what so many comparisons show by 1 % either way.
+/// The accepted range for the share of intervals without 1, in percent: intervals of 95 % exclude
+/// it in 3 to 7 %, and chance moves this number of comparisons by 1 % either way.
 const SHARE: [f64; 2] = [2.0, 8.0];
 const RUN: &str = "oltp_point_select --table-size 10000 -c 4 -t 6s --warmup 1s";
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Groups of runs on all servers in turn, each compared in all ways.
+/// Groups of runs on all servers in turn, each compared in every split.
 ///
 /// # Errors
-/// A server cannot be had, or a comparison is refused.
+/// A server cannot be started, or a comparison is refused.
 pub fn run(campaign: &Campaign, number: u64) -> Result<()> {
     if campaign.options.cases.is_some() && !super::wanted(campaign, number) {
         return Ok(());
@@ -111,9 +111,9 @@ fn measure(bed: &Bed, results: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a comparison said of two sides that do not differ.
+/// The result of a comparison of two equal sides.
 struct Outcome {
-    /// The rate's interval leaves out 1.
+    /// The rate's interval excludes 1.
     excluded: bool,
     /// A figure is called better or worse.
     claimed: bool,
@@ -144,7 +144,7 @@ fn compare(dyno: &Path, results: &Path, split: &[usize]) -> Result<Outcome> {
     })
 }
 
-/// The first value of this name, however deep.
+/// The first value with this name at any depth.
 fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     match value {
         Value::Object(fields) => {
@@ -156,7 +156,7 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     }
 }
 
-/// The ways to take half of the runs, each but for its mirror image: those with the first.
+/// All ways to select half of the runs, without mirror images: those with the first run.
 fn splits() -> Vec<Vec<usize>> {
     let mut splits = Vec::new();
     for second in 2..=RUNS {

@@ -1,4 +1,4 @@
-//! One run of the verdict's campaign: made, disturbed and held against what must be found.
+//! One run of the verdict's campaign: created, disturbed and compared with the expectation.
 
 use std::fs;
 use std::path::Path;
@@ -15,42 +15,42 @@ use super::bed::Bed;
 use super::case::{Act, Case, Expect, Stops};
 use super::tools;
 
-/// How long a run may take beyond its own time.
+/// The tolerance for a run's duration.
 const SLACK: Duration = Duration::from_secs(240);
-/// By which words Dyno tells that the host did not give the run the same CPUs all the time.
+/// Dyno's messages if the host did not give the run the same CPUs all the time.
 const BY_THE_HOST: [&str; 3] = [
     "the CPUs were slower",
     "the hypervisor took the CPUs",
     "host-resources speaks against it",
 ];
-/// The programs of the campaign: an accusation of these is Dyno's fault.
+/// The programs of the campaign: if Dyno blames these, it is wrong.
 const OWN: [&str; 4] = ["mariadbd", "mysqld", "postgres", "dyno"];
-/// What the first statement of an act waits for after the first second was told.
+/// The delay between the report of the first second and an act's first statement.
 const FIRST: Duration = Duration::from_millis(200);
 
-/// Until a disk that is written to has its steady speed.
+/// The time until a written disk has its steady speed.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// How a run was judged, and what is wrong with that.
+/// The verdict of a run, and its errors.
 pub struct Done {
-    /// The findings against it, in a line.
+    /// The findings against it, in one line.
     pub found: String,
-    /// What should have been otherwise.
+    /// The differences from the expectation.
     pub failures: Vec<String>,
-    /// The length that Dyno advises, in seconds, if that is all it has against the run.
+    /// The length that Dyno advises, in seconds, if that is its only objection.
     pub advised_s: Option<f64>,
-    /// The host did not give the run the same CPUs all the time, and Dyno says so.
+    /// Dyno reports that the run did not have the same CPUs all the time.
     pub by_the_host: bool,
-    /// Processes that have nothing to do with the campaign took CPU time, and Dyno says so.
+    /// Dyno reports that processes outside the campaign used CPU time.
     pub by_neighbours: bool,
-    /// All that Dyno has against the run is that its rate varied too much to be known well.
+    /// Dyno's only objection is that the rate varied too much to be known well.
     pub too_uneven: bool,
 }
 
-/// Makes a run, for so many seconds where they are given, and looks at its verdict.
+/// Makes a run, with this length in seconds if given, and checks its verdict.
 ///
 /// # Errors
-/// It cannot be made.
+/// It cannot be run.
 pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> Result<Done> {
     bed.renew()?;
     let words = |text: &str| -> Vec<String> { text.split_whitespace().map(script).collect() };
@@ -109,7 +109,7 @@ pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> 
     Ok(judge(case, &ended, folder))
 }
 
-/// A word of a command line, with the file of a script in place of its name.
+/// A word of a command line, with a script's name replaced by its path.
 fn script(word: &str) -> String {
     let file = match word {
         "SHAPES" => "shapes.lua",
@@ -134,7 +134,7 @@ fn placeholder(text: &str) -> Option<f64> {
     rest.split_once('}')?.0.parse().ok()
 }
 
-/// Events per second that a run of two seconds reaches.
+/// Events per second of a run of two seconds.
 fn capacity(bed: &Bed, words: &[String]) -> Result<f64> {
     let url = bed.url();
     let mut arguments = vec!["run"];
@@ -147,7 +147,7 @@ fn capacity(bed: &Bed, words: &[String]) -> Result<f64> {
     rate.as_f64().context("no rate")
 }
 
-/// Runs it, and does to the world what the case says.
+/// Runs it with the case's disturbance.
 fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended> {
     let mut load = match case.act {
         Act::Pinned(count) => burners(count, Some("0"))?,
@@ -255,7 +255,7 @@ fn each(stops: Stops, running: &mut Running, stop: impl Fn(bool)) {
     }
 }
 
-/// Processes that do nothing but use CPU.
+/// Processes that only use CPU.
 fn burners(count: usize, cpu: Option<&str>) -> Result<Vec<Child>> {
     let burner = |_| {
         let mut command = match cpu {
@@ -305,7 +305,7 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
     if text.is_empty() && matches!(case.finds, Expect::Nothing | Expect::Check(..)) {
         failures.push(format!("no result: {last}"));
     }
-    // A short run is one, whatever else is wrong with it.
+    // A short run is always reported as short.
     let short = result["measured_s"].as_f64().is_some_and(|s| s < 29.9);
     for finding in &against {
         let check = name(finding);
@@ -341,7 +341,7 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
     }
 }
 
-/// What the case expects and was not found.
+/// The expectations of the case that were not found.
 fn missed(case: &Case, result: &Value, against: &[&Value], ended: &Ended) -> Vec<String> {
     let (code, stderr) = (ended.code(), ended.stderr());
     let ended_with = |status: i32, words: &str| code == status && stderr.contains(words);
@@ -380,7 +380,7 @@ fn number(finding: &Value, name: &str) -> Option<f64> {
     number["value"].as_f64()
 }
 
-/// What a check said, whatever that was.
+/// All evidence of a check, with any outcome.
 fn all(result: &Value, check: &str) -> String {
     let findings = result["findings"].as_array().map_or(&[][..], Vec::as_slice);
     let finding = findings.iter().find(|finding| finding["check"] == check);

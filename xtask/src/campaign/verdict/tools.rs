@@ -33,7 +33,7 @@ pub fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
 }
 
 /// Backs up the running server and discards the backup: a dump that locks the tables, or a copy of
-/// PostgreSQL's files at a limited rate, because others use the disk, too.
+/// PostgreSQL's files at a limited rate, because others use the disk too.
 ///
 /// # Errors
 /// The tool is not installed, or fails.
@@ -51,7 +51,7 @@ pub fn backup(bed: &Bed) -> Result<()> {
     succeed(command.stdout(Stdio::null()))
 }
 
-/// Takes the output of a command at 16 MB/s, as over a network.
+/// Reads the output of a command at 16 MB/s, as over a network.
 fn slowly(command: &mut Command) -> Result<()> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut output = child.stdout.take().context("a dump has no output")?;
@@ -101,7 +101,7 @@ fn client(server: &Server) -> Result<Command> {
     Ok(command)
 }
 
-/// A program of the server's own, that talks to it.
+/// A client program of the server.
 fn program(name: &str, server: &Server) -> Result<Command> {
     let path = programs::find(name).with_context(|| format!("{name} is not installed"))?;
     let mut command = Command::new(path);

@@ -1,4 +1,4 @@
-//! Values that an option of Dyno's own can have.
+//! Values of Dyno's own options.
 
 use dyno_core::db::ErrorKind;
 use dyno_core::record::RESULTS_FILE;
@@ -8,10 +8,10 @@ use crate::options::Opt;
 use crate::run_store;
 use dyno_run::builtins;
 
-/// The schemes of URLs of targets.
+/// URL schemes of targets.
 const SCHEMES: [&str; 4] = ["mysql://", "mariadb://", "postgres://", "sqlite:"];
 
-/// What the option may have as its value, of which some is there.
+/// Completes an option's value.
 pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
     let file = || run_store::named(results, Some(RESULTS_FILE));
     let open = |answer| Answer {
@@ -41,7 +41,7 @@ pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
     }
 }
 
-/// The workloads that come with Dyno, and the tests of the host.
+/// The built-in workloads and the tests of the host.
 pub fn workloads() -> impl Iterator<Item = (String, String)> {
     let own = |(name, about): &(&str, &str)| ((*name).to_owned(), (*about).to_owned());
     let scripts = builtins::ABOUT
@@ -56,7 +56,7 @@ fn is_script(name: &str) -> bool {
     dyno_host::find(name).is_none()
 }
 
-/// The checks, as they are waived.
+/// The checks, by the names that `waive` takes.
 pub fn checks() -> Answer {
     let checks = dyno_verdict::checks().iter();
     Answer {
@@ -68,7 +68,7 @@ pub fn checks() -> Answer {
     }
 }
 
-/// Kinds of errors, after those that the list has already.
+/// Kinds of errors that are not in the list yet.
 fn listed(current: &str, others: &[&str]) -> Answer {
     let before = current.rfind(',').map_or("", |comma| &current[..=comma]);
     let kinds = ErrorKind::ALL.map(ErrorKind::name);

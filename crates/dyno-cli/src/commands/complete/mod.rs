@@ -1,8 +1,8 @@
-//! `dyno __complete -- WORDS…`, which the shells' functions call: what may stand where the last of
-//! the words is. It says nothing of errors, connects to no database and ends soon.
+//! `dyno __complete -- WORDS…`, called by the shells' functions: completes the last word. It prints
+//! no errors, connects to no database, and ends soon.
 //!
-//! A line for each candidate, with a tab and what it means behind it. `:files` asks the shell for
-//! names of files as well, `:nospace` for none after the candidate.
+//! Prints one line for each candidate: the candidate, a tab and its description. `:files` requests
+//! file names as well; `:nospace` suppresses the space after the candidate.
 
 mod choices;
 mod recorded;
@@ -17,22 +17,22 @@ use std::time::Duration;
 
 use crate::{STATUS_DONE, STATUS_FAILED, console};
 
-/// How long an answer may take: a script may do anything while it is loaded.
+/// Timeout of an answer: a script can run any code while it is loaded.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What may follow.
+/// The completions of a word.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Each with what it means.
+    /// Each with its description.
     pub candidates: Vec<(String, String)>,
-    /// Names of files may follow as well.
+    /// File names are valid as well.
     pub files: bool,
-    /// A candidate is the beginning of a word.
+    /// Candidates are prefixes of words.
     pub open: bool,
 }
 
 impl Answer {
-    /// Candidates without a meaning.
+    /// Candidates without descriptions.
     pub fn of<T: ToString>(names: impl IntoIterator<Item = T>) -> Self {
         let names = names.into_iter();
         Self {
@@ -43,7 +43,7 @@ impl Answer {
         }
     }
 
-    /// Names of files.
+    /// File names.
     pub fn of_files() -> Self {
         Self {
             files: true,
@@ -51,7 +51,7 @@ impl Answer {
         }
     }
 
-    /// The candidates with the same text before each.
+    /// Adds a prefix to each candidate.
     pub fn behind(mut self, prefix: &str) -> Self {
         for (name, _) in &mut self.candidates {
             name.insert_str(0, prefix);
@@ -59,7 +59,7 @@ impl Answer {
         self
     }
 
-    /// What goes on from the text that is there.
+    /// Keeps the candidates that begin with the text.
     fn beginning_with(mut self, text: &str) -> Self {
         let plain = spelt(text);
         let fits = |(name, _): &(String, String)| spelt(name).starts_with(&plain);
@@ -70,7 +70,7 @@ impl Answer {
     fn text(&self) -> String {
         let mut text = String::new();
         for (name, meaning) in &self.candidates {
-            // What would not come through the shell whole is none.
+            // The shells cannot pass control characters.
             if name.is_empty() || name.contains(char::is_control) {
                 continue;
             }
@@ -88,7 +88,7 @@ impl Answer {
     }
 }
 
-/// As options are compared: `-` and `_` are the same in their names.
+/// Normalizes an option name: `-` and `_` are equivalent.
 fn spelt(text: &str) -> String {
     match (text.strip_prefix("--"), text.split_once('=')) {
         (Some(_), Some((name, value))) => format!("{}={value}", name.replace('_', "-")),
@@ -97,7 +97,7 @@ fn spelt(text: &str) -> String {
     }
 }
 
-/// Answers.
+/// Prints the completions.
 pub fn main(args: &[String]) -> u8 {
     let given = match args {
         [dashes, words @ ..] if dashes == "--" => words,
@@ -125,10 +125,10 @@ pub fn main(args: &[String]) -> u8 {
     }
 }
 
-/// Sends away what anybody prints from now on, and answers what standard output was.
+/// Redirects standard output to nowhere, and returns the original.
 fn silence() -> std::io::Result<File> {
     let nowhere = File::options().write(true).open("/dev/null")?;
-    // SAFETY: calls without pointers on descriptors that are open; the new one is nobody else's.
+    // SAFETY: calls without pointers on open descriptors; the new one has no other owner.
     unsafe {
         let output = libc::fcntl(libc::STDOUT_FILENO, libc::F_DUPFD_CLOEXEC, 3);
         if output < 0 {
@@ -141,7 +141,7 @@ fn silence() -> std::io::Result<File> {
     }
 }
 
-/// A word as the program would get it from the shell, as far as that is plain.
+/// Removes a word's shell quoting, in simple cases.
 fn unquoted(word: &str) -> String {
     for quote in ['\'', '"'] {
         let Some(inner) = word.strip_prefix(quote) else {

@@ -1,4 +1,4 @@
-//! What a results file has that may be named on the command line.
+//! Completions from a results file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use dyno_results::{Filter, Results, RunLine};
 use super::Answer;
 use dyno_run::civil;
 
-/// So many of the latest runs are told.
+/// Number of latest runs that are offered.
 const RUNS_MAX: usize = 100;
 
-/// Runs of the file, or of one that stands before a colon in the word.
+/// Runs of the file, or of a file that precedes a colon in the word.
 pub fn runs(file: Option<PathBuf>, current: &str) -> Answer {
     if let Some((other, run)) = current.rsplit_once(':')
         && Path::new(other).is_file()
@@ -31,7 +31,7 @@ fn of_lines(lines: &[RunLine], current: &str) -> Answer {
         let workload = line.workload.as_deref().unwrap_or_default();
         let meaning = format!("{when}{workload} {}", server.trim());
         candidates.push((line.id.to_string(), meaning.clone()));
-        // Names are long: they are told to who has begun one.
+        // Names are long: offer them only after the first letter.
         if current.len() > 1 {
             candidates.push((line.name.clone(), meaning));
         }
@@ -53,7 +53,7 @@ pub fn factors(file: Option<PathBuf>) -> Answer {
     Answer::of(names)
 }
 
-/// The names of factors, or after an equals sign the levels of one, behind what the list has.
+/// Factors, or the levels of one after an equals sign, appended to the list's earlier entries.
 pub fn levels(file: Option<PathBuf>, current: &str) -> Answer {
     let begin = current.rfind(',').map_or(0, |comma| comma + 1);
     let (before, entry) = current.split_at(begin);
@@ -76,7 +76,7 @@ fn lines(file: Option<PathBuf>) -> Vec<RunLine> {
         limit: Some(RUNS_MAX),
         ..Filter::default()
     };
-    // Whoever completes is told nothing where there is nothing to tell.
+    // Completion reports no errors.
     let read = file.and_then(|file| Results::open_read(&file).ok());
     let lines = read.and_then(|results| results.runs(&filter).ok());
     lines.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a workload declares, and which of its options take one of a few words.
+//! A workload's declared options, and the choices of those that take one of a few words.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use dyno_script::{Description, OptionKind};
 
 use super::Answer;
 
-/// How long a script's top level may wait for something.
+/// Timeout of a script's top level.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A workload that is loaded, without a database.
+/// A workload, loaded without a database.
 pub struct Declared {
     description: Description,
-    /// The script, and the modules of its own that it asks for.
+    /// The script and the modules that it requires.
     texts: Vec<String>,
 }
 
 impl Declared {
-    /// Loads the workload of this name; `None` where it is none, or where it cannot be.
+    /// Loads a workload by name; `None` if it is unknown or fails to load.
     pub fn load(name: &str, edition: Edition) -> Option<Self> {
-        // Standard input is the shell's.
+        // Standard input belongs to the shell.
         if name == "-" {
             return None;
         }
@@ -38,7 +38,7 @@ impl Declared {
         Some(Self { description, texts })
     }
 
-    /// The options, with an equals sign behind those that need one.
+    /// The options; those that need a value end in an equals sign.
     pub fn options(&self, equals: bool) -> impl Iterator<Item = (String, String)> {
         let declared = self.description.options.as_deref().unwrap_or_default();
         declared.iter().map(move |option| {
@@ -53,8 +53,8 @@ impl Declared {
         })
     }
 
-    /// The values of an option; `None` where there is no such option, or where it takes one only
-    /// behind an equals sign, which is not there.
+    /// The values of an option; `None` if the option is unknown, or takes a value only after an
+    /// equals sign, which is missing.
     pub fn values(&self, name: &str, equals: bool) -> Option<Answer> {
         let plain = name.replace('-', "_");
         let mut options = self.description.options.as_deref()?.iter();
@@ -70,7 +70,7 @@ impl Declared {
         }
     }
 
-    /// The commands of its own.
+    /// The script's own commands.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
         let listed = self.description.commands.iter();
         let listed = listed.map(|(name, _)| name.as_str());
@@ -81,7 +81,7 @@ impl Declared {
     }
 }
 
-/// Adds the built-in modules that the texts ask for.
+/// Adds the built-in modules that the texts require.
 fn modules(texts: &mut Vec<String>) {
     let mut names: Vec<&str> = Vec::new();
     let mut next = 0;
@@ -99,7 +99,7 @@ fn modules(texts: &mut Vec<String>) {
     }
 }
 
-/// The texts that a call of `dyno.option.one_of` in the script gives for an option.
+/// The choices in the script's call of `dyno.option.one_of` for an option.
 fn one_of(text: &str, name: &str) -> Option<Vec<String>> {
     let calls = text.split("one_of(").skip(1);
     calls
@@ -116,7 +116,7 @@ fn one_of(text: &str, name: &str) -> Option<Vec<String>> {
         .next()
 }
 
-/// The quoted text that stands first, and what comes after it.
+/// The first quoted text, and the text after it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let quote = text.chars().next().filter(|c| ['"', '\''].contains(c))?;

@@ -1,4 +1,4 @@
-//! Where on the command line the last word is, and so what it may be.
+//! Finds the position of the last word on the command line, and so its completions.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::definitions::RUN;
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
 use crate::run_store;
 
-/// What may stand after `before`, where `current` has been typed of it.
+/// Completes `current`, the word after `before`.
 pub fn after(before: &[String], current: &str) -> Answer {
     let Some((name, args)) = before.split_first() else {
         return first(current);
@@ -19,11 +19,11 @@ pub fn after(before: &[String], current: &str) -> Answer {
     let (words, grammar, options) = match catalogue::find(name) {
         Some(command) => (command.words, command.grammar(), command.options()),
         None if name.starts_with('-') => return Answer::default(),
-        // A script may have commands of its own.
+        // A script can have its own commands.
         None => (Words::Workload, Grammar::Dyno, RUN.to_vec()),
     };
     let read = |args| parse(args, &options, Script::Unknown, grammar);
-    // The last option may still be without its value.
+    // The last option may still lack its value.
     let parsed = read(args).or_else(|_| read(&args[..args.len().saturating_sub(1)]));
     let parsed = parsed.unwrap_or_default();
     Line {
@@ -36,7 +36,6 @@ pub fn after(before: &[String], current: &str) -> Answer {
     .complete(current)
 }
 
-/// The commands.
 fn first(current: &str) -> Answer {
     if current.starts_with('-') {
         return Answer::of(["--help", "--version"]);
@@ -50,7 +49,7 @@ fn first(current: &str) -> Answer {
     }
 }
 
-/// A command line up to the word that is typed.
+/// A command line up to the incomplete word.
 struct Line<'a> {
     words: Words,
     grammar: Grammar,
@@ -68,7 +67,7 @@ impl Line<'_> {
             return values.behind(&format!("{option}="));
         }
         let waiting = match self.grammar {
-            // As the parser does: what begins with two dashes is no value.
+            // As in the parser: a word that begins with two dashes is not a value.
             Grammar::Dyno if !current.starts_with("--") => self.args.last(),
             _ => None,
         };
@@ -83,7 +82,7 @@ impl Line<'_> {
         }
     }
 
-    /// The values of an option as typed; `None` where the next word is none.
+    /// The values of an option as typed; `None` if the next word is not its value.
     fn values(&self, typed: &str, current: &str, equals: bool) -> Option<Answer> {
         let name = typed.trim_start_matches('-');
         match find_own(&self.options, name) {
@@ -116,7 +115,7 @@ impl Line<'_> {
         if let Some(workload) = self.workload() {
             let declared: Vec<_> = workload.options(equals).collect();
             candidates.retain(|(name, _)| !declared.iter().any(|(other, _)| other == name));
-            // What belongs to the workload is what is looked for most.
+            // The workload's own options are wanted most.
             candidates.splice(0..0, declared);
         }
         Answer {
@@ -126,7 +125,7 @@ impl Line<'_> {
         }
     }
 
-    /// The workload that is named, loaded.
+    /// The workload on the line, loaded.
     fn workload(&self) -> Option<Declared> {
         let edition = match self.words {
             Words::Workload => Edition::Dyno,
@@ -166,7 +165,7 @@ impl Line<'_> {
         }
     }
 
-    /// What to do with servers, the kinds of servers, or those that there are.
+    /// Actions on servers, kinds of servers, or existing servers.
     fn servers(&self, at: usize) -> Answer {
         use crate::commands::server::ACTIONS;
         let action = self.parsed.words.first().map_or("", String::as_str);
@@ -193,7 +192,7 @@ impl Line<'_> {
         }
     }
 
-    /// What a workload can be asked for on sysbench's command line.
+    /// The commands of a workload in sysbench's syntax.
     fn commands(&self) -> Answer {
         let Some(workload) = self.workload() else {
             return Answer::default();

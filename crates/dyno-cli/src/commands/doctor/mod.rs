@@ -1,4 +1,4 @@
-//! `dyno doctor`: is this host, is this server fit to be measured?
+//! `dyno doctor`: check whether this host and this server are fit for measurements.
 
 mod noise;
 
@@ -21,10 +21,9 @@ use crate::options::{Grammar, Script, help, parse};
 use crate::{STATUS_DONE, STATUS_REFUSED, console, settings};
 use dyno_run::Hidden;
 
-/// How long to listen for noise unless told otherwise.
+/// Default duration of the noise probe.
 const LISTEN: Duration = Duration::from_secs(3);
 
-/// What was found, as JSON.
 #[derive(Serialize)]
 struct Fitness<'a> {
     verdict: Verdict,
@@ -34,10 +33,10 @@ struct Fitness<'a> {
     not_observed: &'a [NotObserved],
 }
 
-/// Looks at the host and, if there is a target, at the server.
+/// Checks the host and, with a target, the server.
 ///
 /// # Errors
-/// A target that cannot be reached.
+/// The target cannot be reached.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, DOCTOR, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
@@ -130,7 +129,6 @@ fn title(seen: &Seen, all: &[Finding], server: Option<&(Target, Arc<dyn Connecto
     )
 }
 
-/// What observers and the noise probe saw.
 #[derive(Default)]
 struct Seen {
     facts: Vec<Fact>,
@@ -148,7 +146,7 @@ impl Seen {
             ..Config::default()
         };
         let (observers, observations) = Observers::start(config)?;
-        // The queue is emptied while this thread listens.
+        // The other thread drains the queue while this one listens.
         let taker = std::thread::Builder::new()
             .name("dyno-observed".to_owned())
             .spawn(move || {

@@ -1,14 +1,15 @@
-//! What keeps a thread of this host from its work that has no other work than to read the clock.
+//! Measures how long a thread that only reads the clock is kept off the CPU.
 
 use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_verdict::fitness::Noise;
 
-/// A gap from which on somebody else had the CPU: reading the clock takes less than 0.1 µs.
+/// Gaps from here on mean that something else had the CPU: reading the clock takes less than 0.1
+/// µs.
 const GAP_NS: u64 = 50_000;
 
-/// Listens for so long, on the calling thread, which takes one core whole meanwhile.
+/// Listens for this time on the calling thread, which keeps one core busy.
 pub fn listen(time: Duration) -> Noise {
     let begin = Clock.now();
     let end = begin + time.as_nanos() as u64;

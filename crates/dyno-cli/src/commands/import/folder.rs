@@ -1,4 +1,4 @@
-//! The logs of a folder, each with what lies beside it.
+//! Finds the logs of a folder, and the system logs that belong to each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,23 +11,23 @@ use dyno_import::{Looks, Pattern, pgbench_stem};
 use super::text::{COMPRESSED, Text, uncompressed};
 use crate::settings::usage;
 
-/// Folders within folders, at most: links may go round in circles.
+/// Maximum depth of nested folders: links may form cycles.
 const DEPTH_MAX: usize = 64;
-/// So many paths are told where none fits.
+/// Number of paths in the error when none matches.
 const NEAREST: usize = 3;
 
-/// A log, and the files beside it that belong to it.
+/// A log, and the files that belong to it.
 #[derive(Debug, Default, PartialEq)]
 pub struct Found {
-    /// Its path below the folder, steps with `/` between.
+    /// Its path below the folder, separated by `/`.
     pub path: String,
-    /// Files beside it that hold more of the same run.
+    /// Files with more data of the same run.
     pub parts: Vec<String>,
-    /// What the pattern makes of the path.
+    /// The factors that the pattern reads from the path.
     pub factors: Factors,
-    /// What ran beside it, by option: the path of a file below the folder.
+    /// System logs by option: the path of a file below the folder.
     pub beside: BTreeMap<&'static str, String>,
-    /// Why it is not to be imported after all.
+    /// Why it must not be imported.
     pub damage: Option<String>,
 }
 
@@ -38,7 +38,8 @@ impl Found {
     }
 }
 
-/// The kinds of files beside a log: the option that names one, and what its name has in it.
+/// The kinds of system logs and configuration files: the option that names one, and parts of its
+/// file name.
 pub const BESIDE: [(&str, &[&str]); 5] = [
     ("vmstat", &["vmstat"]),
     ("iostat", &["iostat"]),
@@ -47,22 +48,22 @@ pub const BESIDE: [(&str, &[&str]); 5] = [
     ("config", &[".cnf", "cnf."]),
 ];
 
-/// Words in the names of logs and of files beside them that do not tell which of several it is.
+/// Common words in file names; they do not identify a run.
 const COMMON: [&str; 16] = [
     "mpstat", "sar", "sysbench", "vmstat", "iostat", "result", "res", "log", "txt", "out", "my",
     "cnf", "pgbench", "fio", "hammerdb", "json",
 ];
 
-/// What is found in a folder: the logs in the order of their paths, and remarks.
+/// The contents of a folder: logs sorted by path, and remarks.
 pub struct Folder {
     pub logs: Vec<Found>,
     pub notes: Vec<String>,
 }
 
-/// Looks for logs: all files that fit the pattern, or without one all that look like the tool's.
+/// Finds logs: all files that match the pattern, or without one all that look like the tool's.
 ///
 /// # Errors
-/// The folder cannot be read; no path fits, or none looks like a log.
+/// The folder cannot be read, no path matches, or no file looks like a log.
 pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Folder> {
     let (mut paths, mut notes) = (Vec::new(), Vec::new());
     walk(Path::new(folder), "", 0, &mut paths, &mut notes)
@@ -80,7 +81,7 @@ pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Fol
     Ok(Folder { logs, notes })
 }
 
-/// All files below a folder, by their paths from it. What cannot be read within it is noted.
+/// All files below a folder, by relative path. Notes subfolders that cannot be read.
 fn walk(
     at: &Path,
     below: &str,
@@ -98,7 +99,7 @@ fn walk(
             "" => name.to_owned(),
             below => format!("{below}/{name}"),
         };
-        // Links are followed to files only.
+        // Follow links to files only.
         if entry.file_type()?.is_dir() {
             if depth < DEPTH_MAX
                 && let Err(error) = walk(&entry.path(), &path, depth + 1, paths, notes)
@@ -112,7 +113,7 @@ fn walk(
     Ok(())
 }
 
-/// Paths in the order of their numbers: `t8` before `t16`.
+/// A sort key that orders numbers by value: `t8` before `t16`.
 fn natural(path: &str) -> Vec<(u64, String)> {
     let mut parts = Vec::new();
     let mut rest = path;
@@ -187,7 +188,7 @@ fn files(count: usize) -> String {
     }
 }
 
-/// The files that look like the tool's, and those that are called as these are and do not.
+/// The files that look like the tool's, and similarly named files that do not.
 fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
     let mut seen: Vec<(&String, Result<Option<Looks>, String>)> = Vec::new();
     for path in paths {
@@ -233,7 +234,7 @@ fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
     Ok(found.collect())
 }
 
-/// The file's name without numbers and what compression adds.
+/// The file's name without numbers and compression suffix.
 fn shape(path: &str) -> String {
     let name = uncompressed(path.rsplit('/').next().unwrap_or(path));
     let mut shape = String::new();
@@ -247,9 +248,8 @@ fn shape(path: &str) -> String {
     shape
 }
 
-/// Gives the output of pgbench its logs of transactions: all that are in its folder where it is
-/// alone there and they are of one run, else those that are called as it is. What is left is a run
-/// by itself.
+/// Assigns transaction logs to pgbench's output: all in its folder if it is the only output there
+/// and they are of one run, else those with its name. Each of the others is a separate run.
 fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &mut Vec<String>) {
     let own: BTreeSet<String> = logs.iter().map(|log| log.path.clone()).collect();
     let mut runs: BTreeMap<String, Vec<&String>> = BTreeMap::new();
@@ -268,7 +268,7 @@ fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &m
             .count()
             == 1;
         let mut there: Vec<&mut Found> = logs.iter_mut().filter(here).collect();
-        // Without the process's number.
+        // Drop the process number.
         let prefix = stem
             .rsplit_once('.')
             .map_or(stem.as_str(), |(prefix, _)| prefix);
@@ -304,8 +304,8 @@ fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &m
     }
 }
 
-/// Gives each log what lies beside it: all of the folder where the log is alone there, else what
-/// is called as the log is.
+/// Assigns system logs to each log: all in its folder if the log is the only one there, else those
+/// with its name.
 fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
     let own: BTreeSet<String> = logs.iter().flat_map(Found::files).cloned().collect();
     let mut folders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -331,7 +331,7 @@ fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
     }
 }
 
-/// Files next to the logs that belong to a tool known by name only.
+/// Files next to the logs from tools that Dyno knows but cannot read.
 fn unread(folder: &str, logs: &[Found], paths: &[String]) -> Vec<String> {
     let taken = |log: &Found| -> Vec<String> {
         let beside = log.beside.values();
@@ -350,7 +350,7 @@ fn unread(folder: &str, logs: &[Found], paths: &[String]) -> Vec<String> {
     told.collect()
 }
 
-/// Whether a file's name has this in it; what is so short that it may be in any word, as a word.
+/// Whether a file's name contains this part. A short part must be a whole word.
 fn has(name: &str, part: &str) -> bool {
     match part.len() > 3 {
         true => name.contains(part),
@@ -360,7 +360,7 @@ fn has(name: &str, part: &str) -> bool {
     }
 }
 
-/// Gives the logs of one folder their files of one kind.
+/// Assigns files of one kind to the logs of one folder.
 fn of_kind(
     logs: &mut [Found],
     members: &[usize],
@@ -379,7 +379,7 @@ fn of_kind(
             [log] if !logs[*log].beside.contains_key(option) => {
                 logs[*log].beside.insert(option, (*file).clone());
             }
-            // What the server was told holds for all that is there.
+            // One configuration file applies to every log there.
             _ if option == "config" && files.len() == 1 => {
                 for log in members {
                     logs[*log].beside.insert(option, (*file).clone());
@@ -397,7 +397,7 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// What of a file's name tells which run it is of.
+/// The words of a file's name that identify its run.
 fn which(path: &str) -> Vec<String> {
     let name = split(path).1.to_ascii_lowercase();
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Runs as they are kept and judged.
+//! Stores and judges imported runs.
 
 use anyhow::Result;
 use dyno_analysis::window::Window;
@@ -10,25 +10,25 @@ use dyno_import::Identity;
 use dyno_results::{Results, Scope};
 use dyno_verdict::Context;
 
-/// So much of a path is in a run's name.
+/// Maximum length of a path in a run's name.
 const PATH_IN_NAME: usize = 80;
 
-/// What is kept with the runs of a log, besides what the log says.
+/// Facts stored with the runs of a log, in addition to the log.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    /// What varies.
+    /// The factors and levels.
     pub factors: Factors,
-    /// What to remember.
+    /// The user's note.
     pub note: String,
-    /// The log's path below the folder that is imported.
+    /// The log's path below the imported folder.
     pub path: Option<String>,
-    /// The workload, in place of the log's.
+    /// Overrides the log's workload.
     pub workload: Option<String>,
-    /// The server, in place of the log's.
+    /// Overrides the log's server.
     pub server: Option<String>,
-    /// Which part of the runs counts; `None` for all.
+    /// The window that counts; `None` for the whole run.
     pub window: Option<Window>,
-    /// What a configuration file beside it says.
+    /// Facts from a configuration file.
     pub configured: Vec<Fact>,
 }
 
@@ -69,7 +69,7 @@ impl Words {
         run.facts.extend(said);
     }
 
-    /// Gives a run its words, without secrets.
+    /// Adds these facts to a run, without secrets.
     pub fn give(&self, run: &mut RunRecord) {
         run.head.factors.clone_from(&self.factors);
         let levels = run.head.factors.values_mut();
@@ -95,7 +95,7 @@ impl Words {
 /// The source of a run's workload and server names.
 const BY_USER: &str = "dyno import";
 
-/// A name that tells the log's path, and ends as all names of imported runs do.
+/// A name with the log's path and the usual suffix of imported runs.
 fn called(path: &str, digest: &str) -> Option<String> {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._".contains(c) {
@@ -115,28 +115,28 @@ fn called(path: &str, digest: &str) -> Option<String> {
     ))
 }
 
-/// What became of a run that was read.
+/// What happened to a run.
 #[derive(Debug)]
 pub enum Kept {
-    /// It is in the results file, and reads so.
+    /// It was added; this is the stored record.
     New(Box<RunRecord>),
-    /// It was there already, as this run.
+    /// It already exists, as this run.
     Already(i64),
-    /// Its log was there when it was shorter, as this run, and that one stays.
+    /// This run came from a shorter version of the log, and remains.
     Shorter(i64),
 }
 
-/// The runs of a results file by the logs that they were made of.
+/// A results file, with the log of each imported run.
 pub struct Shelf<'a> {
     results: &'a mut Results,
-    /// The hashes of logs, with the runs' numbers.
+    /// The hashes of logs, with run numbers.
     logs: Vec<(i64, String)>,
-    /// Whether runs take the place of those that were made of the same log.
+    /// Whether to replace runs from the same log.
     replace: bool,
 }
 
 impl<'a> Shelf<'a> {
-    /// Looks which logs are there.
+    /// Reads which logs are already imported.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -153,11 +153,11 @@ impl<'a> Shelf<'a> {
         self.results
     }
 
-    /// Keeps a run, judges it as it is kept, and gives it back as it can be read. One that was made
-    /// of the same log before, or of its beginning, is replaced or stays as it is.
+    /// Stores a run, judges it, and returns the stored record. A run from the same log, or from its
+    /// beginning, is replaced or remains unchanged.
     ///
     /// # Errors
-    /// The file cannot be read or written to.
+    /// The file cannot be read or written.
     pub fn keep(&mut self, run: &RunRecord, log: &Identity) -> Result<Kept> {
         let same = self.same(run, log)?;
         let shorter: Vec<i64> = self
@@ -182,7 +182,7 @@ impl<'a> Shelf<'a> {
         judged(self.results, id).map(|record| Kept::New(Box::new(record)))
     }
 
-    /// The runs that were made of the same log.
+    /// The runs from the same log.
     fn same(&self, run: &RunRecord, log: &Identity) -> Result<Vec<i64>> {
         let Some(digest) = run.fact(LOG_DIGEST) else {
             return Ok(Vec::new());
@@ -190,7 +190,7 @@ impl<'a> Shelf<'a> {
         let mut found = self.results.imported_of(digest)?;
         let former = log.former().map(|digest| self.results.imported_of(digest));
         for id in former.transpose()?.unwrap_or_default() {
-            // Its lines may be those of another command line.
+            // The same lines can come from a different command line.
             let other = self.results.load(id, &Scope::summary())?;
             if other.head.argv == run.head.argv && !found.contains(&id) {
                 found.push(id);
@@ -200,10 +200,10 @@ impl<'a> Shelf<'a> {
     }
 }
 
-/// Judges a run that is kept, and reads it.
+/// Judges a stored run, and reads it.
 fn judged(results: &mut Results, id: i64) -> Result<RunRecord> {
     let record = results.load(id, &Scope::whole())?;
-    // A window's findings are those of a part, which is what the record holds.
+    // With a window, the record contains only that part, so its findings are the part's.
     let findings = dyno_run::sorted(dyno_verdict::judge(&record, &Context::default()));
     results.judge(id, &findings, verdict(&findings), &[])?;
     if let Some(mut summary) = record.summary.clone() {
@@ -221,7 +221,7 @@ mod tests {
 
     const LADDER: &str = include_str!("../../../../dyno-import/fixtures/ladder.out");
 
-    /// What becomes of the runs of a log: `new`, or which run is there.
+    /// The outcome for each run of a log: `new`, or the existing run.
     fn kept(shelf: &mut Shelf<'_>, tool: Tool, text: &str) -> Vec<String> {
         let log = Log { name: "log", text };
         let imported = dyno_import::import(tool, &[log], &[], &Options::default()).unwrap();
@@ -278,7 +278,7 @@ mod tests {
         let mut read = |text: &str| kept(&mut shelf, Tool::Fio, text);
         assert_eq!(read(&first.to_string()), ["new 1"]);
         assert_eq!(read(text), ["already 1", "new 2"]);
-        // Documents of --status-interval are one log that grows.
+        // The documents of --status-interval are one growing log.
         let status = include_str!("../../../../dyno-import/fixtures/fio-status.json");
         let end = status.rfind("\n{").unwrap();
         assert_eq!(read(&status[..end]), ["new 3"]);

@@ -1,4 +1,4 @@
-//! What the user knows and the logs do not say.
+//! Facts that the user knows and the logs lack.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::options::Parsed;
 use crate::settings::{duration, number, usage};
 use crate::window;
 
-/// What the user knows and the logs do not say.
+/// Facts that the user knows and the logs lack.
 pub fn options(parsed: &Parsed) -> Result<Options> {
     let known = Options::default();
     let utc_offset_s = match parsed.value("utc-offset") {
@@ -74,7 +74,7 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
     })
 }
 
-/// A workload or server name that the user gives.
+/// A workload or server name from the user.
 ///
 /// # Errors
 /// It is empty.
@@ -85,10 +85,10 @@ pub fn name(parsed: &Parsed, option: &str) -> Result<Option<String>> {
     }
 }
 
-/// Which part of the runs counts: from the end of `--warmup`, or between `--from` and `--to`.
+/// The window that counts: from the end of `--warmup`, or between `--from` and `--to`.
 ///
 /// # Errors
-/// Both of them, or a time that is none.
+/// Both are given, or a time is invalid.
 pub fn window(parsed: &Parsed) -> Result<Option<Window>> {
     let asked = window::asked(parsed)?;
     if parsed.value("warmup").is_none() {

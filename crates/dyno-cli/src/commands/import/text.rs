@@ -1,4 +1,4 @@
-//! Logs as text: plain, or compressed by gzip or xz, whatever their names are.
+//! Logs as text: plain, or compressed with gzip or xz, whatever their names.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -8,16 +8,16 @@ use dyno_import::Log;
 
 use crate::input;
 
-/// A day of intervals of a second has some tens of MiB.
+/// A day of one-second intervals has some tens of MiB.
 const LOG_BYTES_MAX: u64 = 1 << 30;
 
-/// So much is read to see what a file is.
+/// Bytes read to recognize a file.
 const HEAD_BYTES: u64 = 256 << 10;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = b"\xfd7zXZ\0";
 
-/// What the names of compressed files end in.
+/// Suffixes of compressed files.
 pub const COMPRESSED: [&str; 2] = [".gz", ".xz"];
 
 /// A log.
@@ -27,7 +27,8 @@ pub struct Text {
 }
 
 impl Text {
-    /// Reads a file, or standard input if it is `-`. See [`dyno_import::decode`] for its bytes.
+    /// Reads a file, or standard input if it is `-`. [`dyno_import::decode`] describes the
+    /// encodings.
     ///
     /// # Errors
     /// It cannot be read, or its compressed data are damaged.
@@ -58,7 +59,7 @@ impl Text {
         Ok(dyno_import::decode(&bytes))
     }
 
-    /// As the importers take it.
+    /// The form that the importers take.
     pub fn log(&self) -> Log<'_> {
         Log {
             name: &self.name,
@@ -67,7 +68,7 @@ impl Text {
     }
 }
 
-/// The first bytes as they were before they were compressed.
+/// The first bytes, decompressed.
 fn head_of(begins: &[u8], from: impl BufRead) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if begins.starts_with(GZIP) {
@@ -82,7 +83,7 @@ fn head_of(begins: &[u8], from: impl BufRead) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes as they were before they were compressed, up to a bound.
+/// The bytes, decompressed, up to a limit.
 fn plain(bytes: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
     let read = |from: &mut dyn Read, how: &str| {
         input::bounded(from, most).map_err(|error| match error.kind() {
@@ -101,7 +102,7 @@ fn plain(bytes: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The name without what compression adds to it.
+/// The name without a compression suffix.
 pub fn uncompressed(name: &str) -> &str {
     let ending = COMPRESSED
         .iter()
@@ -128,7 +129,7 @@ mod tests {
     fn compressed_logs_are_read_by_what_they_hold() {
         assert_eq!(plain(b"tps: 1\n".to_vec(), 100).unwrap(), b"tps: 1\n");
         assert_eq!(plain(BY_XZ.to_vec(), 100).unwrap(), b"tps: 1\n");
-        // Files that were appended to one another.
+        // Concatenated files.
         let twice = [gzipped(b"a\n"), gzipped(b"b\n")].concat();
         assert_eq!(plain(twice, 100).unwrap(), b"a\nb\n");
         assert_eq!(uncompressed("a/res.txt.gz"), "a/res.txt");

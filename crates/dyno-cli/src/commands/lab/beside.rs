@@ -1,4 +1,4 @@
-//! Commands beside the load of a trial, and what they, or the server, wrote meanwhile.
+//! Commands that run during the load of a trial, and the data that they or the server write.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,41 +13,41 @@ use super::site::since;
 
 /// The keys of `output`.
 pub const KEYS: [&str; 2] = ["file", "count"];
-/// The statements that a server has executed, as MariaDB and MySQL tell them.
+/// Status variables that count executed statements, in MariaDB and MySQL.
 const EXECUTED: [&str; 2] = [
     "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'",
     "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Questions'",
 ];
 
-/// What runs beside the load of a trial.
+/// A command that runs during the load of a trial.
 pub struct Beside {
     commands: Vec<Companion>,
-    /// What is written, and how large it was before.
+    /// The output file, and its size at the start.
     file: Option<(PathBuf, u64)>,
-    /// The command that counts what is written, and what it counted before.
+    /// The command that counts the written statements, and its first count.
     count: Option<(String, u64)>,
     url: Option<String>,
     executed: Option<u64>,
     begun: u64,
 }
 
-/// Where things are that commands name.
+/// Paths and addresses for commands.
 pub struct Places<'a> {
-    /// A folder for what they write.
+    /// A folder for their output.
     pub out: &'a Path,
-    /// The data directory of the server; empty where that is not known.
+    /// The server's data directory; empty if unknown.
     pub data: &'a Path,
     /// The server's port.
     pub port: u16,
-    /// Its URL, for questions.
+    /// Its URL, for queries.
     pub url: Option<&'a str>,
 }
 
 impl Beside {
-    /// Starts what the trial has; nothing of one that has nothing.
+    /// Starts the trial's command, if it has one.
     ///
     /// # Errors
-    /// A command that does not run, a file that the server does not name.
+    /// The command does not run, or the server does not report the file's name.
     pub fn start(effective: &Effective, places: &Places<'_>) -> Result<Option<Self>> {
         if effective.commands.is_empty() && effective.output.is_empty() {
             return Ok(None);
@@ -97,10 +97,10 @@ impl Beside {
         }))
     }
 
-    /// Ends it, and says what was written.
+    /// Ends it, and returns the written data.
     ///
     /// # Errors
-    /// A command that ended early, or a count that is none.
+    /// The command ended early, or its count is not a number.
     pub fn end(self) -> Result<Option<Captured>> {
         let length_s = since(self.begun);
         let after = executed(self.url.as_deref());
@@ -126,7 +126,7 @@ impl Beside {
     }
 }
 
-/// The path of what is written: as it stands, or a variable of the server that names it.
+/// The output path: literal, or the value of a server variable.
 fn path_of(name: &str, places: &Places<'_>) -> Result<PathBuf> {
     let Some(variable) = name.strip_prefix("@@") else {
         return Ok(PathBuf::from(name));
@@ -146,7 +146,7 @@ fn executed(url: Option<&str>) -> Option<u64> {
         .find_map(|sql| online.value(sql).ok()??.parse().ok())
 }
 
-/// What a command of the shell counts.
+/// The number that a shell command prints.
 fn counted(command: &str) -> Result<u64> {
     let output = Command::new("/bin/sh").args(["-c", command]).output()?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,4 +1,4 @@
-//! The table of what was written beside the load of trials.
+//! The table of data written during the load of trials.
 
 use dyno_lab::file::Experiment;
 use dyno_results::Captured;
@@ -6,10 +6,9 @@ use dyno_results::Captured;
 use super::figures::Done;
 use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
 
-/// Bytes of a megabyte.
 const MB: f64 = 1e6;
 
-/// The rate of writing of each cell, and how many of the statements stand in it.
+/// The write rate of each cell, and the fraction of statements that were captured.
 pub fn captured(experiment: &Experiment, done: &[&Done]) -> Made {
     if done.iter().all(|done| done.captured.is_none()) {
         return Made::Not(

@@ -1,4 +1,4 @@
-//! What of an experiment can be run here: looked up before anything is started.
+//! Checks, before anything starts, that an experiment can run here.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use super::host;
 use crate::commands::target::hide_password;
 use crate::commands::{Within, run};
 
-/// Cells in which every level of every factor stands once: what is wrong with a level is wrong in
-/// all of its cells.
+/// Cells that together contain every level of every factor: a level's mistake shows in all of its
+/// cells.
 pub fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
     let mut seen: BTreeSet<(&String, &String)> = BTreeSet::new();
     let mut chosen = Vec::new();
     for cell in cells {
-        // All of them are seen with it.
+        // Adding this cell covers all of them.
         let new = cell
             .levels
             .iter()
@@ -35,7 +35,7 @@ pub fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
     chosen
 }
 
-/// Has the passwords of all URLs hidden in all that is shown and kept from now on.
+/// Hides the passwords of all URLs in all later output and records.
 pub fn hide_passwords(experiment: &Experiment) {
     for cell in experiment.cells() {
         let url = cell.effective.server.url.as_deref();
@@ -45,7 +45,7 @@ pub fn hide_passwords(experiment: &Experiment) {
     }
 }
 
-/// Whether the host can do what a cell asks of it.
+/// Checks that the host supports a cell's settings.
 pub fn check_host(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
     let limits = host::limits(&cell.effective.host)?;
     let place = host::place(&cell.effective.place)?;
@@ -61,10 +61,10 @@ pub fn check_host(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// Whether the server has the settings that a cell gives it.
+/// Checks that the server has a cell's settings.
 ///
 /// # Errors
-/// It has not, or Dyno does not start it.
+/// A setting is unknown, or Dyno does not start the server.
 pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
     let server = &cell.effective.server;
     let Some(kind) = kind else {
@@ -76,7 +76,7 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
             )),
         };
     };
-    // What a level changes online is a setting, too.
+    // Levels that change online are settings, too.
     for set in [&server.set, &cell.effective.online] {
         let own = settings(server, set)?;
         kind.check(&own, home).map_err(|error| anyhow!("{error}"))?;
@@ -102,7 +102,7 @@ pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
     wrong
 }
 
-/// The plan of a command line, of which nothing is run.
+/// The plan of a command line; runs nothing.
 pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     let command = line[1].clone();
     let within = Within {
@@ -114,7 +114,7 @@ pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     made.ok_or_else(|| anyhow!("cannot make a plan from dyno {command}"))
 }
 
-/// The proxy that a server has before it.
+/// The proxy in front of a server.
 pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
     let options = server.proxy.as_ref()?;
     let options = options
@@ -123,10 +123,10 @@ pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
     Some(ProxyOptions::of(options).map_err(|error| anyhow!("{error}")))
 }
 
-/// The ways to a server of Dyno's own.
+/// Ways to connect to a server that Dyno starts.
 const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
-/// What is wrong with what is written beside the load, ways to load, and files.
+/// Mistakes in commands during the load, ways to load, and files.
 fn besides(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     let outputs = cells.iter().flat_map(|cell| cell.effective.output.keys());
@@ -156,7 +156,7 @@ fn besides(cells: &[Cell]) -> Vec<String> {
     wrong
 }
 
-/// A file that a setting names and the server does not have.
+/// A file that a setting names and the server lacks.
 fn missing_file(server: &dyno_lab::file::Server) -> Option<String> {
     let values = server
         .set
@@ -178,7 +178,7 @@ fn missing_file(server: &dyno_lab::file::Server) -> Option<String> {
     ))
 }
 
-/// What is wrong with the ways to servers.
+/// Mistakes in the ways to servers.
 fn ways(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     let other_way = |path: &&str| !WAYS.contains(path);
@@ -210,7 +210,7 @@ fn ways(cells: &[Cell]) -> Vec<String> {
     wrong
 }
 
-/// Whether a statement changes nothing but its own session.
+/// Whether a statement changes only its own session.
 fn is_of_session(sql: &str) -> bool {
     let words: Vec<String> = sql.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -221,7 +221,7 @@ fn is_of_session(sql: &str) -> bool {
     }
 }
 
-/// What the grammar can say and this version does not do.
+/// Parts of the grammar that this version does not support.
 pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut say = |what: &str| wrong.push(format!("{what}: not supported in this version"));
@@ -274,7 +274,7 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     wrong
 }
 
-/// A setting of a cell that belongs to the data directory, and is another than its image's.
+/// A setting of a cell that belongs to the data directory and differs from its image's.
 pub fn of_data<'a>(
     experiment: &Experiment,
     cell: &'a Cell,

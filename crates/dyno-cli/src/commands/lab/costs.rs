@@ -1,4 +1,4 @@
-//! The table of what throughput costs.
+//! The table of costs.
 
 use dyno_lab::file::{Experiment, Monthly, Prices};
 
@@ -8,7 +8,7 @@ use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
 /// The components of a price, by their columns.
 type Component = (&'static str, fn(&Monthly) -> Option<f64>);
 
-/// Each apart: what is paid for differs in how it can be saved.
+/// Separate columns: each component is reduced in a different way.
 const COMPONENTS: [Component; 5] = [
     ("servers on demand", |month| month.on_demand),
     ("reserved", |month| month.reserved),
@@ -17,7 +17,7 @@ const COMPONENTS: [Component; 5] = [
     ("flat", |month| Some(month.flat)),
 ];
 
-/// A month of each cell by component, and of 1,000 events per second.
+/// The monthly cost of each cell by component, and per 1,000 events per second.
 pub fn costs(experiment: &Experiment, done: &[&Done]) -> Made {
     let Some(prices) = experiment.prices() else {
         return Made::Not("a table of costs needs [price]".to_owned());

@@ -1,4 +1,4 @@
-//! An experiment that is to be run: its file read, its trials planned, what it names looked up.
+//! An experiment's definition: reads its file, plans its trials, and looks up the names in it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,31 +16,31 @@ use super::{checks, figures, line, slips, status, vary};
 use crate::options::Parsed;
 use crate::settings::usage;
 
-/// A longer file is none of an experiment.
+/// A longer file is not an experiment.
 const FILE_MAX: u64 = 1_000_000;
 
-/// An experiment with all that it needs.
+/// An experiment with everything it needs.
 pub struct Lab {
     /// The experiment.
     pub experiment: Experiment,
-    /// What is kept of it.
+    /// Its row in the results file.
     pub head: ExperimentHead,
     /// The folder of its file.
     pub base: PathBuf,
     /// Its trials.
     pub trials: Trials,
-    /// What each of them is.
+    /// The content of each trial.
     pub planned: Vec<Planned>,
-    /// The servers that it starts, by what the file calls them.
+    /// The servers that it starts, by their names in the file.
     pub kinds: BTreeMap<String, Kind>,
     hashes: Hashes,
 }
 
 impl Lab {
-    /// What the words and options name: a file, or a workload and what is varied.
+    /// Reads the experiment from a file, or from a workload and factors on the command line.
     ///
     /// # Errors
-    /// A file that is no experiment, or one that cannot be run here: all that is wrong with it.
+    /// The file is not an experiment, or cannot run here; lists every mistake.
     pub fn of(parsed: &Parsed, words: &[String]) -> Result<Self> {
         let scale = parsed.value("scale");
         let (file, text, base) = match parsed.has("vary") {
@@ -54,10 +54,10 @@ impl Lab {
         Self::made(parsed.value("name"), (file, text, base), scale)
     }
 
-    /// An experiment as the results file has it: the one that the options name, or the latest.
+    /// An experiment from the results file: by the options, or the latest.
     ///
     /// # Errors
-    /// There is none, or it cannot be run here.
+    /// It does not exist, or cannot run here.
     pub fn of_stored(parsed: &Parsed, results: &Results) -> Result<Self> {
         let head = status::stored(parsed, &[], results)?.head;
         let base = Path::new(&head.file).parent().map(Path::to_owned);
@@ -101,7 +101,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Plans the trials of so many blocks, or of as many as the file says.
+    /// Plans the trials of this number of blocks; by default the file's.
     pub fn plan(&mut self, blocks: Option<usize>) {
         self.trials = match blocks {
             None => self.experiment.trials(),
@@ -118,15 +118,15 @@ impl Lab {
         self.planned = self.trials.trials.iter().map(of).collect();
     }
 
-    /// Plans the best cell once more, after all others.
+    /// Plans the best cell once more, last.
     fn confirm(&mut self, cell: usize) {
         let planned = self.trials.clone();
         self.trials = self.experiment.confirmed(planned, cell);
         self.identify();
     }
 
-    /// Has the best cell measured once more where that is wanted and was not planned yet. Whether
-    /// there is a trial more now.
+    /// Plans another trial of the best cell, if the file asks for it and the plan lacks it. Returns
+    /// whether it added one.
     ///
     /// # Errors
     /// The runs cannot be read.
@@ -148,13 +148,13 @@ impl Lab {
         Ok(best.is_some())
     }
 
-    /// How many blocks are planned.
+    /// Number of planned blocks.
     pub fn blocks(&self) -> usize {
         let blocks = self.trials.trials.iter().map(|trial| trial.block + 1);
         blocks.max().unwrap_or(0)
     }
 
-    /// Where blocks go on until ratios are precise, as many as were planned the last time.
+    /// If blocks continue until ratios are precise, plans as many as the last time.
     pub fn plan_as_before(&mut self, before: Option<&StoredExperiment>) {
         let rows = before.map_or(&[][..], |stored| &stored.trials);
         let blocks = rows.iter().map(|row| row.block + 1).max().unwrap_or(0);
@@ -169,7 +169,7 @@ impl Lab {
         }
     }
 
-    /// Whether ratios are as precise as they are to be, or there are to be no more blocks.
+    /// Whether the ratios are precise enough, or the limit of blocks is reached.
     ///
     /// # Errors
     /// The runs cannot be read.
@@ -182,7 +182,6 @@ impl Lab {
         Ok(self.experiment.is_precise(&measured))
     }
 
-    /// The trials that are done.
     fn done(&self, results: &Results) -> Result<Vec<figures::Done>> {
         let rows = self.rows();
         let identities: Vec<&str> = rows.iter().map(|row| row.identity.as_str()).collect();
@@ -195,18 +194,18 @@ impl Lab {
         &self.trials.cells[self.trials.trials[trial].cell]
     }
 
-    /// A hash of the program of a cell's server.
+    /// The hash of the program of a cell's server.
     pub fn program(&self, cell: &Cell) -> Option<&str> {
         let kind = cell.effective.server.kind.as_ref()?;
         self.hashes.servers.get(kind).map(String::as_str)
     }
 
-    /// A hash of a workload's script.
+    /// The hash of a workload's script.
     pub fn script(&self, workload: Option<&str>) -> Option<&str> {
         self.hashes.scripts.get(workload?).map(String::as_str)
     }
 
-    /// The trials as the results file keeps them.
+    /// The trials as rows of the results file.
     pub fn rows(&self) -> Vec<TrialRow> {
         let trials = self.planned.iter().zip(&self.trials.trials);
         trials
@@ -223,7 +222,7 @@ impl Lab {
             .collect()
     }
 
-    /// Finds servers and workloads, and tries what each cell says on them, before anything runs.
+    /// Finds servers and workloads, and checks each cell against them, before anything runs.
     fn look_up(&mut self) -> Result<()> {
         let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
         let mut wrong: Vec<String> = checks::unsupported(&self.experiment);
@@ -284,7 +283,7 @@ impl Lab {
         Err(usage(lines.join("\n")))
     }
 
-    /// Whether servers that are to be started can be reached by whom they run as.
+    /// Checks that the user whom servers run as can reach their folder, and that it has space.
     fn may_serve(&self, home: &Home) -> Result<()> {
         let starts = |cell: &Cell| cell.effective.server.url.is_none() && !is_of_host(cell);
         match self.trials.cells.iter().any(starts) {
@@ -296,7 +295,7 @@ impl Lab {
         }
     }
 
-    /// Where the file has the word that a message quotes, or the name that it begins with.
+    /// The position in the file of the word that a message quotes or begins with.
     fn place_of(&self, what: &str) -> Option<(usize, usize)> {
         let quoted = what.split('\'').skip(1).step_by(2);
         let dashed = what
@@ -323,7 +322,7 @@ impl Lab {
         None
     }
 
-    /// The kind of a cell's server; `None` for one that runs already.
+    /// The kind of a cell's server; `None` for a running one.
     fn server_of(&mut self, cell: &Cell) -> Result<Option<Kind>> {
         let server = &cell.effective.server;
         if server.url.is_some() || is_of_host(cell) {
@@ -349,7 +348,7 @@ impl Lab {
         Ok(Some(found))
     }
 
-    /// Has the plans made of what a cell runs.
+    /// Makes the plans of a cell's command lines.
     fn try_lines(&mut self, cell: &Cell, kind: Option<&Kind>) -> Result<()> {
         let effective = &cell.effective;
         let target = match (&effective.server.url, kind.and_then(Kind::family)) {
@@ -383,13 +382,13 @@ pub fn is_of_host(cell: &Cell) -> bool {
     name.is_some_and(|name| dyno_host::find(name).is_some())
 }
 
-/// What tells a server's kind from others of the experiment.
+/// A key that distinguishes the experiment's server kinds.
 pub fn kind_key(server: &ServerOf) -> String {
     let kind = server.kind.as_deref().unwrap_or_default();
     format!("{kind} {}", server.basedir.as_deref().unwrap_or_default())
 }
 
-/// The library that has a plugin.
+/// The library of a plugin.
 pub fn library(plugin: &str) -> &str {
     match plugin {
         "rocksdb" => "ha_rocksdb",
@@ -397,15 +396,15 @@ pub fn library(plugin: &str) -> &str {
     }
 }
 
-/// What stands in a setting for the path of a file.
+/// The placeholder in a setting for the path of a file.
 pub fn file_word(name: &str) -> String {
     format!("{{file {name}}}")
 }
 
-/// The settings of a server, as its kind takes them.
+/// A server's settings in the form that its kind takes.
 ///
 /// # Errors
-/// A name or value that is none.
+/// An invalid name or value.
 pub fn settings(server: &ServerOf, set: &Values) -> Result<Settings> {
     let mut settings = Settings::default();
     for (name, value) in set {
@@ -449,7 +448,7 @@ fn read(words: &[String]) -> Result<(String, String, PathBuf)> {
     Ok((file.clone(), text, base))
 }
 
-/// What an experiment is called: as its file, and the scale that it is run in.
+/// An experiment's name: its file's, and the scale.
 fn name(file: &str, scale: Option<&str>, experiment: &Experiment) -> String {
     let stem = match Path::new(file).file_stem() {
         Some(stem) => stem.to_string_lossy().into_owned(),

@@ -1,4 +1,4 @@
-//! The figures of a trial's runs, by the names that an experiment's file has for them.
+//! The figures of a trial's runs, by their names in experiment files.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use dyno_stats::intervals::mean_interval_correlated;
 
 use crate::commands::show;
 
-/// Names that cost figures have in files, beside their own.
+/// Other names of cost figures in files.
 pub const COSTS: [(&str, &str); 5] = [
     ("written by the server", "written_per_event"),
     ("read by the server", "read_per_event"),
@@ -20,8 +20,8 @@ pub const COSTS: [(&str, &str); 5] = [
     ("write-ahead log", "redo_per_event"),
 ];
 
-/// The main figure of an experiment: what its trials search for, or else the rate, or for open
-/// loops the response time.
+/// The main figure of an experiment: the one that its trials search for, or else the rate, or for
+/// open loops the response time.
 pub fn subject(experiment: &Experiment) -> &'static str {
     match &experiment.search {
         None => experiment.subject(),
@@ -30,7 +30,7 @@ pub fn subject(experiment: &Experiment) -> &'static str {
     }
 }
 
-/// What a subject is called.
+/// A subject's name in text.
 pub fn subject_words(subject: &str) -> &str {
     match subject {
         "sessions" => "sessions that keep the promise",
@@ -40,8 +40,8 @@ pub fn subject_words(subject: &str) -> &str {
     }
 }
 
-/// The levels whose cell has the highest mean rate, among the cells that count; for open loops,
-/// whose rate is requested, the shortest p99.
+/// The cell with the highest mean rate, among those that count; for open loops, which request a
+/// rate, the one with the lowest p99.
 pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
     let figure = experiment.subject();
     let mut cells: BTreeMap<&BTreeMap<String, String>, Vec<f64>> = BTreeMap::new();
@@ -65,19 +65,19 @@ pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
 pub struct Best {
     /// Its levels.
     pub levels: BTreeMap<String, String>,
-    /// The figure by which it is the best.
+    /// The figure that makes it the best.
     pub figure: &'static str,
     /// Its mean: per second, or in milliseconds.
     pub value: f64,
 }
 
 impl Done {
-    /// Its rate, per second; `None` where it has phases.
+    /// Its rate, per second; `None` if it has phases.
     pub fn rate(&self) -> Option<f64> {
         self.value("rate")
     }
 
-    /// A figure; `None` where it has phases, of which each has its own.
+    /// A figure; `None` if it has phases, because each has its own.
     pub fn value(&self, figure: &str) -> Option<f64> {
         let steps = &self.measured.steps;
         let only = steps.values().next().filter(|_| steps.len() == 1)?;
@@ -85,19 +85,19 @@ impl Done {
     }
 }
 
-/// A trial that is done, with its runs.
+/// A finished trial with its runs.
 pub struct Done {
-    /// Its place in the plan.
+    /// Its position in the plan.
     pub position: usize,
     /// Its figures.
     pub measured: Measured,
     /// Its runs.
     pub runs: Vec<RunRecord>,
-    /// What was written beside its load.
+    /// Data written during its load.
     pub captured: Option<Captured>,
 }
 
-/// The trials that are done, in their order.
+/// The finished trials, in order.
 ///
 /// # Errors
 /// A run cannot be read.
@@ -140,7 +140,7 @@ pub fn done(
     Ok(all)
 }
 
-/// What commands wrote during a trial's load.
+/// The data that commands wrote during a trial's load.
 fn captured(steps: &[Step]) -> Option<Captured> {
     steps.iter().find_map(|step| match step {
         Step::Captured { captured } => Some(*captured),
@@ -180,7 +180,7 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     put("queries", summary.rates.queries_per_s, error);
     put("errors", summary.rates.errors_per_s, None);
     if let Some(median) = dyno_stats::median(&seconds) {
-        // The median of normal values varies by so much more than their mean.
+        // For normal values, the standard error of the median is that of the mean times √(π/2).
         put("median_rate", median, error.map(|error| error * 1.253));
     }
     let latency = summary.response.as_ref().unwrap_or(&summary.service);
@@ -217,12 +217,12 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     figures
 }
 
-/// The name of a figure in a file: `file_syncs` for `file syncs`.
+/// A figure's name in files: `file_syncs` for `file syncs`.
 pub fn name_of(name: &str) -> String {
     name.to_lowercase().replace([' ', '-'], "_")
 }
 
-/// The standard error of the mean second, over the mean.
+/// The standard error of the mean second, relative to the mean.
 fn standard_error(seconds: &[f64]) -> Option<f64> {
     let bounds = mean_interval_correlated(seconds, 0.95)?;
     let mean = dyno_stats::mean(seconds).filter(|mean| *mean > 0.0)?;

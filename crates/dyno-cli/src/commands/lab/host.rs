@@ -1,11 +1,11 @@
-//! What a cell says of the host: limits of its server, and the file system that it lies on.
+//! A cell's `host` settings: the limits of its server, and its file system.
 
 use anyhow::{Result, anyhow};
 use dyno_core::units::{parse_count, parse_size};
 use dyno_lab::file::Values;
 use dyno_server::{FileSystem, Limits, Place};
 
-/// How large a file system of a server's own is, where nobody says.
+/// Default size of a server's file system.
 const SIZE: u64 = 4 << 30;
 const OF_HOST: [&str; 6] = [
     "cpus",
@@ -17,10 +17,10 @@ const OF_HOST: [&str; 6] = [
 ];
 const OF_PLACE: [&str; 3] = ["fs", "mount", "size"];
 
-/// The limits that `host` says.
+/// The limits in `host`.
 ///
 /// # Errors
-/// A key or a value that is none.
+/// An invalid key or value.
 pub fn limits(host: &Values) -> Result<Limits> {
     let mut limits = Limits::default();
     for (name, value) in host {
@@ -52,16 +52,16 @@ pub fn limits(host: &Values) -> Result<Limits> {
     Ok(limits)
 }
 
-/// The file system of its own that a server lies on, if it has one.
+/// The separate file system of a server, if it has one.
 ///
 /// # Errors
-/// A key or a value that is none.
+/// An invalid key or value.
 pub fn place(place: &Values) -> Result<Option<Place>> {
     if let Some(other) = place.keys().find(|name| !OF_PLACE.contains(&name.as_str())) {
         return Err(unknown("a place", other, &OF_PLACE));
     }
     let Some(kind) = place.get("fs") else {
-        // The size is the factor's, and a level may be where all other data lie.
+        // The size is the factor's, and a level can mean the default file system.
         return match place.keys().find(|name| *name != "size") {
             None => Ok(None),
             Some(name) => Err(anyhow!(

@@ -1,4 +1,4 @@
-//! Images: the data that trials begin with, each in a server of its own.
+//! Images: the initial data of trials, one server each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::{definition, host, line};
 use crate::STATUS_DONE;
 use crate::commands::{Within, run};
 
-/// A server whose process was killed has so long to end, in seconds.
+/// Timeout, in seconds, for the end of a server whose process was killed.
 const ENDS_WITHIN_S: f64 = 60.0;
-/// Of a server's name, what tells the experiment.
+/// Length of the experiment's part of a server name.
 const NAME_CHARS: usize = 20;
 
 impl Site<'_> {
-    /// What the names of all servers have in common that hold the data of a cell.
+    /// The common prefix of the names of servers with a cell's data.
     fn data_name(&self, cell: &Cell) -> Result<String> {
         let made = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?;
@@ -59,7 +59,7 @@ impl Site<'_> {
         Ok(format!("lab-{name}-{hash}"))
     }
 
-    /// The name of the server that holds the data of a cell, at its place.
+    /// The name of the server with a cell's data, at its place.
     pub(super) fn image_name(&self, cell: &Cell) -> Result<String> {
         let of_data = self.data_name(cell)?;
         if host::place(&cell.effective.place)?.is_none() {
@@ -82,7 +82,7 @@ impl Site<'_> {
         with_sources.map(|cell| self.image_name(&cell)).collect()
     }
 
-    /// A server that has the image of the same data at another place.
+    /// A server with an image of the same data at another place.
     pub(super) fn sibling(&self, of_data: &str, name: &str) -> Option<Server> {
         let is_one = |other: &str| {
             let rest = other.strip_prefix(of_data);
@@ -96,7 +96,7 @@ impl Site<'_> {
             .find(|server| server.find_snapshot(IMAGE).is_ok())
     }
 
-    /// The server whose image becomes that of a new place; `None` where the workload loads it.
+    /// The server to copy the image from for a new place; `None` if the workload loads it.
     fn source(&mut self, cell: &Cell, name: &str) -> Result<Option<Server>> {
         match self.lab.experiment.image_of(cell).data.by {
             Some(LoadedBy::Sql) => Ok(None),
@@ -118,10 +118,10 @@ impl Site<'_> {
         found.ok_or_else(|| anyhow!("the server of this trial is unknown"))
     }
 
-    /// The server with the image of a cell's data, which is made where there is none.
+    /// The server with the image of a cell's data; creates the image if it is missing.
     pub(super) fn image(&mut self, name: &str, cell: &Cell) -> Result<Server> {
         if let Ok(server) = Server::open(&self.home, name) {
-            // That of a process that was killed is about to end.
+            // A killed process may still be about to end.
             let begun = Clock.now();
             while server.running()?.is_some() {
                 if since(begun) > ENDS_WITHIN_S {
@@ -135,7 +135,7 @@ impl Site<'_> {
             if server.find_snapshot(IMAGE).is_ok() {
                 return Ok(server);
             }
-            // Loading it was interrupted.
+            // The load was interrupted.
             server.remove()?;
         }
         let made = self.lab.experiment.image_of(cell);
@@ -155,7 +155,7 @@ impl Site<'_> {
             }
             None => self.fill(&mut server, &made, name),
         };
-        // What was done for the image is not what is done before the trial.
+        // Steps for the image are not steps of the trial.
         self.done.clear();
         match filled {
             Ok(()) => Ok(server),
@@ -167,7 +167,7 @@ impl Site<'_> {
         }
     }
 
-    /// Loads the data of a new server and keeps a copy of them.
+    /// Loads the data of a new server and keeps a copy.
     pub(super) fn fill(&mut self, server: &mut Server, made: &Effective, name: &str) -> Result<()> {
         let held = server.hold()?;
         self.begin(server, made, held, name)?;
@@ -205,7 +205,7 @@ impl Site<'_> {
         }
     }
 
-    /// The files of a test of the host.
+    /// Creates the files of a test of the host.
     pub(super) fn load_host(&mut self, cell: &Cell) -> Result<()> {
         let Some(line) = line::prepare(&cell.effective, None, &self.lab.base) else {
             return Ok(());
@@ -229,7 +229,7 @@ impl Site<'_> {
     }
 }
 
-/// The same cell on the file system where servers are.
+/// The same cell on the servers' default file system.
 fn plain(cell: &Cell) -> Cell {
     let mut there = cell.clone();
     there.effective.place.clear();

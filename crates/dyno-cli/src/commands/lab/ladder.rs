@@ -12,7 +12,7 @@ use super::plots::{Part, by, made, place};
 /// One plot for each figure.
 ///
 /// # Errors
-/// No factor has numbers, or no trial the figure.
+/// No factor has numbers, or no trial has the figure.
 pub fn ladder(experiment: &Experiment, plot: &Plot, parts: &[Part<'_>]) -> Result<Vec<html::Plot>> {
     let crossed = experiment.crossed();
     let names: Vec<&str> = crossed.iter().map(|f| f.name.get_ref().as_str()).collect();
@@ -106,7 +106,7 @@ fn steps(
     Ok(plot)
 }
 
-/// What a figure is called, and its unit.
+/// A figure's name and unit.
 fn words(figure: &str, base: Option<&str>) -> (String, &'static str) {
     match figure {
         "ratio" => (

@@ -1,14 +1,14 @@
-//! What a trial is as a command line of `dyno run`, and its data as one of `dyno prepare`.
+//! The command lines of a trial: `dyno run` for its load, `dyno prepare` for its data.
 
 use std::path::Path;
 
 use dyno_lab::file::{Agents, Cache, Data, Load, Scalar, Values};
 use dyno_lab::{Cell, Effective};
 
-/// Percentiles that each trial keeps.
+/// Percentiles recorded in each trial.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
-/// A workload's name as a command line has it: a script stands beside the file.
+/// A workload's name on the command line: scripts are next to the experiment file.
 pub fn workload(name: &str, base: &Path) -> String {
     let is_script = name.ends_with(".lua") && !Path::new(name).is_absolute();
     match is_script {
@@ -17,7 +17,7 @@ pub fn workload(name: &str, base: &Path) -> String {
     }
 }
 
-/// `dyno run …` of a cell; without a workload to run, nothing. A test of the host has no target.
+/// `dyno run …` of a cell; `None` without a workload. A test of the host has no target.
 pub fn run(cell: &Cell, target: Option<&str>, results: &str, base: &Path) -> Option<Vec<String>> {
     let Effective { load, data, .. } = &cell.effective;
     let name = load.workload.as_ref()?;
@@ -64,8 +64,8 @@ pub fn run(cell: &Cell, target: Option<&str>, results: &str, base: &Path) -> Opt
     Some(line)
 }
 
-/// `dyno prepare …` of the data; of data without a workload nothing. Each client of a workload that
-/// has steps has tables of its own.
+/// `dyno prepare …` of the data; `None` without a workload. If the workload has steps, each client
+/// has its own tables.
 pub fn prepare(of: &Effective, target: Option<&str>, base: &Path) -> Option<Vec<String>> {
     let Effective { load, data, .. } = of;
     let name = data.workload.as_ref().filter(|_| !data.none)?;
@@ -87,7 +87,7 @@ pub fn prepare(of: &Effective, target: Option<&str>, base: &Path) -> Option<Vec<
     Some(line)
 }
 
-/// A run on tables has the options that they were made with, where it does not say otherwise.
+/// The run's options; by default those that its tables were created with.
 fn run_options(load: &Load, data: &Data) -> Values {
     let mut options = Values::new();
     if load.workload == data.workload {

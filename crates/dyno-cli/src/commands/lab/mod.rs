@@ -1,4 +1,4 @@
-//! `dyno lab`: experiments as one file each.
+//! `dyno lab`: experiments, one file each.
 
 mod beside;
 mod captures;
@@ -35,7 +35,7 @@ use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
-/// The actions, their words and what they do.
+/// The actions, their words and descriptions.
 pub const ACTIONS: [(&str, &str, &str); 5] = [
     (
         "plan",
@@ -61,13 +61,13 @@ pub const ACTIONS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// The options that every action has.
+/// The options of all actions.
 const OF_ALL: [&str; 16] = [
     "scale", "name", "vary", "server", "set", "target", "repeats", "sessions", "rate", "time",
     "warmup", "results", "quiet", "no-color", "help", "json",
 ];
 
-/// Which options an action has beside them.
+/// The other options of each action.
 const OPTIONS: [(&str, &[&str]); 5] = [
     ("plan", &[]),
     (
@@ -82,10 +82,10 @@ const OPTIONS: [(&str, &[&str]); 5] = [
     ("report", &["output", "force", "csv", "gate"]),
 ];
 
-/// Does what the first word says; without such a word, and with `--vary`, runs.
+/// Runs the action that the first word names; with `--vary`, `run` is the default.
 ///
 /// # Errors
-/// A file that is no experiment, or one that cannot be run.
+/// The file is not an experiment, or cannot be run.
 pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parsed(args)?;
     let known = |word: &str| ACTIONS.iter().find(|(name, ..)| *name == word);
@@ -127,7 +127,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
 }
 
-/// The command line; of a workload that is named, options stand as `dyno run` takes them.
+/// The command line. If it names a workload, it takes options as `dyno run` does.
 fn parsed(args: &[String]) -> Result<Parsed> {
     let first = parse(args, LAB, Script::Unknown, Grammar::Dyno)?;
     let named = first.has("vary").then(|| first.words.iter().rev());
@@ -139,7 +139,7 @@ fn parsed(args: &[String]) -> Result<Parsed> {
     Ok(parse(args, LAB, script, Grammar::Dyno)?)
 }
 
-/// Options that belong elsewhere.
+/// Rejects options of other actions.
 fn refuse(action: &str, parsed: &Parsed) -> Result<()> {
     let strange = LAB
         .iter()
@@ -207,7 +207,7 @@ fn unknown(word: &str) -> anyhow::Error {
     usage(format!("unknown action '{word}' of dyno lab; {hint}"))
 }
 
-/// A number of an option that is at least one.
+/// An option's number, at least one.
 fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
     match parsed.value(name).map(str::parse) {
         None => Ok(usual),
@@ -216,7 +216,7 @@ fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
     }
 }
 
-/// Options that name an experiment and its results file, as they were given.
+/// The options that name an experiment and its results file, as given.
 fn options(parsed: &Parsed) -> String {
     let given = ["scale", "name", "results"].iter().filter_map(|name| {
         let value = parsed.value(name)?;
@@ -225,7 +225,7 @@ fn options(parsed: &Parsed) -> String {
     given.collect()
 }
 
-/// The results file, which an experiment cannot do without.
+/// The results file, which experiments require.
 fn results_file(parsed: &Parsed) -> Result<std::path::PathBuf> {
     crate::run_store::file(parsed)
         .ok_or_else(|| usage("an experiment needs a results file: --results FILE"))

@@ -1,4 +1,4 @@
-//! What is to be known of an experiment's trials beside their figures.
+//! Remarks on an experiment's trials.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use super::figures::{self, Done};
 use super::search;
 use crate::console;
 
-/// The experiment by its file as it stands, for claims, tables and plots, where its trials are
-/// those that were run; else as it was then.
+/// The experiment as its file is now, for claims, tables and plots, if its trials are still the
+/// same; else as it was run.
 pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experiment {
     let Ok(text) = std::fs::read_to_string(file) else {
         console::note(&format!(
@@ -32,7 +32,7 @@ pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experi
     then
 }
 
-/// The cells without their prices, which make no trial another.
+/// The cells without prices, which do not affect trials.
 fn unpriced(experiment: &Experiment) -> Vec<Cell> {
     let mut cells = experiment.cells();
     for cell in &mut cells {
@@ -41,7 +41,7 @@ fn unpriced(experiment: &Experiment) -> Vec<Cell> {
     cells
 }
 
-/// What the extra trials of the baseline gave beside those that they repeat: the host's own noise.
+/// Compares the extra baseline trials with those that they repeat: the host's own noise.
 pub fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
     let role = |done: &Done| stored.trials[done.position].role.as_str();
     let pairs = done.iter().filter(|one| role(one) == Role::Aa.word());
@@ -62,7 +62,7 @@ pub fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
     })
 }
 
-/// Settings that were given and could not be compared, with how many trials had them.
+/// Settings that could not be compared with the server's, with the number of trials.
 pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let steps = states.values().flat_map(|state| &state.done_before);
@@ -74,7 +74,7 @@ pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
         .collect()
 }
 
-/// Which checks doubt or refuse the trials, and how many of them.
+/// The checks that doubt or refuse trials, with the number of trials.
 pub fn why(done: &[Done]) -> Option<String> {
     let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
     for one in done {
@@ -102,7 +102,7 @@ pub fn why(done: &[Done]) -> Option<String> {
     })
 }
 
-/// The best cell, and what it gave when it was measured again.
+/// The best cell, and the result of its repetition.
 pub fn best_again(experiment: &Experiment, done: &[Done], again: Option<&Done>) -> Option<String> {
     let best = figures::best(experiment, done)?;
     let again = again?;
@@ -126,7 +126,7 @@ pub fn best_again(experiment: &Experiment, done: &[Done], again: Option<&Done>) 
     ))
 }
 
-/// How many searches ended at a load at which the next run broke the promise.
+/// The number of searches whose final load broke the promise in the next run.
 pub fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
     let promise = experiment.search.as_ref()?.get_ref();
     let broken = done

@@ -1,14 +1,14 @@
-//! The table of trials that have phases: each of them at each level, and against the baseline.
+//! The table of trials with phases: each phase at each level, and relative to the baseline.
 
 use dyno_lab::file::Experiment;
 
 use super::figures::Done;
 use super::tables::{Made, by_cell, factors_but, sheet, shown};
 
-/// A figure of each phase of each cell, and its ratio to that of the baseline.
+/// A figure of each phase of each cell, and its ratio to the baseline's.
 pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> Made {
     let mut steps: Vec<&String> = Vec::new();
-    // In the order in which they ran.
+    // In the order of execution.
     for run in done.iter().flat_map(|done| &done.runs) {
         let step = run.head.phase.as_ref().map(|phase| &phase.name);
         steps.extend(step.filter(|step| !steps.contains(step)));

@@ -1,4 +1,4 @@
-//! `dyno lab plan`: what would be run, in which order, and what it costs.
+//! `dyno lab plan`: show the trials, their order, and their cost.
 
 use anyhow::Result;
 use dyno_core::units::{human_seconds, human_size};
@@ -13,13 +13,13 @@ use super::progress;
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, output};
 
-/// A longer plan is shown without its middle.
+/// A longer plan is printed without its middle.
 const LINES_MAX: usize = 40;
 
-/// Prints the plan; nothing is started.
+/// Prints the plan; starts nothing.
 ///
 /// # Errors
-/// A file that is no experiment, or one that cannot be run here.
+/// The file is not an experiment, or cannot run here.
 pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let lab = Lab::of(parsed, words)?;
     output::json_or_text(
@@ -150,7 +150,7 @@ fn cost(lab: &Lab) -> String {
     out
 }
 
-/// What is free where servers live; `None` where the experiment starts none.
+/// Free space on the servers' file system; `None` if the experiment starts no server.
 fn free(lab: &Lab) -> Option<u64> {
     if lab.kinds.is_empty() {
         return None;
@@ -169,7 +169,7 @@ fn word(change: Change) -> &'static str {
     }
 }
 
-/// The block of a trial, and why it is measured where that is not a repeat.
+/// A trial's block, and why it is measured if it is not a repetition.
 pub fn block(trial: &dyno_lab::Trial) -> String {
     match trial.role {
         Role::Repeat => (trial.block + 1).to_string(),

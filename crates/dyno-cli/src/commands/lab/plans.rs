@@ -1,4 +1,4 @@
-//! How the server meant to execute statements at each level, and where that changed.
+//! The server's execution plans of statements at each level, and where they changed.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::figures::Done;
 
 type Levels = BTreeMap<String, String>;
 
-/// A plan of a statement, and the levels of the trials that had it.
+/// A statement's execution plan, and the levels of the trials that had it.
 struct Seen<'a> {
     plan: &'a StatementPlan,
     levels: Vec<&'a Levels>,
 }
 
-/// The plans by statement; nothing where none were asked for. With it, in a sentence, how many
-/// statements have several.
+/// The execution plans by statement, and a sentence with the number of statements that have
+/// several; `None` if none were recorded.
 pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
     let mut statements: Vec<(&str, Vec<Seen<'_>>)> = Vec::new();
     for one in done {
@@ -92,8 +92,7 @@ fn sentence(several: usize, all: usize) -> String {
     }
 }
 
-/// At which of all cells a plan was seen: at the levels of the one factor that decides, if there is
-/// one.
+/// The levels at which a plan occurred: only those of the deciding factor, if one factor decides.
 fn of_levels(seen: &[&Levels], all: &[&Levels]) -> String {
     if seen.len() == all.len() {
         return "all levels".to_owned();

@@ -1,4 +1,4 @@
-//! The plots that an experiment's file asks for.
+//! The plots of an experiment's file.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use dyno_report::html::{self, PlotDrawing, PlotGroup, PlotLine};
 use super::figures::Done;
 use super::ladder::ladder;
 
-/// More lines in time than these hide each other: then those of the first block are shown.
+/// More lines over time hide each other: then only the first block is shown.
 const LINES_MAX: usize = 24;
-/// What the plot of sizes shows, unless told otherwise.
+/// Default series of the plot of sizes.
 const SIZE: &str = "data.total";
-/// What stands for the phase of a trial of several, as a factor.
+/// The name of the factor that represents a trial's phases.
 const STEP: &str = "step";
 
 /// The plots, and why others cannot be drawn.
@@ -29,7 +29,7 @@ pub fn plots(experiment: &Experiment, done: &[Done]) -> (Vec<html::Plot>, Vec<St
     (plots, wrong)
 }
 
-/// What one run of a trial gives to a plot.
+/// One run's contribution to a plot.
 pub(super) struct Part<'a> {
     pub(super) done: &'a Done,
     run: &'a RunRecord,
@@ -94,14 +94,14 @@ fn title(plot: &Plot) -> String {
     }
 }
 
-/// What a plot is of: a series, or a figure.
+/// A plot's subject: a series or a figure.
 fn what(plot: &Plot) -> &str {
     let size = (plot.kind == PlotKind::Size).then_some(SIZE);
     let series = plot.series.as_deref().or(size);
     series.or(plot.figure.as_deref()).unwrap_or("rate")
 }
 
-/// Parts by their level of a factor, in the order of the levels.
+/// Groups parts by their level of a factor, in the order of the levels.
 pub(super) fn by<'a, 'p>(
     experiment: &Experiment,
     factor: Option<&str>,
@@ -121,7 +121,7 @@ pub(super) fn by<'a, 'p>(
     found
 }
 
-/// The place of a level among those of its factor, with its text for those that the file has not.
+/// A level's index within its factor, and its text, which sorts levels that the file lacks.
 pub(super) fn place(experiment: &Experiment, factor: &str, level: &str) -> (usize, String) {
     let levels = experiment.factor(factor).map(|factor| {
         let mut levels = factor.levels.get_ref().iter();
@@ -161,7 +161,7 @@ fn points(run: &RunRecord, name: &str, is_series: bool) -> Option<Vec<(f64, f64)
     Some(points.collect())
 }
 
-/// The words and the unit of values in time, and those of each part.
+/// Labels and unit of values over time, and the values of each part.
 struct Values<'p, 'a> {
     value: String,
     unit: String,
@@ -244,7 +244,7 @@ fn in_time(experiment: &Experiment, plot: &Plot, parts: &[&Part<'_>]) -> Result<
             .to_owned();
     }
     if let Some(zoom) = &plot.zoom {
-        // The end is where a warm-up is long over.
+        // At the end, any warm-up is long over.
         let length_s = zoom.value().as_secs_f64();
         for (_, points) in &mut values.of {
             let end_s = points.last().map_or(0.0, |(at_s, _)| *at_s);
@@ -285,7 +285,7 @@ fn in_time(experiment: &Experiment, plot: &Plot, parts: &[&Part<'_>]) -> Result<
     Ok(made(plot, (values.value, values.unit), &about, drawing))
 }
 
-/// The factors in which the parts differ, but for that of the panel.
+/// The factors in which the parts differ, except the panel's.
 fn varied(experiment: &Experiment, values: &Values<'_, '_>, panel: Option<&str>) -> Vec<String> {
     let names = experiment.factors.iter().map(|f| f.name.get_ref().clone());
     let names = names.chain([STEP.to_owned()]);

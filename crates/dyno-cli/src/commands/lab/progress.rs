@@ -1,4 +1,4 @@
-//! What is told of an experiment while it runs: a line for each trial, and what is left.
+//! Progress of a running experiment: a line for each trial, and the time left.
 
 use anyhow::Result;
 use dyno_core::Clock;
@@ -13,23 +13,23 @@ use dyno_results::{Results, TrialState, Tried};
 use super::definition::Lab;
 use crate::console;
 
-/// What is told.
+/// The progress report.
 pub struct Told<'a> {
     lab: &'a Lab,
-    /// Options of commands that are proposed.
+    /// Options for suggested commands.
     options: String,
     quiet: bool,
-    /// Trials that are done, those of earlier processes among them.
+    /// Number of finished trials, including those of earlier processes.
     done: usize,
     begun: Nanos,
-    /// Trials that this process did, the time that they took, and what the plan says they take.
+    /// Trials of this process: their number, their total time, and their planned time.
     here: (usize, f64, f64),
     current: Nanos,
     interrupted: bool,
 }
 
 impl<'a> Told<'a> {
-    /// So many trials are done already.
+    /// Starts after this number of finished trials.
     pub fn new(lab: &'a Lab, done: usize, quiet: bool, options: String) -> Self {
         Self {
             lab,
@@ -43,7 +43,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// How many trials are left.
+    /// Number of trials left.
     pub fn left(&self) -> usize {
         self.lab.planned.len().saturating_sub(self.done)
     }
@@ -53,7 +53,7 @@ impl<'a> Told<'a> {
         self.interrupted
     }
 
-    /// The experiment begins or goes on.
+    /// The experiment starts or resumes.
     pub fn begin(&self) {
         let name = &self.lab.head.name;
         let (all, done) = (self.lab.planned.len(), self.done);
@@ -64,7 +64,7 @@ impl<'a> Told<'a> {
         self.note(&format!("{how}, {}", left(self.remaining())));
     }
 
-    /// The next trial is made ready.
+    /// The next trial is being prepared.
     pub fn next(&mut self, trial: usize, again: bool) {
         self.current = Clock.now();
         if again {
@@ -73,7 +73,7 @@ impl<'a> Told<'a> {
         self.draw(trial, "preparing");
     }
 
-    /// The trial is measured.
+    /// The trial is being measured.
     pub fn measuring(&self, trial: usize) {
         self.draw(trial, "measuring");
     }
@@ -108,7 +108,7 @@ impl<'a> Told<'a> {
     /// The trial failed.
     pub fn failed(&mut self, trial: usize, error: &anyhow::Error) {
         let label = &self.lab.planned[trial].label;
-        // Quiet or not: without it nobody knows why there is no result.
+        // Even with `--quiet`: this is why there is no result.
         console::note(&format!("failed: {label}: {error:#}"));
     }
 
@@ -117,7 +117,7 @@ impl<'a> Told<'a> {
         self.interrupted = true;
     }
 
-    /// The budget does not hold another block.
+    /// The budget does not cover another block.
     pub fn spent(&self, spent_s: f64) {
         self.note(&format!(
             "the budget does not allow another block: {} spent",
@@ -125,17 +125,17 @@ impl<'a> Told<'a> {
         ));
     }
 
-    /// How long this process has been at it, in seconds.
+    /// How long this process has run, in seconds.
     pub fn here_s(&self) -> f64 {
         Clock.now().saturating_sub(self.begun) as f64 / 1e9
     }
 
-    /// How long all trials take, by what the plan says and what they took so far, in seconds.
+    /// Estimated time of all trials, from the plan and the trials so far, in seconds.
     pub fn estimate_s(&self) -> f64 {
         self.each_s() * self.lab.planned.len() as f64
     }
 
-    /// The experiment as a command line names it.
+    /// The experiment's name on a command line.
     fn file(&self) -> String {
         match self.lab.head.file.as_str() {
             "" => self.options.clone(),
@@ -196,18 +196,16 @@ impl<'a> Told<'a> {
         Ok(())
     }
 
-    /// How long a trial is to take by the plan.
     fn planned_s(&self, trial: usize) -> f64 {
         self.lab.cell(trial).effective.time().as_secs_f64()
     }
 
-    /// How long what is left takes, in seconds.
+    /// The time left, in seconds.
     fn remaining(&self) -> f64 {
         self.left() as f64 * self.each_s()
     }
 
-    /// How long a trial takes, in seconds: what the plan says, and as much besides as it took here
-    /// so far.
+    /// A trial's expected time, in seconds: the plan's, and the average overhead so far.
     fn each_s(&self) -> f64 {
         let planned_s = self.lab.trials.cost.time.as_secs_f64();
         let each = planned_s / self.lab.planned.len().max(1) as f64;
@@ -226,14 +224,14 @@ impl<'a> Told<'a> {
     }
 }
 
-/// A run's figures in a few words.
+/// A run's figures in brief.
 fn figures(run: &RunSummary) -> String {
     let latency = run.response.as_ref().unwrap_or(&run.service);
     let p99 = latency.percentiles.iter().find(|p| p.percent == 99.0);
     rate_and_p99(run.rates.events_per_s, p99.and_then(|p99| p99.value_ms))
 }
 
-/// The same of a rate per second and a latency in milliseconds.
+/// A rate per second and a latency in milliseconds in brief.
 pub fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
     let decimals = if rate < 100.0 { 2 } else { 0 };
     let rate = format!("{}/s", human_number(rate, decimals));
@@ -243,7 +241,7 @@ pub fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
     }
 }
 
-/// So many trials.
+/// A number of trials in words.
 pub fn trials(count: usize) -> String {
     format!("{count} trial{}", if count == 1 { "" } else { "s" })
 }

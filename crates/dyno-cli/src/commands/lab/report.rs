@@ -24,15 +24,15 @@ use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, output, run_store};
 
-/// More runs than these have no sections of their own on the page.
+/// With more runs than this, the page has no section for each run.
 const RUNS_SHOWN_MAX: usize = 40;
-/// More effects than these are not told in the answer.
+/// With more effects than this, the answer leaves some out.
 const EFFECTS_TOLD_MAX: usize = 4;
 
-/// Shows what an experiment came to, and writes its page.
+/// Prints an experiment's results, and writes its page.
 ///
 /// # Errors
-/// The results file has no such experiment, or none of its trials is done.
+/// The results file lacks the experiment, or none of its trials is done.
 pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let results = Results::open_read(&run_store::required(parsed)?)?;
     let stored = status::stored(parsed, words, &results)?;
@@ -85,13 +85,13 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     })
 }
 
-/// What an experiment came to.
+/// An experiment's results.
 struct Found<'a> {
     stored: &'a StoredExperiment,
     done: Vec<Done>,
-    /// The best, measured again.
+    /// The repetition of the best cell.
     again: Option<Done>,
-    /// What else is to be known of the trials.
+    /// Other remarks on the trials.
     notes: Vec<String>,
     /// Why trials are doubtful or refused.
     why: Option<String>,
@@ -143,7 +143,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// How many trials there are, how many are done, and their verdicts.
+    /// Counts trials, finished ones, and verdicts.
     fn counted(&self) -> String {
         let count = |verdict: Verdict| {
             let all = self.done.iter().chain(&self.again);
@@ -263,7 +263,6 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// All tables as they go to files and to the page.
     fn sheets(&self) -> Vec<Sheet> {
         let mut sheets = Vec::new();
         for made in &self.tables {
@@ -307,7 +306,7 @@ impl<'a> Found<'a> {
             Some(path) => path.to_owned(),
             None => format!("{}.html", head.name),
         };
-        // A page of its own name is the one that this one takes the place of.
+        // A page with a default name replaces the earlier one.
         let destination = match parsed.has("output") {
             true => output::fresh(parsed, &path)?,
             false => output::Destination::of(&path)?,
@@ -386,7 +385,6 @@ fn sides(runs: &[RunRecord]) -> Vec<Vec<usize>> {
     sides
 }
 
-/// An effect for programs.
 fn effect(of: &Effect) -> Value {
     json!({
         "level": of.what,
@@ -400,7 +398,7 @@ fn effect(of: &Effect) -> Value {
     })
 }
 
-/// Says that an interval does not settle whether there is a difference, and what would.
+/// Reports an interval that does not settle whether there is a difference, and how to settle it.
 fn inconclusive(effect: &Effect, figure: &str) -> String {
     let needs = match effect.ratio.blocks_needed() {
         Some(1) => "needs about 1 more block".to_owned(),
@@ -416,7 +414,7 @@ fn inconclusive(effect: &Effect, figure: &str) -> String {
     )
 }
 
-/// What the factors do, in a sentence each.
+/// One sentence for the effect of each factor.
 fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String> {
     let figure = figures::subject_words(subject);
     let mut told: Vec<&Effect> = effects.iter().collect();
@@ -424,7 +422,7 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
         let size = |effect: &Effect| effect.ratio.value.ln().abs();
         told.sort_by(|one, other| size(other).total_cmp(&size(one)));
         told.truncate(EFFECTS_TOLD_MAX);
-        // The greatest, in the order of the file.
+        // The greatest, in the file's order.
         told = effects
             .iter()
             .filter(|effect| told.iter().any(|own| std::ptr::eq(*own, *effect)))

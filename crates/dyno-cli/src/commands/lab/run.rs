@@ -1,4 +1,4 @@
-//! `dyno lab run` and `resume`: the trials, one after the other.
+//! `dyno lab run` and `resume`: run the trials one after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,18 +22,18 @@ use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
 
-/// What workloads call the fingerprint of their rows.
+/// The name of the workloads' row fingerprint.
 const FINGERPRINT: &str = "dataset.fingerprint";
-/// So many letters of a trial's identity name its search.
+/// Letters of a trial's identity in the name of its search.
 const SEARCH_NAME: usize = 12;
-/// How often in a row trials may fail, unless told otherwise.
+/// Default limit of failed trials in a row.
 const FAILURES_MAX: usize = 3;
 
-/// Runs what is left of an experiment.
+/// Runs the rest of an experiment.
 ///
 /// # Errors
-/// A file that cannot be run, another process at it, an edited file whose changes were not
-/// accepted, trials that failed too often.
+/// The file cannot be run, another process runs it, the file was edited and the changes were not
+/// accepted, or trials failed too often.
 pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let failures_max = count(parsed, "max-failures", FAILURES_MAX)?;
     let is_stored = resumes && words.is_empty() && !parsed.has("vary");
@@ -84,13 +84,13 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
                 false => break,
             }
         }
-        // One block more, until ratios are as precise as they are to be.
+        // Add blocks until the ratios are precise enough.
         lab.plan(Some(lab.blocks() + 1));
     }
     file.finish(&lab)
 }
 
-/// Trials side by side would disturb each other, and might be the same.
+/// Rejects a second process: concurrent trials would disturb each other, and might be the same.
 fn nobody_runs(results: &Results) -> Result<()> {
     for name in results.experiments()? {
         if let Some(stored) = results.experiment(&name)?
@@ -102,7 +102,7 @@ fn nobody_runs(results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// Servers that run already are asked before the first trial: a wrong password is wrong for all.
+/// Connects to running servers before the first trial: a wrong password would fail every trial.
 fn they_answer(lab: &Lab) -> Result<()> {
     let cells = lab.trials.cells.iter();
     let urls: BTreeSet<&str> = cells
@@ -123,7 +123,7 @@ fn count_done(states: &[Progress]) -> usize {
     done.count()
 }
 
-/// What runs of an experiment have in common.
+/// State common to the runs of an experiment.
 struct File {
     path: PathBuf,
     results: Results,
@@ -131,15 +131,14 @@ struct File {
     stop: Arc<StopSignal>,
     quiet: bool,
     keeps: bool,
-    /// Options that name the experiment and its results file, for commands that are proposed.
+    /// Options of the experiment and its results file, for suggested commands.
     options: String,
     /// What Dyno may do to the tables of running servers, by URL.
     tables: BTreeMap<String, there::Mode>,
 }
 
 impl File {
-    /// Runs what is left of the trials that are planned. Answers with the exit status where that
-    /// is not all of them.
+    /// Runs the rest of the planned trials. Returns the exit status if it did not run all of them.
     fn blocks(&mut self, lab: &Lab) -> Result<Option<u8>> {
         let id = self.results.keep_experiment(&lab.head, &lab.rows())?;
         let states = states(&self.results, lab)?;
@@ -161,7 +160,7 @@ impl File {
         let ended = running.all(&states);
         let Running { mut site, told, .. } = running;
         let left = site.leave();
-        // Images stay for the next block, and for whoever resumes.
+        // Images remain for the next block, or for `resume`.
         drop(site);
         left?;
         if told.left() == 0 && ended.is_ok() {
@@ -175,7 +174,7 @@ impl File {
         }))
     }
 
-    /// All is done: servers and images go, unless they are to stay.
+    /// All trials are done: removes servers and images, unless they are to be kept.
     fn finish(&self, lab: &Lab) -> Result<u8> {
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
@@ -185,7 +184,7 @@ impl File {
     }
 }
 
-/// How long the trials took so far that have an end, in seconds.
+/// Total time of the finished trials so far, in seconds.
 fn spent_s(results: &Results, lab: &Lab) -> Result<f64> {
     let identities: Vec<String> = lab.planned.iter().map(|p| p.identity.to_string()).collect();
     let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
@@ -194,7 +193,6 @@ fn spent_s(results: &Results, lab: &Lab) -> Result<f64> {
     Ok(took.sum::<u64>() as f64 / 1e3)
 }
 
-/// How far each trial is.
 fn states(results: &Results, lab: &Lab) -> Result<Vec<Progress>> {
     let identities: Vec<String> = lab.planned.iter().map(|p| p.identity.to_string()).collect();
     let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
@@ -207,7 +205,6 @@ fn states(results: &Results, lab: &Lab) -> Result<Vec<Progress>> {
     Ok(identities.iter().map(of).collect())
 }
 
-/// Whether this may begin, or go on.
 fn may_begin(
     parsed: &Parsed,
     lab: &Lab,
@@ -254,18 +251,17 @@ fn may_begin(
     Ok(())
 }
 
-/// An experiment that runs.
 struct Running<'a> {
     lab: &'a Lab,
     id: i64,
     site: Site<'a>,
     file: &'a mut File,
     told: Told<'a>,
-    /// By all trials so far, in seconds.
+    /// Total of all trials so far, in seconds.
     spent_s: f64,
-    /// The fingerprints of the rows, by what made them.
+    /// The fingerprints of the rows, by their origin.
     rows: BTreeMap<String, String>,
-    /// Settings that could not be read back, which were told.
+    /// Settings that could not be read back and were reported.
     unseen: BTreeSet<String>,
 }
 
@@ -320,7 +316,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Whether the budget does not hold another block. The first is always run.
+    /// Whether the budget does not cover another block. The first always runs.
     fn is_spent(&mut self) -> bool {
         let Some(budget) = &self.lab.experiment.design.budget else {
             return false;
@@ -335,7 +331,7 @@ impl Running<'_> {
         is_spent
     }
 
-    /// Whether the rows are those that earlier trials of the same image had.
+    /// Checks that the rows match those of earlier trials of the same image.
     fn same_data(&mut self, cell: &dyno_lab::Cell, runs: &[RunSummary]) -> Result<()> {
         let mut facts = runs.iter().flat_map(|run| &run.facts);
         let Some(own) = facts.find(|fact| fact.name == FINGERPRINT) else {
@@ -353,7 +349,8 @@ impl Running<'_> {
         }
     }
 
-    /// The line of a trial that looks for a load, at that load; of another as it is.
+    /// Searches for the load of a trial, if it has a promise, and returns the command line at that
+    /// load.
     fn at_the_limit(
         &mut self,
         cell: &dyno_lab::Cell,
@@ -371,7 +368,7 @@ impl Running<'_> {
         Ok(line)
     }
 
-    /// One trial: what it needs, then its runs.
+    /// Prepares and runs one trial.
     fn one(&mut self, next: &dyno_lab::Next, identity: &str) -> Result<Vec<RunSummary>> {
         let cell = self.lab.cell(next.trial);
         let target = self.site.make_ready(cell, next.change)?;
@@ -418,7 +415,6 @@ impl Running<'_> {
     }
 }
 
-/// A path as text.
 fn shown(path: &Path) -> Result<&str> {
     let text = path.to_str();
     text.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The table of an experiment's scaling, and what law it follows.
+//! The table of an experiment's scaling, and the law that it follows.
 
 use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Scalar, Table};
 use dyno_stats::{SCALABILITY_MIN, Scalability, scalability};
@@ -55,7 +55,7 @@ pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &
     Made::Sheet(made)
 }
 
-/// The rows of one cell; returns its levels, as numbers, with the figure.
+/// Adds the rows of one cell; returns its levels, as numbers, with the figure.
 fn rows(
     factor: &Factor,
     row: &[String],
@@ -95,14 +95,14 @@ fn rows(
     points
 }
 
-/// How much of what scales a level is: its number, or its CPUs.
+/// A level as a number: its value, or its CPUs.
 fn size(level: &Level) -> Option<f64> {
     let cpus = level.bundle().and_then(|bundle| bundle.host.get("cpus"));
     let cpus = cpus.and_then(|cpus| dyno_core::factors::number(&cpus.to_string()));
     cpus.or_else(|| dyno_core::factors::number(level.name()))
 }
 
-/// The law that the points follow, in a sentence; nothing where there are too few.
+/// A sentence with the law that fits the points; `None` if there are too few.
 fn law(factor: &Factor, cell: &str, points: &[(f64, f64)]) -> Option<String> {
     if points.len() < SCALABILITY_MIN {
         return None;
@@ -137,7 +137,6 @@ fn told(fit: &Scalability, of: &str, least: f64, over: &str) -> String {
     )
 }
 
-/// Whether the factor's levels give a server more memory.
 fn gives_memory(factor: &Factor) -> bool {
     let is_memory = |name: &str| MEMORY.contains(&name);
     let levels = factor.levels.get_ref().iter();

@@ -1,5 +1,5 @@
-//! A trial that looks for the highest load which keeps a promise: `dyno search`, and then one run
-//! at the load that it found, which is the trial's record.
+//! Trials that search for the highest load which keeps a promise: `dyno search`, then one run at
+//! that load, which is the trial's record.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::figures::{Done, subject};
 use super::tables::{by_cell, factors_but, mean, sheet, shown};
 use crate::commands::search::{Ask, FACTOR, conduct, promise, told};
 
-/// Options of a run that a search decides itself, and whether they have a value.
+/// Run options that a search sets itself, and whether they take a value.
 const NOT_OF_SEARCHES: [(&str, bool); 4] = [
     ("--rate", true),
     ("--explain", true),
@@ -22,27 +22,27 @@ const NOT_OF_SEARCHES: [(&str, bool); 4] = [
     ("--cpu-profile", false),
 ];
 
-/// What is wrong with a promise.
+/// The mistake in a promise, if there is one.
 pub fn check(text: &str) -> Option<String> {
     promise::parse(text).err()
 }
 
-/// Whether sessions are looked for, in place of a rate.
+/// Whether the search varies sessions instead of the rate.
 pub fn is_of_sessions(text: &str) -> bool {
     promise::parse(text).is_ok_and(|promise| promise.of == Searched::Sessions)
 }
 
-/// Whether the run at the load that was found kept the promise, too.
+/// Whether the run at the found load kept the promise.
 pub fn kept_by(text: &str, run: &RunSummary) -> Option<bool> {
     promise::parse(text).ok()?.kept_by(run)
 }
 
-/// Searches with the command line of a run; returns that line at the load that was found, and what
-/// was found in words.
+/// Searches with a run's command line; returns that line at the found load, and a sentence about
+/// it.
 ///
 /// # Errors
-/// A run fails, the user ends it, or no load is the answer: the load generator was the limit, not
-/// even the least load kept the promise, votes decided nothing.
+/// A run fails, the user ends it, or no load is the answer: the load generator was the limit, even
+/// the lowest load broke the promise, or votes decided nothing.
 pub fn search(
     line: Vec<String>,
     text: &str,
@@ -66,7 +66,7 @@ pub fn search(
     };
     let mut own = without(&line, is_of_sessions);
     if !quiet {
-        // Each of its runs is told.
+        // Report each run of the search.
         own.retain(|word| word != "--quiet");
     }
     own.insert(3, text.to_owned());
@@ -100,7 +100,7 @@ pub fn search(
     };
     let mut line = line;
     with_percentiles(&mut line, &ask.promise);
-    // What the file says of the load holds for where the search begins.
+    // The file's load is where the search starts.
     if let Some(at) = line.iter().position(|word| word == option) {
         line.drain(at..at + 2);
     }
@@ -108,7 +108,7 @@ pub fn search(
     Ok((line, words))
 }
 
-/// Has the run keep the percentiles that the promise is about.
+/// Makes the run record the promise's percentiles.
 fn with_percentiles(line: &mut [String], promise: &promise::Promise) {
     let at = line.iter().position(|word| word == "--percentiles");
     let Some(list) = at.and_then(|at| line.get_mut(at + 1)) else {
@@ -122,7 +122,7 @@ fn with_percentiles(line: &mut [String], promise: &promise::Promise) {
     }
 }
 
-/// Why a search that ended so has no answer.
+/// Why a search with this ending has no answer.
 fn no_answer(ending: SearchEnd) -> Option<&'static str> {
     match ending {
         SearchEnd::Found => None,
@@ -164,9 +164,9 @@ pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet 
     made
 }
 
-/// Whether the run at the load that was found kept the promise, too.
+/// Whether the run at the found load kept the promise.
 ///
-/// `None` where one has too few events to tell.
+/// `None` if there are too few events to decide.
 pub fn kept(promise: &str, done: &Done) -> Option<bool> {
     let summaries = done.runs.iter().filter_map(|run| run.summary.as_ref());
     let mut kept = summaries.map(|run| kept_by(promise, run));

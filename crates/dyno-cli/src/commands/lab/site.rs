@@ -1,5 +1,5 @@
-//! What trials run on: servers of Dyno's own with images of their data, a server that runs
-//! already, or the host alone.
+//! Where trials run: on servers that Dyno starts from images of their data, on a running server, or
+//! only on the host.
 
 mod besides;
 
@@ -24,9 +24,9 @@ use crate::commands::server::copies::told;
 use crate::commands::server::supervisor;
 use crate::console;
 
-/// So long may a server take until it answers.
+/// Timeout for a server's first answer.
 const START_LIMIT: Duration = Duration::from_secs(300);
-/// The setting that loads plugins, which are looked for themselves.
+/// The setting that loads plugins; their presence is checked separately.
 const PLUGINS: &str = "plugin_load_add";
 /// The copy of the data that trials begin with.
 pub(super) const IMAGE: &str = "image";
@@ -42,33 +42,33 @@ struct Up {
     undo: Vec<String>,
 }
 
-/// What trials run on.
+/// Where trials run.
 pub struct Site<'a> {
     pub(super) lab: &'a Lab,
     pub(super) home: Home,
     pub(super) stop: Arc<StopSignal>,
     up: Option<Up>,
-    /// Images that were made or found whole.
+    /// Images that were created or found complete.
     pub(super) images: BTreeMap<String, Server>,
-    /// Undoes what was changed on a server that is not Dyno's own.
+    /// Statements that undo changes on a server that Dyno did not start.
     undo: Vec<String>,
     /// What Dyno may do to the tables of running servers, by URL.
     tables: BTreeMap<String, Mode>,
-    /// The data of a host, or of a running server, that this process loaded.
+    /// Data of the host or of a running server that this process loaded.
     pub(super) is_loaded: BTreeSet<String>,
-    /// What was done for the trial.
+    /// Steps of the current trial.
     pub(super) done: Vec<Step>,
-    /// Nothing is said.
+    /// Print nothing.
     pub(super) quiet: bool,
-    /// The results file: experiments of others have servers of their own.
+    /// The results file: other files' experiments have their own servers.
     pub(super) results: PathBuf,
 }
 
 impl<'a> Site<'a> {
-    /// Nothing runs yet.
+    /// A site without a running server.
     ///
     /// # Errors
-    /// The folder of servers is not this user's own.
+    /// The folder of servers does not belong to this user.
     pub fn new(lab: &'a Lab, stop: Arc<StopSignal>, quiet: bool, results: &Path) -> Result<Self> {
         Ok(Self {
             lab,
@@ -92,11 +92,10 @@ impl<'a> Site<'a> {
         Self { tables, ..self }
     }
 
-    /// Makes server and data ready for a trial; what the load's target is then. A test of the host
-    /// has none.
+    /// Prepares server and data for a trial, and returns the target. A test of the host has none.
     ///
     /// # Errors
-    /// A server that does not start or has another setting, data that cannot be made or put back.
+    /// The server does not start or has another setting, or the data cannot be created or restored.
     pub fn make_ready(&mut self, cell: &Cell, change: Change) -> Result<Option<String>> {
         self.done.clear();
         if is_of_host(cell) {
@@ -138,35 +137,34 @@ impl<'a> Site<'a> {
         }))
     }
 
-    /// What was done for the trial.
+    /// Steps of the current trial.
     pub fn done(&self) -> &[Step] {
         &self.done
     }
 
-    /// Undoes what was changed on a server that is not Dyno's own; see [`Site::down`] for others.
+    /// Undoes changes on a server that Dyno did not start; [`Site::down`] handles the others.
     ///
     /// # Errors
     /// The server refuses.
     pub fn leave(&mut self) -> Result<()> {
         match self.up.is_some() {
-            // Its data are put back before it runs again.
+            // Its data are restored before it runs again.
             true => Ok(()),
             false => self.undo(),
         }
     }
 
-    /// Ends the server that runs, whose data are put back before it runs again.
+    /// Stops the running server. Its data are restored before it runs again.
     pub fn down(&mut self) {
         if let Some(up) = self.up.take() {
             drop(up);
         }
     }
 
-    /// Removes the servers of this experiment with their images. Returns how many bytes were
-    /// freed.
+    /// Removes this experiment's servers and their images. Returns the number of freed bytes.
     ///
     /// # Errors
-    /// One cannot be removed.
+    /// A server cannot be removed.
     pub fn remove_images(&self) -> Result<u64> {
         let mut freed = 0;
         for name in self.image_names()? {
@@ -262,8 +260,8 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// A running server: Dyno reloads its data if they must be restored, and only if Dyno loaded
-    /// them itself or the user allows it.
+    /// Prepares a running server. Reloads data that must be restored only if Dyno loaded them
+    /// itself or the user allows it.
     fn make_ready_at(&mut self, url: &str, cell: &Cell, change: Change) -> Result<()> {
         self.undo()?;
         let made = self.lab.experiment.image_of(cell);
@@ -291,7 +289,7 @@ impl<'a> Site<'a> {
         if drops {
             let mut cleanup = line.clone();
             "cleanup".clone_into(&mut cleanup[1]);
-            // Of what is not there nothing can be dropped.
+            // Tables may be missing, so the cleanup may fail.
             let _ = self.command(cleanup, "cleanup");
         }
         self.prepare(line).context("cannot load the data")?;
@@ -305,7 +303,7 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// What of the host can be put back where Dyno starts no server.
+    /// Restores the host's state where Dyno starts no server, as far as possible.
     fn forget_of_host(&mut self, cell: &Cell) {
         let reset = &cell.effective.reset;
         if reset.page_cache == Some(PageCache::Drop) {
@@ -326,7 +324,7 @@ impl<'a> Site<'a> {
             .extend(reset.done.into_iter().chain(not_done).map(Step::Text));
     }
 
-    /// Changes the running server as the cell says.
+    /// Applies the cell's changes to the running server.
     fn change_online(&mut self, cell: &Cell) -> Result<()> {
         let effective = &cell.effective;
         let asks = self
@@ -349,7 +347,7 @@ impl<'a> Site<'a> {
         for sql in &effective.sql {
             online.run(sql)?;
         }
-        // Another level's restart undoes the rest.
+        // Restarting for another level undoes the rest.
         undo.extend(
             effective
                 .undo
@@ -357,7 +355,7 @@ impl<'a> Site<'a> {
                 .filter(|undo| *undo != "server.restart")
                 .cloned(),
         );
-        // What sessions get that connect from now on.
+        // Applies to sessions that connect from now on.
         let mut online = Online::connect(&url)?;
         for factor in &self.lab.experiment.factors {
             if let Some(sql) = &factor.verify {
@@ -372,7 +370,6 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Undoes what was changed on the running server.
     fn undo(&mut self) -> Result<()> {
         let (url, undo) = match &mut self.up {
             Some(up) => (up.url.clone(), std::mem::take(&mut up.undo)),
@@ -392,7 +389,6 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Waits as the experiment says.
     fn settle(&mut self, cell: &Cell) -> Result<()> {
         let url = match (&self.up, &cell.effective.server.url) {
             (Some(up), _) => Some(up.url.clone()),
@@ -403,7 +399,7 @@ impl<'a> Site<'a> {
             (Some(Settle::Until { at_most, .. }), Some(url)) => {
                 self.settle_until_quiet(&url, at_most.value())
             }
-            // A host has no background work of a server's.
+            // Without a server there is no background work to wait for.
             (Some(Settle::Until { at_most: time, .. } | Settle::Time(time)), _) => {
                 self.wait(time.value())
             }
@@ -462,13 +458,13 @@ impl Up {
 }
 
 impl Site<'_> {
-    /// Whether the server ended while it was loaded.
+    /// Whether the server ended during its load.
     pub fn has_died(&mut self) -> bool {
         self.up.as_mut().is_some_and(Up::is_over)
     }
 }
 
-/// A URL that says whether to encrypt.
+/// A URL with the encryption mode.
 fn with_mode(url: &str, mode: &str) -> String {
     let more = if url.contains('?') { '&' } else { '?' };
     format!("{url}{more}sslmode={mode}")

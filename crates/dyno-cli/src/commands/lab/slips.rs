@@ -1,4 +1,4 @@
-//! Names in tables and claims that nothing has: told before anything runs.
+//! Finds unknown names in tables and claims before anything runs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use dyno_run::Workload;
 
 use super::{figures, line};
 
-/// Figures of every trial, apart from percentiles.
+/// Figures of every trial, except percentiles.
 const FIGURES: [&str; 20] = [
     "size_mib",
     "rate",
@@ -51,8 +51,8 @@ fn known(experiment: &Experiment, base: &Path) -> Option<BTreeSet<String>> {
     Some(known)
 }
 
-/// A workload's own figures, as its script and modules name them; `None` if a name is not a literal
-/// text, or the source cannot be read.
+/// A workload's own figures, from the source of its script and modules; `None` if a name is not a
+/// literal, or the source cannot be read.
 fn own_figures(workload: &str) -> Option<Vec<String>> {
     let work = Workload::find(workload, Edition::Dyno).ok()?;
     if work.test().is_some() {
@@ -62,7 +62,7 @@ fn own_figures(workload: &str) -> Option<Vec<String>> {
     for text in dyno_run::sources(&work)? {
         for (at, call) in text.match_indices(FIGURE_CALL) {
             let call = text[at + call.len()..].trim_start();
-            // Under another name it may be called with anything.
+            // Through an alias it can be called with anything.
             let argument = call.strip_prefix('(')?.trim_start();
             let quote = argument
                 .chars()
@@ -75,10 +75,10 @@ fn own_figures(workload: &str) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// How a script creates a figure.
+/// The call with which a script creates a figure.
 const FIGURE_CALL: &str = "dyno.figure";
 
-/// All that is wrong with the names.
+/// All mistakes in the names.
 pub fn slips(experiment: &Experiment, base: &Path) -> Vec<String> {
     let mut wrong = placeholders(experiment);
     let known = known(experiment, base);
@@ -118,7 +118,7 @@ pub fn slips(experiment: &Experiment, base: &Path) -> Vec<String> {
     wrong
 }
 
-/// A table of pairs of a factor that has others than two levels.
+/// A table of pairs whose factor does not have two levels.
 fn no_pair(experiment: &Experiment, table: &Table) -> Option<String> {
     let of_design = experiment.design.pair.as_ref();
     let name = table
@@ -145,8 +145,8 @@ fn no_factor(experiment: &Experiment, name: &str) -> Option<String> {
     ))
 }
 
-/// A figure that no trial has. If the workload's own figures are unknown, one that is spelt nearly
-/// like an existing one.
+/// A figure that no trial has. If the workload's own figures are unknown, only a near misspelling
+/// of a known one.
 fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
     let percentile = name
         .strip_prefix('p')
@@ -174,7 +174,7 @@ fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
     }
 }
 
-/// Names in braces in commands and statements that nothing replaces.
+/// Unknown placeholders in commands and statements.
 fn placeholders(experiment: &Experiment) -> Vec<String> {
     let cells = experiment.cells();
     let mut wrong = Vec::new();
@@ -184,7 +184,7 @@ fn placeholders(experiment: &Experiment) -> Vec<String> {
                 .iter()
                 .map(|known| (strsim::osa_distance(known, word), *known))
                 .min();
-            // Braces of the shell itself, as for awk, are no placeholders.
+            // Shell braces, as for awk, are not placeholders.
             let is_meant = !is_shell || near.is_some_and(|(distance, _)| distance <= 2);
             if known.contains(&word) || !is_meant {
                 continue;

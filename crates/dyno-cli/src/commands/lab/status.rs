@@ -1,4 +1,4 @@
-//! `dyno lab status`: how far an experiment is.
+//! `dyno lab status`: show an experiment's progress.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, output, run_store};
 
-/// Shows how far an experiment is.
+/// Prints an experiment's progress.
 ///
 /// # Errors
-/// The results file has no such experiment.
+/// The results file lacks the experiment.
 pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let results = Results::open_read(&run_store::required(parsed)?)?;
     let stored = stored(parsed, words, &results)?;
@@ -67,7 +67,7 @@ pub fn stored(parsed: &Parsed, words: &[String], results: &Results) -> Result<St
         },
         (None, _) => return Err(usage("name one experiment")),
     };
-    // Of a file that ran in one of its scales only, that is meant.
+    // If the file ran at one scale only, use that one.
     let scaled: Vec<&String> = names
         .iter()
         .filter(|other| {
@@ -123,7 +123,7 @@ impl Status<'_> {
         (done, of("failed"), self.stored.trials.len() - done)
     }
 
-    /// How long what is left takes, by what was done so far.
+    /// The time left, estimated from the finished trials.
     fn left_s(&self) -> Option<f64> {
         let took: Vec<f64> = self
             .states

@@ -16,19 +16,19 @@ use super::figures::{Done, subject_words};
 use super::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
-/// A table that is ready to be shown.
+/// A table for output.
 pub enum Made {
     /// Levels as rows and columns.
     Cells(Box<Pivot>),
     /// Plans of statements.
     Plans(Sheet),
-    /// Anything else.
+    /// Any other table.
     Sheet(Sheet),
     /// Why it cannot be made.
     Not(String),
 }
 
-/// The tables that the file asks for; of a file that asks for none, that of its cells.
+/// The file's tables; by default the table of cells.
 pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
     if done.is_empty() {
         return Vec::new();
@@ -99,7 +99,7 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
     }
 }
 
-/// Rows and columns of a table; where the file names none, the factors in their order.
+/// Rows and columns of a table; by default the factors in order.
 fn placed(
     experiment: &Experiment,
     table: &Table,
@@ -156,7 +156,7 @@ fn made(
     let told = |pivot: &Pivot| pivot.cells.iter().any(|cell| cell.value.is_some());
     match try_cells(experiment, done, (rows, columns), figure) {
         Ok(pivot) if told(&pivot) || !known => Made::Cells(Box::new(pivot)),
-        // A figure of experiments, which comparisons of runs do not have.
+        // A figure of experiments that comparisons of runs lack.
         _ if known => {
             let factors = rows.iter().map(String::as_str).chain(columns);
             Made::Sheet(means(
@@ -171,7 +171,7 @@ fn made(
     }
 }
 
-/// The means of a figure that comparisons of runs do not know, and their ratios to the base.
+/// The means of a figure that comparisons of runs lack, and their ratios to the base.
 fn means(experiment: &Experiment, done: &[&Done], factors: &[&str], figure: &str) -> Sheet {
     let names: Vec<String> = factors.iter().map(|name| (*name).to_owned()).collect();
     let factors: Vec<&String> = names.iter().collect();
@@ -251,7 +251,7 @@ fn try_cells(
     })
 }
 
-/// Has a cell the ratio that claims and effects have: of neighbours, from block to block.
+/// Replaces a cell's ratio with the blockwise one that claims and effects use.
 fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&Done], &str)) {
     let (across, at) = match &layout.columns {
         Some(columns) => (columns, cell.column),
@@ -274,14 +274,14 @@ fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&D
     let to = |trial: &Measured| in_row(trial) && is_at(trial, across, base);
     let trials: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
     let ratio = dyno_lab::between(&trials, (&of, &to), &besides, figure);
-    // A ratio by another method would be a second answer about the same runs.
+    // Two methods would give two ratios for the same runs.
     cell.ratio = ratio.map(|ratio| ratio.value);
     let bounds = ratio.and_then(|ratio| ratio.bounds);
     cell.low = bounds.map(|own| own.low);
     cell.high = bounds.map(|own| own.high);
 }
 
-/// The runs of trials whose figures count; of a cell that has none such, all.
+/// The runs of valid trials; all runs of a cell without any.
 fn usable<'a>(done: &[&'a Done]) -> Vec<&'a RunRecord> {
     let good: BTreeSet<&BTreeMap<String, String>> = done
         .iter()
@@ -295,7 +295,7 @@ fn usable<'a>(done: &[&'a Done]) -> Vec<&'a RunRecord> {
         .collect()
 }
 
-/// Trials by their levels of these factors, in the order of the levels.
+/// Groups trials by their levels of these factors, in the order of the levels.
 pub(super) fn by_cell<'a>(
     experiment: &Experiment,
     done: &[&'a Done],
@@ -320,7 +320,7 @@ pub(super) fn by_cell<'a>(
     cells
 }
 
-/// The place of a level in the file.
+/// A level's index in the file.
 fn place(experiment: &Experiment, factor: &str, level: &str) -> usize {
     let levels = experiment.factor(factor).map(|own| own.levels.get_ref());
     let mut levels = levels.into_iter().flatten();
@@ -328,7 +328,7 @@ fn place(experiment: &Experiment, factor: &str, level: &str) -> usize {
     own.unwrap_or(usize::MAX)
 }
 
-/// The order of levels, of several factors with `, ` between, as in the file.
+/// Compares levels, or combinations joined with `, `, by their order in the file.
 fn in_file(experiment: &Experiment, names: &str, one: &str, other: &str) -> Ordering {
     let places = |levels: &str| -> Vec<usize> {
         let pairs = names.split(", ").zip(levels.split(", "));
@@ -340,7 +340,7 @@ fn in_file(experiment: &Experiment, names: &str, one: &str, other: &str) -> Orde
     by_file.then_with(|| dyno_core::factors::order(one, other))
 }
 
-/// The factors of the trials but for these.
+/// The trials' factors except these.
 pub(super) fn factors_but<'a>(done: &[&'a Done], but: &[&str]) -> Vec<&'a String> {
     let first = done
         .first()
@@ -349,7 +349,7 @@ pub(super) fn factors_but<'a>(done: &[&'a Done], but: &[&str]) -> Vec<&'a String
     first.filter(|name| !but.contains(&name.as_str())).collect()
 }
 
-/// The mean of a figure over the trials of a cell that count.
+/// The mean of a figure over a cell's valid trials.
 pub(super) fn mean(trials: &[&Done], figure: &str) -> Option<f64> {
     let values: Vec<f64> = trials
         .iter()
@@ -434,7 +434,7 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
     made
 }
 
-/// What each factor does, and which do something together.
+/// The effect of each factor, and interactions.
 pub fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<Sheet> {
     let measured: Vec<dyno_lab::Measured> = done.iter().map(|done| done.measured.clone()).collect();
     let alone = dyno_lab::effects(experiment, &measured, figure);

@@ -20,13 +20,13 @@ use crate::settings::usage;
 pub enum Mode {
     /// Use them as they are.
     Use,
-    /// There are none. Load them; this process may drop what it loaded.
+    /// They do not exist. Load them; this process may drop them again.
     Load,
     /// Drop and reload them, as the user requested.
     Reload,
 }
 
-/// Looks at the tables of each running server before the first trial.
+/// Checks the tables of each running server before the first trial.
 ///
 /// # Errors
 /// Tables do not fit, or would have to be dropped; nothing was touched.
@@ -77,7 +77,7 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     Ok(modes)
 }
 
-/// Why a table that has one of the workload's names must not be dropped.
+/// Why a table with one of the workload's names must not be dropped.
 fn foreign(found: &[TablesThere]) -> Option<&str> {
     found.iter().find_map(|one| match one {
         TablesThere::Foreign(why) => Some(why.as_str()),
@@ -110,7 +110,7 @@ fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
     Ok(())
 }
 
-/// What Dyno may do, after looking for each data set of an experiment.
+/// What Dyno may do, given each data set of an experiment.
 fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     let Some(first) = found.iter().find(|one| **one != TablesThere::None) else {
         return Ok(Mode::Load);
@@ -137,7 +137,7 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     Ok(Mode::Use)
 }
 
-/// Which tables of a data set exist.
+/// The existing tables of a data set.
 fn tables(prepare: &[String], sessions: Option<u32>) -> Result<TablesThere> {
     let kept = Arc::new(Mutex::new(None));
     let within = Within {

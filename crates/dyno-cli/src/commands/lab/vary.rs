@@ -10,13 +10,13 @@ use dyno_script::ScriptOption;
 use crate::options::Parsed;
 use crate::settings::usage;
 
-/// Factors that are part of how a load is driven.
+/// Factors of the load.
 const OF_LOAD: [&str; 2] = ["sessions", "rate"];
 
-/// The file that the options stand for.
+/// The experiment file that the options amount to.
 ///
 /// # Errors
-/// What is missing or makes no sense.
+/// Missing or invalid options.
 pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
     let [workload] = words else {
         return Err(usage(
@@ -81,7 +81,7 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
     Ok(text)
 }
 
-/// A factor as the file has it. `of_host` is the workload's name, of a test of the host.
+/// A factor in the file's form. `of_host` is the workload's name if it is a test of the host.
 fn as_factor(
     parsed: &Parsed,
     (name, levels): (&str, &[&str]),
@@ -143,7 +143,7 @@ fn server(parsed: &Parsed) -> Result<String> {
     Ok(text)
 }
 
-/// A factor and its levels.
+/// Splits a factor and its levels.
 fn factor(text: &str) -> Result<(&str, Vec<&str>)> {
     let wrong = || {
         usage(format!(
@@ -158,14 +158,13 @@ fn factor(text: &str) -> Result<(&str, Vec<&str>)> {
     }
 }
 
-/// The options that the workload of this name has; `None` where there is no such workload, or where
-/// it declares none.
+/// The options of the workload of this name; `None` if it is unknown or declares none.
 pub fn options_of(name: &str) -> Option<Vec<ScriptOption>> {
     let work = Workload::find(name, Edition::Dyno).ok()?;
     Loaded::new(Job::of(work)).ok()?.description.options
 }
 
-/// The names of the options that a workload has.
+/// The names of a workload's options.
 fn declared(work: Workload) -> Result<Vec<String>> {
     let options = Loaded::new(Job::of(work))?.description.options;
     let options = options.unwrap_or_default();
@@ -176,12 +175,12 @@ fn put(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name} = {}", quoted(value));
 }
 
-/// A text as TOML has it, which JSON's are.
+/// A TOML string; JSON strings are valid TOML.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A value as TOML has it: a number as it is, all else as a text.
+/// A TOML value: numbers as they are, anything else as a string.
 fn scalar(text: &str) -> String {
     let is_number = text
         .parse::<i64>()

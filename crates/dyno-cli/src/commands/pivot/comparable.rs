@@ -1,4 +1,4 @@
-//! Which runs a table leaves out, so that one run does not cost the whole table.
+//! Leaves out runs that would prevent a whole table.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use dyno_verdict::Layout;
 
 use crate::console;
 
-/// Leaves out runs without a figure: those in which no event ended.
+/// Leaves out runs without a figure: no event ended.
 pub fn leave_out_empty(lines: &mut Vec<RunLine>) {
     let is_empty = |line: &RunLine| match line.events_per_s {
         Some(rate) => rate <= 0.0,
@@ -21,8 +21,8 @@ pub fn leave_out_empty(lines: &mut Vec<RunLine>) {
     lines.retain(|line| !is_empty(line));
 }
 
-/// Leaves out open loops among closed ones, or closed among open, whichever are fewer: they are
-/// not compared. Ratios are along the columns, or along the rows where there are none.
+/// Leaves out open loops among closed ones or the reverse, whichever are fewer, because they are
+/// not comparable. Ratios run along the columns, or along the rows if there are no columns.
 pub fn leave_out_other_loops(layout: &mut Layout, lines: &[RunLine]) {
     let by_row = layout.columns.is_some();
     let is_open = |run: &usize| {

@@ -1,13 +1,13 @@
-//! Why a cell lacks the figure that each of its runs has.
+//! Why a cell lacks a figure that each of its runs has.
 
 use dyno_core::record::RunRecord;
 use dyno_verdict::{Cell, CompareError, CompareOptions, Group, Metric, compare};
 
-/// What is to be told of cells of several runs without the figure, which a run alone has; `None`
-/// where there is nothing to tell.
+/// Explains cells of several runs that lack a figure which a single run has; `None` if there is
+/// nothing to explain.
 ///
 /// # Errors
-/// Runs of one cell that are no repetitions of each other.
+/// The runs of a cell are not repetitions of each other.
 pub fn told(
     groups: &[Group<'_>],
     cells: &[Cell],

@@ -1,14 +1,14 @@
-//! A plan as the options that say the same.
+//! Converts a plan to the equivalent options.
 
 use dyno_core::plan::{Arrivals, Drive, Plan, RandPlan, RecordPlan};
 use dyno_core::units::format_duration;
 use serde::Serialize;
 
-/// What the command line would say, but for the workload's own options.
+/// The equivalent options, without the workload's own.
 pub(super) fn own(plan: &Plan) -> Vec<(&'static str, Option<String>)> {
     let mut own = Vec::new();
     if let Some(target) = &plan.target {
-        // An empty URL is a temporary database, whatever the environment names.
+        // An empty URL means a temporary database and overrides the environment.
         own.push(("target", Some(target.url().unwrap_or_default())));
     }
     match plan.ladder.as_slice() {
@@ -125,7 +125,7 @@ pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<St
     }
 }
 
-/// A value of the vocabulary by its one word.
+/// A vocabulary value as its one word.
 fn word<T: Serialize>(value: &T) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

@@ -18,7 +18,7 @@ fn parsed(line: &str) -> Parsed {
     parse_line(&args, RUN, Script::Declares(&[]), Grammar::Dyno).unwrap()
 }
 
-/// What a plan says, said as options and read again.
+/// Converts a plan to options and parses them again.
 fn again<T>(own: &[(&'static str, Option<String>)], read: impl Fn(&Parsed) -> Result<T>) -> T {
     let parsed = Parsed {
         own: own.to_vec(),
@@ -72,7 +72,7 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
         force: true,
         gate: true,
         fail_if: vec!["p99.99 > 20ms".to_owned(), "rate < 1000/s".to_owned()],
-        // A run that is given a plan of its own is no trial.
+        // A run with a given plan is not a trial.
         trial: None,
     };
     for plan in [plan, RecordPlan::default()] {
@@ -143,7 +143,7 @@ fn a_schedule_is_said_again() {
         }
         drive(&plan, &mut own);
         assert_eq!(again(&own, drive_of), plan, "{text}");
-        // The last part may be as long as what is left of the time.
+        // The last part may have the rest of the time.
         let mut beside = parsed("-t 90s");
         let open = text.replace(" over 1m", "").replace(" over 5m", "");
         let name = if of == Scheduled::Rate {
@@ -183,7 +183,7 @@ fn what_is_no_plan_is_named() {
     assert!(unknown.contains("line 1"), "{unknown}");
 }
 
-/// What a hand wrote into a plan is not guessed at.
+/// Hand-written plans must have the right types.
 #[test]
 fn options_of_a_plan_have_the_type_that_the_workload_declares() {
     let text = |text: &str| OptionValue::Text(text.to_owned());

@@ -1,4 +1,4 @@
-//! What a command line of `dyno search` asks for.
+//! Reads the command line of `dyno search`.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,41 +20,41 @@ use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
 use crate::run_store;
 use crate::settings::{self, usage};
 
-/// How long each trial settles unless told otherwise.
+/// Default settling time of each trial.
 const SETTLE: Duration = Duration::from_secs(3);
-/// Sessions that an open loop is spread over unless told otherwise.
+/// Default number of sessions of an open loop.
 const SESSIONS: u32 = 64;
-/// The factor that the runs of a search have in common.
+/// The factor that identifies the runs of a search.
 pub const FACTOR: &str = dyno_report::search::FACTOR;
 
-/// A search that was asked for. Its command line may hold a password.
+/// The search on a command line, which may contain a password.
 pub struct Ask {
-    /// What is to be kept.
+    /// The promise to keep.
     pub promise: Promise,
     /// The workload, as typed.
     pub workload: String,
-    /// What each run's command line has beside its load: all but the search's own options.
+    /// Each run's command line without its load: all arguments but the search's own options.
     pub line: Vec<String>,
     /// The options.
     pub parsed: Parsed,
-    /// How surely the answer is looked for.
+    /// The required confidence.
     pub goal: Goal,
-    /// How many trials vote on a load.
+    /// Number of votes on a load.
     pub votes: u32,
-    /// How long each trial settles.
+    /// Settling time of each trial.
     pub settle: Duration,
     /// Sessions of an open loop.
     pub sessions: u32,
-    /// No run has fewer: each of its load generators has one.
+    /// Minimum sessions of a run: one for each load generator.
     pub fewest: u32,
-    /// Where to begin.
+    /// The first load.
     pub from: Option<f64>,
-    /// The level of the factor by which its runs are found.
+    /// The factor level that identifies its runs.
     pub name: String,
-    /// The database works within the load generator, or there is none: what is late by the one is
-    /// late by the other.
+    /// The database runs inside the load generator, or is missing: late events cannot be blamed on
+    /// one of them.
     pub embedded: bool,
-    /// A test of this host, which has no target.
+    /// A test of this host; it has no target.
     pub of_host: bool,
 }
 
@@ -68,16 +68,16 @@ impl fmt::Debug for Ask {
     }
 }
 
-/// The options of `dyno search` and those of `dyno run` that it refuses.
+/// The options of `dyno search`, and those of `dyno run` that it rejects.
 fn known() -> Vec<Opt> {
     OF_SEARCHES.iter().chain(RUN).copied().collect()
 }
 
 impl Ask {
-    /// From the arguments after the command; `None` where they ask for help.
+    /// Reads the arguments after the command; `None` if they request help.
     ///
     /// # Errors
-    /// What makes no sense.
+    /// Invalid arguments.
     pub fn read(program: &str, args: &[String]) -> Result<Option<Self>> {
         let known = known();
         let (promise, rest) = without_promise(args, &known)?;
@@ -90,7 +90,7 @@ impl Ask {
         })?;
         let promise = match (promise, parsed.words.get(1)) {
             (Some(text), _) => text,
-            // Whatever it is, it is not a value.
+            // Not a value in any case.
             (None, Some(word)) => word.clone(),
             (None, None) => {
                 return Err(usage(format!(
@@ -135,8 +135,7 @@ impl Ask {
     }
 }
 
-/// The promise among the arguments, and the others. The value of an option is none, whatever it
-/// looks like.
+/// Separates the promise from the other arguments. An option's value is never a promise.
 fn without_promise(args: &[String], known: &[Opt]) -> Result<(Option<String>, Vec<String>)> {
     let mut found: Vec<usize> = Vec::new();
     let mut is_value = false;
@@ -148,7 +147,7 @@ fn without_promise(args: &[String], known: &[Opt]) -> Result<(Option<String>, Ve
         let opt = option.and_then(|name| find_own(known, name));
         is_value = opt.is_some_and(|opt| opt.value.is_some() && !opt.bare);
     }
-    // A workload's own option may have a value that looks like one.
+    // The value of a workload's own option may look like a promise.
     if found.len() > 1 {
         found.retain(|at| promise::parse(&args[*at]).is_ok());
     }
@@ -166,7 +165,7 @@ fn without_promise(args: &[String], known: &[Opt]) -> Result<(Option<String>, Ve
     ))
 }
 
-/// The arguments without those that only a search knows, or that say how its result is shown.
+/// The arguments without those of a search, and those for its output.
 fn of_runs(args: &[String]) -> Vec<String> {
     const SHOWN: [&str; 3] = ["json", "quiet", "verbose"];
     let shown = RUN.iter().filter(|opt| SHOWN.contains(&opt.name));
@@ -218,7 +217,7 @@ fn refuse(parsed: &Parsed, promise: &Promise) -> Result<()> {
     Ok(())
 }
 
-/// How surely, and with how many votes.
+/// The required confidence and the number of votes.
 fn goal(parsed: &Parsed, promise: &Promise) -> Result<(Goal, u32)> {
     let loss_ratio = promise
         .latencies
@@ -250,7 +249,7 @@ fn goal(parsed: &Parsed, promise: &Promise) -> Result<(Goal, u32)> {
     Ok((goal, votes))
 }
 
-/// A share of a load.
+/// A fraction of a load.
 fn width(text: &str, loss_ratio: f64) -> Result<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let share = match text.strip_suffix('%') {
@@ -298,7 +297,7 @@ fn from(parsed: &Parsed, of: Searched) -> Result<Option<f64>> {
     }
 }
 
-/// The name that the user gave by a factor, or one that is unique for ever.
+/// The user's name for the search, or a unique one.
 fn name(parsed: &Parsed, workload: &str) -> Result<String> {
     let factors = crate::record_options::factors(parsed)?;
     if factors.contains_key(super::trial::OFFERED) {

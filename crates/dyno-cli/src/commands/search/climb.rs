@@ -1,4 +1,5 @@
-//! Where a search begins: a closed loop of more and more sessions, a few seconds each.
+//! Finds the start of a search: a closed loop with increasing numbers of sessions, a few seconds
+//! each.
 
 use std::time::Duration;
 
@@ -9,22 +10,24 @@ use dyno_stats::search::{Loads, Start};
 use super::ask::Ask;
 use super::trial::{Trials, loss_ratio};
 
-/// How long each step measures at most; its warm-up at most as long.
+/// Maximum measurement of a step, and maximum warm-up.
 const STEP: Duration = Duration::from_secs(3);
-/// Two steps in a row that gain less than this share, each over all before, are the last.
+/// The climb ends after two steps in a row that each gain less than this fraction over all earlier
+/// ones.
 const GAIN: f64 = 0.1;
 /// Sessions of the last step of a search for sessions.
 const SESSIONS_MAX: u32 = 1024;
-/// More sessions are not tried: their threads and connections are a test of their own.
+/// Limit of sessions: the threads and connections of more would be a test in themselves.
 const SESSIONS_MOST: u32 = 16_384;
-/// More per second are not offered.
+/// Limit of the offered rate per second.
 const RATE_MAX: f64 = 1e7;
-/// The least rate, as a share of where a search begins.
+/// The lowest rate, relative to the start of the search.
 const LEAST: f64 = 0.01;
-/// Of the load generator's ceiling, no more is offered: its own queue lengthens latencies beyond.
+/// Highest offered fraction of the load generator's ceiling: beyond it, the generator's own queue
+/// adds latency.
 pub const CEILING_SHARE: f64 = 0.7;
 
-/// Where a search begins, and between which loads it goes on.
+/// The start of a search, and its range of loads.
 #[derive(Debug)]
 pub struct Ground {
     pub start: Start,
@@ -33,10 +36,10 @@ pub struct Ground {
     pub warnings: Vec<String>,
 }
 
-/// Finds it out, or takes what the user said; `None` where the user ended it.
+/// Finds the ground, or takes the user's; `None` if the user ended it.
 ///
 /// # Errors
-/// A run that fails.
+/// A run failed.
 pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Option<Ground>> {
     let mut steps = Vec::new();
     if ask.from.is_none() {
@@ -53,7 +56,7 @@ pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Opt
                 sessions,
                 run: run.recorded.as_ref().map(|kept| kept.id),
                 events_per_s: run.rates.events_per_s,
-                // One limit is enough to say where to begin.
+                // One limit is enough for the start.
                 late_share: own.map_or(0.0, |own| loss_ratio(&run, None, own)),
             });
             if is_last(ask, &steps) {
@@ -68,7 +71,7 @@ pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Opt
     Ok(Some(from(ask, steps)))
 }
 
-/// Whether more sessions would tell no more.
+/// Whether further steps would add no information.
 fn is_last(ask: &Ask, steps: &[ClimbStep]) -> bool {
     let Some((last, before)) = steps.split_last() else {
         return false;
@@ -81,7 +84,7 @@ fn is_last(ask: &Ask, steps: &[ClimbStep]) -> bool {
     }
 }
 
-/// Whether the last step has clearly more throughput than all before it.
+/// Whether the last step's throughput clearly exceeds that of all earlier steps.
 fn gains(steps: &[ClimbStep]) -> bool {
     steps.split_last().is_some_and(|(last, before)| {
         let rates = before.iter().map(|step| step.events_per_s);
@@ -106,7 +109,7 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
     let (start, loads) = match ask.promise.of {
         Searched::Rate => {
             let rates = steps.iter().map(|step| step.events_per_s);
-            // Where no event ended, the search has nothing to go by but the least there is.
+            // If no event ended, start at the minimum.
             let rate = ask.from.unwrap_or(rates.fold(0.0, f64::max)).max(1.0);
             let loads = Loads::rates(rate * LEAST, RATE_MAX);
             (Start::from_knee(rate.min(RATE_MAX)), loads)
@@ -149,7 +152,7 @@ mod tests {
         Ask::read("dyno", &args).unwrap().unwrap()
     }
 
-    /// Steps of 1, 2, 4 … sessions: rates and shares of late events.
+    /// Steps of 1, 2, 4 … sessions, from rates and fractions of late events.
     fn steps(of: &[(f64, f64)]) -> Vec<ClimbStep> {
         let step = |(at, &(events_per_s, late_share)): (usize, &(f64, f64))| ClimbStep {
             sessions: 1 << at,
@@ -166,7 +169,7 @@ mod tests {
         let last = |ask: &Ask, of: &[(f64, f64)]| is_last(ask, &steps(of));
         assert!(last(&rate, &[(0.0, 0.0)]));
         assert!(!last(&rate, &[(100.0, 0.0), (190.0, 0.0)]));
-        // One step without a gain may be chance.
+        // One step without a gain can be chance.
         assert!(!last(&rate, &[(100.0, 0.0), (190.0, 0.0), (195.0, 0.0)]));
         assert!(last(
             &rate,

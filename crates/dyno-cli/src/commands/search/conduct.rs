@@ -1,4 +1,4 @@
-//! The search itself: trial after trial, as the state machine of [`dyno_stats::search`] asks.
+//! Conducts the search: runs the trials that the state machine of [`dyno_stats::search`] requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +21,16 @@ use super::trial::{self, Ended, OFFERED, Trials};
 use crate::console;
 use crate::settings::usage;
 
-/// Loads that a search tries, about: in simulated ones some thirty votes of seven to a load.
+/// Typical number of loads in a search: with seven votes per load, simulated searches need about
+/// thirty trials.
 const LOADS: usize = 8;
-/// What a trial takes longer with agents of its own, which are started, asked for their clocks and
-/// ended, about.
+/// Approximate overhead of a trial with its own agents: to start them, compare clocks, and end
+/// them.
 const AGENTS_BEGIN: Duration = Duration::from_secs(3);
-/// Fewer late events than so many, in a trial that just keeps the promise, are a matter of chance.
+/// With fewer late events than this, whether a trial just keeps the promise is chance.
 const LATE_FEW: f64 = 5.0;
 
-/// Searches until the end, an interrupt or an error: what is known then, and the error.
+/// Searches until the end, an interrupt or an error; returns the result so far, and the error.
 pub fn conduct(ask: &Ask, stop: Arc<StopSignal>) -> (SearchResult, Option<Error>) {
     let began = Clock.now();
     let mut under_way = UnderWay::new(ask, Trials::new(ask, stop));
@@ -57,15 +58,14 @@ fn keep(ask: &Ask, found: &SearchResult) -> Result<()> {
     }
 }
 
-/// A search that goes on.
 struct UnderWay<'a> {
     ask: &'a Ask,
     trials: Trials<'a>,
     ground: Option<Ground>,
     search: Option<Search>,
-    /// Of the trials, in their order.
+    /// The trials' runs, in order.
     runs: Vec<RunSummary>,
-    /// What each broke beside the first percentile.
+    /// The promises that each trial broke, except the first percentile's.
     whys: Vec<String>,
     greatest: Option<f64>,
     look: Look,
@@ -130,7 +130,7 @@ impl<'a> UnderWay<'a> {
             *search = self.bounded(search, CEILING_SHARE * ceiling)?;
         }
         self.whys.push(why);
-        // Intervals are not needed any more, and there may be many trials.
+        // The intervals are no longer needed, and there may be many trials.
         self.runs.push(RunSummary {
             intervals: Vec::new(),
             ..run
@@ -138,12 +138,12 @@ impl<'a> UnderWay<'a> {
         Ok(())
     }
 
-    /// The same search among loads up to so much, or up to what was tried already. A load has the
-    /// same number whatever the greatest is.
+    /// Restarts the search with a limit, at least the highest load tried. Loads keep their numbers
+    /// under any limit.
     fn bounded(&mut self, search: &Search, most: f64) -> Result<Search> {
         let seen = search.so_far();
         let tried = seen.trials.iter().map(|judged| judged.load);
-        // What rounding takes from a load must not shut it out.
+        // Rounding must not exclude a load that was tried.
         let most = tried.map(|load| load * (1.0 + 1e-9)).fold(most, f64::max);
         let Some(ground) = &mut self.ground else {
             return Ok(search.clone());
@@ -222,7 +222,7 @@ impl<'a> UnderWay<'a> {
         }
     }
 
-    /// What is about to happen, and about how long it takes.
+    /// Prints the plan, with a time estimate.
     fn tell_plan(&self) {
         if self.ask.parsed.has("quiet") {
             return;
@@ -272,7 +272,6 @@ impl<'a> UnderWay<'a> {
         }
     }
 
-    /// A line about the last trial.
     fn tell_trial(&self) {
         if self.ask.parsed.has("quiet") {
             return;
@@ -291,7 +290,7 @@ impl<'a> UnderWay<'a> {
     }
 }
 
-/// A search that was not begun.
+/// The result of a search that did not begin.
 fn nothing() -> dyno_stats::search::Found {
     dyno_stats::search::Found {
         ending: None,
@@ -306,12 +305,11 @@ fn nothing() -> dyno_stats::search::Found {
     }
 }
 
-/// Loads that the options ask for and that there are not.
+/// The error for options that request loads outside the range.
 fn refused(error: SearchError) -> Error {
     usage(error.to_string())
 }
 
-/// What to know before believing the answer.
 fn warnings(of: &UnderWay<'_>, result: &SearchResult) -> Vec<String> {
     let mut all = Vec::new();
     if result.ending == SearchEnd::Refused {
@@ -348,7 +346,7 @@ fn warnings(of: &UnderWay<'_>, result: &SearchResult) -> Vec<String> {
     all
 }
 
-/// Work of the server that some trials met and others did not.
+/// Periodic server work that affected only some trials.
 fn cycles(runs: &[RunSummary], trial_s: f64) -> Option<String> {
     let made = |run: &&RunSummary| {
         let mut findings = run.findings.iter();
@@ -371,7 +369,7 @@ fn cycles(runs: &[RunSummary], trial_s: f64) -> Option<String> {
     })
 }
 
-/// A cycle that no trial holds.
+/// A checkpoint interval longer than a trial.
 fn checkpoints(of: &UnderWay<'_>) -> Option<String> {
     let last = of.runs.last()?;
     let is_postgres = last.target.family == Some(dyno_core::db::Family::Postgres);
@@ -394,7 +392,7 @@ fn checkpoints(of: &UnderWay<'_>) -> Option<String> {
     })
 }
 
-/// Where the runs are found again.
+/// Prints the commands that show the runs.
 pub fn tell_more(ask: &Ask, found: &SearchResult) {
     let Some(file) = crate::run_store::file(&ask.parsed) else {
         return;
@@ -409,7 +407,7 @@ pub fn tell_more(ask: &Ask, found: &SearchResult) {
         .latencies
         .first()
         .map_or(99.0, |own| own.percentile);
-    // Those that comparisons are made of.
+    // The percentiles that comparisons use.
     let figure = [99.0, 95.0, 50.0]
         .into_iter()
         .find(|known| figure >= *known)

@@ -1,4 +1,4 @@
-//! `dyno search`: the highest load that keeps a promise.
+//! `dyno search`: find the highest load that keeps a promise.
 
 mod ask;
 mod climb;
@@ -19,7 +19,7 @@ use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, cons
 /// Searches.
 ///
 /// # Errors
-/// Bad usage, a run that fails.
+/// Invalid usage, or a run failed.
 pub fn main(args: &[String]) -> Result<u8> {
     let program = args.first().map_or("dyno", String::as_str);
     let own = args.get(2..).unwrap_or_default();
@@ -33,13 +33,13 @@ pub fn main(args: &[String]) -> Result<u8> {
     let (found, trouble) = conduct(&ask, signals::install()?);
     let status = match found.ending {
         SearchEnd::Found => STATUS_DONE,
-        // What was found is the load generator's limit, not the server's.
+        // The result is the load generator's limit, not the server's.
         SearchEnd::Ceiling | SearchEnd::Refused => STATUS_REFUSED,
         SearchEnd::Interrupted => STATUS_INTERRUPTED,
         _ => STATUS_FAILED,
     };
     match trouble {
-        // What was found before is not lost with the server.
+        // Earlier results survive the loss of the server.
         Some(error) if found.trials.is_empty() => return Err(error),
         Some(error) => {
             output.write_search(&found, &look)?;

@@ -1,4 +1,4 @@
-//! What a search is to keep: `max rate with p99 < 10ms and errors < 0.1%`.
+//! The promise of a search: `max rate with p99 < 10ms and errors < 0.1%`.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,39 +8,39 @@ use dyno_core::threshold::Threshold;
 use dyno_core::units::parse_duration;
 use dyno_report::search::Searched;
 
-/// A promise, and whose highest value keeps it.
+/// A promise, and the quantity to maximize.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promise {
-    /// What is varied.
+    /// The varied quantity.
     pub of: Searched,
-    /// The limits on latencies, that with the least share of late events first. At least one.
+    /// The limits on latencies, at least one; first the one that allows the fewest late events.
     pub latencies: Vec<LatencyPromise>,
-    /// The share of errors, in percent of the attempts, that is not reached.
+    /// The fraction of errors to stay below, in percent of the attempts.
     pub errors: Option<f64>,
 }
 
-/// A limit that a share of the events keeps.
+/// A latency limit for a percentage of the events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyPromise {
     /// In percent, above 0 and below 100.
     pub percentile: f64,
-    /// How long an event may take, its wait in an open loop included.
+    /// The limit, including the wait in an open loop.
     pub within: Duration,
 }
 
 impl LatencyPromise {
-    /// The share of events that may be late.
+    /// The permitted fraction of late events.
     pub fn loss_ratio(&self) -> f64 {
-        // In decimals, so that 99.9 leaves 0.001.
+        // Rounded to decimals, so that 99.9 gives 0.001.
         ((100.0 - self.percentile) * 1e7).round() / 1e9
     }
 }
 
-/// What a promise looks like.
+/// Examples of promises.
 pub const EXAMPLE: &str = "'p99 < 10ms', 'max rate with p99 < 10ms and errors < 0.1%' or 'max \
                            sessions with p95 < 50ms'";
 
-/// Whether a word of the command line is meant as a promise.
+/// Whether an argument looks like a promise.
 pub fn is_meant(word: &str) -> bool {
     let word = word.trim_start().to_lowercase();
     word.contains(['<', '>', '≤', '≥']) || word.starts_with("max ")
@@ -49,7 +49,7 @@ pub fn is_meant(word: &str) -> bool {
 /// Reads a promise.
 ///
 /// # Errors
-/// What is wrong with it, with an example.
+/// The mistake, with an example.
 pub fn parse(text: &str) -> Result<Promise, String> {
     read(text).map_err(|why| {
         format!(
@@ -99,7 +99,7 @@ fn read(text: &str) -> Result<Promise, String> {
 }
 
 impl Promise {
-    /// A condition such as `p99 < 10ms`.
+    /// Adds a condition such as `p99 < 10ms`.
     fn add(&mut self, text: &str) -> Result<(), String> {
         if text.is_empty() {
             return Err("a condition is missing".to_owned());
@@ -155,13 +155,13 @@ impl Promise {
         Ok(())
     }
 
-    /// The longest limit: an event that cannot begin within it keeps none.
+    /// The longest limit: an event that cannot begin within it meets no limit.
     pub fn longest(&self) -> Duration {
         let limits = self.latencies.iter().map(|own| own.within);
         limits.max().unwrap_or_default()
     }
 
-    /// Whether a run kept it; `None` where it has too few events for a percentile of it.
+    /// Whether a run kept it; `None` if there are too few events for one of its percentiles.
     pub fn kept_by(&self, run: &RunSummary) -> Option<bool> {
         let latency = run.response.as_ref().unwrap_or(&run.service);
         let mut all = self.too_many_errors(run).is_none();
@@ -175,7 +175,7 @@ impl Promise {
         Some(all)
     }
 
-    /// Whether a run had too many errors: the condition and what it came to.
+    /// If a run had too many errors: the condition and the result.
     pub fn too_many_errors(&self, run: &RunSummary) -> Option<String> {
         let limit: Threshold = format!("errors >= {}%", self.errors?).parse().ok()?;
         let held = limit.judge(run);

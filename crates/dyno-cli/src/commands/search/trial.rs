@@ -1,4 +1,4 @@
-//! One trial: a run of `dyno run`, and what it says of the promise.
+//! One trial: a run of `dyno run`, judged by the promise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use super::promise::LatencyPromise;
 use crate::STATUS_FAILED;
 use crate::commands::{Within, run};
 
-/// The factor that tells the load of each trial.
+/// The factor with the load of each trial.
 pub const OFFERED: &str = "offered";
-/// The factor of the runs that say where a search begins.
+/// The factor of the runs that find the start of the search.
 pub const CLIMB: &str = "search-climb";
 
-/// Checks that find the load generator at fault, each from this outcome on.
+/// Checks that blame the load generator, each from this outcome on.
 const CLIENTS: [(&str, Found); 3] = [
     ("generator-ceiling", Found::Refuse),
     ("client-cpu", Found::Doubt),
@@ -36,13 +36,13 @@ pub struct Trials<'a> {
     within: Within,
 }
 
-/// A trial that has ended.
+/// A finished trial.
 pub struct Ended {
-    /// What the run came to.
+    /// Its run.
     pub run: RunSummary,
-    /// What it says of the promise.
+    /// Its vote on the promise.
     pub outcome: Outcome,
-    /// Which promises it broke beside that of the first percentile; perhaps empty.
+    /// The promises that it broke, except the first percentile's; may be empty.
     pub why: String,
 }
 
@@ -52,15 +52,15 @@ impl<'a> Trials<'a> {
         Self { ask, within }
     }
 
-    /// Whether the user has asked for the end.
+    /// Whether the user requested the end.
     pub fn is_stopped(&self) -> bool {
         self.within.stop.level() != StopLevel::None
     }
 
-    /// A trial at a load; `None` where the user ended it.
+    /// Runs a trial at a load; `None` if the user ended it.
     ///
     /// # Errors
-    /// A run that fails.
+    /// The run failed.
     pub fn at(&self, load: f64) -> Result<Option<Ended>> {
         let ask = self.ask;
         let level = told(load);
@@ -79,17 +79,17 @@ impl<'a> Trials<'a> {
         run.map(|run| self.judged(run)).transpose()
     }
 
-    /// A run of a closed loop that is short and no trial; `None` where the user ended it.
+    /// Runs a short closed loop that is not a trial; `None` if the user ended it.
     ///
     /// # Errors
-    /// A run that fails.
+    /// The run failed.
     pub fn climb(&self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
         let mut own = vec![
             format!("--{FACTOR_OPTION}={CLIMB}={}", self.ask.name),
             format!("--sessions={sessions}"),
         ];
         if !self.ask.of_host {
-            // It would take as long as the run.
+            // A calibration would take as long as the run.
             own.push("--calibrate=never".to_owned());
         }
         self.run(own, time, self.ask.settle.min(time))
@@ -126,7 +126,7 @@ impl<'a> Trials<'a> {
         match &run.end {
             RunEnd::Failed(why) => Err(anyhow!("{why}")),
             RunEnd::Interrupted => Ok(None),
-            // What it measured then is not the load that was asked for.
+            // Its measurement is not at the requested load.
             RunEnd::Completed if status == STATUS_FAILED && has_measured(&run) => Err(anyhow!(
                 "sessions had lost their connections when the trial ended"
             )),
@@ -151,8 +151,7 @@ impl<'a> Trials<'a> {
         broken.extend(promise.too_many_errors(&run));
         let kept = broken.is_empty();
         let holds = kept && loss_ratio <= self.ask.goal.loss_ratio;
-        // A generator that is late makes events late, and none come in time: a promise that was
-        // kept all the same is kept.
+        // A late generator can only make events later, so a promise that was kept counts as kept.
         let at_fault = match holds || self.ask.embedded {
             true => None,
             false => clients_fault(&run.findings),
@@ -172,7 +171,7 @@ impl<'a> Trials<'a> {
         })
     }
 
-    /// What the results file holds of a run.
+    /// The results file's record of a run.
     pub fn record(&self, run: &RunSummary) -> Result<RunRecord> {
         let kept = run
             .recorded
@@ -183,15 +182,15 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// The name of the option of runs.
+/// The option that sets a run's factors.
 const FACTOR_OPTION: &str = "factor";
 
-/// Whether events ended within the measurement: an overloaded trial may leave out all.
+/// Whether events ended within the measurement: an overloaded trial may drop all.
 fn has_measured(run: &RunSummary) -> bool {
     run.totals.events > run.events_in_grace
 }
 
-/// A load as it is offered and as its factor tells it: whole from 1000 on, to four digits below.
+/// A load as offered and as its factor shows it: whole from 1000 on, four digits below.
 pub fn told(load: f64) -> String {
     let decimals = (3.0 - load.log10().floor()).clamp(0.0, 17.0) as usize;
     let text = format!("{load:.decimals$}");
@@ -201,8 +200,8 @@ pub fn told(load: f64) -> String {
     }
 }
 
-/// The share of the events, of all that were due, that were not answered correctly within the
-/// limit: late ones, those without success, those left out, those waiting or under way at the end.
+/// The fraction of all due events without a correct answer within the limit: late or failed ones,
+/// dropped ones, and those waiting or in flight at the end.
 pub fn loss_ratio(run: &RunSummary, record: Option<&RunRecord>, own: &LatencyPromise) -> f64 {
     let limit = run.latency_limit.as_ref();
     let waiting = run
@@ -222,7 +221,7 @@ pub fn loss_ratio(run: &RunSummary, record: Option<&RunRecord>, own: &LatencyPro
     ((late + missing) as f64 / all as f64).clamp(0.0, 1.0)
 }
 
-/// How many events took longer, from the distribution of all.
+/// Number of events that took longer, from the distribution of all.
 fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
     let mut all = record.operations.iter();
     let events = all.find(|operation| operation.name == "event")?;
@@ -252,7 +251,7 @@ fn is_starved(finding: &Finding) -> bool {
         && finding.names(Cause::StarvedWorker)
 }
 
-/// What says that the load generator was the limit.
+/// Evidence that the load generator was the limit.
 fn clients_fault(findings: &[Finding]) -> Option<String> {
     let at_fault = |finding: &&Finding| finding.waived.is_none() && is_clients(finding);
     let found = findings
@@ -266,14 +265,14 @@ fn clients_fault(findings: &[Finding]) -> Option<String> {
     )
 }
 
-/// The greatest rate that the load generator can make, as the verdict knows it.
+/// The load generator's ceiling, as the verdict has it.
 pub fn ceiling(run: &RunSummary) -> Option<f64> {
     let mut findings = run.findings.iter();
     let own = findings.find(|own| own.check == "generator-ceiling")?;
     own.number(dyno_verdict::CEILING).filter(|rate| *rate > 0.0)
 }
 
-/// In how many trials the load generator was at fault and this was waived.
+/// Number of trials in which a finding against the load generator was waived.
 pub fn waived(runs: &[RunSummary]) -> Option<String> {
     let own = |run: &&RunSummary| {
         let mut findings = run.findings.iter();
@@ -289,7 +288,7 @@ pub fn waived(runs: &[RunSummary]) -> Option<String> {
     })
 }
 
-/// Checks that refuse trials and are not of the load generator, with how many trials each.
+/// Checks that refuse trials for reasons other than the load generator, with the number of trials.
 pub fn refusals(runs: &[RunSummary]) -> Vec<String> {
     let mut counts: Vec<(&str, u64)> = Vec::new();
     for finding in runs.iter().flat_map(|run| &run.findings) {
@@ -356,7 +355,7 @@ mod tests {
             backlog_max: Some(25),
             pacing_lag: None,
         });
-        // Of 1000: 30 late, 10 without success, 5 under way, 60 left out, 25 waiting.
+        // Of 1000: 30 late, 10 failed, 5 in flight, 60 dropped, 25 waiting.
         assert!((loss_ratio(&run, None, &own) - 0.13).abs() < 1e-12);
     }
 
@@ -400,7 +399,7 @@ mod tests {
             told.starts_with("In 1 of 2 trials the load generator was at fault"),
             "{told}"
         );
-        // The names are those of checks that there are.
+        // Every name is that of an existing check.
         for (name, _) in CLIENTS {
             assert!(
                 dyno_verdict::checks()

@@ -1,4 +1,4 @@
-//! Whether a workload can be searched, before anything runs.
+//! Checks, before anything runs, that a workload can be searched.
 
 use anyhow::{Context as _, Result};
 use dyno_host::Edition;
@@ -13,11 +13,10 @@ use crate::definitions::{RUN, search};
 use crate::options::{Grammar, Script, help, parse};
 use crate::settings::{self, usage};
 
-/// Refuses a target that is none, options that neither Dyno nor the workload has, values that they
-/// cannot have, and a workload that is several runs.
+/// Rejects an invalid target, unknown options, invalid values, and a workload of several runs.
 ///
 /// # Errors
-/// There is such a thing, or the script cannot be loaded.
+/// There is a mistake, or the script cannot be loaded.
 pub fn check(ask: &Ask) -> Result<()> {
     let name = &ask.workload;
     let work = Workload::find(name, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
@@ -46,7 +45,7 @@ pub fn check(ask: &Ask) -> Result<()> {
     if let Some(word) = parsed.words.get(1) {
         return Err(usage(format!("unexpected argument '{word}' after {name}")));
     }
-    // A script that declares none gets its options as they are: whether they do, each run tells.
+    // A script that declares none gets its options unchecked; its runs report mistakes.
     let Some(declared) = declared else {
         return Ok(());
     };
@@ -60,7 +59,7 @@ pub fn check(ask: &Ask) -> Result<()> {
     }
 }
 
-/// Help on searches, with the options of the workload that the arguments name, if they name one.
+/// Help on searches, with the options of the workload that the arguments name.
 pub fn help_on(args: &[String]) -> String {
     let parsed = parse(args, search(), Script::Unknown, Grammar::Dyno).unwrap_or_default();
     let mut words = parsed.words.iter();

@@ -12,10 +12,10 @@ use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
-/// How often progress is drawn.
+/// Interval between progress updates.
 const DRAWN_EVERY_NS: Nanos = 200_000_000;
 
-/// Copies the data of a server.
+/// Copies a server's data.
 pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let (mut server, name) = named(words, "snapshot")?;
     server.can_snapshot(&name)?;
@@ -42,7 +42,7 @@ pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
     })
 }
 
-/// Puts a copy back.
+/// Restores a copy.
 pub fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let (mut server, name) = named(words, "restore")?;
     if let Some(from) = parsed.value("from") {
@@ -74,8 +74,8 @@ fn named(words: &[String], action: &str) -> Result<(Server, String)> {
     }
 }
 
-/// Does something while the server does not run. One that ran is started again, also where it
-/// did not work; one whose data were `restored` is waited for, too (`--settle`).
+/// Runs an action while the server is stopped, and starts a running one again, even after a
+/// failure. If data were `restored`, also waits as `--settle` says.
 fn at_rest(
     server: &mut Server,
     parsed: &Parsed,
@@ -105,7 +105,7 @@ fn at_rest(
                 started.lifeline.stay()?;
                 finished?;
             }
-            // The first error is the cause of the second.
+            // The first error caused the second.
             Err(error) if done.is_ok() => return Err(error),
             Err(_) => {}
         }
@@ -114,7 +114,7 @@ fn at_rest(
     done.map(|()| STATUS_DONE)
 }
 
-/// How far a copy is.
+/// A function that draws a copy's progress.
 pub fn told(what: &'static str) -> impl Fn(u64, u64) {
     let last = std::cell::Cell::new(Clock.now());
     move |bytes, total| {

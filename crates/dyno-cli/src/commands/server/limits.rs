@@ -1,4 +1,4 @@
-//! What a server may use at most and where it lies, as options say it.
+//! Reads a server's limits and its place from options.
 
 use anyhow::Result;
 use dyno_core::units::{parse_count, parse_size};
@@ -7,13 +7,13 @@ use dyno_server::{FileSystem, Limits, Place};
 use crate::options::Parsed;
 use crate::settings::usage;
 
-/// The size of a file system when nobody says.
+/// Default size of a file system.
 const FS_SIZE: u64 = 2 << 30;
 
-/// The file system of a server's own, if it is to have one.
+/// The server's own file system, if requested.
 ///
 /// # Errors
-/// A value that is none, or one without `--fs`.
+/// An invalid value, or one without `--fs`.
 pub fn place(parsed: &Parsed) -> Result<Option<Place>> {
     let Some(kind) = parsed.value("fs") else {
         return match ["fs-size", "mount"].iter().find(|name| parsed.has(name)) {
@@ -35,10 +35,10 @@ pub fn place(parsed: &Parsed) -> Result<Option<Place>> {
     }))
 }
 
-/// The limits that there were, with those that options change.
+/// The earlier limits, changed by options.
 ///
 /// # Errors
-/// A value that is none.
+/// An invalid value.
 pub fn limits(parsed: &Parsed, before: Limits) -> Result<Limits> {
     let mut limits = before;
     if let Some(cpus) = value(parsed, "cpus", |text| {
@@ -67,7 +67,7 @@ pub fn limits(parsed: &Parsed, before: Limits) -> Result<Limits> {
     Ok(limits)
 }
 
-/// An option's value: `None` where it is not given, `Some(None)` for none.
+/// An option's value: `None` if it is missing, `Some(None)` for the value `none`.
 fn value<T>(
     parsed: &Parsed,
     name: &str,

@@ -1,4 +1,4 @@
-//! Servers that are looked at.
+//! Lists servers, their logs and URLs.
 
 use anyhow::Result;
 use dyno_core::units::human_size;
@@ -10,10 +10,10 @@ use crate::options::Parsed;
 use crate::settings::{count, usage};
 use crate::{STATUS_DONE, console};
 
-/// So many lines of a log are shown when nobody says.
+/// Default number of log lines.
 const LINES: u64 = 50;
 
-/// All servers, and what there is to make more of.
+/// Lists all servers, and the kinds available for new ones.
 pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
     if !words.is_empty() {
         return Err(usage("dyno server list takes no words"));
@@ -82,7 +82,7 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// Removes what servers left that were killed.
+/// Removes leftovers of servers that were killed.
 pub fn sweep(home: &Home) -> Result<()> {
     for left in home.sweep()? {
         console::note(&format!("removed the remains of a killed server: {left}"));
@@ -142,7 +142,7 @@ fn table(servers: &[Server]) -> Result<String> {
     Ok(text)
 }
 
-/// Whether a server runs, in words.
+/// A server's state in words.
 fn state(server: &Server) -> Result<String> {
     if let Some(running) = server.running()? {
         return Ok(match running.server.is_alive() {
@@ -188,7 +188,7 @@ pub fn as_json(server: &Server) -> Result<Value> {
     }))
 }
 
-/// The last lines of a server's log.
+/// Prints the last lines of a server's log.
 pub fn logs(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let server = named(words, "logs")?;
     let wanted = usize::try_from(count(parsed, "lines", LINES)?).unwrap_or(usize::MAX);
@@ -209,7 +209,7 @@ pub fn logs(parsed: &Parsed, words: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// A server's URL.
+/// Prints a server's URL.
 pub fn url(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let server = named(words, "url")?;
     console::out(&format!("{}\n", server.url(parsed.has("tcp"))?));

@@ -1,4 +1,4 @@
-//! `dyno server`: database servers of Dyno's own.
+//! `dyno server`: database servers that Dyno starts and stops.
 
 pub mod copies;
 mod limits;
@@ -16,7 +16,7 @@ use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
-/// The actions, their words and what they do.
+/// The actions, their words and descriptions.
 pub const ACTIONS: [(&str, &str, &str); 8] = [
     (
         "up",
@@ -49,7 +49,7 @@ pub const ACTIONS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Which options an action has.
+/// The options of each action.
 const OPTIONS: [(&str, &[&str]); 8] = [
     (
         "up",
@@ -101,10 +101,10 @@ const OPTIONS: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// Does what the first word says.
+/// Runs the action that the first word names.
 ///
 /// # Errors
-/// There is no such action, kind or server, or it does not work.
+/// The action, kind or server does not exist, or the action failed.
 pub fn main(args: &[String]) -> Result<u8> {
     if let [word, folder] = args
         && word == KEEP
@@ -161,7 +161,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     done.map_err(of_usage)
 }
 
-/// The action by which Dyno starts itself to run a server.
+/// The action with which Dyno starts itself to run a server.
 const KEEP: &str = "keep";
 
 fn supervise(folder: &Path) -> Result<u8> {
@@ -173,16 +173,16 @@ fn supervise(folder: &Path) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// How Dyno starts itself to run a server.
+/// The command with which Dyno starts itself to run a server.
 pub fn supervisor() -> Result<SupervisorCommand> {
     Ok(SupervisorCommand {
-        // A file of this name may be another version by the time that it is started.
+        // The file at this path may be another version by then.
         program: "/proc/self/exe".into(),
         arguments: vec!["server".into(), KEEP.into()],
     })
 }
 
-/// A mistake in what was asked for has the exit status of one.
+/// Gives mistakes in the request the exit status of usage errors.
 fn of_usage(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<ServerError>() {
         Some(cause) if cause.is_usage() => usage(cause.to_string()),
@@ -240,7 +240,7 @@ fn unknown(action: &str) -> anyhow::Error {
     usage(format!("unknown action '{action}' of dyno server; {hint}"))
 }
 
-/// The one server that the words name.
+/// The single server that the words name.
 fn named(words: &[String], action: &str) -> Result<Server> {
     match words {
         [name] => Ok(Server::open(&Home::of_user()?, name)?),
@@ -250,7 +250,7 @@ fn named(words: &[String], action: &str) -> Result<Server> {
     }
 }
 
-/// Settings of `--set`.
+/// The settings of `--set`.
 fn settings(parsed: &Parsed) -> Result<dyno_server::Settings> {
     let mut settings = dyno_server::Settings::default();
     for text in parsed.values("set") {

@@ -1,4 +1,4 @@
-//! Servers that are started and ended.
+//! Starts and stops servers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::options::Parsed;
 use crate::settings::{duration, usage};
 use crate::{STATUS_DONE, console};
 
-/// So long may a server take until it answers, when nobody says.
+/// Default timeout for a server's first answer.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// Makes a server and starts it.
+/// Creates and starts a server.
 pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let [kind] = words else {
         return Err(usage(
@@ -37,7 +37,7 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
         None => name_of(kind),
     };
     let limits = limits(parsed, Limits::default())?;
-    // What cannot be limited is found before anything is made.
+    // Before anything is created: find limits that the host does not support.
     limits.check(&home)?;
     let place = place(parsed)?;
     let is_zfs = |place: &Place| place.file_system == FileSystem::Zfs;
@@ -56,7 +56,7 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let started = match limited.and_then(|()| start(&mut server, parsed)) {
         Ok(started) => started,
         Err(error) => {
-            // What never ran has nothing to lose but the log, whose end the error shows.
+            // It never ran, so only its log is lost, and the error shows its end.
             server.remove()?;
             return Err(error);
         }
@@ -70,7 +70,7 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
     wait_for_end(server, started)
 }
 
-/// A kind's name as that of a server: of a folder, its last part.
+/// A kind's name as a server name; for a folder, its last part.
 fn name_of(kind: &str) -> String {
     let last = kind
         .trim_end_matches('/')
@@ -80,7 +80,7 @@ fn name_of(kind: &str) -> String {
     last.to_ascii_lowercase()
 }
 
-/// Holds the server until somebody wants its end, or it ends by itself.
+/// Waits until someone requests the server's end, or it ends by itself.
 fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
@@ -98,7 +98,7 @@ fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
     let name = server.folder().name().to_owned();
     let ended = server.ended()?.filter(|ended| !ended.asked);
     if ended_itself && ended.is_none() {
-        // It may be running again already, and is that command's now.
+        // Another command may already have started it again, and owns it now.
         console::note(&format!(
             "another command stopped {name}; its data are kept"
         ));
@@ -125,7 +125,7 @@ pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
     Ok(started?)
 }
 
-/// What a server that was started is, and what to do with it.
+/// Prints a started server's properties, and commands to use it.
 fn tell(
     parsed: &Parsed,
     server: &Server,
@@ -163,7 +163,7 @@ fn tell(
         text += &format!("  limited        {limit}\n");
     }
     text += &beginnings.text();
-    // The OLTP workloads name the engine of their tables themselves.
+    // The OLTP workloads set the engine of their tables themselves.
     let engine = match server.kind().title().starts_with("myrocks") {
         true => " --mysql-storage-engine=rocksdb",
         false => "",
@@ -180,7 +180,7 @@ fn tell(
     Ok(())
 }
 
-/// How the server's own client is started.
+/// The command line of the server's own client.
 fn client(server: &Server) -> Option<String> {
     let folder = server.folder();
     let file = |inner: &str| folder.join(inner).display().to_string();
@@ -201,7 +201,7 @@ fn client(server: &Server) -> Option<String> {
     })
 }
 
-/// Stops servers and removes what is theirs.
+/// Stops servers and removes their files.
 pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let home = Home::of_user()?;
     let all = parsed.has("all");
@@ -233,7 +233,7 @@ pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
                         down_unmounted(&folder, parsed)?;
                     }
                     Err(folder) => {
-                        // Not known to be a server's: nothing of it is touched.
+                        // May not belong to a server: do not touch it.
                         let path = folder.path().display().to_string();
                         console::note(&format!("{path} is not a server's folder: left as it is"));
                     }
@@ -290,7 +290,7 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let home = Home::of_user()?;
     let unset: Vec<String> = parsed.values("unset").map(str::to_owned).collect();
     let (before, before_limits) = (server.settings().clone(), *server.limits());
-    // What is wrong with the settings is found while the server still runs.
+    // Check the settings while the server still runs.
     let wanted = limits(parsed, before_limits)?;
     wanted.check(&home)?;
     let set = settings(parsed)?;

@@ -1,5 +1,4 @@
-//! What has a server begin as it did the last time: caches that are cold, background work that is
-//! done.
+//! Gives a server the same initial state each time: cold caches, finished background work.
 
 use std::time::Duration;
 
@@ -11,19 +10,19 @@ use crate::console;
 use crate::options::Parsed;
 use crate::settings::duration;
 
-/// What was done about a server's beginnings.
+/// The preparation of a server's initial state.
 #[derive(Default)]
 pub struct Beginnings {
-    /// What the host was made to forget.
+    /// Caches of the host that were dropped.
     reset: Option<Reset>,
-    /// What was done for a cold start.
+    /// Steps for a cold start.
     cold: Vec<String>,
-    /// What came of waiting for background work.
+    /// The result of the wait for background work.
     settled: Option<Settled>,
 }
 
 impl Beginnings {
-    /// Has the host forget what `--cold` and `--trim` say, of a server that does not run.
+    /// Resets the host's caches as `--cold` and `--trim` say, while the server is stopped.
     pub fn reset(server: &Server, parsed: &Parsed) -> Self {
         let mut reset = Reset::default();
         if parsed.has("trim") {
@@ -41,7 +40,7 @@ impl Beginnings {
         }
     }
 
-    /// Waits as long as `--settle` says for the background work of a server that has started.
+    /// Waits for the background work of a started server, as `--settle` says.
     ///
     /// # Errors
     /// It does not answer.
@@ -51,7 +50,7 @@ impl Beginnings {
         Ok(())
     }
 
-    /// The same for people.
+    /// A description as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(reset) = &self.reset {
@@ -68,7 +67,7 @@ impl Beginnings {
         text + &self.settled.as_ref().map(words).unwrap_or_default()
     }
 
-    /// The same for programs, put into the server's object.
+    /// Adds the same to the server's JSON object.
     pub fn put_into(&self, object: &mut Value) {
         if let Some(reset) = &self.reset {
             object["reset"] = json!({ "done": reset.done, "not_done": reset.not_done });
@@ -84,7 +83,7 @@ impl Beginnings {
     }
 }
 
-/// Waits as long as `--settle` says; `None` where nobody wants it.
+/// Waits as `--settle` says; `None` if it is not set.
 ///
 /// # Errors
 /// The server does not answer.
@@ -101,7 +100,7 @@ pub fn settle_for(server: &Server, parsed: &Parsed) -> Result<Option<Settled>> {
     Ok(Some(settled?))
 }
 
-/// What came of waiting, in words.
+/// The result of the wait in words.
 pub fn words(settled: &Settled) -> String {
     let waited = settled.waited.as_secs_f64();
     let mut text = match settled.quiet {

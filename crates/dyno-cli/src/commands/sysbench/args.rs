@@ -1,4 +1,4 @@
-//! sysbench's options and what they mean here.
+//! sysbench's options and their meaning.
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ use crate::settings::{self, usage};
 use dyno_run::Workload;
 use dyno_run::{CALL_TIMEOUT, Job, Prints};
 
-/// What says who this is, where sysbench gives its name and version.
+/// Dyno's name where sysbench prints its own name and version.
 const VERSION: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"));
 
-/// The same in the form that `--report-style` asks for: programs that read a version's reports may
-/// take no other suffix than a revision's hexadecimal digits.
+/// The version for `--report-style`: programs that read reports of a version may accept only a
+/// hexadecimal revision as a suffix.
 pub fn version(parsed: &Parsed) -> Result<&'static str> {
     let edition = edition(parsed)?;
     Ok(match (parsed.has("report-style"), edition) {
@@ -37,21 +37,21 @@ pub fn version(parsed: &Parsed) -> Result<&'static str> {
     })
 }
 
-/// Without `--forced-shutdown`, how long events under way may take after the time is up: sysbench
-/// waits for ever, which a server that hangs turns into a run that never ends.
+/// Default timeout for events in flight at the time limit, without `--forced-shutdown`: sysbench
+/// waits forever, so a hung server would hang the run.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A sysbench command line's meaning.
+/// The meaning of a sysbench command line.
 pub struct Settings {
     /// The command line without its secrets.
     argv: Vec<String>,
     command: Option<String>,
-    target: Option<Target>, // none for an unknown driver: only scripts that connect hear of it
+    target: Option<Target>, // `None` if the driver is unknown: fails only scripts that connect
     /// How the run is driven.
     pub drive: Drive,
-    /// The workers that were asked for.
+    /// The requested number of workers.
     workers: Option<u32>,
-    /// The seed if one was given.
+    /// The requested seed.
     pub seed: Option<u64>,
     rand: RandPlan,
     /// 0 for none.
@@ -71,7 +71,7 @@ pub struct Settings {
     /// Seconds from the start to a forced shutdown.
     pub forced_shutdown_s: Option<u64>,
     version: &'static str,
-    /// Whose general block is printed.
+    /// The version that sets the format of the general block.
     pub edition: Edition,
     ignored_errors: Vec<String>,
     emulate_prepared: bool,
@@ -80,10 +80,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the options that are known without the script.
+    /// Reads the options that do not depend on the script.
     ///
     /// # Errors
-    /// Values that make no sense.
+    /// Invalid values.
     pub fn new(args: &[String], parsed: &Parsed, command: Option<&str>) -> Result<Self> {
         let driver = driver(parsed);
         let drive = drive(parsed)?;
@@ -153,7 +153,7 @@ impl Settings {
             argv: self.argv.clone(),
             command: self.command.clone(),
             options: Vec::new(),
-            // A test of the host has no database to connect to.
+            // A test of the host has no database.
             target: work.script().and(self.target.clone()),
             work,
             drive: self.drive.clone(),
@@ -226,7 +226,7 @@ fn default_ignored_errors(family: Family) -> Vec<String> {
     listed.iter().map(|&entry| entry.to_owned()).collect()
 }
 
-/// The distributions; an unknown one is refused in sysbench's words.
+/// The distributions; rejects an unknown one with sysbench's message.
 fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
     let kind = parsed.value("rand-type").unwrap_or("uniform");
     for name in ["rand-spec-iter", "rand-spec-pct", "rand-spec-res"] {
@@ -238,12 +238,12 @@ fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
     }
 }
 
-/// A whole number, refused in sysbench's words.
+/// A whole number, or sysbench's error message.
 fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
     settings::count(parsed, name, otherwise).map_err(|_| no_value(parsed, name))
 }
 
-/// In sysbench's words, with the name that scripts use.
+/// sysbench's error, with the option's name in scripts.
 fn no_value(parsed: &Parsed, name: &str) -> anyhow::Error {
     let value = parsed.value(name).unwrap_or_default();
     let name = name.replace('-', "_");
@@ -360,7 +360,7 @@ fn list(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The target that the driver's options describe.
+/// The target from the driver's options.
 fn target(parsed: &Parsed, driver: &str) -> Result<Target> {
     if driver == "sqlite" {
         let file = parsed.value("sqlite-db").unwrap_or("sbtest.db");
@@ -412,8 +412,8 @@ fn target(parsed: &Parsed, driver: &str) -> Result<Target> {
         target.tls.ca = file("mysql-ssl-ca");
         target.tls.cert = file("mysql-ssl-cert");
         target.tls.key = file("mysql-ssl-key");
-        // As MySQL's clients have it: whoever names an authority wants the certificate verified,
-        // unless he says otherwise.
+        // As in MySQL's clients, an authority implies verification of the certificate, unless the
+        // user sets a mode.
         let switched = matches!(
             parsed.value("mysql-ssl"),
             None | Some("" | "on" | "1" | "true")
@@ -457,10 +457,10 @@ fn tls_mode(parsed: &Parsed, driver: &str) -> Result<TlsMode> {
     }
 }
 
-/// A file of options has no more.
+/// A file of options is smaller.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// The arguments with those of `--config-file` before them: `key=value` lines, `#` comments.
+/// Prepends the arguments of `--config-file`: `key=value` lines, `#` comments.
 pub fn with_config_file(args: &[String]) -> Result<Vec<String>> {
     let mut expanded = Vec::new();
     for arg in args {

@@ -51,7 +51,7 @@ fn value(opt: &Opt, parsed: &Parsed) -> OptionValue {
                     .collect(),
             )
         }
-        // sysbench has one PostgreSQL server only.
+        // sysbench supports only one PostgreSQL server.
         Some("LIST") if opt.name == "pgsql-port" => {
             let first = text.unwrap_or(otherwise).split(',').next();
             OptionValue::Number(number(first.unwrap_or(otherwise)))
@@ -60,7 +60,7 @@ fn value(opt: &Opt, parsed: &Parsed) -> OptionValue {
     }
 }
 
-/// Help ends with the default in brackets.
+/// The default in brackets at the end of the help.
 fn default(opt: &Opt) -> &'static str {
     opt.help
         .strip_suffix(']')
@@ -68,7 +68,7 @@ fn default(opt: &Opt) -> &'static str {
         .map_or("", |(_, default)| default)
 }
 
-/// A number with units; 0 for what is none, which other code refuses with a message.
+/// A number with units; 0 if it is invalid, which other code rejects with a message.
 fn number(text: &str) -> f64 {
     let count = |text: &str| units::parse_count(text).ok().map(|count| count as f64);
     let seconds = |text: &str| units::parse_duration(text).ok();

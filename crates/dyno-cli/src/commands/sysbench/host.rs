@@ -1,4 +1,4 @@
-//! What sysbench says of its tests of the host: the joining of a test's plan and the report.
+//! sysbench's output for tests of the host: combines a test's plan and the report.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::window::Window;
 
 const MIB: f64 = 1_048_576.0;
 
-/// Tells what the test is about to do.
+/// Prints the test's parameters.
 pub fn announce(plan: &Plan, events: Option<u64>) {
     match plan {
         Plan::Cpu(cpu) => output::notice(&text::cpu_mode(cpu.max_prime)),
@@ -37,7 +37,7 @@ pub fn announce(plan: &Plan, events: Option<u64>) {
     }
 }
 
-/// The line of an interval, where the test has one of its own.
+/// The line of an interval, if the test has a special one.
 pub fn line(plan: &Plan, stat: &Stat, window: &Window, percentile: u32) -> Option<String> {
     match plan {
         Plan::Memory(memory) => {
@@ -60,7 +60,7 @@ pub fn line(plan: &Plan, stat: &Stat, window: &Window, percentile: u32) -> Optio
     }
 }
 
-/// What stands before the general block.
+/// The text before the general block.
 pub fn block(plan: &Plan, stat: &Stat, window: &Window, edition: Edition) -> String {
     match plan {
         Plan::Cpu(_) => text::cpu_block(stat),
@@ -70,10 +70,10 @@ pub fn block(plan: &Plan, stat: &Stat, window: &Window, edition: Edition) -> Str
     }
 }
 
-/// Runs a command of the test, telling what sysbench tells.
+/// Runs a command of the test with sysbench's output.
 ///
 /// # Errors
-/// Files that cannot be made or removed.
+/// Files cannot be created or removed.
 pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>) -> Result<()> {
     let begun = Clock.now();
     let mut tell = |told| output::notice(&tale(plan, &told, begun));
@@ -137,7 +137,7 @@ fn file_mode(io: &FileIo, events: Option<u64>) -> FileMode {
     }
 }
 
-/// The counts of a window; operations are in the order in which the test names them.
+/// The counts of a window; operations are in the test's order.
 fn counts(window: &Window) -> FileCounts {
     FileCounts {
         reads: window.done(0),

@@ -25,7 +25,7 @@ pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
                 .map(|(_, value)| value)
         };
         let Some(given) = value(old).and_then(|value| value.parse::<i64>().ok()) else {
-            // A value that is not a number stays as typed and is refused later.
+            // An invalid number remains as typed and is rejected later.
             continue;
         };
         let kept = if given > least { old } else { new };
@@ -46,10 +46,10 @@ pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
     (args, warnings)
 }
 
-/// Refuses values of old options that are not numbers, by the name that was typed.
+/// Rejects values of old options that are not numbers, by the typed name.
 ///
 /// # Errors
-/// In sysbench's words.
+/// With sysbench's message.
 pub fn refuse(args: &[String]) -> Result<()> {
     for (old, ..) in RENAMED {
         let value = as_typed(args, old).and_then(|typed| Some(typed.split_once('=')?.1));

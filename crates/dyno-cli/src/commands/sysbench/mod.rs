@@ -29,10 +29,10 @@ use dyno_run::Workload;
 /// sysbench's exit status after a forced shutdown.
 const STATUS_FORCED: u8 = 2;
 
-/// Runs sysbench's command line, `args[0]` being the program's name.
+/// Runs sysbench's command line; `args[0]` is the program's name.
 ///
 /// # Errors
-/// None: what goes wrong is told as sysbench tells it, and the exit status says so.
+/// Never: it prints errors as sysbench does and sets the exit status.
 pub fn main(args: Vec<String>) -> Result<u8> {
     match command_line(args) {
         Ok(status) => Ok(status),
@@ -102,7 +102,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
     output::notice(&format!("{}\n\n", settings.banner()));
     let work = match Workload::find(test.as_deref().unwrap_or("-"), Edition::Sysbench) {
         Ok(work) => work,
-        // In sysbench's words, which scripts around it look for.
+        // sysbench's message, which scripts around it look for.
         Err(SourceError::NotFound { name, hint }) => {
             let why =
                 format!("Cannot find benchmark '{name}': no such built-in test, file or module");
@@ -121,7 +121,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
                 "The '{name}' test requires a command argument. See 'sysbench {name} help'"
             )));
         }
-        // A script alone: sysbench as an interpreter of Lua.
+        // Only a script: sysbench as a Lua interpreter.
         return Ok(STATUS_DONE);
     };
     let declared = loaded.description.options.clone();
@@ -134,7 +134,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
         refusals::check(declared, &parsed.script)?;
     }
     let options = script_options(&settings, &expanded, &parsed, &loaded.description)?;
-    // The target has the password now: once is enough.
+    // The target has the password now; keep a single copy.
     drop((args, expanded, first, parsed));
     run_command(settings, loaded, &command, options)
 }
@@ -146,7 +146,7 @@ fn run_command(
     options: Vec<(String, OptionValue)>,
 ) -> Result<u8> {
     let description = loaded.description.clone();
-    // As it was typed.
+    // The name as typed.
     let work = &loaded.job.work;
     let path = Path::new(work.name().unwrap_or_else(|| work.path()));
     let name = path.file_name().unwrap_or(path.as_os_str());
@@ -196,7 +196,7 @@ fn run_command(
     Ok(STATUS_DONE)
 }
 
-/// What went wrong in the end, without the session's number, which sysbench does not tell.
+/// The root cause, without the session number, which sysbench does not print.
 fn cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => cause(source),
@@ -220,7 +220,7 @@ fn words(parsed: &Parsed) -> Result<(Option<String>, Option<String>)> {
     }
 }
 
-/// What scripts see as `sysbench.opt`: all of sysbench's options, then the script's own.
+/// The contents of `sysbench.opt`: all of sysbench's options, then the script's own.
 fn script_options(
     settings: &Settings,
     args: &[String],
@@ -246,7 +246,7 @@ fn script_options(
     Ok(options)
 }
 
-/// The values of declared options, wrong ones refused in sysbench's words.
+/// The values of declared options; rejects invalid ones with sysbench's message.
 fn declared_options(
     declared: &[ScriptOption],
     args: &[String],

@@ -1,4 +1,4 @@
-//! sysbench's log: what is printed, and from which `--verbosity` on.
+//! sysbench's log, filtered by `--verbosity`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,20 +6,20 @@ use dyno_core::redact;
 
 use crate::console;
 
-/// Fatal errors and reports of what follows from them.
+/// Fatal errors and their consequences.
 const FATAL: u64 = 0;
 const ALERT: u64 = 1;
 const WARNING: u64 = 2;
 /// Everything that sysbench prints by default.
 const NOTICE: u64 = 3;
 const INFO: u64 = 4;
-/// The highest level there is.
+/// The highest level.
 pub const DEBUG: u64 = 5;
 
 /// `--verbosity`. A global because scripts' messages come through a plain function.
 static VERBOSITY: AtomicU64 = AtomicU64::new(NOTICE);
 
-/// Sets what is printed from now on.
+/// Sets the level from now on.
 pub fn set_verbosity(level: u64) {
     VERBOSITY.store(level, Ordering::Relaxed);
 }
@@ -29,12 +29,12 @@ pub fn notice(text: &str) {
     print(NOTICE, text);
 }
 
-/// What tests tell of themselves to those who ask for more.
+/// Additional information about tests.
 pub fn info(text: &str) {
     print(INFO, text);
 }
 
-/// Details for those who look for a fault.
+/// Details for debugging.
 pub fn debug(text: &str) {
     print(DEBUG, text);
 }
@@ -44,7 +44,7 @@ pub fn warning(message: &str) {
     print(WARNING, &format!("WARNING: {}\n", redact::text(message)));
 }
 
-/// What ends the work, or part of it.
+/// An error that ends the work, or part of it.
 pub fn fatal(message: &str) {
     print(FATAL, &format!("FATAL: {}\n", redact::text(message)));
 }

@@ -1,5 +1,5 @@
-//! The record of a run that sysbench's command line asked for. It shows nowhere in sysbench's
-//! report: one line on standard error says where it is kept and what the verdict is.
+//! Records a run of sysbench's command line. sysbench's report does not mention it: one line on
+//! standard error names the file and the verdict.
 
 use anyhow::Result;
 use dyno_core::finding::{Outcome, Verdict};
@@ -13,19 +13,18 @@ use dyno_core::record::RESULTS_FILE;
 use dyno_core::redact;
 use dyno_run::{Ready, Recording, RunRequest, Watch};
 
-/// Percentiles in the record, beside the one that sysbench's option asks for.
+/// Percentiles in the record, in addition to the one of sysbench's option.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
-/// A run's record under way.
+/// An open record of a run.
 pub struct Record {
     watch: Watch,
     request: RunRequest,
 }
 
 impl Record {
-    /// Begins to record, where a record is wanted: `dyno sysbench` keeps one in `dyno.db`, a binary
-    /// called `sysbench` only where `$DYNO_RESULTS` names a file. What is in its way costs the
-    /// record, not the run.
+    /// Starts a record, if wanted: `dyno sysbench` writes to `dyno.db`, a binary called `sysbench`
+    /// only if `$DYNO_RESULTS` names a file. An obstacle costs the record, not the run.
     pub fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
         let otherwise = (!called_sysbench()).then_some(RESULTS_FILE);
         let file = run_store::named(None, otherwise)?;
@@ -33,9 +32,9 @@ impl Record {
             file: Some(file),
             ledger: Compared::Nothing,
             percentiles: percentiles(settings),
-            // It would put seconds before a run that others have timed.
+            // It would delay a run that others time.
             calibrate: Calibrate::Never,
-            // It is sysbench's run, whatever its record says.
+            // sysbench's run goes on whatever happens to the record.
             force: true,
             ..RecordPlan::default()
         };
@@ -55,7 +54,7 @@ impl Record {
             .ok()
     }
 
-    /// Takes what the load says of itself.
+    /// Records the load's progress.
     pub fn progress(&mut self, progress: &Progress<'_>) {
         self.watch.take(progress);
     }
@@ -65,7 +64,7 @@ impl Record {
         self.watch.abandon(why);
     }
 
-    /// The run has ended: judges it and says so on standard error.
+    /// Judges the finished run and prints the verdict to standard error.
     pub fn finish(self, ready: &mut Ready, outcome: &RunOutcome) {
         let sinks = notices::quiet();
         let (summary, recorded) = self
@@ -83,7 +82,7 @@ impl Record {
     }
 }
 
-/// `dyno: run 3 in dyno.db is doubtful (stalls, steady-state); dyno show 3 tells why`
+/// A line such as `dyno: run 3 in dyno.db is doubtful (stalls, steady-state); …`.
 fn line(summary: &RunSummary) -> String {
     let Some(kept) = &summary.recorded else {
         return String::new();
@@ -129,7 +128,7 @@ fn percentiles(sysbench: &Settings) -> Vec<f64> {
 fn request(record_plan: RecordPlan, ready: &Ready) -> Result<RunRequest> {
     let server = match (&ready.connector, &ready.job.target) {
         (Some(connector), Some(target)) => {
-            // Scripts that use no database run with the default driver's target all the same.
+            // Scripts without a database still get the default driver's target.
             let stopped = || ready.stop.level() != StopLevel::None;
             let timeout_ms = target.connect_timeout_ms;
             dyno_drivers::probe(connector.as_ref(), timeout_ms, &stopped).unwrap_or_default()

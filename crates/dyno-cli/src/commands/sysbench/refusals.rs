@@ -6,22 +6,22 @@ use dyno_script::{OptionKind, ScriptOption};
 
 use super::CommandLineError;
 
-/// Which values sysbench refuses.
+/// The values that sysbench rejects.
 #[derive(Clone, Copy)]
 enum Bad {
     /// A number below this one.
     Below(f64),
-    /// The same for a number that sysbench shows with six decimals.
+    /// The same, for a number that sysbench prints with six decimals.
     Fraction(f64),
     /// A size below this one; an unreadable size counts as 0.
     Size(u64),
     /// A size that is not a power of two of at least 8.
     Block,
-    /// Another word.
+    /// A word that is not in the list.
     Word(&'static [&'static str]),
 }
 
-/// Option, values that are refused, and the words around the value.
+/// Option, rejected values, and the text around the value.
 type Refusal = (&'static str, Bad, &'static str, &'static str);
 
 const REFUSED: [Refusal; 16] = [
@@ -124,11 +124,11 @@ const REFUSED: [Refusal; 16] = [
     ),
 ];
 
-/// Refuses the values of a test's options that sysbench refuses, as they were given. Values that
-/// only Dyno cannot use are refused later.
+/// Rejects the values of a test's options that sysbench rejects. Those that only Dyno cannot use
+/// are rejected later.
 ///
 /// # Errors
-/// A value in sysbench's words.
+/// sysbench's message.
 pub fn check(declared: &[ScriptOption], given: &[(String, Option<String>)]) -> Result<()> {
     for (name, value) in given {
         let Some(value) = value else { continue };
@@ -154,7 +154,7 @@ pub fn check(declared: &[ScriptOption], given: &[(String, Option<String>)]) -> R
     Ok(())
 }
 
-/// How sysbench shows a value that it refuses; `None` if it accepts the value.
+/// A rejected value as sysbench prints it; `None` if sysbench accepts it.
 fn refused(bad: Bad, value: &str) -> Option<String> {
     let shown = || Some(value.to_owned());
     match bad {

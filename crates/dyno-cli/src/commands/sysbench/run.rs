@@ -25,7 +25,7 @@ use crate::commands::hints::hint;
 use crate::{STATUS_DONE, STATUS_FAILED, console, settings};
 use dyno_run::{Ready, RunError, disconnected};
 
-/// The last interval of a run that ended within it is shorter than this.
+/// A shorter interval is the incomplete last one of a run.
 const INTERVAL_NS_MIN: u64 = 900_000_000;
 
 /// Runs the test and reports.
@@ -62,7 +62,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
                 record.progress(&progress);
             }
             match progress {
-                // Before any session begins, so that the output of scripts follows it.
+                // Before any session begins, so that the scripts' output follows it.
                 Progress::Initialized => {
                     output::notice(&text::stage(StartupStep::Started));
                     let warmup_s = settings.drive.warmup.as_secs();
@@ -118,7 +118,7 @@ fn announce(settings: &Settings) {
     );
 }
 
-/// Prints a suggestion to stderr where sysbench, which fails in the same way, prints none.
+/// Prints a hint to stderr where sysbench, which fails in the same way, prints none.
 fn advise(why: &str, ready: &Ready) {
     if ready.kind_behind(why) == Some(ErrorKind::Prepared)
         && let Some(hint) = hint(why, ready, "")
@@ -127,7 +127,7 @@ fn advise(why: &str, ready: &Ready) {
     }
 }
 
-/// Why nothing ran, in sysbench's words, and the exit status.
+/// Prints why nothing ran, in sysbench's words, and returns the exit status.
 fn not_started(error: &RunError, edition: Edition) -> u8 {
     match error {
         RunError::Load(LoadError::Init { why, .. }) => {
@@ -152,7 +152,7 @@ fn not_started(error: &RunError, edition: Edition) -> u8 {
     }
 }
 
-/// The end of a run: what failed, the report, `done()`.
+/// Ends a run: errors, the report, `done()`.
 fn conclude(
     ready: &mut Ready,
     reports: &Reports<'_>,
@@ -182,7 +182,7 @@ fn conclude(
     let mut rest = Window::of(&outcome.totals);
     rest.subtract(&reports.reported);
     if settings.drive.warmup.is_zero() {
-        // The end of a warm-up sets the counters back.
+        // The end of a warm-up resets the counters.
         rest.counters.merge(&outcome.before);
         rest.counters.merge(&ready.main_counters());
     }
@@ -216,7 +216,7 @@ fn conclude(
     Ok(status)
 }
 
-/// Tells of events that had not ended when the run did; returns the status that they make.
+/// Reports events still in flight at the end of the run; returns the exit status.
 fn gave_up(ready: &Ready, settings: &Settings, unfinished: u64) -> u8 {
     let status = match settings.forced_shutdown_s {
         Some(_) => {
@@ -238,8 +238,8 @@ fn gave_up(ready: &Ready, settings: &Settings, unfinished: u64) -> u8 {
     status
 }
 
-/// The time that was measured: until new events stopped, or until the last event ended where that
-/// was later. Sums hold what was done until events were given up, and so does the time then.
+/// The measured time: until new events stopped or, if later, until the last event ended. If events
+/// were abandoned, it includes the grace period, as the sums do.
 fn elapsed_ns(ready: &Ready, outcome: &RunOutcome) -> u64 {
     let until_stopped = outcome.measured_end.saturating_sub(outcome.measured_start);
     if outcome.unfinished > 0 && outcome.end == RunEnd::Completed {
@@ -264,7 +264,7 @@ fn cumulative(
             busy_ns: session.busy_ns,
         })
         .collect();
-    // Sessions' sums are those of the whole run and say nothing of the time between checkpoints.
+    // Sessions' totals cover the whole run, not the time between checkpoints.
     let is_whole = settings.checkpoints_s.is_empty();
     let fairness = is_whole.then(|| summarize::fairness(&sessions));
     let (mut report, mut debug) = (own_block(settings, ready, stat, window), String::new());
@@ -282,7 +282,7 @@ fn cumulative(
     output::debug(&debug);
 }
 
-/// What stands before the general block: what a script did with its database, a test's figures.
+/// The text before the general block: SQL statistics of a script, or figures of a test.
 fn own_block(settings: &Settings, ready: &Ready, stat: &Stat, window: &Window) -> String {
     match ready.plan() {
         Some(plan) => host::block(plan, stat, window, settings.edition),
@@ -307,7 +307,7 @@ fn thread_stat(session: &dyno_load::SessionTotals) -> Stat {
     }
 }
 
-/// Reports while the run goes on.
+/// Prints reports during the run.
 struct Reports<'a> {
     settings: &'a Settings,
     screen: Screen,
@@ -315,13 +315,13 @@ struct Reports<'a> {
     cumulative_hook: bool,
     interval: Window,
     checkpoint: Window,
-    /// What cumulative reports at checkpoints have covered.
+    /// The part that cumulative reports at checkpoints have covered.
     reported: Window,
     checkpoint_s: f64,
 }
 
 impl Reports<'_> {
-    /// An interval of one second is over.
+    /// A one-second interval ended.
     fn interval(&mut self, interval: &Interval, ready: &Ready) {
         let at_s = interval.index + 1;
         let every_s = self.settings.report_interval_s;
@@ -401,7 +401,7 @@ impl Reports<'_> {
     }
 }
 
-/// Whether the run went on to the interval's end.
+/// Whether the run lasted until the interval's end.
 fn is_full(interval: &Interval) -> bool {
     interval.end - interval.start >= INTERVAL_NS_MIN
 }
@@ -429,8 +429,8 @@ fn script_stat(stat: &Stat, cumulative: bool) -> dyno_script::Stat {
     }
 }
 
-/// Where the drivers' options for hosts, ports and sockets lead: sockets if there are any, else
-/// all ports of the first host, then of the second, …
+/// The endpoints of the drivers' options for hosts, ports and sockets: the sockets if there are
+/// any, else all ports of the first host, then of the second, …
 pub fn endpoints(
     driver: &str,
     hosts: &[String],

@@ -1,4 +1,4 @@
-//! What is shown while sysbench's `run` goes on: text, and what report functions print.
+//! Live output of sysbench's `run`: text, and the output of report functions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,27 +14,27 @@ use super::output;
 use crate::background::Background;
 use dyno_run::{Reporter, RunError};
 
-/// How often is looked whether the user has lost patience with a report function.
+/// Polling interval for the user's request to stop a report function.
 const LOOK: Duration = Duration::from_millis(50);
-/// A function that waits for a database ends by itself at its bound, with a better message.
+/// A function that waits for a database ends at its own timeout, with a better message.
 const SLACK: Duration = Duration::from_secs(1);
 
 enum Item {
     Text(String),
-    /// A report function and what it gets.
+    /// A report function and its argument.
     Hook(&'static str, Stat),
 }
 
-/// A thread that prints and calls report functions, one after the other.
+/// A thread that prints and calls report functions one after the other.
 pub struct Screen {
-    /// Until it is finished.
+    /// `None` after the end.
     items: Option<Background<Item>>,
     state: Arc<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The function that it is in.
+    /// The running function.
     hook: Mutex<Option<&'static str>>,
     failed: AtomicBool,
 }
@@ -55,10 +55,10 @@ impl State {
 }
 
 impl Screen {
-    /// Starts it; `reporter` makes the state of the report functions, if the script has any.
+    /// Starts it; `reporter` creates the state of the report functions, if the script has any.
     ///
     /// # Errors
-    /// There is no thread to be had, or what the script's top level raised.
+    /// The thread cannot be started, or the script's top level raised an error.
     pub fn start<F>(reporter: Option<F>) -> Result<Self>
     where
         F: FnOnce() -> Result<Reporter, RunError> + Send + 'static,
@@ -91,13 +91,13 @@ impl Screen {
         }
     }
 
-    /// Waits for the rest, for a report function this long unless the user stops it. Answers
-    /// whether one failed, or did not return.
+    /// Waits for the queue; at most this long for a report function, unless the user stops it.
+    /// Returns whether one failed or did not return.
     pub fn finish(&mut self, bound: Duration, stop: &StopSignal) -> bool {
         let Some(items) = self.items.take() else {
             return false;
         };
-        // Text that nobody reads is waited for, as the report that follows it would be.
+        // Wait for a slow reader of text, as the next report would.
         let from = Clock.now();
         let waited = || Duration::from_nanos(Clock.now().saturating_sub(from));
         let stopped = || stop.level() == StopLevel::Abandon;

@@ -5,9 +5,9 @@ use dyno_core::interval::{Counters, Interval, Latencies};
 /// Sums over some intervals.
 #[derive(Default)]
 pub struct Window {
-    /// Their length in seconds.
+    /// Their total length in seconds.
     pub length_s: f64,
-    /// What was counted.
+    /// Counts of events and errors.
     pub counters: Counters,
     /// How often each operation was done.
     pub operations: Vec<u64>,
@@ -16,7 +16,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// What an interval holds, without its length.
+    /// An interval's sums, without its length.
     pub fn of(interval: &Interval) -> Self {
         Self {
             length_s: 0.0,
@@ -34,7 +34,7 @@ impl Window {
         self.latencies.merge(&interval.latencies);
     }
 
-    /// Begins anew.
+    /// Resets all sums.
     pub fn clear(&mut self) {
         self.length_s = 0.0;
         self.counters = Counters::default();
@@ -49,7 +49,7 @@ impl Window {
         self.latencies.merge(&other.latencies);
     }
 
-    /// How often the operation of this number was done.
+    /// How often this operation was done.
     pub fn done(&self, operation: usize) -> u64 {
         self.operations.get(operation).copied().unwrap_or(0)
     }
@@ -63,7 +63,7 @@ impl Window {
         }
     }
 
-    /// Takes away what another window, which is part of this one, holds.
+    /// Subtracts another window, which is part of this one.
     pub fn subtract(&mut self, part: &Window) {
         if part.counters.events == 0 {
             return;
@@ -73,7 +73,7 @@ impl Window {
         }
         self.counters = self.counters.without(&part.counters);
         let (all, part) = (&mut self.latencies, &part.latencies);
-        // What is subtracted was added before, so this cannot fail.
+        // It was added before, so this cannot fail.
         let _ = all.service.subtract(&part.service);
         let _ = all.response.subtract(&part.response);
         all.service_ns_sum = all.service_ns_sum.saturating_sub(part.service_ns_sum);

@@ -1,4 +1,4 @@
-//! Whether the files of a run's agents are those of its plan, and say what is recorded.
+//! Checks that agents' files match the plan and the record.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +16,16 @@ use dyno_load::RunOutcome;
 use super::{COLLECTED, Collected};
 use crate::fleet::outcome::told;
 
-/// What all intervals together hold.
+/// Totals of all intervals.
 pub(super) struct Counted<'a> {
-    /// What of them is recorded.
     recorded: &'a [IntervalSummary],
     percentiles: &'a [f64],
     measured: Nanos,
     intervals: u64,
     events: u64,
-    /// The first that is recorded as another.
+    /// The first interval that differs from the record.
     other: Option<u64>,
-    /// When the last one ended.
+    /// The end of the last one.
     pub(super) ended: Nanos,
 }
 
@@ -59,22 +58,22 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// How to have what the record lacks.
+/// How to record the missing part.
 const WHOLE: &str = "`dyno fleet collect FILES --results OTHER.db`, with the agents' files alone, \
                      records all that they hold";
 
-/// What the files came to, beside what is recorded.
+/// The content of the files, for comparison with the record.
 pub(super) struct Found<'a> {
     pub(super) report: &'a Report,
     pub(super) outcome: &'a RunOutcome,
     pub(super) counted: &'a Counted<'a>,
-    /// What they have of agents that were lost to the record.
+    /// The files' data of agents that the record lost.
     pub(super) beyond: &'a [Beyond],
-    /// Of how many agents there are files.
+    /// Number of agents with files.
     pub(super) files: usize,
 }
 
-/// Whether the files say what the record says.
+/// Compares the files with the record.
 pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
     let Some(summary) = &base.summary else {
         return Collected::Differs("the record has no summary".to_owned());
@@ -124,7 +123,6 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
     Collected::Differs(format!("{name}: {}{more}", different.join("; ")))
 }
 
-/// What is not the same in the files and in the record.
 fn differences(base: &RunRecord, summary: &RunSummary, found: &Found<'_>) -> Vec<String> {
     let (outcome, counted) = (found.outcome, found.counted);
     let recorded: u64 = base.intervals.iter().map(|one| one.counters.events).sum();
@@ -152,7 +150,7 @@ fn differences(base: &RunRecord, summary: &RunSummary, found: &Found<'_>) -> Vec
     different
 }
 
-/// The first agent that is another in the files: who had which part, and did what.
+/// The first agent whose part or totals differ in the files.
 fn agents(recorded: &[AgentSummary], found: &[AgentSummary]) -> Option<String> {
     let own = |one: &AgentSummary| (one.name.clone(), one.sessions, one.events, one.errors);
     let mut pairs = recorded.iter().zip(found).zip(1..);
@@ -172,10 +170,10 @@ fn agents(recorded: &[AgentSummary], found: &[AgentSummary]) -> Option<String> {
     ))
 }
 
-/// Whether each agent's sessions are those that its part of the plan has.
+/// Checks that each agent's sessions are those of its part of the plan.
 ///
 /// # Errors
-/// They are others, or what an agent told cannot be read.
+/// They differ, or an agent's report cannot be read.
 pub(super) fn own_sessions(report: &Report, sessions: u32) -> Result<()> {
     for (agent, number) in report.agents.iter().zip(1..) {
         let Some(told) = told(agent)? else {
@@ -183,7 +181,7 @@ pub(super) fn own_sessions(report: &Report, sessions: u32) -> Result<()> {
         };
         let load = &told.load;
         let own: Vec<u32> = load.sessions.iter().map(|session| session.tid).collect();
-        // One that did not end in time may not have told of its sessions.
+        // An agent that did not end in time may not have reported its sessions.
         let whole = !load.workers.iter().any(|worker| worker.stuck);
         part_has(&report.division, number, sessions, (&own, whole))
             .map_err(|why| anyhow!("the file of {}: {why}", agent.name))?;
@@ -191,7 +189,7 @@ pub(super) fn own_sessions(report: &Report, sessions: u32) -> Result<()> {
     Ok(())
 }
 
-/// Whether these are the sessions of a part, all of them if they are said to be whole.
+/// Checks that these sessions belong to a part; with `whole`, that they are all of it.
 fn part_has(
     division: &Division,
     number: u32,
@@ -217,7 +215,6 @@ fn part_has(
     }
 }
 
-/// Counters by their names.
 fn by_name(counters: &Counters) -> BTreeMap<String, u64> {
     let value = serde_json::to_value(counters).unwrap_or_default();
     let fields = value.as_object().into_iter().flatten();
@@ -238,13 +235,13 @@ mod tests {
         };
         assert_eq!(has(&two, 1, &[0, 2]), None);
         assert_eq!(has(&two, 2, &[1, 3]), None);
-        // Share numbers that were swapped.
+        // Swapped share numbers.
         let swapped = has(&two, 2, &[0, 2]).unwrap();
         assert!(
             swapped.contains("session 0, which part 2 of 2"),
             "{swapped}"
         );
-        // One of two that says that it was alone.
+        // One of two that claims to be alone.
         let alone = Division::equal(1).unwrap();
         let half = has(&alone, 1, &[0, 2]).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Where the files of a run's agents are, and what the results file has of the run.
+//! Locates agents' files, and the run's records in the results file.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -18,7 +18,7 @@ use crate::fleet::ssh::{Remote, brought};
 use crate::options::Parsed;
 use crate::settings::usage;
 
-/// Whether a word names a file, which is not there.
+/// Whether a word names a file that does not exist.
 pub(super) fn is_missing_file(word: &str) -> bool {
     let is_file = word.ends_with(".dyno-agent") || word.contains('/') && !word.contains(':');
     is_file && !Path::new(word).is_file()
@@ -28,7 +28,7 @@ pub(super) fn opened(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<AgentFi
     paths.map(|path| Ok(AgentFile::open(&path)?)).collect()
 }
 
-/// The run of these files in the results file, if it is there.
+/// The run of these files in the results file.
 pub(super) fn known(results: &Path, files: &[AgentFile]) -> Result<Option<RunRecord>> {
     let head = files.first().map(AgentFile::head);
     let Some(head) = head.filter(|_| results.is_file()) else {
@@ -47,7 +47,7 @@ pub(super) fn known(results: &Path, files: &[AgentFile]) -> Result<Option<RunRec
     Ok(unfinished)
 }
 
-/// Of a run that was collected before, the one that it was collected for.
+/// The original of a collected run.
 pub(super) fn original(path: &Path, record: RunRecord) -> Result<RunRecord> {
     let Some(run) = record
         .fact(RUN)
@@ -65,7 +65,7 @@ pub(super) fn original(path: &Path, record: RunRecord) -> Result<RunRecord> {
     Ok(record)
 }
 
-/// What was recorded of a run by collecting it before, if it was: the first of them.
+/// The first collected record of a run, if there is one.
 pub(super) fn collected_before(path: &Path, base: &RunRecord) -> Result<Option<RunRecord>> {
     let Some(run) = base.fact(RUN).filter(|_| base.summary.is_none()) else {
         return Ok(None);
@@ -80,7 +80,7 @@ pub(super) fn collected_before(path: &Path, base: &RunRecord) -> Result<Option<R
     Ok(None)
 }
 
-/// A run that goes on is not to be collected.
+/// Rejects a run that is still going on.
 pub(super) fn is_over(results: &Path, record: &RunRecord) -> Result<()> {
     if record.state != RunState::Running {
         return Ok(());
@@ -94,7 +94,7 @@ pub(super) fn is_over(results: &Path, record: &RunRecord) -> Result<()> {
     }
 }
 
-/// The files of a run's agents: those that are given, and those that can be had.
+/// The files of a run's agents: those given, and those that can be fetched.
 pub(super) fn gathered(
     parsed: &Parsed,
     record: &RunRecord,
@@ -134,13 +134,13 @@ pub(super) fn gathered(
     }
 }
 
-/// Whether a program is one word to a shell: a results file may be somebody else's.
+/// Whether a program is a single shell word: the results file may come from someone else.
 fn is_plain(program: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     !program.is_empty() && !program.starts_with('-') && program.chars().all(plain)
 }
 
-/// An agent's file, brought here where it is elsewhere.
+/// An agent's file, copied to this host if it is elsewhere.
 fn had(
     parsed: &Parsed,
     run: &RunId,
@@ -169,7 +169,7 @@ fn had(
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
             bail!("ssh {host}: {status}: {said}{advice}")
         }
-        // One that joined may have kept its file on this host, too.
+        // An agent that joined may have stored its file on this host, too.
         place => {
             let folder = kept::folder().context("$HOME is not set")?;
             let path = folder.join(&name);

@@ -1,4 +1,4 @@
-//! A run put together again from the files that its agents kept on their hosts.
+//! Assembles a run from the files that its agents stored on their hosts.
 
 mod checks;
 mod files;
@@ -27,31 +27,31 @@ use crate::options::Parsed;
 use crate::run_store;
 use crate::settings::usage;
 
-/// The fact that holds the name of a run on its bus.
+/// The fact with the run's name on its bus.
 pub const RUN: &str = "fleet.run";
-/// How the facts begin that tell where agents ran.
+/// Prefix of the facts with the agents' locations.
 pub const AGENT: &str = "fleet.agent.";
 
-/// The fact that tells what started Dyno on other hosts.
+/// The fact with the program that started Dyno on other hosts.
 pub const COMMAND: &str = "fleet.command";
-/// The fact that a run was put together from files.
+/// The fact that a run was assembled from files.
 const COLLECTED: &str = "fleet.collected";
 
-/// What came of collecting.
+/// The outcome of a collection.
 pub enum Collected {
-    /// The run is in the results file now.
+    /// The run was added to the results file.
     Recorded(Box<RunSummary>),
-    /// It was there already, and the files say the same.
+    /// It already existed, and the files agree.
     Same(String),
-    /// They do not.
+    /// It already existed, and the files differ.
     Differs(String),
 }
 
-/// Puts a run together: the first word names a run of the results file or, as all others do, a
-/// file.
+/// Assembles a run. The first word names a run of the results file or a file; the others name
+/// files.
 ///
 /// # Errors
-/// There is no such run, or no file of its agents.
+/// The run, or all files of its agents, are missing.
 pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
     let (first, rest) = words
         .split_first()
@@ -79,7 +79,7 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
     };
     if let Some(record) = &base {
         is_over(&results, record)?;
-        // A second copy would say nothing more.
+        // A second copy would add nothing.
         if let Some(before) = collected_before(&results, record)? {
             base = Some(before);
         }
@@ -89,7 +89,7 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
     whole(&results, base, files, (&paths, mixed))
 }
 
-/// Adds up the files, and records or compares what comes of it.
+/// Adds up the files, and records or compares the result.
 fn whole(
     results: &Path,
     base: Option<RunRecord>,
@@ -142,7 +142,7 @@ fn whole(
     entry.enter(results, (&report, &outcome), paths)
 }
 
-/// A run that is to be recorded.
+/// A run to record.
 struct Entry {
     base: Option<RunRecord>,
     plan: Plan,
@@ -200,14 +200,14 @@ impl Entry {
     }
 }
 
-/// Whether the run took agents of other builds, or the user does.
+/// Whether the run or the user accepts agents of other builds.
 fn mixed(parsed: &Parsed, base: Option<&RunRecord>) -> bool {
     const OPTION: &str = "allow-mixed-versions";
     let allowed = |word: &String| word.trim_start_matches('-').replace('_', "-") == OPTION;
     parsed.has(OPTION) || base.is_some_and(|base| base.head.argv.iter().any(allowed))
 }
 
-/// Tells of those that were lost to the recorded run what it has of them.
+/// Marks agents that the recorded run lost, with the part that it has of them.
 fn lost(collection: &mut Collection, base: Option<&RunRecord>) {
     let own = base.filter(|base| base.fact(COLLECTED).is_none());
     let agents = own.and_then(|base| Some(&base.summary.as_ref()?.agents));
@@ -218,7 +218,7 @@ fn lost(collection: &mut Collection, base: Option<&RunRecord>) {
     }
 }
 
-/// The run with what was seen of it, and what its agents measured.
+/// Records the run with its observations and its agents' measurements.
 fn recorded(
     mut run: CollectedRun,
     base: Option<&RunRecord>,
@@ -258,7 +258,7 @@ fn axis(drive: &Drive) -> Axis {
     }
 }
 
-/// The head of a run of which there is no record: what the plan tells.
+/// The head of a run without a record, from the plan.
 fn bare_head(name: String, plan: Plan, unix_s: f64) -> RunHead {
     let url = plan.target.as_ref().and_then(|target| target.url());
     let target = url.and_then(|url| Target::parse(&url).ok());

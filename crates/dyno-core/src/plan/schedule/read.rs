@@ -7,7 +7,7 @@ const EXPECTED_RATE: &str = "'100/s for 30s', '100/s..1000/s over 5m' or 'sine 1
      1m for 10m'";
 const EXPECTED_SESSIONS: &str = "'16 for 30s', '1..64 over 5m' or 'sine 8..64 every 1m for 10m'";
 
-/// Reads a part; `rest_s` is how long it is where it does not say so.
+/// Parses a part; `rest_s` is its length if the text has none.
 pub(super) fn part(text: &str, of: Scheduled, rest_s: Option<f64>) -> Result<LoadPart, String> {
     let expected = match of {
         Scheduled::Rate => EXPECTED_RATE,
@@ -63,7 +63,7 @@ pub(super) fn part(text: &str, of: Scheduled, rest_s: Option<f64>) -> Result<Loa
 fn level(text: &str, of: Scheduled) -> Result<f64, String> {
     match of {
         Scheduled::Rate => parse_rate(text).map_err(|error| error.to_string()),
-        // Whole below 2^53, so that nothing is rounded.
+        // Whole and below 2^53, so nothing is rounded.
         Scheduled::Sessions => parse_count(text)
             .map(|count| count as f64)
             .map_err(|error| error.to_string()),

@@ -16,7 +16,7 @@ fn started() -> Talk {
     started_at(Disclosure::default())
 }
 
-/// The same where this is known of the server.
+/// After the startup message, with this knowledge about the server.
 fn started_at(disclosure: Disclosure) -> Talk {
     let mut talk = Talk::new(&PostgresOptions {
         disclosure,
@@ -27,7 +27,7 @@ fn started_at(disclosure: Disclosure) -> Talk {
     talk
 }
 
-/// After the startup message, on a connection that TLS protects.
+/// After the startup message, on a connection with TLS.
 fn protected(end_point: Option<Vec<u8>>) -> Talk {
     let mut talk = Talk::new(&options(TlsMode::Require));
     assert_eq!(talk.hear(b"S"), Next::StartTls);
@@ -133,7 +133,7 @@ fn the_password_itself_goes_to_those_who_may_learn_it_and_no_others() {
         (allowed, false, true),
         (allowed, true, true),
     ] {
-        // By `prefer`, as by default: what the server asks under TLS is not tried without.
+        // With `prefer`, the default, a request under TLS is not answered without TLS.
         let mut talk = Talk::new(&PostgresOptions {
             disclosure,
             ..options(TlsMode::Prefer)
@@ -221,7 +221,7 @@ fn channel_binding_is_used_where_it_can_be() {
     assert!(begun(&talk).contains("p=tls-server-end-point,,n=,r="));
     assert_eq!(talk.protocol.server().tls.as_deref(), Some("TLSv1.3"));
 
-    // Could bind, but the server does not offer it: say so.
+    // We support binding, but the server does not offer it: say so.
     let mut talk = protected(Some(vec![1; 32]));
     talk.hear(&auth(10, b"SCRAM-SHA-256\0\0"));
     assert!(begun(&talk).contains("SCRAM-SHA-256\0\0\0\0"));
@@ -243,11 +243,11 @@ fn channel_binding_is_used_where_it_can_be() {
 #[test]
 fn a_server_that_does_not_prove_itself_is_refused() {
     let mechanisms = auth(10, b"SCRAM-SHA-256\0\0");
-    // Letting us in half-way, without a proof.
+    // The server accepts half-way, without a proof.
     let mut talk = started();
     assert_eq!(talk.hear(&mechanisms), Next::Input);
     talk.assert_malformed(&auth(0, b""));
-    // A nonce that does not continue ours; work without end.
+    // A nonce that does not continue ours; endless work.
     for challenge in ["r=other,s=c2FsdA==,i=4096", "nonsense", ""] {
         let mut talk = started();
         talk.hear(&mechanisms);
@@ -302,7 +302,7 @@ fn names_that_cannot_be_sent_are_refused() {
     assert_eq!(error.kind, ErrorKind::Misuse);
 }
 
-/// What a protocol sends at first.
+/// The first message of a protocol.
 fn greet(talk: &mut Talk) -> Vec<u8> {
     talk.sent.clear();
     talk.partial.clear();
@@ -319,7 +319,7 @@ fn allow_tries_tls_when_the_server_refuses_it_in_the_clear() {
     assert!(talk.protocol.retry());
     assert_eq!(greet(&mut talk), TLS_REQUEST);
     assert_eq!(talk.hear(b"N"), Next::Finished);
-    // Both attempts are told of, and there is no third.
+    // The error includes both attempts, and there is no third.
     assert!(talk.error().message.contains("does not offer TLS"));
     assert!(talk.error().message.contains("no entry, no encryption"));
     assert!(!talk.protocol.retry());
@@ -361,7 +361,7 @@ fn nothing_else_is_tried_twice() {
     };
     let mut strict = protected(None);
     strict.hear(&refusal);
-    // We refused the server, not it us.
+    // We refused the server, not the server us.
     let mut ours = Talk::new(&options(TlsMode::Allow));
     ours.hear(&auth(7, b""));
     let mut later = Talk::ready();

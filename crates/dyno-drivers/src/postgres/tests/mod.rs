@@ -1,4 +1,4 @@
-//! Conversations with servers that are made up.
+//! Conversations with fake servers.
 
 mod greeting;
 mod pipeline;
@@ -12,7 +12,7 @@ use dyno_core::target::TlsMode;
 use super::{Postgres, PostgresOptions};
 use crate::channel::{Next, Protocol};
 
-/// A protocol between its caller and a made-up server, as the channel holds it.
+/// A protocol between its caller and a fake server, driven as the channel drives it.
 struct Talk {
     protocol: Postgres,
     partial: Vec<u8>,

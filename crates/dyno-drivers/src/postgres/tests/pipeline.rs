@@ -1,4 +1,4 @@
-//! Pipelines: statements that go out together, and what is answered.
+//! Pipelines: statements sent together, and their answers.
 
 use dyno_core::db::{Param, ParamKind, PipedResult, Submitted};
 
@@ -21,7 +21,7 @@ fn int(value: i64) -> Param {
     param
 }
 
-/// A pipeline of an INSERT, a SELECT, and a SELECT in text, which was sent.
+/// A pipeline of an INSERT, a SELECT, and a text SELECT, after it was sent.
 fn sent() -> Talk {
     let mut talk = Talk::prepared();
     talk.protocol.start_pipeline().unwrap();
@@ -190,7 +190,7 @@ fn only_executions_wait() {
     );
     talk.query("SELECT 1", &[complete("SELECT 1"), ready(b'I')].concat());
     assert_eq!(talk.outcome().kind, OutcomeKind::Done);
-    // A connection that is lost takes its pipeline with it.
+    // A lost connection loses its pipeline.
     talk.protocol.start_pipeline().unwrap();
     talk.protocol
         .fail(DbError::new(ErrorKind::Lost, "it broke"));

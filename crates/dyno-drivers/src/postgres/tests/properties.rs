@@ -1,4 +1,4 @@
-//! Whatever arrives, and in whatever pieces.
+//! Properties that hold for any input, in any pieces.
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{Param, ParamKind, Submitted};
@@ -8,7 +8,7 @@ use proptest::sample::Index;
 
 use super::*;
 
-/// What a caller may ask for.
+/// A request of the caller.
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     Query,
@@ -18,10 +18,10 @@ enum Ask {
     Load,
 }
 
-/// A conversation: what is asked, and what the server answers.
+/// A conversation: requests and the server's answers.
 type Conversation = Vec<(Ask, Vec<u8>)>;
 
-/// What came of it, to be compared.
+/// Its results, for comparison.
 type Trace = Vec<String>;
 
 struct NoRows;
@@ -64,7 +64,7 @@ fn describe(talk: &mut Talk, trace: &mut Trace) {
     }
 }
 
-/// Holds a conversation, its bytes cut into pieces of the given lengths, over and over.
+/// Runs a conversation, its bytes cut into pieces of these lengths in turn.
 fn hold(mut talk: Talk, conversation: &Conversation, pieces: &[usize]) -> Trace {
     let mut trace = Trace::new();
     let mut pieces = pieces.iter().copied().cycle();
@@ -82,7 +82,7 @@ fn hold(mut talk: Talk, conversation: &Conversation, pieces: &[usize]) -> Trace 
             // How much was sent before the server spoke again depends on time.
             talk.protocol.produce(&mut Vec::new());
         }
-        // What is left stays for the next operation, as in a socket.
+        // Leftover bytes stay for the next operation, as in a socket.
         talk.partial.extend_from_slice(rest);
         match next {
             Next::Finished => describe(&mut talk, &mut trace),

@@ -116,7 +116,7 @@ fn preparing_names_types_and_executing_sends_them() {
         (OutcomeKind::Rows, 1)
     );
 
-    // A parameter of another kind than was declared goes as text.
+    // A parameter of a kind other than declared is sent as text.
     (double.double, double.is_null) = (0.5, 0);
     talk.sent.clear();
     let _ = talk
@@ -157,7 +157,7 @@ fn an_error_behind_the_completion_of_an_execution_overrides_it() {
     let mut talk = Talk::prepared();
     let param = Param::new(ParamKind::Int, 0);
     let _ = talk.protocol.execute(0, &[&param, &param], &mut talk.sent);
-    // A deferred constraint is checked at the commit, which Sync brings.
+    // A deferred constraint is checked at the commit, that is, at Sync.
     let answer = [
         message(b'2', b""),
         complete("INSERT 0 1"),
@@ -184,7 +184,7 @@ fn a_server_that_takes_leave_is_lost_with_its_words() {
     let _ = talk.protocol.query(b"SELECT 1", &mut talk.sent);
     assert_eq!(talk.error().kind, ErrorKind::Lost);
 
-    // An error and then silence: both are told.
+    // An error and then silence: both are reported.
     let mut talk = Talk::ready();
     assert_eq!(
         talk.query("x", &error("ERROR", "XX000", "oops")),
@@ -257,7 +257,7 @@ fn a_copy_begun_by_a_statement_is_ended() {
     assert_eq!(talk.outcome().kind, OutcomeKind::Done);
 }
 
-/// Rows `0` up to a number, one per line.
+/// Rows from `0` up to a number, one per line.
 struct Lines(u64, u64);
 
 impl RowSource for Lines {

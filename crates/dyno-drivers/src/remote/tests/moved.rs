@@ -1,4 +1,4 @@
-//! Hosts whose names are moved to other addresses.
+//! Hosts whose names move to other addresses.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,16 +14,16 @@ use dyno_core::db::{Connection, Connector, ErrorKind, OutcomeKind, Scratch, Subm
 use super::super::Remote;
 use super::super::host::Resolver;
 
-/// Longer than any look-up takes that is answered.
+/// Longer than any look-up that is answered.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A resolver that knows one name, and servers on both addresses that it may have.
+/// A resolver that knows one name, and a server on each of its two possible addresses.
 struct World {
     servers: [TcpListener; 2],
-    /// Where the name leads to; nowhere, if neither.
+    /// The server that the name resolves to; `None` if neither.
     leads_to: Mutex<Option<usize>>,
     asked: AtomicU64,
-    /// Each look-up but the first waits for a word.
+    /// Each look-up but the first waits for a message.
     words: Mutex<Option<Receiver<()>>>,
     /// The threads that looked up.
     threads: Mutex<Vec<thread::ThreadId>>,
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// Look-ups hang from now on, until they are told to go on.
+    /// Makes look-ups hang until the returned sender is used or dropped.
     fn hang(&self) -> Sender<()> {
         let (sender, receiver) = channel();
         *self.words.lock().unwrap() = Some(receiver);
@@ -82,17 +82,17 @@ impl World {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The other end of a connection, which goes to one of the servers. They greet nobody.
+    /// Accepts a connection on one of the servers, which send no greeting.
     fn accept(&self, server: usize) -> TcpStream {
         let (mut stream, _) = self.servers[server].accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        // It is no look-up's attempt but a connection.
+        // It is not a look-up's attempt but a connection.
         assert_ne!(stream.read(&mut [0; 64]).ok(), Some(0));
         stream
     }
 }
 
-/// Drives a connection until it is to its server, as far as there are edges, or has failed.
+/// Drives a connection until `over` holds.
 fn drive(connection: &mut dyn Connection, mut over: impl FnMut(&dyn Connection) -> bool) {
     let mut scratch = Scratch::default();
     while !over(connection) {
@@ -113,7 +113,7 @@ fn drive(connection: &mut dyn Connection, mut over: impl FnMut(&dyn Connection) 
     }
 }
 
-/// A connection to a server that then ends it.
+/// A connection to a server that then closes it.
 fn lose(world: &World, remote: &Remote, server: usize) {
     let mut connection = remote.connect(0).unwrap();
     drive(connection.as_mut(), |connection| connection.wants_write());
@@ -128,7 +128,7 @@ fn a_lost_connection_is_made_again_to_where_the_host_has_moved() {
     for scheme in ["mysql", "postgres"] {
         let world = World::new();
         let remote = world.connect(scheme, Duration::ZERO, MINUTE);
-        // As long as nothing is lost nothing is looked up.
+        // Nothing is looked up until a connection is lost.
         drop((remote.connect(0).unwrap(), world.accept(0)));
         assert_eq!(world.asked(), 1);
         *world.leads_to.lock().unwrap() = Some(1);
@@ -166,7 +166,7 @@ fn attempts_share_a_look_up_and_use_what_it_found_for_a_while() {
         world.accept(0);
     }
     assert_eq!(world.asked(), 2);
-    // What was found is used although connections are lost.
+    // A fresh result is used in spite of lost connections.
     let world = World::new();
     let remote = world.connect("mysql", MINUTE, MINUTE);
     lose(&world, &remote, 0);
@@ -181,7 +181,7 @@ fn a_resolver_that_hangs_or_fails_is_no_reason_to_wait_for_ever() {
     lose(&world, &remote, 0);
     let go_on = world.hang();
     for _ in 0..2 {
-        // The first waits for as long as it is patient, the second knows.
+        // The first waits for its whole patience, the second does not.
         let mut connection = remote.connect(0).unwrap();
         drive(connection.as_mut(), |connection| connection.wants_write());
         world.accept(0);
@@ -189,7 +189,7 @@ fn a_resolver_that_hangs_or_fails_is_no_reason_to_wait_for_ever() {
     assert_eq!(world.asked(), 2);
     *world.leads_to.lock().unwrap() = None;
     go_on.send(()).unwrap();
-    // It has failed, and is asked again; until then, and after that, its last answer counts.
+    // It has failed, and is asked again; its last answer counts until then and afterwards.
     while world.asked() == 2 {
         lose(&world, &remote, 0);
     }

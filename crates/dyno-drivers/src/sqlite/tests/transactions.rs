@@ -1,4 +1,4 @@
-//! Transactions, and what keeps them from their end.
+//! Transactions and what blocks them.
 
 use dyno_core::db::TransactionStep;
 
@@ -27,12 +27,12 @@ fn a_transaction_is_made_to_last_or_taken_back() {
         assert_eq!(bench.step(end), OutcomeKind::Done);
         assert_eq!(bench.rows("SELECT count(*) FROM t"), [rows]);
     }
-    // Nothing has begun.
+    // No transaction is open.
     assert_eq!(bench.step(TransactionStep::Rollback), OutcomeKind::Done);
     assert_eq!(bench.step(TransactionStep::Commit), OutcomeKind::Failed);
 }
 
-/// Another session writes: the one that means to write finds out when it begins.
+/// While another session writes, one that intends to write fails at its beginning.
 #[test]
 fn a_transaction_that_writes_says_so_first() {
     let mut first = open_with("?busy_timeout=1ms");

@@ -2,7 +2,7 @@
 
 use super::{Column, Part, rate};
 
-/// Since PostgreSQL 14; from 18 on writes and syncs are [`wal_io`]'s.
+/// Since PostgreSQL 14; from 18 on writes and syncs are in [`wal_io`].
 pub(super) fn wal(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     let source = "pg_stat_wal";
     let names = [

@@ -2,7 +2,7 @@ use dyno_core::counters::{Class, Counts, Server, Version, meaning, of};
 
 use super::*;
 
-/// The version-dependent columns that the servers have.
+/// The version-dependent columns of the servers.
 const VERSIONS: [(Version, &[&str]); 3] = [
     (
         (15, 0),
@@ -122,7 +122,7 @@ fn versions_have_different_views() {
         io.contains("sum(reads)") && io.contains("sum(read_bytes)"),
         "{io}"
     );
-    // The query asks only for what this server has.
+    // The query only asks for columns that this server has.
     assert!(!io.contains("writes") && !io.contains("op_bytes"), "{io}");
     let middle = texts(&["pg_stat_io.reads", "pg_stat_io.op_bytes"]);
     assert!(

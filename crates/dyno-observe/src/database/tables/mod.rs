@@ -1,5 +1,5 @@
-//! The definitions of the tables in the target's database, and what the server knows of them for
-//! its planner. Read once, before the load. However many tables there are, the questions are few.
+//! The definitions of the tables in the target's database, and the planner's statistics on them.
+//! Read once before the load, with few queries however many tables there are.
 
 mod mysql;
 mod postgres;
@@ -24,27 +24,26 @@ pub(super) use mysql::{stores as stores_of_mysql, tell as of_mysql};
 pub(super) use postgres::{STORES as STORES_OF_POSTGRES, tell as of_postgres};
 pub(super) use sqlite::tell as of_sqlite;
 
-/// So many names are asked for, and one more to see whether there are others.
+/// The most names requested; one more shows whether there are others.
 const LISTED_MAX: usize = 1_000;
-/// So many tables are read whole.
+/// The most tables read in full.
 const READ_MAX: usize = 300;
-/// How long the server may take to list its tables.
+/// The timeout for listing the tables.
 const LISTING: Duration = Duration::from_millis(500);
-/// How long reading them may take in all: what is left then stays unread. Their order is the same
-/// in each run.
+/// The timeout for reading all of them: the rest stays unread. Their order is the same in each run.
 const READING: Duration = Duration::from_secs(1);
-/// So many bytes of a definition are kept.
+/// The longest definition kept, in bytes.
 const DEFINITION_BYTES_MAX: usize = 16 * 1024;
 
-/// Of these tables it is looked at the end whether they keep their rows as before the load.
+/// The most tables whose storage is compared at the end.
 const STORES_MAX: usize = 300;
 
-/// How tables keep their rows, by their names: the engine, or the persistence.
+/// The storage of tables, by name: the engine, or the persistence.
 #[derive(Default)]
 pub(super) struct Stores(BTreeMap<String, String>);
 
 impl Stores {
-    /// Of the tables before the load; of none where there are more than are asked for at its end.
+    /// The tables' storage before the load; empty if there are too many to compare at the end.
     fn of(listed: &Listed, tables: &[Table]) -> Self {
         if listed
             .total
@@ -60,8 +59,8 @@ impl Stores {
         Self(tables.iter().filter_map(how).collect())
     }
 
-    /// Tells of those that keep them otherwise at the end, as settings that moved. `sql` answers
-    /// with names and how.
+    /// Reports tables with another storage at the end as changed settings. `sql` returns names and
+    /// storage.
     ///
     /// # Errors
     /// The connection is lost.
@@ -74,7 +73,7 @@ impl Stores {
             let (Some(name), Some(now)) = (fields.next(), fields.next()) else {
                 continue;
             };
-            // The definition may say more than the catalog.
+            // The definition may be more specific than the catalog.
             let before = self.0.get(&name).filter(|before| !before.starts_with(&now));
             for (value, at_end) in before
                 .into_iter()
@@ -94,22 +93,22 @@ impl Stores {
 /// A row of an answer.
 type TextRow = Vec<Option<String>>;
 
-/// A table as it was read.
+/// A table as read.
 #[derive(Default)]
 struct Table {
     name: String,
-    /// Without where its counters stand.
+    /// Without the position of its counters.
     definition: String,
     engine: Option<String>,
     persistence: Option<&'static str>,
     primary_key: Option<bool>,
     indexes: Option<usize>,
-    /// Whether the planner has statistics of it, and since when.
+    /// Whether the planner has statistics on it, and since when.
     analysed: Option<bool>,
     analysed_at: Option<String>,
 }
 
-/// The names of the tables to be read, and how many there are.
+/// The names of the tables to read, and the total number.
 struct Listed {
     names: Vec<String>,
     total: String,
@@ -129,13 +128,13 @@ impl Listed {
     }
 }
 
-/// When reading is to end.
+/// The deadline for reading.
 fn deadline() -> Nanos {
     Clock.now() + READING.as_nanos() as Nanos
 }
 
-/// At most so many names, the same ones whenever these are there: of those that differ in a number
-/// alone some from first to last.
+/// At most `most` names, the same ones whenever they exist: of names that differ only in a number,
+/// a selection from first to last.
 fn chosen(mut names: Vec<String>, most: usize) -> Vec<String> {
     names.sort_by_cached_key(|name| natural(name));
     if names.len() <= most {
@@ -159,7 +158,7 @@ fn chosen(mut names: Vec<String>, most: usize) -> Vec<String> {
     stems.into_iter().flat_map(some).take(most).collect()
 }
 
-/// Tells what was read: one set of facts for tables that are the same.
+/// Reports the tables, with one set of facts for tables with the same definition.
 fn tell(sink: &Sink, total: &str, tables: Vec<Table>, source: &str) {
     let read = tables.len().to_string();
     sink.fact(fact(TABLES, total, source));
@@ -224,7 +223,7 @@ fn tell_group(sink: &Sink, text: &str, mut tables: Vec<Table>, source: &str) {
     say("analysed_at", first_time.min());
 }
 
-/// A definition with a million partitions is as long.
+/// Shortens a definition, which with a million partitions would be very long.
 fn bounded(definition: &str) -> String {
     if definition.len() <= DEFINITION_BYTES_MAX {
         return definition.to_owned();

@@ -14,20 +14,20 @@ use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, tell a
 
 const SOURCE: &str = "SHOW CREATE TABLE";
 const TABLES_SOURCE: &str = "information_schema.TABLES";
-/// What the definition of a view begins with.
+/// The beginning of a view's definition.
 const VIEW: &str = "CREATE ALGORITHM=";
-/// What stored functions and procedures do, as far as this user may read it.
+/// The bodies of stored functions and procedures, as far as this user may read them.
 const ROUTINES: &str = "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES \
                         WHERE ROUTINE_SCHEMA = DATABASE() LIMIT 1000";
 /// The server's own schemas.
 const SYSTEM: &str = "'information_schema', 'mysql', 'performance_schema', 'sys'";
 const STATISTICS: &str = "mysql.innodb_table_stats";
 const NEEDS_STATISTICS: &str = "GRANT SELECT ON mysql.innodb_table_stats TO the user of the target";
-/// So many tables that InnoDB takes for empty are looked into.
+/// The most tables checked among those that InnoDB reports as empty.
 const LOOKS_MAX: usize = 20;
 
 /// Reports the tables of the connection's database. Also returns the fact names of the directories
-/// that their definitions name.
+/// in their definitions.
 ///
 /// # Errors
 /// The connection is lost.
@@ -39,7 +39,7 @@ pub(in crate::database) fn tell(
         asking.sink.gap(TABLES, "the target names no database");
         return Ok((Stores::default(), BTreeSet::new()));
     };
-    // A table that somebody alters is not waited for, and all servers quote alike.
+    // Do not wait for a table that is being altered, and make all servers quote alike.
     let ours = "SET SESSION lock_wait_timeout = 1, sql_mode = '', sql_quote_show_create = 1";
     asking.rows_or_gap(TABLES, ours, "")?;
     let stores = tables(asking, is_mariadb, &database)?;
@@ -50,7 +50,7 @@ pub(in crate::database) fn tell(
     Ok(stores)
 }
 
-/// The engines of the tables, as they are now.
+/// The query for the tables' current engines.
 pub(in crate::database) fn stores(is_mariadb: bool) -> String {
     limited(
         is_mariadb,
@@ -59,7 +59,7 @@ pub(in crate::database) fn stores(is_mariadb: bool) -> String {
     )
 }
 
-/// A query that ends after a while.
+/// A query with a timeout.
 fn limited(is_mariadb: bool, select: &str) -> String {
     match is_mariadb {
         true => format!(
@@ -78,7 +78,7 @@ fn tables(
     is_mariadb: bool,
     database: &str,
 ) -> Result<(Stores, BTreeSet<String>), DbError> {
-    // The name alone takes MariaDB no look into the tables' own files.
+    // For names alone MariaDB does not open the tables' files.
     let names = format!(
         "TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() LIMIT {}",
         LISTED_MAX + 1
@@ -95,7 +95,7 @@ fn tables(
         match asking.control.query(&sql, asking.timeout) {
             Ok(rows) => tables.extend(read(name, rows)),
             Err(error) if is_lost(&error) => return Err(error),
-            // It was dropped meanwhile, or is not for this user's eyes.
+            // It was dropped meanwhile, or this user may not see it.
             Err(error) => asking
                 .sink
                 .gap(&format!("db.table[{name}]"), refusal(&error, "")),
@@ -145,8 +145,8 @@ fn read(name: &str, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
     })
 }
 
-/// The tables that statements on this one use too: those that a view is made of, or that a trigger
-/// names.
+/// The tables that statements on this one use too: the base tables of a view, or tables named by a
+/// trigger.
 fn uses(table: &Table, listed: &[String], database: &str) -> Vec<String> {
     if table.definition.starts_with(VIEW) {
         return of_view(&table.definition, database);
@@ -161,7 +161,7 @@ fn uses(table: &Table, listed: &[String], database: &str) -> Vec<String> {
         .collect()
 }
 
-/// Tells the tables of other schemas that are not InnoDB's: a statement may name them.
+/// Reports tables of other schemas that do not use InnoDB: a statement may name them.
 fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
     let most = ELSEWHERE_MAX + 1;
     let schemas = format!(
@@ -177,7 +177,7 @@ fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
         "FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ({SYSTEM}) \
          AND TABLE_SCHEMA <> DATABASE()"
     );
-    // Their engines take MariaDB a look into the file of each.
+    // For engines MariaDB opens the file of each table.
     let names = limited(is_mariadb, &format!("TABLE_NAME {others} LIMIT {most}"));
     let engines = format!(
         "CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), ENGINE, CREATE_OPTIONS {others} \
@@ -205,7 +205,7 @@ fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
     Ok(())
 }
 
-/// A table's engine as definitions have it; `unknown` of a view.
+/// A table's engine as in definitions; `unknown` for a view.
 fn kind(engine: Option<&str>, options: &str) -> String {
     let is_off = options
         .split_whitespace()
@@ -217,7 +217,8 @@ fn kind(engine: Option<&str>, options: &str) -> String {
     }
 }
 
-/// What a change of a row sets off is a part of what it costs. Only who may make triggers sees it.
+/// Reports triggers, which add to the cost of changing a row. Only users who may create triggers
+/// see them.
 fn triggers(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbError> {
     let sql = "SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION, \
                ACTION_STATEMENT FROM information_schema.TRIGGERS \
@@ -246,7 +247,7 @@ fn triggers(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbError
     Ok(())
 }
 
-/// InnoDB's statistics; those of other engines are counts that they keep.
+/// Reports InnoDB's statistics; other engines maintain exact counts.
 fn statistics(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbError> {
     let of_innodb = |table: &Table| table.engine.as_deref() == Some("InnoDB");
     let names: Vec<String> = tables
@@ -280,7 +281,7 @@ fn statistics(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbErr
     }
     let mut looks = 0;
     for table in tables.iter_mut().filter(|table| of_innodb(table)) {
-        // Of a partitioned table each partition has its own.
+        // Each partition of a partitioned table has separate statistics.
         let Some((holds, at)) = known.remove(&table.name) else {
             continue;
         };
@@ -288,7 +289,7 @@ fn statistics(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbErr
         table.analysed = match holds {
             true => Some(true),
             false if looks == LOOKS_MAX => None,
-            // New tables are known as empty until the server has looked.
+            // New tables count as empty until the server has analysed them.
             false => {
                 looks += 1;
                 is_empty(asking, &table.name)?
@@ -307,7 +308,7 @@ fn is_empty(asking: &mut Asking<'_>, name: &str) -> Result<Option<bool>, DbError
     }
 }
 
-/// `AUTO_INCREMENT=7` among the options says where a counter stands.
+/// Removes the position of a counter, `AUTO_INCREMENT=7`, from the options.
 fn without_counter(definition: &str) -> String {
     let Some(options) = definition.rfind("\n)") else {
         return definition.to_owned();

@@ -1,4 +1,4 @@
-//! PostgreSQL: definitions from the catalogs, which have no words of their own for a whole table.
+//! PostgreSQL: definitions from the catalogs, since it cannot print a whole table.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use super::{
 };
 
 const SOURCE: &str = "pg_catalog";
-/// The versions that brought columns of the catalogs.
+/// The versions that introduced these catalog columns.
 const GENERATED_SINCE: u32 = 120_000;
 const COMPRESSION_SINCE: u32 = 140_000;
-/// So many lines of all definitions are read: some hundred tables have some dozen each.
+/// The most lines of all definitions together: some hundred tables have some dozen each.
 const LINES_MAX: usize = 50_000;
 
-/// Tells the tables that names without a schema can mean.
+/// Reports the tables that names without a schema can refer to.
 ///
 /// # Errors
 /// The connection is lost.
 pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
-    // A table that somebody locks meanwhile is not waited for.
+    // Do not wait for a locked table.
     asking.rows_or_gap(TABLES, "SET lock_timeout = '300ms'", "")?;
     let stores = tables(asking)?;
     uses(asking)?;
@@ -34,7 +34,7 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<Stores, DbErr
     Ok(stores)
 }
 
-/// What functions and procedures in SQL and PL/pgSQL do.
+/// The query for functions and procedures in SQL and PL/pgSQL.
 const ROUTINES: &str = "SELECT p.proname, pg_catalog.pg_get_functiondef(p.oid) \
      FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
      JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
@@ -42,7 +42,7 @@ const ROUTINES: &str = "SELECT p.proname, pg_catalog.pg_get_functiondef(p.oid) \
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = p.oid \
      AND d.classid = 'pg_catalog.pg_proc'::regclass AND d.deptype = 'e') LIMIT 1000";
 
-/// The persistence of the tables, as it is now. That of a partitioned one is its partitions'.
+/// The query for the tables' current persistence. That of a partitioned table is its partitions'.
 pub(in crate::database) const STORES: &str = "SELECT \
      CASE n.nspname WHEN current_schema() THEN '' ELSE n.nspname || '.' END || c.relname, \
      CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 'u' THEN 'unlogged' \
@@ -50,7 +50,7 @@ pub(in crate::database) const STORES: &str = "SELECT \
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
      WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'm')";
 
-/// Nor are a million tables.
+/// Limits how long a statement may take, for a server with a million tables.
 fn limit(asking: &mut Asking<'_>, time: Duration) -> Result<(), DbError> {
     let sql = format!("SET statement_timeout = {}", time.as_millis());
     asking.rows_or_gap(TABLES, &sql, "").map(drop)
@@ -94,7 +94,7 @@ fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     let version = version.and_then(|text| text.parse().ok()).unwrap_or(0);
     let rows = asking.rows_or_gap(TABLES, &lines(&wanted, version), "")?;
     if rows.is_empty() {
-        // They were refused, or there is no table.
+        // They were refused, or no table exists.
         return Ok(Stores::default());
     }
     let mut of_tables: HashMap<String, Vec<String>> = HashMap::new();
@@ -121,8 +121,8 @@ fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     Ok(stores)
 }
 
-/// Tells the tables that views and rules use, the functions that triggers call, and of which table
-/// an unlogged partition is one.
+/// Reports the tables used by views and rules, the functions called by triggers, and the parent of
+/// each unlogged partition.
 fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
     let own = |schema: &str, table: &str| {
         format!(
@@ -171,7 +171,7 @@ fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Tells the unlogged tables that names without a schema do not mean.
+/// Reports unlogged tables that names without a schema do not refer to.
 fn elsewhere(asking: &mut Asking<'_>) -> Result<(), DbError> {
     let sql = format!(
         "SELECT n.nspname, n.nspname || '.' || c.relname FROM pg_catalog.pg_class c \
@@ -204,7 +204,7 @@ fn not_of_system(schema: &str) -> String {
     format!("{schema}.nspname !~ '^pg_' AND {schema}.nspname <> 'information_schema'")
 }
 
-/// Tables that somebody has to himself: their expressions cannot be read.
+/// Exclusively locked tables: their expressions cannot be read.
 fn locked(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
     let sql = "SELECT l.relation FROM pg_catalog.pg_locks l \
                JOIN pg_catalog.pg_database d ON d.oid = l.database \
@@ -223,7 +223,7 @@ const ANALYSED: &str = "c.reltuples <> -1 AND EXISTS (SELECT FROM pg_catalog.pg_
                         OR c.relrowsecurity AND greatest(s.last_analyze, s.last_autoanalyze) \
                         IS NOT NULL";
 
-/// One row for each table.
+/// A query with one row per table.
 fn heads(wanted: &str) -> String {
     format!(
         "SELECT c.oid, c.relpersistence, c.relkind, am.amname, t.spcname, \
@@ -245,7 +245,7 @@ fn heads(wanted: &str) -> String {
     )
 }
 
-/// A row for each line of the definitions, in their order.
+/// A query with a row for each line of the definitions, in order.
 fn lines(wanted: &str, version: u32) -> String {
     let when = |since: u32, sql: &'static str| if version >= since { sql } else { "" };
     let generated = when(
@@ -319,7 +319,7 @@ fn table(name: &str, head: &TextRow, lines: Vec<String>) -> Option<Table> {
     let persistence = match field(1)? {
         "u" => "unlogged",
         "t" => "temporary",
-        // What a partitioned table is kept as decides each of its partitions.
+        // The persistence of a partitioned table follows from its partitions.
         _ if lines.iter().any(unlogged) => "unlogged",
         _ => "permanent",
     };

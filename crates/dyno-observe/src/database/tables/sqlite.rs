@@ -1,4 +1,4 @@
-//! SQLite: the statements that made its tables, as it keeps them.
+//! SQLite: the stored statements that created its tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -9,10 +9,10 @@ use super::uses::{mentioned, tell_uses};
 use super::{Asking, LISTED_MAX, Listed, Table, tell as tell_all};
 
 const SOURCE: &str = "sqlite_master, sqlite_stat1";
-/// So many statements are read: tables, their indexes and triggers.
+/// The most statements read: tables, their indexes and triggers.
 const STATEMENTS_MAX: usize = 10_000;
 
-/// Tells the tables of the database's file.
+/// Reports the tables in the database's file.
 ///
 /// # Errors
 /// The connection is lost.
@@ -31,7 +31,7 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> 
         }
     }
     let listed = Listed::of(keys.keys().cloned().collect());
-    // What SQLite made by itself has no statement.
+    // Objects that SQLite created itself have no statement.
     let sql = format!(
         "SELECT tbl_name, type, sql FROM sqlite_master ORDER BY rowid LIMIT {STATEMENTS_MAX}"
     );
@@ -54,7 +54,7 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> 
             .extend(sql.clone());
     }
     for name in &views {
-        // With those of its triggers.
+        // Including its triggers.
         let sql = statements.get(name).map(|sql| sql.join("; "));
         let others = keys.keys().chain(&views).filter(|other| *other != name);
         let used = mentioned(&sql.unwrap_or_default(), others);
@@ -74,7 +74,7 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> 
     Ok(())
 }
 
-/// Tables that `ANALYZE` has looked at.
+/// Tables that `ANALYZE` has processed.
 fn analysed(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
     let there = "SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'";
     if asking.one_or_gap(TABLES, there, "")?.as_deref() != Some("1") {

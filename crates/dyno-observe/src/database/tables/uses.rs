@@ -1,4 +1,4 @@
-//! Tables that statements use without their names: behind a view, a rule, a trigger or a stored
+//! Tables that statements use without naming them: behind a view, a rule, a trigger or a stored
 //! function, and those of other schemas.
 
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use dyno_core::tables::ranges;
 use super::Asking;
 use crate::sink::{Sink, fact};
 
-/// What is told of tables of other schemas.
+/// The fact about tables of other schemas.
 pub(super) const ELSEWHERE: &str = "db.tables.elsewhere";
-/// So many tables of other schemas are looked at, and so many schemas named.
+/// The most tables of other schemas read, and the most schemas named.
 pub(super) const ELSEWHERE_MAX: usize = 300;
 
-/// Tells which tables a statement uses that names this view or table.
+/// Reports the tables used by statements that name this view or table.
 pub(super) fn tell_uses(sink: &Sink, name: &str, used: &[String], source: &str) {
     if !used.is_empty() {
         let what = format!("db.tables.uses[{name}]");
@@ -22,8 +22,8 @@ pub(super) fn tell_uses(sink: &Sink, name: &str, used: &[String], source: &str) 
     }
 }
 
-/// Tells the tables that statements use which name a stored function or procedure: those that its
-/// text mentions. The query gives names and texts.
+/// Reports the tables used by statements that call a stored function or procedure: those mentioned
+/// in its text. The query returns names and texts.
 pub(super) fn routines(
     asking: &mut Asking<'_>,
     query: &str,
@@ -39,8 +39,8 @@ pub(super) fn routines(
     Ok(())
 }
 
-/// Tells the tables of other schemas by their engine or persistence, and the schemas whose tables
-/// were too many to be read, or whose reading took too long.
+/// Reports tables of other schemas with their engine or persistence, and the schemas with too many
+/// tables to read, or that took too long.
 pub(super) fn tell_elsewhere(
     sink: &Sink,
     kinds: BTreeMap<String, Vec<String>>,
@@ -59,15 +59,15 @@ pub(super) fn tell_elsewhere(
     }
 }
 
-/// A part of a statement.
+/// A token of a statement.
 enum Token<'a> {
     Word(&'a str),
     Quoted(String),
     Sign(char),
 }
 
-/// The tables that a view reads, by the definition that MySQL and MariaDB give, in which all names
-/// are quoted; without their schema where that is `own`.
+/// The tables that a view reads, from the definition by MySQL or MariaDB, in which all names are
+/// quoted. The schema is omitted if it is `own`.
 pub(super) fn of_view(definition: &str, own: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut tokens = tokens(definition).into_iter().peekable();
@@ -95,7 +95,7 @@ pub(super) fn of_view(definition: &str, own: &str) -> Vec<String> {
     found
 }
 
-/// Those of these names that a text mentions.
+/// The names that a text mentions.
 pub(super) fn mentioned<'a>(text: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let tokens = tokens(text);
     let is_there = |name: &&String| {
@@ -134,7 +134,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// How long the quoted part is that a text begins with.
+/// The length of the quoted part at the start of a text.
 fn quoted_length(text: &str, mark: char) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {

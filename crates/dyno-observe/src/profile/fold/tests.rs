@@ -1,11 +1,11 @@
-//! What `perf script` of perf 6.1 printed, shortened.
+//! Tests on shortened output of `perf script` of perf 6.1.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Of servers and of Dyno: with threads whose names have spaces, inlined frames as `perf script
-/// --inline` has them, names that are not known, a lost sample and a process that begins.
+/// From servers and from Dyno: threads with spaces in their names, inlined frames as with `perf
+/// script --inline`, unknown names, a lost sample and a new process.
 const RECORDED: &str = include_str!("recorded-6.1.txt");
 
 const FOLDED: &str = "\
@@ -26,14 +26,14 @@ fn all() -> Wanted {
     }
 }
 
-/// What was found of each group.
+/// The result of each group.
 fn groups(text: &str, wanted: Wanted) -> Vec<Found> {
     let mut folder = Folder::new(wanted);
     folder.feed(text.as_bytes());
     folder.finish()
 }
 
-/// What was found of the only group.
+/// The result of the only group.
 fn folded(text: &str, wanted: Wanted) -> Found {
     groups(text, wanted).remove(0)
 }
@@ -57,7 +57,7 @@ fn samples_of_others_and_of_other_times_are_left_out() {
         let found = groups(RECORDED, wanted);
         found.iter().map(|found| found.samples).collect::<Vec<_>>()
     };
-    // A session of PostgreSQL is a child of the process that the server is.
+    // A session of PostgreSQL is a child of the server's process.
     let server = || Group::Families(vec![5000]);
     assert_eq!(of(vec![Group::Process(4321), server()]), [2, 2]);
     assert_eq!(of(vec![Group::Families(vec![1])]), [2]);

@@ -1,4 +1,4 @@
-//! Chromium without a window, by the DevTools protocol over a pair of pipes.
+//! Headless Chromium, driven by the DevTools protocol over a pair of pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,19 +8,19 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-/// A tab of a browser of its own.
+/// A tab in a separate browser.
 pub(super) struct Tab {
     browser: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
     session: Option<String>,
     number: u64,
-    /// Messages that answer nothing.
+    /// Messages that are not answers.
     events: Vec<Value>,
 }
 
 impl Tab {
-    /// Starts Chromium, which keeps what it keeps in `folder`.
+    /// Starts Chromium with its profile in `folder`.
     pub(super) fn new(folder: &Path) -> Self {
         // Chromium reads commands from descriptor 3 and answers on 4.
         let mut command = Command::new("sh");
@@ -31,7 +31,7 @@ impl Tab {
         ]);
         command.args([
             "--headless=new",
-            // Tests run as root in containers, where the sandbox cannot be had.
+            // Tests run as root in containers, where the sandbox is not available.
             "--no-sandbox",
             "--disable-gpu",
             "--disable-dev-shm-usage",
@@ -64,7 +64,7 @@ impl Tab {
         tab
     }
 
-    /// The size of the window, and whether the system is dark.
+    /// Sets the size of the window, and whether the system is dark.
     pub(super) fn look(&mut self, width: u32, height: u32, dark: bool) {
         let metrics = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
@@ -98,7 +98,7 @@ impl Tab {
         answer["result"]["value"].clone()
     }
 
-    /// Presses a key and lets it go.
+    /// Presses and releases a key.
     pub(super) fn key(&mut self, key: &str) {
         let code = if key == "Enter" { 13 } else { 9 };
         for kind in ["keyDown", "keyUp"] {
@@ -113,22 +113,22 @@ impl Tab {
         }
     }
 
-    /// What the window shows as a PNG file.
+    /// The window as a PNG file.
     pub(super) fn picture(&mut self) -> Vec<u8> {
         let answer = self.ask("Page.captureScreenshot", json!({ "format": "png" }));
         bytes(&answer)
     }
 
-    /// What a printer would get.
+    /// The printed page.
     pub(super) fn pdf(&mut self) -> Vec<u8> {
         let wanted = json!({ "printBackground": true, "preferCSSPageSize": true });
         let answer = self.ask("Page.printToPDF", wanted);
         bytes(&answer)
     }
 
-    /// What the page complained of, and what it asked for.
+    /// The page's errors, and its requests.
     pub(super) fn heard(&mut self) -> (Vec<String>, Vec<String>) {
-        // Whatever happened before the answer to this has been said.
+        // All messages before this answer have arrived.
         self.evaluate("0");
         let of = |method: &str| {
             let method = method.to_owned();

@@ -1,4 +1,4 @@
-//! What is known of a run before it begins and when it has ended.
+//! Data known before a run begins and after it has ended.
 
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ fn target() -> TargetSummary {
     }
 }
 
-/// Two pieces of work: one with everything that can happen, one that never ended.
+/// Two operations: one with all kinds of endings, one that never ended.
 fn named() -> Vec<OperationSummary> {
     let latency = LatencySummary {
         count: 90,

@@ -1,4 +1,4 @@
-//! Records of runs that might have been, of realistic shape, made of public types only.
+//! Fictitious records of realistic shape, built from public types only.
 
 use dyno_core::interval::Counters;
 use dyno_core::rand::Stream;
@@ -12,7 +12,7 @@ mod observed;
 use ended::{head, summary};
 use observed::{events, facts, findings, series, settings};
 
-/// What kind of run to make up.
+/// The dimensions of a fictitious run.
 #[derive(Clone, Copy)]
 pub struct Shape {
     /// Length of the measurement and of the warm-up, in seconds.
@@ -20,12 +20,12 @@ pub struct Shape {
     pub warmup: u32,
     /// Length of a span.
     pub span: u32,
-    /// Number of operations beside `event`.
+    /// Number of operations in addition to `event`.
     pub operations: usize,
     /// Database counters.
     pub counters: usize,
     pub open: bool,
-    /// Factor on throughput, for runs to compare.
+    /// Factor on throughput, for comparisons.
     pub speed: f64,
     pub stream: u64,
 }
@@ -101,7 +101,7 @@ pub fn run(shape: Shape) -> RunRecord {
     }
 }
 
-/// What an event of it cost.
+/// The cost of an event.
 pub fn costs() -> Vec<Cost> {
     let cost = |name: &str, value, unit: &str, source: &str| Cost {
         name: name.into(),
@@ -144,7 +144,7 @@ pub fn costs() -> Vec<Cost> {
     ]
 }
 
-/// How much of the full throughput there is at a second.
+/// The share of the full throughput at a second.
 fn pace(shape: Shape, at_s: f64) -> f64 {
     let warm = if at_s < 0.0 {
         0.55 + 0.45 * (1.0 + at_s / f64::from(shape.warmup))
@@ -209,7 +209,7 @@ fn operation(shape: Shape, number: usize, name: &str) -> Operation {
     let spans: Vec<Span> = (0..shape.seconds / shape.span)
         .map(|n| span(shape, number, f64::from(n * shape.span)))
         .collect();
-    // The bounds that the recorder uses; the exact fields as sums.
+    // The recorder's bounds, with the exact fields as sums.
     let mut total = spans.first().cloned();
     for span in spans.iter().skip(1) {
         if let Some(total) = &mut total {

@@ -1,11 +1,11 @@
-//! What observers would have seen of a run, and what checks would have said.
+//! Observations of a run, and findings.
 
 use dyno_core::finding::{Finding, Number, Outcome};
 use dyno_core::record::*;
 
 use super::{Shape, noise, pace};
 
-/// A series: name, unit, source, typical value, scatter, how far it follows the pace.
+/// A series: name, unit, source, typical value, scatter, correlation with the pace.
 type Sort = (&'static str, &'static str, &'static str, f64, f64, f64);
 
 const KIB: f64 = 1024.0;

@@ -1,4 +1,4 @@
-//! Curves of all runs laid over each other: rate and a high percentile over time, distributions.
+//! Overlaid curves of all runs: rate and a high percentile over time, distributions.
 
 use dyno_core::summary::LatencySummary;
 use hdrhistogram::Histogram;
@@ -10,12 +10,12 @@ use super::super::thin::{Keep, Thin, thin};
 use super::side::Side;
 use crate::number;
 
-/// Points of one of the lines: all of them together are to stay small.
+/// The most points of a line, to keep the page small.
 const POINTS_MAX: usize = 900;
-/// Points of a distribution.
+/// The most points of a distribution.
 const STEPS_MAX: usize = 300;
 const NS_PER_MS: f64 = 1e6;
-/// Beyond this share of the events a curve ends: the rest is a few events.
+/// A curve ends at this share of the events: the rest is a few events.
 const SHARE_MIN: f64 = 1e-5;
 
 /// Writes the section.
@@ -44,7 +44,7 @@ pub(super) fn write(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>])
     page.end_section();
 }
 
-/// What is drawn of the measurements: the warm-ups are of several lengths.
+/// Only measurements are drawn: warm-ups have different lengths.
 fn measured(points: Vec<(f64, f64)>) -> Thin {
     let within: Vec<(f64, f64)> = points.into_iter().filter(|(at_s, _)| *at_s > 0.0).collect();
     thin(&within, POINTS_MAX, Keep::Extremes)
@@ -72,7 +72,7 @@ fn rates(page: &mut Page, sides: &[Side<'_, '_>], run: usize) {
 }
 
 fn percentiles(page: &mut Page, sides: &[Side<'_, '_>], run: usize) {
-    // One that each run's intervals carry; else lines could not be compared.
+    // A percentile with enough samples in each run's intervals, so that lines are comparable.
     let views = || sides.iter().flat_map(|side| &side.views);
     let percent = views()
         .filter_map(|view| view.headline_percent())
@@ -106,7 +106,7 @@ fn percentiles(page: &mut Page, sides: &[Side<'_, '_>], run: usize) {
     page.figure_with_id("percentile-overlay".to_owned(), &caption, Chart::Time(time));
 }
 
-/// A line for each run that has one, in the colour and by the name of its side.
+/// A line for each run that has one, in its side's colour and name.
 fn lines(
     page: &mut Page,
     sides: &[Side<'_, '_>],
@@ -179,7 +179,7 @@ fn flat(points: &[(f64, f64)]) -> Vec<Compact> {
         .collect()
 }
 
-/// Milliseconds, and the percentage of the events that took no longer.
+/// Milliseconds, and the percentage of events that took at most that long.
 fn of_histogram(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     let mut seen = 0;
     let steps = histogram.iter_recorded().map(|value| {
@@ -189,7 +189,7 @@ fn of_histogram(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     cumulative(&steps.collect::<Vec<_>>())
 }
 
-/// The same of what a log has.
+/// The same from a log's buckets.
 fn of_buckets(latency: &LatencySummary) -> Vec<(f64, f64)> {
     let mut seen = 0;
     let steps = latency.buckets.iter().map(|bucket| {
@@ -199,15 +199,15 @@ fn of_buckets(latency: &LatencySummary) -> Vec<(f64, f64)> {
     cumulative(&steps.collect::<Vec<_>>())
 }
 
-/// Of values in milliseconds with how many events were no longer: shares in percent, from 0 on,
-/// without steps too small to be seen.
+/// From values in milliseconds with cumulative counts: shares in percent, from 0 on, without steps
+/// too small to be visible.
 fn cumulative(steps: &[(f64, u64)]) -> Vec<(f64, f64)> {
     let Some((last_ms, all)) = steps.last().copied().filter(|(_, all)| *all > 0) else {
         return Vec::new();
     };
     let share = |seen: u64| seen as f64 / all as f64;
     let mut points = vec![(steps[0].0, 0.0)];
-    // A step is seen in the body by its share, in the tail by the factor of what is left.
+    // A step is visible in the body by its share, in the tail by the ratio of the remaining shares.
     let (mut body, mut tail) = (0.0, 1.0);
     for (ms, seen) in steps {
         let (now, left) = (share(*seen), 1.0 - share(*seen));
@@ -249,7 +249,7 @@ mod tests {
         let points = cumulative(&steps);
         assert!(points.len() < 600, "{}", points.len());
         assert!(points.is_sorted_by(|one, other| one.0 <= other.0 && one.1 <= other.1));
-        // A thousandth from the end is still told within a twentieth of it.
+        // The 99.9th percentile is still accurate to a twentieth of the tail.
         let (ms, _) = points.iter().find(|(_, share)| *share >= 99.9).unwrap();
         assert!((99_900.0..=99_910.0).contains(ms), "{ms}");
     }

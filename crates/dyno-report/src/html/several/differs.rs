@@ -1,4 +1,4 @@
-//! In what the sides differ beside their figures.
+//! Differences between the sides other than figures.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::side::Side;
 use super::swatch;
 use crate::terminal::rank;
 
-/// So many that nobody meant stand there unfolded.
+/// The number of unintended differences shown unfolded.
 const SHOWN: usize = 10;
 
-/// One thing that differs.
+/// A difference.
 struct Row<'a> {
     what: &'a str,
     base: &'a str,
-    /// By the number of the side; sides that are like the base have none.
+    /// By the side's index; sides equal to the base are missing.
     others: BTreeMap<usize, &'a str>,
     intended: bool,
 }
 
-/// Writes the section: what was meant, what matters most, and the rest folded.
+/// Writes the section: intended differences, the most important ones, and the rest folded.
 pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>]) {
     put!(
         page,

@@ -1,4 +1,4 @@
-//! Throughput and latency over a number that is varied: sessions, or a factor of numbers.
+//! Throughput and latency over a varied number: sessions, or a numeric factor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,30 +10,30 @@ use super::super::chart::{Axis, Chart, Compact, Curve, Curves};
 use super::super::page::{Caption, Page, put};
 use super::side::{Side, bin_word};
 
-/// So many levels make a curve.
+/// The fewest levels of a curve.
 const LEVELS_MIN: usize = 3;
 /// The percentiles drawn: the first dashed.
 const PERCENTS: [f64; 2] = [50.0, 99.0];
 
-/// What is varied, and where each side is on it.
+/// The varied dimension, with each side's level.
 struct Varied {
     name: String,
     /// Number and text of the level, by side.
     at: Vec<Option<(f64, String)>>,
-    /// The line of each side: what else is varied.
+    /// The line of each side: its other varied dimensions.
     lines: Vec<String>,
-    /// The number of the first line's colour.
+    /// The index of the first line's colour.
     colours_from: usize,
 }
 
 impl Varied {
-    /// Whether it is how many sessions there were: more load, and not another server.
+    /// Whether it is the number of sessions: a different load, not a different server.
     fn is_load(&self) -> bool {
         self.name == "sessions"
     }
 }
 
-/// Writes the section, where there is such a number.
+/// Writes the section, if there is such a number.
 pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>], pivot: Option<&Pivot>) {
     let dimensions = dimensions(sides);
     let Some(mut varied) = varied(&dimensions) else {
@@ -59,7 +59,7 @@ pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>], pivot: Option<&Pivo
     page.end_section();
 }
 
-/// The levels of everything that sides may be varied in, by side; empty where one has none.
+/// The levels of all dimensions in which sides may vary, by side; empty if a side has none.
 fn dimensions(sides: &[Side<'_, '_>]) -> BTreeMap<String, Vec<String>> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let runs = || sides.iter().flat_map(Side::runs);
@@ -82,7 +82,7 @@ fn dimensions(sides: &[Side<'_, '_>]) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// The dimension of the most numbers, the user's own before the sessions.
+/// The dimension with the most numbers; the user's factors come before the sessions.
 fn varied(dimensions: &BTreeMap<String, Vec<String>>) -> Option<Varied> {
     let count = |levels: &[String]| {
         let numbers: BTreeSet<&String> = levels
@@ -114,7 +114,7 @@ fn varied(dimensions: &BTreeMap<String, Vec<String>>) -> Option<Varied> {
     })
 }
 
-/// What else is varied, by side, without what follows from the level.
+/// The other varied dimensions, by side, except those that follow from the level.
 fn lines(dimensions: &BTreeMap<String, Vec<String>>, by: &str) -> Vec<String> {
     let levels = &dimensions[by];
     let follows = |other: &[String]| {
@@ -138,10 +138,10 @@ fn lines(dimensions: &BTreeMap<String, Vec<String>>, by: &str) -> Vec<String> {
     (0..levels.len()).map(told).collect()
 }
 
-/// A point of a curve: where it is, what it is, and the quarter and three quarters around it.
+/// A point of a curve: its position, its value, and the quartiles around it.
 type Point = (f64, f64, Option<(f64, f64)>);
 
-/// Curves of one figure: one for each line.
+/// The curves of one figure, one for each line.
 fn curves(
     sides: &[Side<'_, '_>],
     varied: &Varied,

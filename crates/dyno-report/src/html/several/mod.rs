@@ -1,5 +1,4 @@
-//! Several runs: the answer, each side's figures, their curves laid over each other, and what
-//! differs.
+//! Several runs: the answer, each side's figures, overlaid curves, and the differences.
 
 mod curves;
 mod differs;
@@ -25,8 +24,7 @@ use crate::terminal::{answer, interval, times};
 
 use side::{Side, bin_word};
 
-/// What each run is called, in the order of the runs: the name of its side, with the run's number
-/// where the side has several.
+/// The name of each run, in order: its side's name, with the run's number if the side has several.
 pub(super) fn labels(input: &ReportInput<'_>) -> Vec<String> {
     let named = named(input);
     let label = |index: usize| {
@@ -53,7 +51,6 @@ fn runs_of<'a>(input: &ReportInput<'a>, side: &[usize]) -> Vec<&'a RunRecord> {
         .collect()
 }
 
-/// The sides, named.
 pub(super) fn sides<'v, 'a>(input: &ReportInput<'a>, views: &'v [View<'a>]) -> Vec<Side<'v, 'a>> {
     let names = named(input).into_iter().zip(input.sides);
     let side = |(index, (name, runs)): (usize, (String, &Vec<usize>))| Side {
@@ -62,7 +59,7 @@ pub(super) fn sides<'v, 'a>(input: &ReportInput<'a>, views: &'v [View<'a>]) -> V
         name,
         views: runs.iter().filter_map(|run| views.get(*run)).collect(),
         compared: match index {
-            // Its own figures stand in every comparison.
+            // The base's figures are in every comparison.
             0 => input.compared.iter().find_map(|one| one.as_ref().ok()),
             _ => input
                 .compared
@@ -73,7 +70,7 @@ pub(super) fn sides<'v, 'a>(input: &ReportInput<'a>, views: &'v [View<'a>]) -> V
     names.enumerate().map(side).collect()
 }
 
-/// In a table a side has the colour of its column, and its row decides how lines are dashed.
+/// In a table a side has the colour of its column, and its row sets the dash style.
 fn look(pivot: Option<&Pivot>, index: usize, runs: &[usize]) -> (usize, usize) {
     let by_number = (index, index / COLOURS);
     let Some(table) = pivot.filter(|table| table.columns.is_some()) else {
@@ -84,7 +81,7 @@ fn look(pivot: Option<&Pivot>, index: usize, runs: &[usize]) -> (usize, usize) {
     cell.map_or(by_number, |cell| (cell.column, cell.row))
 }
 
-/// Writes what comes before the runs themselves.
+/// Writes the part before the individual runs.
 pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>], title: &str) {
     let sides = sides(input, views);
     put!(
@@ -101,12 +98,12 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
             "Answer"
         },
     );
-    // An experiment already has an answer by one method for all; a second one could differ.
+    // An experiment already has an answer by its own method; a second one could differ.
     let is_judged = input.experiment.is_none();
     if !input.title.is_empty() && is_judged {
         put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
     }
-    // A heading by the user does not replace the answer of the runs' search.
+    // A user's heading does not replace the answer of the runs' search.
     let searched = crate::search::answer_of(input.runs);
     if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
         put!(page, "<p class=\"banner\">{}</p>", Text(answer));
@@ -146,8 +143,7 @@ fn eyebrow(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>]) {
     put!(page, "<p class=\"eyebrow\">{} · {runs}</p>", Text(what));
 }
 
-/// The answer in a sentence: that of `compare` for two sides, and for more from where to where
-/// throughput reaches.
+/// The answer in a sentence: from `compare` for two sides, else the range of throughput.
 pub(super) fn sentence(sides: &[Side<'_, '_>]) -> String {
     let (Some(base), others) = (sides.first(), sides.get(1..).unwrap_or_default()) else {
         return "No runs".to_owned();
@@ -161,7 +157,8 @@ pub(super) fn sentence(sides: &[Side<'_, '_>]) -> String {
     range(sides).unwrap_or_else(|| format!("{} kinds of runs, which are not compared", sides.len()))
 }
 
-/// From the lowest to the highest throughput, and whether any difference from the base is shown.
+/// From the lowest to the highest throughput, and whether any difference from the base is
+/// significant.
 fn range(sides: &[Side<'_, '_>]) -> Option<String> {
     let compared = sides.iter().find_map(|side| side.compared);
     let is_open = compared.is_some_and(Comparison::is_open_loop);
@@ -191,8 +188,8 @@ fn range(sides: &[Side<'_, '_>]) -> Option<String> {
     })
 }
 
-/// How many sides are shown to have less throughput than the base, and how many to have more;
-/// nothing where no ratio has an interval.
+/// The numbers of sides with significantly less and with significantly more throughput than the
+/// base; `None` if no ratio has an interval.
 fn shown(sides: &[Side<'_, '_>]) -> Option<(usize, usize)> {
     let metrics = sides
         .iter()
@@ -209,13 +206,13 @@ fn shown(sides: &[Side<'_, '_>]) -> Option<(usize, usize)> {
     Some(shown)
 }
 
-/// How many differ from the base, where they are more than two.
+/// How many differ from the base, if there are more than two.
 fn against(sides: &[Side<'_, '_>]) -> Option<String> {
     let (base, others) = (
         sides.first()?,
         sides.len().checked_sub(1).filter(|n| *n > 1)?,
     );
-    // What could not be compared is said already.
+    // Failed comparisons are reported elsewhere.
     sides.iter().find_map(|side| side.compared)?;
     let Some((lower, higher)) = shown(sides) else {
         return Some(
@@ -273,7 +270,7 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>], is_judged: bool) {
     );
 }
 
-/// The head of the column of ratios.
+/// The heading of the column of ratios.
 fn ratio_head(sides: &[Side<'_, '_>]) -> &'static str {
     let compared = sides.iter().find_map(|side| side.compared);
     match compared.is_some_and(Comparison::is_open_loop) {
@@ -345,7 +342,7 @@ fn stalled(stalls: Option<(usize, f64)>) -> String {
     }
 }
 
-/// The class and the word of a verdict, with a shape for who sees no colours.
+/// The class and the word of a verdict, with a shape for readers who do not see colours.
 fn verdict(verdict: Option<Verdict>) -> (&'static str, &'static str) {
     match verdict {
         None => ("", "not judged"),
@@ -355,7 +352,7 @@ fn verdict(verdict: Option<Verdict>) -> (&'static str, &'static str) {
     }
 }
 
-/// The colour that a side has in every chart.
+/// A side's colour in every chart.
 fn swatch(number: usize) -> String {
     format!(
         "<svg class=\"swatch\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect \
@@ -364,7 +361,7 @@ fn swatch(number: usize) -> String {
     )
 }
 
-/// How far a comparison can be believed.
+/// The verdict on a comparison.
 fn judged(comparison: &Comparison) -> Verdict {
     dyno_core::finding::verdict(&comparison.findings)
 }

@@ -1,4 +1,4 @@
-//! Sides of runs named by what differs between them.
+//! Names of sides, from their differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +7,17 @@ use dyno_core::record::RunRecord;
 
 use crate::terminal::{product, rank};
 
-/// A difference of a higher rank – of the host, of settings that decide little – names nobody.
+/// Differences of a higher rank – of the host, of unimportant settings – are not used in names.
 const RANK_MAX: usize = 3;
-/// So many parts beside the factors.
+/// The most parts of a name in addition to the factors.
 const PARTS_MAX: usize = 3;
-/// Longer values are cut.
+/// Longer values are truncated.
 const VALUE_MAX: usize = 40;
-/// What follows from something else that is named.
+/// Consequences of other differences.
 const FOLLOWING: [&str; 4] = ["workers", "script", "tool", "target"];
 
-/// A name for each side: the levels of the factors in which they differ; where those do not tell
-/// them apart, what else does, the most decisive first; at last the numbers of their runs.
+/// A name for each side: the levels of the factors in which they differ; if that is not unique,
+/// other differences, the most important first; finally the numbers of their runs.
 pub(super) fn names(sides: &[Vec<&RunRecord>]) -> Vec<String> {
     let mut parts: Vec<Vec<String>> = vec![Vec::new(); sides.len()];
     for (_, values) in varied(sides) {
@@ -79,7 +79,7 @@ fn varied(sides: &[Vec<&RunRecord>]) -> Vec<(String, Vec<String>)> {
     names.into_iter().filter_map(of).collect()
 }
 
-/// What else differs, the most decisive first: each side's part of a name.
+/// The other differences, the most important first: each side's part of a name.
 fn differences(sides: &[Vec<&RunRecord>]) -> Vec<Vec<String>> {
     let described: Vec<BTreeMap<String, BTreeSet<String>>> = sides
         .iter()
@@ -109,7 +109,7 @@ fn differences(sides: &[Vec<&RunRecord>]) -> Vec<Vec<String>> {
         })
     };
     let named = |what: &&String| {
-        // What was observed of the host and the data has dots in its name.
+        // Observations of the host and the data have dots in their names.
         let asked = !what.contains('.') || what.contains(' ');
         asked && rank_of(what).0 <= RANK_MAX && !FOLLOWING.contains(&what.as_str())
     };
@@ -121,8 +121,7 @@ fn differences(sides: &[Vec<&RunRecord>]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The server, then the sessions, before the rest of what decides whether there is anything to
-/// compare.
+/// The server, then the sessions, before the other differences that make runs incomparable.
 fn rank_of(what: &str) -> (usize, usize) {
     match (what, rank(what)) {
         ("server", _) => (0, 0),
@@ -214,7 +213,7 @@ mod tests {
             told,
             ["1 session", "64 sessions, run 2", "64 sessions, run 3"]
         );
-        // The server says more than the sessions.
+        // The server is more informative than the sessions.
         for (run, product) in runs.iter_mut().zip(["MySQL", "MariaDB", "PostgreSQL"]) {
             run.head.target.product = product.to_owned();
             run.summary.as_mut().unwrap().target.product = product.to_owned();

@@ -1,4 +1,4 @@
-//! Each side set against the base, figure by figure.
+//! Each side compared with the base, figure by figure.
 
 use dyno_core::finding::{Outcome, Tally};
 use dyno_verdict::{Basis, Comparison, Metric};
@@ -83,7 +83,7 @@ fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: 
     doubts(page, compared);
 }
 
-/// What speaks against the comparison.
+/// The findings against the comparison.
 fn doubts(page: &mut Page, compared: &Comparison) {
     let against = |outcome| matches!(outcome, Outcome::Doubt | Outcome::Refuse);
     let against = compared.findings.iter().filter(|one| against(one.outcome));
@@ -136,7 +136,7 @@ fn row(page: &mut Page, metric: &Metric) {
     );
 }
 
-/// A figure of `compare` in the units of the page.
+/// A figure of `compare` in the page's units.
 pub(super) fn value(value: Option<f64>, unit: &str) -> String {
     let (own, per) = match unit.split_once(" per ") {
         Some((own, per)) => (own, format!(" per {per}")),
@@ -159,7 +159,7 @@ fn probability(p: f64) -> String {
     }
 }
 
-/// A ratio with its interval from a half to twice, on a logarithmic scale.
+/// A ratio with its interval, from a half to twice, on a logarithmic scale.
 fn bar(metric: &Metric) -> String {
     let Some(ratio) = metric.ratio.filter(|ratio| *ratio > 0.0) else {
         return String::new();

@@ -8,20 +8,20 @@ use hdrhistogram::Histogram;
 use super::super::latency::whole;
 use super::super::run::View;
 
-/// Runs that are repetitions of the same, with what several sections derive from them.
+/// Repetitions of the same run, with values that several sections derive from them.
 pub(in super::super) struct Side<'v, 'a> {
-    /// Its number, from 0; the first is the base.
+    /// Its index, from 0; the first is the base.
     pub(super) index: usize,
-    /// The number of its colour, and of how its lines are dashed: 0 is not at all.
+    /// The index of its colour, and its dash style: 0 is solid.
     pub(super) look: (usize, usize),
-    /// What sets it apart from the others.
+    /// Its distinguishing name.
     pub(super) name: String,
     pub(super) views: Vec<&'v View<'a>>,
-    /// Set against the base; of the base, against itself as far as figures go.
+    /// The comparison with the base; for the base, any comparison that has its figures.
     pub(super) compared: Option<&'a Comparison>,
 }
 
-/// What a rate of these runs is over: a log's intervals are seldom seconds.
+/// The time over which rates of these runs are computed: a log's intervals are seldom seconds.
 pub(super) fn bin_word<'v, 'a: 'v>(mut views: impl Iterator<Item = &'v View<'a>>) -> &'static str {
     if views.all(|view| (0.5..1.5).contains(&view.bin_s)) {
         "second"
@@ -31,7 +31,7 @@ pub(super) fn bin_word<'v, 'a: 'v>(mut views: impl Iterator<Item = &'v View<'a>>
 }
 
 impl Side<'_, '_> {
-    /// The rates of all of its whole seconds.
+    /// The rates of all whole seconds.
     pub(super) fn seconds(&self) -> Vec<f64> {
         let all = self
             .views
@@ -40,7 +40,7 @@ impl Side<'_, '_> {
         all.collect()
     }
 
-    /// A metric of `compare` and this side's value of it.
+    /// This side's value of a metric of `compare`.
     pub(super) fn figure(&self, name: &str) -> Option<f64> {
         let metric = self.metric(name)?;
         if self.index == 0 {
@@ -70,12 +70,12 @@ impl Side<'_, '_> {
         dyno_stats::median(&self.seconds())
     }
 
-    /// How much the seconds vary: standard deviation over mean.
+    /// The variation of the seconds: standard deviation over mean.
     pub(super) fn variation(&self) -> Option<f64> {
         dyno_stats::describe(&self.seconds())?.cv
     }
 
-    /// A percentile over all of its events: of the merged distribution, else as one run printed it.
+    /// A percentile over all events: of the merged distribution, else as one run printed it.
     pub(super) fn percentile_ms(&self, percent: f64) -> Option<f64> {
         let printed = || match self.views.as_slice() {
             [view] => {
@@ -109,7 +109,7 @@ impl Side<'_, '_> {
         all
     }
 
-    /// So many stalls, and how long they were; nothing where that cannot be told of each run.
+    /// The number of stalls, and their total length; `None` if unknown for a run.
     pub(super) fn stalls(&self) -> Option<(usize, f64)> {
         let mut sum = (0, 0.0);
         for view in &self.views {
@@ -119,13 +119,13 @@ impl Side<'_, '_> {
         Some(sum)
     }
 
-    /// The worst verdict; nothing where a run was not judged.
+    /// The worst verdict; `None` if a run was not judged.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let all: Option<Vec<Verdict>> = self.views.iter().map(|view| view.run.verdict).collect();
         all?.into_iter().max()
     }
 
-    /// Errors of all codes; nothing where a run has no totals.
+    /// Errors of all codes; `None` if a run has no totals.
     pub(super) fn errors(&self) -> Option<u64> {
         let of = |view: &&View<'_>| {
             let summary = view.run.summary.as_ref()?;
@@ -140,7 +140,6 @@ impl Side<'_, '_> {
         self.views.iter().map(of).sum()
     }
 
-    /// Its runs.
     pub(super) fn runs(&self) -> Vec<&RunRecord> {
         self.views.iter().map(|view| view.run).collect()
     }

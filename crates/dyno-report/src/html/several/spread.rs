@@ -1,4 +1,4 @@
-//! How the seconds of each side spread: a box plot with every second as a dot.
+//! The spread of each side's seconds: a box plot with every second as a dot.
 
 use dyno_stats::describe;
 
@@ -8,10 +8,10 @@ use super::super::page::{Caption, Page, put};
 use super::super::run::View;
 use super::side::{Side, bin_word};
 
-/// Dots of one group.
+/// The most dots of a group.
 const DOTS_MAX: usize = 600;
 
-/// Writes the section: by the table's rows and columns where there is one, else by side.
+/// Writes the section: by the table's rows and columns if there is one, else by side.
 pub(super) fn write(
     page: &mut Page,
     sides: &[Side<'_, '_>],
@@ -62,7 +62,7 @@ fn by_cell(table: &Pivot, views: &[View<'_>]) -> Vec<Group> {
     order.into_iter().map(of).collect()
 }
 
-/// A group of seconds, or other values.
+/// A group of seconds, or of other values.
 pub(in super::super) fn group(name: &str, heading: &str, colour: usize, seconds: &[f64]) -> Group {
     Group {
         name: name.to_owned(),
@@ -103,7 +103,7 @@ fn draw(page: &mut Page, groups: Vec<Group>, word: &str) {
     page.figure_with_id("seconds".to_owned(), &caption, chart);
 }
 
-/// Every so many-th of them, so that few enough are left.
+/// An even sample of the values, to limit their number.
 fn some(values: &[f64]) -> Vec<Compact> {
     let step = values.len().div_ceil(DOTS_MAX).max(1);
     values.iter().step_by(step).copied().map(Compact).collect()

@@ -7,7 +7,7 @@ use super::{SHORT, data_of, text_of, written};
 use crate::html::Pivot;
 use crate::html::samples::{self, Shape};
 
-/// Runs with what a command makes of them.
+/// Runs with what commands derive from them.
 pub(in crate::html) struct Several {
     pub(in crate::html) runs: Vec<RunRecord>,
     pub(in crate::html) sides: Vec<Vec<usize>>,
@@ -49,7 +49,7 @@ fn run_of(id: i64, speed: f64, factors: &[(&str, &str)]) -> RunRecord {
     run
 }
 
-/// Three runs with other memory, compared.
+/// Three runs with different memory, compared.
 pub(in crate::html) fn several() -> Several {
     let run = |id, speed, memory| run_of(id, speed, &[("memory", memory)]);
     let runs = vec![run(1, 1.0, "5G"), run(2, 0.77, "8G"), run(3, 1.1, "12G")];
@@ -103,7 +103,7 @@ fn several_runs_are_compared() {
     let several = several();
     let page = several.page();
     let (text, data) = (text_of(&page), data_of(&page));
-    // The answer, with each run called by what sets it apart.
+    // The answer, with each run named by its difference.
     assert!(
         text.contains("<h1 id=\"runs-h\">Throughput from "),
         "{}",
@@ -124,10 +124,10 @@ fn several_runs_are_compared() {
     assert_eq!(lines("rate-overlay")[1]["name"], "memory 8G");
     assert_eq!(lines("percentile-overlay").len(), 3);
     assert_eq!(lines("ecdf").len(), 3);
-    // Lines over each other begin with their measurements.
+    // Overlaid lines begin with their measurements.
     let times = &data["times"][lines("rate-overlay")[0]["x"].as_u64().unwrap() as usize];
     assert_eq!(times[0], 500);
-    // Memory is a number, over which there is a curve with a point for each run.
+    // Memory is a number, so there is a curve over it with a point for each run.
     let over = lines("throughput-by");
     assert_eq!(
         (over.len(), over[0]["points"].as_array().unwrap().len()),
@@ -146,7 +146,7 @@ fn factors_are_rows_and_columns() {
     let (text, data) = (text_of(&page), data_of(&page));
     let (_, table) = text.split_once("id=\"pivot\"").unwrap();
     let (table, _) = table.split_once("</table>").unwrap();
-    // Rows by size, columns with their colours, two runs in each cell.
+    // Rows sorted by size, columns with their colours, two runs in each cell.
     let place = |what: &str| {
         table
             .find(what)

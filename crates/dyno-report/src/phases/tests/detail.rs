@@ -1,4 +1,4 @@
-//! Groups, single phases and what happened in them.
+//! Groups, single phases and their details.
 
 use dyno_core::interval::OperationCounters;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
@@ -59,7 +59,7 @@ fn groups_stand_apart_wherever_sequences_are_below_each_other() {
     assert_eq!(titled(&all, "Throughput").breaks, [2]);
     assert_eq!(titled(&all, "Throughput relative to the first").breaks, [2]);
     assert_eq!(titled(&all, "qr100.L1: figures").breaks, [2]);
-    // A row for each sequence and phase that has clients that end, which is each here.
+    // A row for each sequence and phase with clients that end, which is each here.
     assert_eq!(titled(&all, "Fairness").breaks, [4]);
     assert_eq!(titled(&all, "The background's rate").breaks, [2]);
     assert_eq!(titled(&sequences(), "Throughput").breaks, [0; 0]);
@@ -291,7 +291,7 @@ fn a_rate_that_was_asked_for_is_told() {
             .iter()
             .any(|table| table.title.starts_with("The rate that"))
     );
-    // Its throughput is the client's doing.
+    // Its throughput is set by the client.
     let [asked, closed] = all;
     let mut slower = query();
     slower.summary.as_mut().unwrap().rates.events_per_s = 10.0;

@@ -3,7 +3,7 @@ use dyno_verdict::{CompareOptions, compare};
 use super::*;
 use crate::html::samples::{Shape, USUAL, run};
 
-/// A run against one of 0.77 times its speed, with other settings.
+/// A run compared with one of 0.77 times its speed, with other settings.
 pub(in crate::terminal) fn compared(intended: &[&str], settings: usize) -> Comparison {
     let made = |stream, speed| {
         run(Shape {

@@ -1,5 +1,4 @@
-//! What is kept in memory of each part of a load that changes over time: its latencies, as a
-//! results file has them of each interval.
+//! Latencies in memory per part of a changing load, as a results file has them per interval.
 
 use dyno_core::interval::Latencies;
 use dyno_core::plan::PlacedPart;
@@ -8,10 +7,10 @@ use dyno_core::summary::IntervalSummary;
 
 use super::whole;
 
-/// Instants that are as close as this are the same.
+/// Instants this close are the same.
 const SAME_S: f64 = 1e-3;
 
-/// Adds an interval's latencies to those of the part in which it lies as a whole.
+/// Adds an interval's latencies to those of the part that contains all of it.
 pub(super) fn add(
     record: &mut RunRecord,
     interval: &IntervalSummary,
@@ -61,7 +60,7 @@ fn merge(span: &mut Span, to_s: f64, latencies: &Latencies) {
     span.service_ns_max = span.service_ns_max.max(latencies.service_ns_max);
     span.service_ns_sum += latencies.service_ns_sum;
     span.count += count;
-    // All of a run were measured within the same bounds, so that adding cannot fail.
+    // All histograms of a run have the same bounds, so adding cannot fail.
     let _ = span.service.add(&latencies.service);
     let _ = span.response.add(&latencies.response);
 }

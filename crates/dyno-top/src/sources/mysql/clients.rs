@@ -20,7 +20,7 @@ pub(super) const REPLICATION_MARIADB: Screen = Screen {
     ..REPLICATION
 };
 
-/// Either with Galera, which takes the place of group replication.
+/// Either with Galera, which replaces group replication.
 pub(super) const REPLICATION_GALERA: Screen = Screen {
     figures: &[
         Figure::count("cluster size", "wsrep_cluster_size"),

@@ -95,7 +95,7 @@ pub(super) const CONNECTIONS: Screen = Screen {
     tables: &[Table {
         title: "By user, database and program",
         asks: &[Ask::plain(
-            // What this user may not see of a session has no state.
+            // A session that this user may not see has no state.
             "SELECT usename, datname, application_name, CASE WHEN state IS NULL THEN NULL \
              ELSE coalesce(host(client_addr), '(socket)') END AS address, \
              count(*) AS sessions, CASE WHEN bool_and(state IS NOT NULL) THEN \

@@ -1,4 +1,4 @@
-//! What is shown of a run.
+//! The display of a run.
 
 use super::{AGENTS, EVENTS, INTERVALS, LATENCIES, OPERATIONS, RUN, STATES};
 use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};

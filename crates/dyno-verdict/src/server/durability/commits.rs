@@ -209,8 +209,8 @@ impl<'a> Ends<'a> {
         let autocommit = self.view.run.setting("autocommit")?;
         (autocommit.eq_ignore_ascii_case("OFF") && self.are_few()).then(|| {
             format!(
-                "autocommit = OFF, and the {} counted {} COMMIT per second beside {} transactions \
-                 that write, so that what they did is taken back when their session ends",
+                "autocommit = OFF, and the {} counted {} COMMIT per second for {} writing \
+                 transactions, so their work is rolled back when their session ends",
                 self.who,
                 text::rate(self.commits),
                 text::rate(self.writing)
@@ -232,8 +232,8 @@ impl<'a> Ends<'a> {
         };
         Some(format!(
             "{open} of {sessions} sessions ended within a transaction, and the {} counted {} \
-             commits{rows} per second beside {} transactions that write, so that what they did is \
-             taken back when their session ends",
+             commits{rows} per second for {} writing transactions, so their work is rolled back \
+             when their session ends",
             self.who,
             text::rate(self.commits),
             text::rate(self.writing)
@@ -259,8 +259,8 @@ impl<'a> Ends<'a> {
         let least = self.to_savepoint / self.commits.max(self.writing);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
             format!(
-                "the {} counted {} ROLLBACK TO SAVEPOINT per second beside {} commits, which do \
-                 not keep what was done since the savepoint",
+                "the {} counted {} ROLLBACK TO SAVEPOINT per second and {} commits, which do not \
+                 keep the work since the savepoint",
                 self.who,
                 text::rate(self.to_savepoint),
                 text::rate(self.commits)
@@ -302,8 +302,8 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
     let sessions = f64::from(view.drive()?.sessions);
     (writing > SYNCED * (syncs + 1.0) * sessions).then(|| {
         format!(
-            "{} transactions per second wrote and committed while the log was synced {} times \
-             per second, so that the sessions did not wait for it",
+            "{} transactions per second wrote and committed while the log was synced {} times per \
+             second, so the sessions did not wait for it",
             text::rate(writing),
             text::plain(syncs)
         )

@@ -11,31 +11,35 @@ use crate::view::View;
 
 /// Storage engines, in lower case, that promise less than the settings, and the reason.
 const ENGINES: [(&str, Class, &str); 9] = [
-    ("memory", Class::Emptied, "keeps rows in memory alone"),
+    ("memory", Class::Emptied, "keeps rows only in memory"),
     ("blackhole", Class::Emptied, "keeps nothing"),
     (
         "myisam",
         Class::Damaged,
-        "has no log, so that a crash leaves tables to be repaired",
+        "has no log, so a crash leaves tables that need repair",
     ),
     (
         "mrg_myisam",
         Class::Damaged,
-        "has no log, so that a crash leaves tables to be repaired",
+        "has no log, so a crash leaves tables that need repair",
     ),
     ("csv", Class::Damaged, "has no log"),
     ("archive", Class::Damaged, "has no log"),
     (
         "aria (not transactional)",
         Class::Damaged,
-        "has no log with TRANSACTIONAL = 0, so that a crash leaves tables to be repaired",
+        "has no log with TRANSACTIONAL = 0, so a crash leaves tables that need repair",
     ),
     (
         "aria",
         Class::Statement,
-        "survives a crash, but has no transactions, so that each statement counts for itself",
+        "survives a crash, but has no transactions, so each statement commits on its own",
     ),
-    ("federated", Class::Statement, "leaves it to another server"),
+    (
+        "federated",
+        Class::Statement,
+        "leaves durability to another server",
+    ),
 ];
 
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
@@ -47,8 +51,8 @@ const LAYERED: [&str; 2] = ["overlay", "overlayfs"];
 type Directory = (&'static str, Class, &'static str, Option<&'static str>);
 
 const DIRECTORIES: [Directory; 10] = [
-    ("data", Class::Host, "the data lies", None),
-    ("data.redo", Class::Damaged, "the log lies", None),
+    ("data", Class::Host, "the data is", None),
+    ("data.redo", Class::Damaged, "the log is", None),
     ("data.undo", Class::Damaged, "the undo log is", None),
     (
         "data.system",
@@ -98,7 +102,7 @@ pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
     found.extend(own.iter().flat_map(|group| in_memory(group, fact)));
     if view.run.fact("client.statements.changes_temporary_only") == Some("yes") {
         let names = temporary(view).unwrap_or_default();
-        let why = format!("statements change temporary tables alone ({names})");
+        let why = format!("statements change only temporary tables ({names})");
         found.push((Class::Emptied, why));
     }
     found
@@ -119,7 +123,7 @@ fn moved(view: &View, own: &[TableGroup]) -> Vec<(Class, String)> {
             persistence: Some(now),
             ..TableGroup::default()
         })?;
-        Some((class, format!("{why}, since some time in the run")))
+        Some((class, format!("{why}, since some time during the run")))
     };
     view.run.settings.iter().filter_map(of).collect()
 }
@@ -265,17 +269,17 @@ fn unknown(view: &View) -> Vec<String> {
     let mut unknown = Vec::new();
     let is_guess = |group: &TableGroup| group.used.is_none() && of_table(group).is_some();
     if let Some(why) = refused(view) {
-        unknown.push(format!("no table was looked at: {why}"));
+        unknown.push(format!("no table was examined: {why}"));
     } else if names_none(view) {
-        unknown.push("no statement names a table that was looked at".to_owned());
+        unknown.push("no statement names a table that was examined".to_owned());
     } else if own(view).iter().any(is_guess) {
         unknown.push("which tables the run used is not known".to_owned());
     }
     if commits::attaches(view) {
-        unknown.push("statements attached another file, which was not looked at".to_owned());
+        unknown.push("statements attached another file, which was not examined".to_owned());
     }
     let unseen = view.run.fact("db.tables.unseen");
-    unknown.extend(unseen.map(|unseen| format!("not looked at: {unseen}")));
+    unknown.extend(unseen.map(|unseen| format!("not examined: {unseen}")));
     unknown
 }
 
@@ -287,7 +291,7 @@ fn of_table(group: &TableGroup) -> Option<(Class, String)> {
                 true => "has partitions that are UNLOGGED",
                 false => "is UNLOGGED",
             };
-            let why = format!("{names} {of}, so that a crash of the server empties it");
+            let why = format!("{names} {of}, so a crash of the server empties it");
             return Some((Class::Emptied, why));
         }
         Some("temporary") => return Some((Class::Emptied, format!("{names} is temporary"))),

@@ -30,7 +30,7 @@ pub(super) fn ignored(view: &View) -> Option<String> {
             "the server"
         };
         return Some(format!(
-            "{who} runs with {library}, which ignores each sync"
+            "{who} runs with {library}, which ignores all syncs"
         ));
     }
     // Nothing is known about the disks of another host, file systems without a disk, and network

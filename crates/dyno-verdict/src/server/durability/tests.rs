@@ -160,13 +160,13 @@ fn a_disk_that_is_memory_keeps_nothing() {
     let data = "data.filesystem.type";
     for kind in ["tmpfs", "ramfs"] {
         let finding = of(data, kind, Doubt);
-        let words = format!("All data lost on OS crash because the data lies on {kind}");
+        let words = format!("All data lost on OS crash because the data is on {kind}");
         assert!(finding.evidence.starts_with(&words), "{}", finding.evidence);
     }
     assert!(
         of("data.redo.filesystem.type", "tmpfs", Doubt)
             .evidence
-            .contains("the log lies")
+            .contains("the log is on")
     );
     assert!(of(data, "ext4", Pass).evidence.contains("data on ext4"));
     assert!(
@@ -345,7 +345,7 @@ fn tables_that_no_statement_names_are_not_accused() {
     assert!(
         unnamed
             .evidence
-            .contains("no statement names a table that was looked at"),
+            .contains("no statement names a table that was examined"),
         "{}",
         unnamed.evidence
     );
@@ -403,7 +403,7 @@ fn tables_of_other_schemas_count_and_unseen_ones_are_named() {
     assert!(
         unseen
             .evidence
-            .contains("not looked at: eyes_b.v, a TEMPORARY table"),
+            .contains("not examined: eyes_b.v, a TEMPORARY table"),
         "{}",
         unseen.evidence
     );

@@ -198,7 +198,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         1.5,
         Unit::Bytes,
         Cause::Checkpoint,
-        "the log behind the checkpoint was longer",
+        "the log since the checkpoint was longer",
     ),
     (
         "db.status.innodb_buffer_pool_pages_dirty",

@@ -105,7 +105,7 @@ fn what_as_many_events_do_explains_their_mode() {
     });
     assert_eq!(writing.outcome, Pass, "{}", writing.evidence);
     assert!(
-        writing.evidence.contains("as many write"),
+        writing.evidence.contains("as many events write"),
         "{}",
         writing.evidence
     );

@@ -15,7 +15,7 @@ fn unsteady(view: &View) -> Option<Made> {
     let why = view.run.fact(LOG_UNSTEADY).filter(|_| view.imported())?;
     Some(Made::doubt(
         format!("The log itself says: {}.", why.trim_end_matches('.')),
-        "The mean covers the whole time and fits no part of it. Run it again, longer or with more \
-         work.",
+        "Run it again, longer or with more work: the mean covers the whole time and fits no part \
+         of it.",
     ))
 }

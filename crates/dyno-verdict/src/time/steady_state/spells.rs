@@ -18,7 +18,7 @@ pub(super) fn of(view: &View, rates: &[f64]) -> Option<Spells> {
 
 pub(super) fn told(view: &View, spells: &Spells) -> String {
     format!(
-        "it falls by {} % {} time{}, for {} {}, which takes {} % of the throughput",
+        "the rate falls by {} % {} time{}, for {} {}, which costs {} % of the throughput",
         text::plain(spells.depth * 100.0),
         spells.count,
         text::plural(spells.count as u64),

@@ -177,8 +177,8 @@ impl Change {
         let at_s = bin.at_s - bin.length_s;
         let (by, at) = (text::signed(self.by), text::seconds(at_s));
         let what = match self.p {
-            Some(p) => format!("its level steps by {by} % at {at} (p {})", text::chance(p)),
-            None => format!("its level changes by {by} % at {at}"),
+            Some(p) => format!("the rate steps by {by} % at {at} (p {})", text::chance(p)),
+            None => format!("the rate changes by {by} % at {at}"),
         };
         what + &meanwhile(view, at_s)
     }

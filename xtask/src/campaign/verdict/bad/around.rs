@@ -5,7 +5,6 @@ use crate::servers::Kind::{Mariadb, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 
-/// See above.
 pub const CASES: &[Case] = &[
     Case::new(
         On::Throttled(Mariadb),

@@ -1,11 +1,10 @@
-//! What is short each time, and takes much of the time in all.
+//! Short events that take much of the time in total.
 
 use crate::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 use super::rates::stops;
 
-/// See above.
 pub const CASES: &[Case] = &[
     doubted(
         Mariadb,
@@ -28,7 +27,7 @@ pub const CASES: &[Case] = &[
         "the generator is frozen for 300 of every 600 ms",
         "SHAPES --reads=1 -c 4 -t 12s --warmup 0",
         "client-cpu",
-        "stood still",
+        "paused",
     )
     .while_(Act::DynoStops(stops(16, 300, 300)))
     .also(&["schedule-lag"]),
@@ -37,7 +36,7 @@ pub const CASES: &[Case] = &[
         "the generator is frozen for 200 ms each second",
         "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
         "client-cpu",
-        "stood still",
+        "paused",
     )
     .while_(Act::DynoStops(stops(11, 200, 800)))
     .also(&["schedule-lag"]),
@@ -57,7 +56,7 @@ pub const CASES: &[Case] = &[
     .finds(Expect::Check("statistics", "doubt", "whole tables")),
 ];
 
-/// Reads until and after the rows are gone. Emptying waits for locks, and reads for it.
+/// Reads before and after the rows are deleted. TRUNCATE waits for locks, and reads wait for it.
 const fn emptied(kind: Kind) -> Case {
     Case::new(
         On::Server(kind),

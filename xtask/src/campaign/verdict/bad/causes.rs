@@ -1,4 +1,4 @@
-//! Runs that look well and measure something else than was meant.
+//! Runs that look good but measure something else than intended.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
@@ -6,7 +6,6 @@ use super::super::case::{Act, Case, Expect, On, doubted};
 
 const READS: &str = "SHAPES --reads=1 -c 4 -t 12s --warmup 0";
 
-/// See above.
 pub const CASES: &[Case] = &[
     doubted(
         Mariadb,
@@ -101,7 +100,7 @@ pub const CASES: &[Case] = &[
         "the rate falls by two fifths at 12 s of 20",
         "SHAPES --reads=1 --step-at=12 --step=1.7 -c 4 -t 20s --warmup 0",
         "steady-state",
-        "its level steps by",
+        "the rate steps by",
     ),
     Case::new(
         On::Server(Postgres),

@@ -1,4 +1,4 @@
-//! Tables that are not what they should be, and claims of caches that do not hold.
+//! Wrong tables, and wrong claims about caches.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
@@ -18,14 +18,13 @@ const fn updates(on: On, what: &'static str, words: &'static str) -> Case {
         .finds(Expect::Check("durability", "doubt", words))
 }
 
-/// See above.
 pub const CASES: &[Case] = &[
     point_selects(Mariadb, "the table is empty")
         .before(&["DELETE FROM sbtest1"])
-        .finds(Expect::Before("sbtest1 holds 0 rows")),
+        .finds(Expect::Before("sbtest1 has 0 rows")),
     point_selects(Postgres, "half of the rows are missing")
         .before(&["DELETE FROM sbtest1 WHERE id > 1000"])
-        .finds(Expect::Before("sbtest1 holds 1,000 rows")),
+        .finds(Expect::Before("sbtest1 has 1,000 rows")),
     point_selects(Mysql, "the table is missing")
         .before(&["DROP TABLE sbtest1"])
         .finds(Expect::Failure("tables are missing")),
@@ -36,11 +35,7 @@ pub const CASES: &[Case] = &[
     )
     .prepared(BEFORE)
     .before(&["DELETE FROM sbtest1"])
-    .finds(Expect::Check(
-        "row-counts",
-        "refuse",
-        "sbtest1 holds 0 rows",
-    ))
+    .finds(Expect::Check("row-counts", "refuse", "sbtest1 has 0 rows"))
     .also(&["work-done", "misses"]),
     Case::new(
         On::Server(Postgres),
@@ -106,7 +101,7 @@ pub const CASES: &[Case] = &[
         "durability",
         "",
     )
-    // With a server of its own, where the rows are loaded before.
+    // With a separate server, on which the rows are loaded before.
     .server(&["--autocommit=1"])
     .before(&["SET GLOBAL autocommit = 0"]),
     doubted(

@@ -1,11 +1,10 @@
-//! Generators without CPU, scripts that keep their workers, hosts with neighbours, offers beyond
-//! what can be served.
+//! Generators without CPU, scripts that block their workers, hosts with other load, offered load
+//! beyond the capacity.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 
-/// See above.
 pub const CASES: &[Case] = &[
     doubted(
         Mariadb,
@@ -110,7 +109,7 @@ pub const CASES: &[Case] = &[
         "events of 2 s are cut at the end of the run",
         "SHAPES --slow-all=2 --pause=0 -c 50 -t 11s --warmup 0 --grace 0.1s",
         "unserved",
-        "were begun and did not end",
+        "started but did not end",
     )
     .also(&["samples", "steady-state", "stalls", "length", "work-done"]),
     Case::new(
@@ -119,12 +118,12 @@ pub const CASES: &[Case] = &[
         "SHAPES --statements=0 -c 2 -t 3s --warmup 0",
     )
     .prepared("SHAPES")
-    .finds(Expect::Check("work-done", "refuse", "not one statement")),
+    .finds(Expect::Check("work-done", "refuse", "no statement")),
     Case::new(
         On::Server(Postgres),
         "a script that asks no statement",
         "SHAPES --statements=0 -c 2 -t 3s --warmup 0",
     )
     .prepared("SHAPES")
-    .finds(Expect::Check("work-done", "refuse", "not one statement")),
+    .finds(Expect::Check("work-done", "refuse", "no statement")),
 ];

@@ -1,5 +1,5 @@
-//! Servers that write each statement into a log, one by each kind of setting; statements that touch
-//! nothing; purge that falls behind.
+//! Servers that log each statement, one for each kind of setting; statements that touch nothing;
+//! purge that falls behind.
 
 use crate::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
@@ -25,7 +25,6 @@ const fn touching(
     Case::new(On::Server(kind), what, run).prepared(prepare)
 }
 
-/// See above.
 pub const CASES: &[Case] = &[
     logged(
         Mysql,

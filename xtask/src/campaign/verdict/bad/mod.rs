@@ -11,7 +11,7 @@ mod logs;
 mod rates;
 mod server;
 
-/// All of them. What is added comes last, so that numbers stay.
+/// All of them. New ones go to the end, so that numbers stay.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     let parts = [
         rates::CASES,

@@ -1,4 +1,4 @@
-//! Rates that are not level, and times at which nothing moves.
+//! Rates that are not steady, and stalls.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
@@ -71,21 +71,21 @@ pub const CASES: &[Case] = &[
         "the rate halves in the middle",
         "SHAPES --reads=1 --step-at=15 --step=2 -c 4 -t 30s --warmup 0",
         "steady-state",
-        "its level steps by -",
+        "the rate steps by -",
     ),
     doubted(
         Postgres,
         "the rate doubles after two thirds",
         "SHAPES --reads=1 --pause=0.008 --step-at=20 --step=0.5 -c 4 -t 30s --warmup 0",
         "steady-state",
-        "its level steps by +",
+        "the rate steps by +",
     ),
     doubted(
         Mysql,
         "the rate falls by two fifths at 12 s of 30",
         "SHAPES --reads=1 --step-at=12 --step=1.7 -c 4 -t 30s --warmup 0",
         "steady-state",
-        "its level steps by -",
+        "the rate steps by -",
     ),
     doubted(
         Mariadb,
@@ -135,7 +135,7 @@ pub(super) const fn stops(times: u32, for_ms: u64, between_ms: u64) -> Stops {
 const LOCK: &[&str] = &["LOCK TABLES shape WRITE"];
 const PG_LOCK: &[&str] = &["BEGIN", "LOCK TABLE shape IN ACCESS EXCLUSIVE MODE"];
 
-/// Locks, servers that stand still, generators that stand still.
+/// Locks, stopped servers, stopped generators.
 pub const STALLS: &[Case] = &[
     doubted(
         Mariadb,
@@ -250,7 +250,7 @@ pub const STALLS: &[Case] = &[
         "the generator stands still three times for a second",
         "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
         "client-cpu",
-        "itself stood still 3 times",
+        "itself paused 3 times",
     )
     .while_(Act::DynoStops(stops(3, 1000, 1500))),
     doubted(
@@ -258,7 +258,7 @@ pub const STALLS: &[Case] = &[
         "the generator of an open loop stands still three times for a second",
         "SHAPES --reads=1 -c 4 --rate 300/s -t 14s --warmup 0",
         "client-cpu",
-        "itself stood still 3 times",
+        "itself paused 3 times",
     )
     .while_(Act::DynoStops(stops(3, 1000, 1500)))
     .also(&["schedule-lag"]),
@@ -267,7 +267,7 @@ pub const STALLS: &[Case] = &[
         "the generator stands still five times for 0.6 s",
         "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
         "client-cpu",
-        "itself stood still 5 times",
+        "itself paused 5 times",
     )
     .while_(Act::DynoStops(stops(5, 600, 900))),
     Case::new(
@@ -280,6 +280,6 @@ pub const STALLS: &[Case] = &[
     .finds(Expect::Check(
         "client-cpu",
         "doubt",
-        "itself stood still 3 times",
+        "itself paused 3 times",
     )),
 ];

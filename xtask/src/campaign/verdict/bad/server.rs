@@ -1,4 +1,4 @@
-//! Servers that fail, restart, answer errors, or are not what was wanted.
+//! Servers that fail, restart, reply with errors, or are the wrong ones.
 
 use crate::servers::Kind::{Mariadb, Mysql, Postgres};
 
@@ -17,7 +17,6 @@ const fn refused(
     doubted(kind, what, run, check, words).finds(Expect::Check(check, "refuse", words))
 }
 
-/// See above.
 pub const CASES: &[Case] = &[
     refused(
         Mariadb,

@@ -1,4 +1,4 @@
-//! Folders of logs as people leave them.
+//! Folders of logs as users have them.
 
 use super::*;
 use tempfile::TempDir;

@@ -1,4 +1,4 @@
-//! What a server has besides its settings: files, plugins, a proxy, commands beside its load.
+//! A server's extras: files, plugins, a proxy, and commands during its load.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::super::definition;
 use super::Site;
 
 impl Site<'_> {
-    /// Writes the files that a server reads; its settings with their paths.
+    /// Writes the files that a server reads; returns its settings with their paths.
     pub(super) fn with_files(&self, server: &Server, effective: &Effective) -> Result<Values> {
         let mut set = effective.server.set.clone();
         for (name, text) in &effective.server.files {
@@ -27,7 +27,7 @@ impl Site<'_> {
         Ok(set)
     }
 
-    /// Starts what runs beside the load of a cell.
+    /// Starts the command that runs during a cell's load.
     ///
     /// # Errors
     /// It does not run.
@@ -51,7 +51,7 @@ impl Site<'_> {
         Beside::start(&cell.effective, &places)
     }
 
-    /// The URL by TCP with the proxy's port in place of the server's.
+    /// The TCP URL with the proxy's port.
     pub(super) fn by_proxy(&self, url: &str) -> Result<String> {
         let up = self.up.as_ref().ok_or_else(|| anyhow!("no server runs"))?;
         let server = self.images.get(&up.image);
@@ -63,8 +63,7 @@ impl Site<'_> {
     }
 }
 
-/// Whether the plugins that the file asks for are there: a server that cannot load one only says so
-/// in its log.
+/// Checks that the plugins are loaded: a server that cannot load one only logs it.
 pub(super) fn has_plugins(server: &Server, effective: &Effective) -> Result<()> {
     let plugins = &effective.server.plugins;
     if plugins.is_empty() || server.kind().family() != Some(Family::Mysql) {

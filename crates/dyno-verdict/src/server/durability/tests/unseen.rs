@@ -75,7 +75,7 @@ fn tables_that_nobody_could_read_are_promised_nothing() {
     assert!(
         found
             .evidence
-            .ends_with("; no table was looked at: permission denied."),
+            .ends_with("; no table was examined: permission denied."),
         "{}",
         found.evidence
     );
@@ -102,7 +102,7 @@ fn files_that_are_attached_are_promised_nothing() {
     assert!(
         found
             .evidence
-            .contains("; statements attached another file, which was not looked at"),
+            .contains("; statements attached another file, which was not examined"),
         "{}",
         found.evidence
     );
@@ -120,8 +120,8 @@ fn values_of_sessions_that_changed_no_commit_do_not_count() {
         (
             postgres(1000.0, 1000.0, 300.0, 20_000),
             "default, off",
-            "Lost on process crash because sessions set synchronous_commit = off and set it back \
-             at some time",
+            "Lost on process crash because sessions set synchronous_commit = off and at some \
+             time set it back",
         ),
         // Each commit had a sync, so the time of the setting does not matter.
         (

@@ -1,11 +1,10 @@
--- Version 1: the base. Every column is explained in docs/results.md.
-
 CREATE TABLE schema_history (
-    version         INTEGER PRIMARY KEY,
-    applied_unix_s  REAL NOT NULL,
-    tool            TEXT NOT NULL
+    version        INTEGER PRIMARY KEY,
+    applied_unix_s REAL NOT NULL,
+    tool           TEXT NOT NULL
 );
 
+-- Every column is explained in docs/results.md. NULL is unknown.
 CREATE TABLE run (
     id                  INTEGER PRIMARY KEY AUTOINCREMENT,
     name                TEXT NOT NULL UNIQUE,
@@ -36,32 +35,9 @@ CREATE TABLE run (
     pid                 INTEGER,
     boot_id             TEXT,
     process_start_ticks INTEGER,
-    pid_namespace       TEXT
+    pid_namespace       TEXT,
+    trial               TEXT
 );
-
-CREATE TABLE interval (
-    run_id      INTEGER NOT NULL REFERENCES run (id),
-    number      INTEGER NOT NULL,
-    at_s        REAL NOT NULL,
-    length_s    REAL NOT NULL,
-    sessions    INTEGER NOT NULL,
-    events      INTEGER NOT NULL,
-    reads       INTEGER NOT NULL,
-    writes      INTEGER NOT NULL,
-    other       INTEGER NOT NULL,
-    errors      INTEGER NOT NULL,
-    errors_seen INTEGER NOT NULL,
-    reconnects  INTEGER NOT NULL,
-    retries     INTEGER NOT NULL,
-    rows        INTEGER NOT NULL,
-    bytes_in    INTEGER NOT NULL,
-    bytes_out   INTEGER NOT NULL,
-    max_ms      REAL NOT NULL,
-    backlog     INTEGER NOT NULL,
-    concurrency INTEGER NOT NULL,
-    percentiles TEXT NOT NULL,
-    PRIMARY KEY (run_id, number)
-) WITHOUT ROWID;
 
 CREATE TABLE operation (
     run_id INTEGER NOT NULL REFERENCES run (id),
@@ -174,6 +150,8 @@ CREATE TABLE setting (
     PRIMARY KEY (run_id, name)
 ) WITHOUT ROWID;
 
+-- `detail` has the values of the text: `{"setting": {"name": …, "from": …, "to": …}}`,
+-- `{"kernel_log": …}`, and `"on_server_host": true` for events on the server's host.
 CREATE TABLE event (
     run_id  INTEGER NOT NULL REFERENCES run (id),
     number  INTEGER NOT NULL,
@@ -181,6 +159,7 @@ CREATE TABLE event (
     until_s REAL,
     kind    TEXT NOT NULL,
     text    TEXT NOT NULL,
+    detail  TEXT,
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
@@ -196,18 +175,26 @@ CREATE TABLE error (
     code   TEXT NOT NULL,
     count  INTEGER NOT NULL,
     sample TEXT NOT NULL,
+    kind   TEXT,
     PRIMARY KEY (run_id, code)
 ) WITHOUT ROWID;
 
 CREATE TABLE session (
-    run_id  INTEGER NOT NULL REFERENCES run (id),
-    session INTEGER NOT NULL,
-    worker  INTEGER NOT NULL,
-    events  INTEGER NOT NULL,
-    busy_s  REAL NOT NULL,
+    run_id           INTEGER NOT NULL REFERENCES run (id),
+    session          INTEGER NOT NULL,
+    worker           INTEGER NOT NULL,
+    events           INTEGER NOT NULL,
+    busy_s           REAL NOT NULL,
+    state            TEXT,
+    idle_from_s      REAL,
+    idle_to_s        REAL,
+    idle_in          TEXT,
+    connect_attempts INTEGER,
     PRIMARY KEY (run_id, session)
 ) WITHOUT ROWID;
 
+-- `causes` is a JSON array of names, `durability` is `{"class": …, "because": […]}`, and `stalls`
+-- a JSON array.
 CREATE TABLE finding (
     run_id     INTEGER NOT NULL REFERENCES run (id),
     number     INTEGER NOT NULL,
@@ -219,6 +206,9 @@ CREATE TABLE finding (
     numbers    TEXT NOT NULL,
     advice     TEXT NOT NULL,
     waived     TEXT,
+    causes     TEXT NOT NULL DEFAULT '[]',
+    durability TEXT,
+    stalls     TEXT,
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
@@ -227,4 +217,96 @@ CREATE TABLE waiver (
     check_name TEXT NOT NULL,
     reason     TEXT NOT NULL,
     PRIMARY KEY (run_id, check_name)
+) WITHOUT ROWID;
+
+CREATE INDEX run_of_trial ON run (trial);
+
+CREATE TABLE experiment (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    name           TEXT NOT NULL UNIQUE,
+    file           TEXT NOT NULL,
+    scale          TEXT,
+    question       TEXT NOT NULL,
+    cite           TEXT NOT NULL,
+    definition     TEXT NOT NULL,
+    planned_unix_s REAL NOT NULL
+);
+
+CREATE TABLE trial (
+    experiment_id INTEGER NOT NULL REFERENCES experiment (id),
+    position      INTEGER NOT NULL,
+    identity      TEXT NOT NULL,
+    label         TEXT NOT NULL,
+    levels        TEXT NOT NULL,
+    block         INTEGER NOT NULL,
+    repeat        INTEGER NOT NULL,
+    role          TEXT NOT NULL,
+    made_of       TEXT NOT NULL,
+    PRIMARY KEY (experiment_id, position)
+) WITHOUT ROWID;
+
+CREATE INDEX trial_by_identity ON trial (identity);
+
+CREATE TABLE attempt (
+    id                  INTEGER PRIMARY KEY AUTOINCREMENT,
+    experiment_id       INTEGER NOT NULL REFERENCES experiment (id),
+    trial               TEXT NOT NULL,
+    begun_unix_s        REAL NOT NULL,
+    ended_unix_s        REAL,
+    state               TEXT NOT NULL,
+    why                 TEXT NOT NULL,
+    done_before         TEXT NOT NULL,
+    pid                 INTEGER,
+    boot_id             TEXT,
+    process_start_ticks INTEGER,
+    pid_namespace       TEXT
+);
+
+CREATE INDEX attempt_by_trial ON attempt (trial);
+
+-- Stacks are sampled and folded, one per line with its count, and stored as deflated text (zlib).
+CREATE TABLE cpu_profile (
+    run_id       INTEGER NOT NULL REFERENCES run (id),
+    process      TEXT NOT NULL,
+    frequency_hz INTEGER NOT NULL,
+    samples      INTEGER NOT NULL,
+    lost         INTEGER NOT NULL,
+    cut          TEXT,
+    stacks       BLOB NOT NULL,
+    PRIMARY KEY (run_id, process)
+);
+
+-- The rates as another tool printed them are NULL if events were counted.
+CREATE TABLE interval (
+    run_id                INTEGER NOT NULL REFERENCES run (id),
+    number                INTEGER NOT NULL,
+    at_s                  REAL NOT NULL,
+    length_s              REAL NOT NULL,
+    sessions              INTEGER,
+    events                INTEGER NOT NULL,
+    reads                 INTEGER,
+    writes                INTEGER,
+    other                 INTEGER,
+    errors                INTEGER,
+    errors_seen           INTEGER,
+    reconnects            INTEGER,
+    retries               INTEGER,
+    rows                  INTEGER,
+    bytes_in              INTEGER,
+    bytes_out             INTEGER,
+    max_ms                REAL,
+    backlog               INTEGER,
+    concurrency           INTEGER,
+    percentiles           TEXT NOT NULL,
+    not_done              INTEGER,
+    working               INTEGER,
+    waiting               INTEGER,
+    connecting            INTEGER,
+    lost                  INTEGER,
+    finished              INTEGER,
+    connects_failed       INTEGER,
+    reads_empty           INTEGER,
+    printed_events_per_s  REAL,
+    printed_queries_per_s REAL,
+    PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
