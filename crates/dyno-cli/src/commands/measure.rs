@@ -41,11 +41,7 @@ impl Screen {
     ///
     /// # Errors
     /// Metrics cannot be exported as requested, or agents are invalid.
-    pub fn of(
-        parsed: &Parsed,
-        ready: &Ready,
-        is_temporary: bool,
-    ) -> Result<Self> {
+    pub fn of(parsed: &Parsed, ready: &Ready, is_temporary: bool) -> Result<Self> {
         let this = Self {
             fleet: Fleet::read(parsed)?,
             server_agent: ServerAgent::read(parsed)?,

@@ -205,12 +205,7 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn new(
-        args: &[String],
-        steps: &Steps<'a>,
-        first: &Parsed,
-        work: &Workload,
-    ) -> Result<Self> {
+    fn new(args: &[String], steps: &Steps<'a>, first: &Parsed, work: &Workload) -> Result<Self> {
         let command = steps.command;
         let percentiles =
             settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;

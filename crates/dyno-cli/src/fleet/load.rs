@@ -285,7 +285,9 @@ fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) 
     let measured =
         measured.map_err(|error| with_hint(error.into(), &ready, &request.plan.workload))?;
     drop(folder);
-    measured.trouble.map_or(Ok(()), |trouble| Err(trouble.into()))
+    measured
+        .trouble
+        .map_or(Ok(()), |trouble| Err(trouble.into()))
 }
 
 /// The job of an agent's plan.

@@ -22,7 +22,7 @@ pub use bus::ExternalBus;
 pub use collect::{Collected, collect};
 pub use coordinator::run_on_agents;
 pub use kept::print;
-pub use load::{AgentLoad, Conditions};
+pub use load::Conditions;
 pub use observer::observe;
 pub use server_agent::ServerAgent;
 pub use specs::Fleet;
