@@ -28,7 +28,7 @@ pub fn parse_factor(text: &str) -> Result<(String, String), String> {
         }
         if part.contains(',') || part.chars().any(char::is_control) {
             return Err(format!(
-                "the {what} in '{text}' has a comma or a control character, which none can have"
+                "the {what} in '{text}' has a comma or a control character, which is not allowed"
             ));
         }
     }

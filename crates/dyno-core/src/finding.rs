@@ -182,7 +182,7 @@ impl Tally {
     /// `31 of 55 checks made: 1 refusal, 2 doubts, 27 passed, 1 waived`.
     pub fn words(&self) -> String {
         if self.all == 0 {
-            return "no checks were made".to_owned();
+            return "no checks ran".to_owned();
         }
         let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let parts = [
@@ -193,7 +193,7 @@ impl Tally {
         ];
         let told = parts.into_iter().filter(|(count, _)| *count > 0);
         let told: Vec<String> = told.map(|(_, text)| text).collect();
-        let made = format!("{} of {} made", self.made(), plural(self.all, "check"));
+        let made = format!("{} of {} ran", self.made(), plural(self.all, "check"));
         match told.is_empty() {
             true => made,
             false => format!("{made}: {}", told.join(", ")),
@@ -233,12 +233,12 @@ mod tests {
         let tally = Tally::of(&findings);
         assert_eq!(
             tally.words(),
-            "3 of 4 checks made: 1 refusal, 1 passed, 1 waived"
+            "3 of 4 checks ran: 1 refusal, 1 passed, 1 waived"
         );
         assert!(!tally.is_thin());
         findings.extend(std::iter::repeat_n(finding(NotChecked, None), 9));
         assert!(Tally::of(&findings).is_thin());
-        assert_eq!(Tally::of(&[]).words(), "no checks were made");
+        assert_eq!(Tally::of(&[]).words(), "no checks ran");
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl WorkloadSummary {
 
     /// Its name for display.
     pub fn shown(&self) -> &str {
-        self.known().unwrap_or("workload not known")
+        self.known().unwrap_or("unknown workload")
     }
 }
 

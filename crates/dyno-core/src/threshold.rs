@@ -108,7 +108,7 @@ impl Unit {
 
 /// Invalid text of a threshold: the problem, and the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no threshold: {why}; write for example 'p99 > 20ms' or 'rate < 1000'")]
+#[error("'{text}' is not a threshold: {why}; write for example 'p99 > 20ms' or 'rate < 1000'")]
 pub struct ThresholdError {
     text: String,
     why: String,
@@ -199,7 +199,7 @@ impl Threshold {
         match is_open && open > 0.0 {
             false => Ok(value),
             true => Err(format!(
-                "{} event(s) had not ended when the run was over: of those that had, {}",
+                "{} event(s) were unfinished at the end of the run; of the finished events, {}",
                 human_number(open, 0),
                 self.unit.told(value)
             )),
@@ -290,9 +290,9 @@ impl Threshold {
                 own.map(|one| one.value).ok_or_else(|| {
                     let own: Vec<&str> = run.figures.iter().map(|one| &*one.name).collect();
                     match own.is_empty() {
-                        true => format!("the workload makes no figure '{name}', nor any other"),
+                        true => format!("the workload reports no figure '{name}', nor any other"),
                         false => format!(
-                            "the workload makes no '{name}'; it makes {}",
+                            "the workload reports no '{name}'; it reports {}",
                             own.join(", ")
                         ),
                     }
@@ -339,10 +339,10 @@ fn of_latency(figure: &Kind, latency: &LatencySummary) -> Result<f64, String> {
         Kind::Mean => Ok(latency.mean_ms),
         Kind::Least => latency
             .shortest_ms()
-            .ok_or_else(|| "the log does not tell it".to_owned()),
+            .ok_or_else(|| "the log does not contain it".to_owned()),
         Kind::Most => latency
             .longest_ms()
-            .ok_or_else(|| "the log does not tell it".to_owned()),
+            .ok_or_else(|| "the log does not contain it".to_owned()),
         Kind::Percentile(percent) => {
             let found = latency
                 .percentiles
@@ -350,11 +350,11 @@ fn of_latency(figure: &Kind, latency: &LatencySummary) -> Result<f64, String> {
                 .find(|one| one.percent == *percent);
             match found.map(|one| one.value_ms) {
                 Some(Some(value)) => Ok(value),
-                Some(None) => Err("too few samples carry it".to_owned()),
-                None => Err("it was not recorded: --percentiles".to_owned()),
+                Some(None) => Err("too few samples for this percentile".to_owned()),
+                None => Err("it was not recorded; add it to --percentiles".to_owned()),
             }
         }
-        _ => Err("it is no latency".to_owned()),
+        _ => Err("it is not a latency".to_owned()),
     }
 }
 

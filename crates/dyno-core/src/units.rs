@@ -115,7 +115,7 @@ fn duration_ns(text: &str) -> Result<u64, String> {
             return Err("units must go from large to small".to_owned());
         }
         last_unit = unit;
-        let part = scaled(number, unit)?.ok_or("it is finer than 1 ns")?;
+        let part = scaled(number, unit)?.ok_or("the finest resolution is 1 ns")?;
         total = total.checked_add(part).ok_or("it is too long")?;
         rest = after;
     }
@@ -191,7 +191,7 @@ fn split_number(text: &str) -> Result<(&str, &str), String> {
         .unwrap_or(text.len());
     match text.split_at(end) {
         ("", _) if text.starts_with('-') => Err("it is negative".to_owned()),
-        ("", _) => Err("it does not begin with a number".to_owned()),
+        ("", _) => Err("it must start with a number".to_owned()),
         split => Ok(split),
     }
 }

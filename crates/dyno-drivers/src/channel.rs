@@ -169,7 +169,7 @@ impl<P: Protocol> Channel<P> {
                 self.protocol.fail(error);
             }
             State::Connecting | State::Handshaking | State::Busy | State::Refused => {
-                let message = "another operation is under way on this connection";
+                let message = "another operation is in progress on this connection";
                 let outcome = self.protocol.outcome_mut();
                 outcome.kind = OutcomeKind::Failed;
                 outcome.error = Some(Box::new(DbError::new(ErrorKind::Misuse, message)));
@@ -218,11 +218,11 @@ impl<P: Protocol> Channel<P> {
 
     fn start_tls(&mut self) -> io::Result<()> {
         let Some(setup) = self.tls_setup.take() else {
-            return Err(io::Error::other("TLS was asked for without settings"));
+            return Err(io::Error::other("TLS was requested without settings"));
         };
         // Bytes sent in the clear must not be taken for bytes sent under TLS.
         if !self.partial.is_empty() {
-            let message = "the server sent data in the clear behind its agreement to TLS";
+            let message = "the server sent unencrypted data after agreeing to TLS";
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let mut tls = TlsSession::new(*setup)?;

@@ -186,8 +186,8 @@ impl Control {
                 "."
             };
             error.message += end;
-            error.message += " The target's parameter connect_timeout sets how long an attempt may \
-                              take.";
+            error.message += " Set the limit for an attempt with the target's parameter \
+                              connect_timeout.";
         }
         greeted
     }
@@ -206,7 +206,7 @@ impl Control {
             let waited = match left_ms {
                 0 => Err(self.silent(timeout)),
                 _ if stopped() => {
-                    let why = format!("interrupted before {} had answered", self.name);
+                    let why = format!("interrupted before {} answered", self.name);
                     Err(DbError::new(ErrorKind::Lost, why))
                 }
                 _ => self.wait(left_ms).map_err(|error| {
@@ -237,7 +237,7 @@ impl Control {
 
     fn silent(&self, timeout: Duration) -> DbError {
         let message = format!(
-            "{} did not answer within {:.1} s: is it a database server, and is it alive?",
+            "{} did not answer within {:.1} s: is it a database server, and is it running?",
             self.name,
             timeout.as_secs_f64()
         );

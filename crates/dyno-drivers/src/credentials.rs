@@ -51,7 +51,7 @@ pub fn complete_in(
         if target.password.is_some() {
             return Err(misuse(format!(
                 "the target has a password in its URL and another in the environment variable \
-                 {name} (password_env); give one of them"
+                 {name} (password_env); use only one"
             )));
         }
         let value = variable(name).ok_or_else(|| {
@@ -77,7 +77,7 @@ fn named(name: &str) -> &str {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match name.chars().all(is_name) {
         true => name,
-        false => "that was given, which is no name of a variable,",
+        false => "that was given, which is not a variable name,",
     }
 }
 
@@ -96,7 +96,7 @@ fn from_my_cnf(
     // As MySQL's clients do: anybody could have written the file.
     if mode & 0o002 != 0 {
         warnings.push(format!(
-            "{} is ignored because everybody may write to it; chmod 0600 it",
+            "{} is ignored because everybody can write to it; restrict it with chmod 0600",
             path.display()
         ));
         return Ok(());
@@ -190,7 +190,8 @@ fn from_pgpass(
     };
     if mode & 0o077 != 0 {
         warnings.push(format!(
-            "{} is ignored because others than its owner may use it; chmod 0600 it",
+            "{} is ignored because users other than its owner can access it; restrict it with \
+             chmod 0600",
             path.display()
         ));
         return Ok(());
@@ -205,7 +206,7 @@ fn from_pgpass(
             _ => {
                 return Err(misuse(format!(
                     "{} has different passwords for the hosts of this target, which can have only \
-                     one; give it by password_env",
+                     one; set it with password_env",
                     path.display()
                 )));
             }
@@ -243,7 +244,7 @@ fn read(
 fn try_read(path: &Path) -> std::io::Result<(Zeroizing<String>, u32)> {
     let about = std::fs::metadata(path)?;
     if !about.is_file() {
-        return Err(std::io::Error::other("it is not a plain file"));
+        return Err(std::io::Error::other("it is not a regular file"));
     }
     if about.size() > FILE_BYTES_MAX {
         return Err(std::io::Error::other("it is larger than 1 MiB"));

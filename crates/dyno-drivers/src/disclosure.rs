@@ -23,15 +23,15 @@ impl Disclosure {
 /// The message of a refusal. `how` is what the server asked for; `also` is a further remedy.
 pub(crate) fn refusal(how: &str, tls: bool, also: &str) -> String {
     let why = match tls {
-        true => "nothing proves who the server is: its certificate was not verified",
-        false => "the connection has no TLS, so nothing proves who the server is",
+        true => "the server's identity is unproven: its certificate was not verified",
+        false => "without TLS the server's identity is unproven",
     };
     format!(
-        "the server asks for {how}, and whoever it is would learn the password; it was not sent, \
-         because {why}. Have the certificate verified (sslmode=verify-full, or \
-         sslrootcert=FILE with the server's certificate or its authority's), connect by a UNIX \
-         socket or a loopback address{also}, or allow it with allow_cleartext_password=1 (dyno \
-         sysbench: --allow-cleartext-password)"
+        "the server asks for {how}, which would reveal the password to whoever answers there; it \
+         was not sent because {why}. Verify the certificate (sslmode=verify-full, or \
+         sslrootcert=FILE with the certificate of the server or of its authority), connect by a \
+         UNIX socket or a loopback address{also}, or allow it with allow_cleartext_password=1 \
+         (dyno sysbench: --allow-cleartext-password)"
     )
 }
 

@@ -227,8 +227,8 @@ fn place(
     let postgres_unix = is_unix && target.family == Family::Postgres;
     if postgres_unix && strict {
         return Err(misuse(format!(
-            "PostgreSQL has no TLS on UNIX sockets, so sslmode={} cannot be met on {name}; leave \
-             it out, or connect by TCP",
+            "PostgreSQL has no TLS on UNIX sockets, so sslmode={} is impossible on {name}; omit \
+             it, or connect by TCP",
             target.tls.mode.name()
         )));
     }
@@ -239,7 +239,7 @@ fn place(
         true => None,
         false => Some(ServerName::try_from(host.to_owned()).map_err(|_| {
             misuse(format!(
-                "the host name '{host}' cannot stand in a certificate; use another, or \
+                "the host name '{host}' is not valid in a certificate; use another, or \
                  sslmode=disable"
             ))
         })?),

@@ -71,7 +71,7 @@ pub(crate) fn unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     if bytes.len() >= raw.sun_path.len() || bytes.contains(&0) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the path of a UNIX socket has at most 107 bytes and no zero byte",
+            "the path of a UNIX socket must have at most 107 bytes and no zero byte",
         ));
     }
     for (to, from) in raw.sun_path.iter_mut().zip(bytes) {
@@ -95,7 +95,7 @@ pub(crate) fn advice(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::ECONNREFUSED) => "; is the server running, and does it listen there?",
         Some(libc::ENOENT) => {
-            "; there is no such socket: is the server running, and is this where it puts it?"
+            "; there is no such socket: is the server running, and is this its socket's path?"
         }
         Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH) => {
             "; check the address, the network and firewalls in between"

@@ -223,7 +223,7 @@ impl Agent {
     fn assigned(&mut self, assignment: Assignment) -> Option<Assignment> {
         self.orphan_ns = assignment.orphan_ns;
         if sha256(&assignment.plan) != assignment.plan_sha256 {
-            self.fail("the plan that came is not the one that was sent");
+            self.fail("the plan received differs from the plan sent");
             return None;
         }
         Some(assignment)
@@ -313,7 +313,7 @@ impl Agent {
         self.made = own.index + 1;
         self.keep(own.index, None, own, now)?;
         if let Some(full) = self.queue.is_full() {
-            self.stop(End::QueueFull, format!("the bus did not take {full}"));
+            self.stop(End::QueueFull, format!("the bus did not accept {full}"));
         }
         self.offer(now);
         Ok(())

@@ -50,15 +50,15 @@ pub enum BusError {
     },
     /// It is on another host, and the connection would not be encrypted.
     #[error(
-        "{at} is not on this host, and Dyno connects to other hosts only encrypted: use tls://{at} \
-         with --ca FILE (of `dyno run`: --bus-ca FILE), the authority of the server's certificate"
+        "{at} is on another host, so the connection must be encrypted: use tls://{at} and name the \
+         CA of the server's certificate with --ca FILE (`dyno run`: --bus-ca FILE)"
     )]
     Unencrypted {
         /// Its address.
         at: String,
     },
     /// Connecting timed out.
-    #[error("the bus {at} cannot be reached: {why}")]
+    #[error("cannot reach the bus {at}: {why}")]
     Unreachable {
         /// Its address.
         at: String,
@@ -66,7 +66,7 @@ pub enum BusError {
         why: String,
     },
     /// Its thread has ended.
-    #[error("the bus has ended: {0}")]
+    #[error("the bus has stopped: {0}")]
     Ended(String),
 }
 

@@ -80,7 +80,7 @@ impl Collection {
         let Some(first) = first else {
             return Err(FileError::Wrong {
                 path: std::path::PathBuf::new(),
-                why: "there is no file of an agent".to_owned(),
+                why: "there is no agent's file".to_owned(),
             });
         };
         let count = first.assignment.share.of as usize;
@@ -92,7 +92,7 @@ impl Collection {
             let share = &head.assignment.share;
             same_run(&first, head).map_err(|why| wrong(&file, why))?;
             if !names.insert(head.agent.clone()) {
-                let why = format!("there are two files of the agent {}", head.agent);
+                let why = format!("there are two files of agent {}", head.agent);
                 return Err(wrong(&file, why));
             }
             division = division.or_else(|| Division::of(share));
@@ -122,7 +122,7 @@ impl Collection {
         }
         let division = division.ok_or_else(|| FileError::Wrong {
             path: std::path::PathBuf::new(),
-            why: "the agents' parts make no whole".to_owned(),
+            why: "the agents' parts do not add up to a whole run".to_owned(),
         })?;
         Ok(Self {
             division,
@@ -216,7 +216,7 @@ impl Collection {
         let other = |(first, head): (&FileHead, &FileHead)| {
             let differs = differences(&first.hello.build, &head.hello.build);
             let evidence = format!(
-                "{} is another build of Dyno than {}: {}",
+                "{} runs a different build of Dyno than {}: {}",
                 head.agent,
                 first.agent,
                 differs.join("; ")
@@ -232,15 +232,14 @@ impl Collection {
             .missing()
             .into_iter()
             .map(|(_, which)| {
-                let evidence = format!("there is no file of load generator {which}");
+                let evidence = format!("the file of load generator {which} is missing");
                 Finding::of_run(Kind::AgentMissing, Outcome::Refuse, evidence)
             })
             .collect();
         findings.extend(self.skew());
         if self.agents() > 1 {
-            let evidence = "how the clocks of the agents were related is not in their files: that \
-                            the seconds are the same everywhere was arranged at the start, and not \
-                            seen afterwards";
+            let evidence = "the agents' files do not record their clock offsets: clocks were \
+                            aligned at the start but not checked afterwards";
             let outcome = Outcome::Doubt;
             findings.push(Finding::of_run(Kind::Clocks, outcome, evidence.to_owned()));
         }
@@ -262,7 +261,7 @@ impl Collection {
         let refused = |one: &&Finding| one.outcome == Outcome::Refuse;
         let whole = !cut && !findings.iter().any(|one| refused(&one));
         if whole && !same_events(merger.total(), &told) {
-            let evidence = "the agents' intervals together are not their totals".to_owned();
+            let evidence = "the agents' intervals do not add up to their totals".to_owned();
             findings.push(Finding::of_run(
                 Kind::TotalsDiffer,
                 Outcome::Refuse,
@@ -301,21 +300,21 @@ fn same_run(first: &FileHead, head: &FileHead) -> Result<(), String> {
     let (own, first_own) = (&head.assignment, &first.assignment);
     if head.run != first.run {
         return Err(format!(
-            "it is of the run {}, others of {}",
+            "it belongs to run {}, others to {}",
             head.run, first.run
         ));
     }
     if sha256(&own.plan) != own.plan_sha256 {
-        return Err("its plan is not the one whose SHA-256 stands beside it".to_owned());
+        return Err("its plan does not match its SHA-256".to_owned());
     }
     let (of, first_of) = (own.share.of, first_own.share.of);
     if of != first_of {
         return Err(format!(
-            "it is of a run of {of} load generators, others of {first_of}"
+            "its run has {of} load generators, that of others {first_of}"
         ));
     }
     if own.plan_sha256 != first_own.plan_sha256 || own.share.weights != first_own.share.weights {
-        return Err("it was given another plan than the others of its run".to_owned());
+        return Err("its plan differs from that of the others of its run".to_owned());
     }
     Ok(())
 }
@@ -425,8 +424,7 @@ impl Source {
         match &self.total {
             None => {
                 let evidence = format!(
-                    "the file of {name} ends before its load did: what it measured later is not \
-                     known"
+                    "the file of {name} ends before its load did: later measurements are missing"
                 );
                 find(Kind::AgentLost, Outcome::Refuse, evidence);
             }
@@ -436,7 +434,7 @@ impl Source {
                     find(kind, Outcome::Refuse, evidence);
                 }
                 if let Some(how) = total.end.early() {
-                    let evidence = format!("the load of {name} ended before its time: {how}");
+                    let evidence = format!("the load of {name} ended early: {how}");
                     find(Kind::AgentEndedEarly, Outcome::Refuse, evidence);
                 }
             }

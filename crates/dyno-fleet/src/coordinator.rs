@@ -296,8 +296,8 @@ impl Coordinator {
                     .iter_mut()
                     .for_each(|member| member.heard_at = now);
             } else {
-                let evidence = "the bus went away; what agents measure meanwhile they keep until \
-                                it is back"
+                let evidence = "the connection to the bus is lost; agents keep their measurements \
+                                until it is back"
                     .to_owned();
                 self.find(Finding::of_run(Kind::BusLost, Outcome::Pass, evidence));
             }

@@ -190,7 +190,7 @@ impl Merger {
         }
         let open = self.open.entry(seq).or_default();
         if !fits(&self.total, &interval) || !fits(&open.interval, &interval) {
-            let why = format!("interval {seq} has sums that no load has");
+            let why = format!("interval {seq} has impossible sums");
             return Err(Rejected::Malformed(why));
         }
         source.seen.add(seq);

@@ -261,9 +261,9 @@ impl End {
     pub fn early(self) -> Option<&'static str> {
         match self {
             Self::Completed => None,
-            Self::Stopped => Some("it was told to stop"),
-            Self::Orphaned => Some("it heard no more of the coordinator"),
-            Self::QueueFull => Some("the bus took no more of its records"),
+            Self::Stopped => Some("it received the order to stop"),
+            Self::Orphaned => Some("it lost contact with the coordinator"),
+            Self::QueueFull => Some("the bus stopped accepting its records"),
             Self::Failed => Some("it failed"),
         }
     }
@@ -346,7 +346,7 @@ pub enum MessageError {
     },
     /// The other side uses another protocol version.
     #[error(
-        "a message on {subject} is of version {theirs} of the protocol, and this Dyno speaks \
+        "a message on {subject} uses version {theirs} of the protocol, but this Dyno uses \
          {PROTOCOL}: run the same Dyno everywhere"
     )]
     Protocol {
@@ -357,15 +357,15 @@ pub enum MessageError {
     },
     /// An acknowledgement by the bus, which the sender of a record redirected here.
     #[error(
-        "on {subject} stood an acknowledgement of the bus: another client had it sent there, \
-         which is not to be believed of the agent of that name"
+        "{subject} received an acknowledgement of the bus that another client had sent there, so \
+         the agent of that name cannot be trusted"
     )]
     Acknowledgement {
         /// Its subject.
         subject: String,
     },
     /// It violates the protocol.
-    #[error("a message on {subject} makes no sense: {why}")]
+    #[error("a message on {subject} is malformed: {why}")]
     Malformed {
         /// Its subject.
         subject: String,

@@ -10,8 +10,8 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Why a name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{text}' is no name on the bus: 1 to {NAME_BYTES_MAX} letters, digits, '-' and '_' are; \
-     a dot would divide a subject"
+    "'{text}' is not a name on the bus: use 1 to {NAME_BYTES_MAX} letters, digits, '-' and '_'; a \
+     dot would split a subject"
 )]
 pub struct NameError {
     /// The text, cut to the maximum length of a name.

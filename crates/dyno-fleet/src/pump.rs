@@ -168,7 +168,7 @@ fn hear(agent: &mut Agent, reports: &Receiver<LoadReport>) {
             Err(TryRecvError::Empty) => return,
             Err(TryRecvError::Disconnected) => {
                 if matches!(agent.stage(), crate::message::Stage::Running) {
-                    agent.failed("the load went away", now);
+                    agent.failed("the load has stopped", now);
                 }
                 return;
             }

@@ -42,8 +42,8 @@ const LOG: &str = "server.log";
 pub enum ServerError {
     /// The program could not be started.
     #[error(
-        "{program} could not be started: {why}; install it (`apt install nats-server`), or name it \
-         with --nats-server PATH"
+        "cannot start {program}: {why}; install it (`apt install nats-server`), or name it with \
+         --nats-server PATH"
     )]
     Program {
         /// The program.

@@ -212,7 +212,7 @@ fn an_agent_that_dies_fails_the_run() {
     assert!(kinds(&out).contains(&Kind::AgentLost));
     let failed = report(&out).failed.clone().unwrap();
     assert!(
-        failed.contains("gen3 was lost: nothing was heard of it for 5."),
+        failed.contains("gen3 was lost: no message for 5."),
         "{failed}"
     );
     // The others were stopped, and their records are kept.
@@ -240,7 +240,7 @@ fn a_degraded_run_goes_on_without_the_agent() {
     assert!(
         finding
             .evidence
-            .contains("the others went on with their own shares")
+            .contains("the others continued with their own shares")
     );
     let alone: Vec<u64> = out
         .merged
@@ -317,8 +317,8 @@ fn another_program_is_refused_unless_it_is_allowed() {
     let failed = report(&out).failed.clone().unwrap();
     assert_eq!(
         failed,
-        "gen2 is another build of Dyno than the coordinator: its version is 0.0.9, not unknown; \
-         install the same Dyno there, or allow it by --allow-mixed-versions"
+        "gen2 runs a different build of Dyno than the coordinator: its version is 0.0.9, not \
+         unknown; install the same Dyno there, or allow the difference with --allow-mixed-versions"
     );
     assert!(out.hosts.iter().all(|host| host.began_at.is_none()));
     scenario.config.allow_mixed_versions = true;
@@ -340,7 +340,7 @@ fn who_does_not_come_is_named() {
     assert_eq!(kinds(&out), [Kind::AgentMissing]);
     assert_eq!(
         report(&out).failed.as_deref(),
-        Some("gen1, gen3 did not come")
+        Some("gen1, gen3 did not join")
     );
     assert!(out.hosts[1].exit.is_some());
 }
@@ -400,6 +400,6 @@ fn clocks_that_differ_by_nobody_knows_how_much_are_refused() {
             .failed
             .as_ref()
             .unwrap()
-            .contains("not the same second everywhere")
+            .contains("do not cover the same second everywhere")
     );
 }

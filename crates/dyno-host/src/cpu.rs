@@ -48,9 +48,9 @@ impl Cpu {
     pub(crate) fn about(&self) -> Vec<String> {
         let limit = self.max_prime;
         vec![format!(
-            "An event tries all numbers below {limit} for primality: 64-bit divisions in \
-             registers, each waiting for the one before. It tells the speed of a core at that, \
-             and nothing of memory."
+            "An event tests all numbers below {limit} for primality with 64-bit divisions in \
+             registers, each waiting for the previous one. It measures the speed of one core, not \
+             of memory."
         )]
     }
 

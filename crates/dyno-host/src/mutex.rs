@@ -34,7 +34,7 @@ const OPTIONS: &[Definition] = &[
 
 pub(crate) const TEST: Test = Test {
     name: "mutex",
-    about: "many locks taken at random for an instant, with empty loops in between",
+    about: "many locks taken briefly at random, with empty loops in between",
     options: OPTIONS,
     operations: &[],
     commands: &[],
@@ -77,7 +77,7 @@ impl Mutex {
         let locks = values.count("mutex-num", 1)?;
         if locks > LOCKS_MAX {
             return Err(format!(
-                "--mutex-num: {locks} is too much; at most {LOCKS_MAX}"
+                "--mutex-num: {locks} is too many; at most {LOCKS_MAX}"
             ));
         }
         Ok(Self {
@@ -108,9 +108,9 @@ impl Mutex {
 
     pub(crate) fn about(&self) -> Vec<String> {
         vec![format!(
-            "An event takes and releases {} locks, each drawn from {} and held for one addition, \
-             after {} turns of an empty loop. With many loops it is mostly the speed of a core; \
-             with none, and few locks, what contention costs.",
+            "An event takes and releases {} locks, each chosen from {} and held for one addition, \
+             after {} turns of an empty loop. With many loops it mostly measures the speed of a \
+             core; with few locks and no loops, the cost of contention.",
             self.takes, self.locks, self.loops
         )]
     }

@@ -77,7 +77,10 @@ impl Values<'_> {
     pub(crate) fn number(&self, name: &str) -> Result<f64, String> {
         match self.find(name)? {
             OptionValue::Number(number) if *number >= 0.0 && number.is_finite() => Ok(*number),
-            other => Err(format!("--{name}: {} is no number from 0 on", told(other))),
+            other => Err(format!(
+                "--{name}: {} is not a number of at least 0",
+                told(other)
+            )),
         }
     }
 
@@ -87,12 +90,12 @@ impl Values<'_> {
         const MOST: f64 = 9_007_199_254_740_992.0;
         let number = self.number(name)?;
         if number.fract() != 0.0 || number > MOST {
-            return Err(format!("--{name}: {number} is no whole number"));
+            return Err(format!("--{name}: {number} is not a whole number"));
         }
         match number as u64 {
-            number if number < least => Err(format!(
-                "--{name}: {number} is too little; at least {least}"
-            )),
+            number if number < least => {
+                Err(format!("--{name}: {number} is too small; at least {least}"))
+            }
             number => Ok(number),
         }
     }
@@ -103,7 +106,7 @@ impl Values<'_> {
         let found = known.iter().find(|word| **word == value);
         found
             .copied()
-            .ok_or_else(|| format!("--{name}: '{value}' is none of {}", known.join(", ")))
+            .ok_or_else(|| format!("--{name}: '{value}' is not one of {}", known.join(", ")))
     }
 
     pub(crate) fn text(&self, name: &str) -> Result<String, String> {
@@ -163,11 +166,11 @@ mod tests {
         let values = Values(&values);
         let told = |result: Result<u64, String>| result.unwrap_err();
         assert!(told(values.count("a-size", 2048)).contains("at least 2048"));
-        assert!(told(values.count("a-part", 0)).contains("no whole number"));
-        assert!(told(values.count("a-word", 0)).contains("seq is no number"));
+        assert!(told(values.count("a-part", 0)).contains("not a whole number"));
+        assert!(told(values.count("a-word", 0)).contains("seq is not a number"));
         assert!(told(values.count("gone", 0)).contains("--gone has no value"));
         let word = values.word("a-word", &["read", "write"]).unwrap_err();
-        assert_eq!(word, "--a-word: 'seq' is none of read, write");
+        assert_eq!(word, "--a-word: 'seq' is not one of read, write");
         assert!(values.switch("a-size").is_err());
     }
 }

@@ -181,7 +181,7 @@ impl Plan {
             (Self::Threads(_), Shared::Threads(locks)) => Ok(Box::new(threads::work(locks))),
             (Self::Mutex(mutex), Shared::Mutex(locks)) => Ok(Box::new(mutex.work(locks, tid))),
             (Self::FileIo(io), Shared::Files(shared)) => io.work(shared, tid),
-            _ => Err("the sessions of a test share what is another's".to_owned()),
+            _ => Err("the sessions of a test share another test's state".to_owned()),
         }
     }
 

@@ -71,7 +71,7 @@ impl dyno_core::session::Program for Program {
 
     fn resume(&mut self, port: &mut dyn Port, session: SessionId) -> Step {
         let Some(Some(known)) = self.sessions.get_mut(session) else {
-            return Step::Failed("a session was resumed before it entered anything".to_owned());
+            return Step::Failed("a session was resumed before it started".to_owned());
         };
         match known.entry {
             Entry::Run => known.work.turn(port, session),

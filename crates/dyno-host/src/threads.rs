@@ -23,7 +23,7 @@ const OPTIONS: &[Definition] = &[
 
 pub(crate) const TEST: Test = Test {
     name: "threads",
-    about: "threads that hand over the processor while they hold one of a few locks",
+    about: "threads that yield the processor while holding one of a few locks",
     options: OPTIONS,
     operations: &[],
     commands: &[],
@@ -61,7 +61,7 @@ impl Threads {
         let locks = values.count("thread-locks", 1)?;
         if locks > LOCKS_MAX {
             return Err(format!(
-                "--thread-locks: {locks} is too much; at most {LOCKS_MAX}"
+                "--thread-locks: {locks} is too many; at most {LOCKS_MAX}"
             ));
         }
         Ok(Self {
@@ -80,9 +80,9 @@ impl Threads {
 
     pub(crate) fn about(&self) -> Vec<String> {
         vec![format!(
-            "An event takes one of {} locks, hands over the processor and releases the lock, {} \
-             times. With few sessions a core gives it back at once; with more than cores, and more \
-             than locks, it tells what switching and waiting cost.",
+            "An event takes one of {} locks, yields the processor and releases the lock, {} times. \
+             With few sessions the core returns immediately; with more sessions than cores and \
+             locks, it measures the cost of switching and waiting.",
             self.locks, self.yields
         )]
     }

@@ -219,9 +219,9 @@ fn what_is_missing_is_named() {
     assert!(short.contains(says), "{short}");
     assert!(needs_prepare(&[rndrd]));
     for (name, value, says) in [
-        ("file-test-mode", "rnd", "'rnd' is none of"),
-        ("file-extra-flags", "sync,fast", "'fast' is none of"),
-        ("file-total-size", "5000", "less than a block"),
+        ("file-test-mode", "rnd", "'rnd' is not one of"),
+        ("file-extra-flags", "sync,fast", "'fast' is not one of"),
+        ("file-total-size", "5000", "less than one block"),
         ("file-num", "0", "at least 1"),
     ] {
         let error = ready(&[(name, value)]).unwrap_err();

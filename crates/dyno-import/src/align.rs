@@ -54,8 +54,8 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
     for log in logs {
         let Some(times) = times(log, &run.intervals, place, said) else {
             let why = format!(
-                "the log of {} has no times, and several runs share it: give it -t, and times to \
-                 the lines of {}",
+                "the log of {} has no times, and several runs share it: run it with -t, and print \
+                 times on the lines of {}",
                 log.tool,
                 run.head.source.tool()
             );
@@ -105,7 +105,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &
             .extend(logs.iter().filter_map(first_left_out));
     } else if !logs.is_empty() {
         let text = "no sample of the host's logs falls into the run: if their times are local and \
-                    the run's are not, say how far local time is ahead of UTC (--utc-offset)"
+                    the run's are not, set the offset of local time from UTC (--utc-offset)"
             .to_owned();
         said.push((None, text));
     }
@@ -163,7 +163,8 @@ fn times(
     if let (Some(moments), Some(start)) = (&stamped, place.start) {
         if moments.iter().any(|moment| moment.ambiguous) {
             let file = &log.file;
-            let text = format!("{file}: day and month may be exchanged; month first was taken");
+            let text =
+                format!("{file}: the order of day and month is ambiguous; month first was assumed");
             said.push((None, text));
         }
         let at_s = |moment: &Moment| moment.unix_s(place.utc_offset_s) - start;
@@ -184,15 +185,15 @@ fn times(
     }
     let every = match &stamped {
         Some(_) => "by its own times".to_owned(),
-        None => format!("as one sample each {} s", log.interval_s),
+        None => format!("as one sample every {} s", log.interval_s),
     };
     let (file, tool) = (&log.file, log.tool);
     said.push((
         None,
         format!(
-            "{file}: times do not tie it to the run (--started says when that began): {tool} is \
-             taken to have begun with the measurement, {every}, as nothing in it moves with the \
-             throughput so clearly that it could be aligned by that"
+            "{file}: its times do not match the run (set the run's start with --started), and no \
+             column follows the throughput closely enough to align it: {tool} is assumed to start \
+             with the measurement, {every}"
         ),
     ));
     Some(nominal)
@@ -203,7 +204,7 @@ fn aligned(log: &HostLog, tie: &Tie) -> String {
     let (file, tool) = (&log.file, log.tool);
     let began = match tie.offset_s {
         offset if offset < 0.0 => format!("{:.1} s before the measurement", -offset),
-        offset => format!("{offset:.1} s after the measurement's beginning"),
+        offset => format!("{offset:.1} s after the start of the measurement"),
     };
     let drift = tie.drift_s_per_hour();
     let pace = match drift.abs() >= 0.1 {
@@ -220,7 +221,7 @@ fn aligned(log: &HostLog, tie: &Tie) -> String {
     };
     format!(
         "{file}: {tool} is aligned by {}, which moves {} the throughput (correlation {}{:.2}): it \
-         began {began}{pace}",
+         started {began}{pace}",
         tie.signal,
         if tie.inverse { "against" } else { "with" },
         if tie.inverse { "−" } else { "" },

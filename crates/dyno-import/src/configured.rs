@@ -35,7 +35,7 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
         }
         if text.starts_with('!') {
             let what = text::excerpt(text);
-            let told = format!("'{what}' names another file, which is not read");
+            let told = format!("'{what}' includes another file, which is not read");
             warnings.push(Warning::new(log.name, Some(line.number), told));
             continue;
         }
@@ -52,7 +52,7 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
         facts.push(fact);
     }
     if facts.is_empty() {
-        let text = "it has no option of a server's group, such as [mysqld]".to_owned();
+        let text = "it has no option in a server's group, such as [mysqld]".to_owned();
         warnings.push(Warning::new(log.name, None, text));
     }
     (facts, warnings)

@@ -25,13 +25,13 @@ pub(crate) fn check(draft: &Draft) -> (Vec<(Option<usize>, String)>, Vec<Fact>) 
         let mut contradict = |text: String| contradictions.push(text);
         let mut warn = |text: String| warnings.push((line, text));
         for printed in &report.unreadable {
-            contradict(format!("`{printed}` is no figure that can be"));
+            contradict(format!("`{printed}` is impossible"));
         }
         if let Some(fact) = limits::cut_off(report, &mut warn) {
             facts.push(fact);
         }
         if draft.threads == Some(0) {
-            contradict("no thread made these figures: it says 0 threads".to_owned());
+            contradict("it reports 0 threads, which cannot produce these figures".to_owned());
         }
         // After a checkpoint the counts cover only part of the printed time.
         if draft.checkpoints.is_empty() {
@@ -72,7 +72,7 @@ fn length(
     let implied = report.implied_time_s();
     let typed = commanded_s(draft).map(|s| (s, "the command line"));
     if let Some(implied) = implied {
-        let source = "a count divided by the rate printed beside it";
+        let source = "a count divided by its printed rate";
         fact("import.implied_time_s", implied, source);
     }
     let reference = implied.or(report.total_time_s);

@@ -38,7 +38,7 @@ pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Vec<NotObserve
     let left_out = layers.iter().map(|name| {
         let what = format!("{BEFORE}{}]", crate::text::excerpt(name));
         let why =
-            "its underlying disks have their own rows in the log: its bytes would count twice";
+            "its underlying disks have their own rows in the log, so its bytes would count twice";
         gap(&what, why)
     });
     left_out.collect()

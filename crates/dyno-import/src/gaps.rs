@@ -9,11 +9,11 @@ use crate::sysbench::model::Draft;
 
 /// Values missing in a log without a host's log.
 const ALWAYS: [(&str, &str); 11] = [
-    ("client", "sysbench does not print what it used itself"),
-    ("server", "sysbench prints nothing of the server"),
-    ("db", "sysbench prints nothing of the server's counters"),
-    ("data", "sysbench prints nothing of the data's size"),
-    ("observer", "nothing was observed while the run went on"),
+    ("client", "sysbench does not print its own resource usage"),
+    ("server", "sysbench does not describe the server"),
+    ("db", "sysbench does not print the server's counters"),
+    ("data", "sysbench does not print the data size"),
+    ("observer", "nothing was observed during the run"),
     (
         "host",
         "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
@@ -60,12 +60,12 @@ pub(crate) fn gaps(
     add(
         draft.argv.is_empty(),
         "drive",
-        "the log does not show the command line, so limits of time and events are not known",
+        "the log does not show the command line, so the time and event limits are unknown",
     );
     add(
         crate::command::rand(draft).is_none(),
         "rand",
-        "the log does not tell the distribution of keys",
+        "the log does not show the distribution of keys",
     );
     let spread = draft
         .report
@@ -79,7 +79,7 @@ pub(crate) fn gaps(
     add(
         draft.rate_per_s.is_some(),
         "open_loop.pacing_lag",
-        "sysbench does not print how late it began its events",
+        "sysbench does not print how late it started its events",
     );
     add(
         draft.rate_per_s.is_some() && draft.points.iter().all(|point| point.queue.is_none()),
@@ -115,12 +115,12 @@ fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
     add(
         sql && !some && !in_points,
         "counters.queries",
-        "the statistics do not tell the number of statements",
+        "the statistics do not show the number of statements",
     );
     add(
         (some || in_points) && !report.tells_kinds(),
         KINDS_UNKNOWN,
-        "the statistics do not tell reads, writes and other statements apart",
+        "the statistics do not distinguish reads, writes and other statements",
     );
 }
 
@@ -132,22 +132,22 @@ fn of_intervals(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
     add(
         without(|point| point.errors.is_some()),
         "intervals.errors",
-        "the intermediate reports hold no errors",
+        "the intermediate reports contain no errors",
     );
     add(
         without(|point| point.queries.is_some() || point.reads.is_some()),
         "intervals.queries",
-        "the intermediate reports hold no statements",
+        "the intermediate reports contain no statements",
     );
     add(
         without(|point| point.threads.is_some()),
         "intervals.sessions",
-        "the intermediate reports do not tell how many threads ran",
+        "the intermediate reports do not show how many threads ran",
     );
     add(
         without(|point| !point.latencies.is_empty()),
         "intervals.percentiles",
-        "the intermediate reports hold no latency",
+        "the intermediate reports contain no latency",
     );
 }
 

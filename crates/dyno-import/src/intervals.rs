@@ -91,8 +91,7 @@ fn told(kind: &Kind, wild: &Wild) -> String {
         Rest::Statements | Rest::Faults => "these figures are",
     };
     format!(
-        "the line holds about {:.0} {}, but the report leaves room for about {:.0}: {what} left \
-         out",
+        "the line implies about {:.0} {}, but the report allows only about {:.0}: {what} left out",
         wild.holds, kind.name, wild.room
     )
 }
@@ -331,7 +330,7 @@ fn sums(
         }
         let decimals = usize::from(held.sum < 10.0);
         let text = format!(
-            "the intervals hold about {:.decimals$} {}, but the report says {}",
+            "the intervals contain about {:.decimals$} {}, but the report says {}",
             held.sum, kind.name, kind.count
         );
         // Without a known report interval, lines may have been removed.

@@ -73,7 +73,7 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     }
     reader.end_of_row("the log ends within a row");
     if written.is_some_and(|written| written.is_cut) {
-        let text = "the JSON ends within; its complete part is read".to_owned();
+        let text = "the JSON is truncated; its complete part is read".to_owned();
         reader.warnings.push(Warning::new(log.name, None, text));
     }
     if reader.collected.all.is_empty() {
@@ -245,7 +245,7 @@ impl Reader<'_> {
         match self.row.add(words, columns, line) {
             Filled::Partly => {}
             Filled::TooMany(line, has) => {
-                let text = format!("{has} words below {columns} columns; the row is left out");
+                let text = format!("{has} words below {columns} columns; the row is skipped");
                 self.warn(line, text);
             }
             Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
@@ -336,14 +336,14 @@ impl Reader<'_> {
     fn figures(&mut self, words: &[String], line: usize) -> Option<Vec<Figure>> {
         let figures: Option<Vec<Figure>> = words.iter().map(|word| Figure::read(word)).collect();
         if figures.is_none() {
-            self.warn(line, "not a row of figures; it is left out".to_owned());
+            self.warn(line, "not a row of figures; it is skipped".to_owned());
         }
         figures
     }
 
     fn end_of_row(&mut self, why: &str) {
         if let Some((line, has)) = self.row.drop_begun() {
-            self.warn(line, format!("{why}: {has} words; it is left out"));
+            self.warn(line, format!("{why}: {has} words; it is skipped"));
         }
     }
 
@@ -354,7 +354,7 @@ impl Reader<'_> {
 
     fn finish(mut self, options: &Options) -> HostLog {
         for (name, line) in std::mem::take(&mut self.unknown) {
-            self.warn(line, format!("column '{name}' is not known and not read"));
+            self.warn(line, format!("unknown column '{name}' is not read"));
         }
         if let Some((line, text)) = self.shares.told() {
             self.warn(line, text);

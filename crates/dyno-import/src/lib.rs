@@ -165,14 +165,14 @@ impl Imported {
         let longer = others.clone().any(|(_, known)| known.grew_from(&own));
         let shorter = others.position(|(other, _)| log.grew_from(&digest(other)));
         let told = match (same, longer, shorter) {
-            (true, ..) => "the same run is there twice; the second is left out".to_owned(),
-            (_, true, _) => "the beginning of another log; it is left out".to_owned(),
+            (true, ..) => "the log contains the same run twice; the second is skipped".to_owned(),
+            (_, true, _) => "the start of another log; it is skipped".to_owned(),
             (.., Some(at)) => {
                 let left = place(&self.runs[at]);
                 self.warnings.push(Warning::new(
                     &left,
                     None,
-                    format!("the beginning of {}; it is left out", place(&run)),
+                    format!("the start of {}; it is skipped", place(&run)),
                 ));
                 (self.runs[at], self.logs[at]) = (run, log);
                 return;
@@ -191,7 +191,7 @@ impl Imported {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// No logs were given.
-    #[error("no log to import was named; name the file that holds the output of {tool}")]
+    #[error("no log to import was named; name the file with the output of {tool}")]
     NoLogs {
         /// The tool.
         tool: Tool,
@@ -262,7 +262,7 @@ pub fn import(
         };
         align::join(&mut found.run, &host, &place, &mut found.said);
         if found.run.summary.is_none() && found.run.intervals.is_empty() {
-            let why = "the log does not tell how much was done in how much time";
+            let why = "the log does not show how much was done in what time";
             found.run.not_observed.push(gaps::gap(TOTALS_UNKNOWN, why));
         }
         let of_run = found.said.into_iter();
@@ -443,7 +443,7 @@ fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {
 
 fn not_sysbench(log: &Log<'_>, warnings: &[Warning]) -> ImportError {
     let what = match warnings.first() {
-        Some(warning) => format!("it holds no run with figures ({warning})"),
+        Some(warning) => format!("it contains no run with figures ({warning})"),
         None if log.text.trim().is_empty() => "it is empty".to_owned(),
         None => "nothing in it looks like sysbench's report lines, statistics, histogram, CSV or \
                  JSON"
@@ -453,7 +453,7 @@ fn not_sysbench(log: &Log<'_>, warnings: &[Warning]) -> ImportError {
         log,
         what,
         Looks::Sysbench,
-        "give the text that sysbench printed on its standard output",
+        "give sysbench's standard output",
     )
 }
 

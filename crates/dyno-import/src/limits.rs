@@ -71,11 +71,11 @@ pub(crate) fn cut_off(report: &Report, warn: &mut impl FnMut(String)) -> Option<
     let missing = match (time, threads) {
         _ if unreadable => return None,
         (true, true) => return None,
-        (true, false) => "the threads' fairness, which is their end",
+        (true, false) => "their last part, the threads' fairness",
         (false, true) => "the total time",
-        (false, false) => "the total time and all that follows it",
+        (false, false) => "the total time and everything after it",
     };
     let text = format!("the statistics lack {missing}");
-    warn(format!("the log lacks its end: {text}"));
+    warn(format!("the end of the log is missing: {text}"));
     Some(runs::cut_off(&text))
 }

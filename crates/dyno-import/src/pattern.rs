@@ -24,12 +24,12 @@ impl Pattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let bare = text.strip_prefix("./").unwrap_or(text);
         if bare.is_empty() {
-            return Err("an empty pattern fits no path".to_owned());
+            return Err("an empty pattern matches no path".to_owned());
         }
         if bare.starts_with('/') {
             return Err(format!(
-                "'{text}' begins with /; a pattern is about the path below the folder that is \
-                 imported, and … in front stands for any folders there"
+                "'{text}' begins with /; a pattern matches the path below the imported folder, and \
+                 a leading … matches any folders there"
             ));
         }
         let mut names = Vec::new();
@@ -95,13 +95,13 @@ fn of_step(
         let sign = &rest[at..];
         if let Some(after) = sign.strip_prefix('{') {
             let (name, after) = after.split_once('}').ok_or_else(|| {
-                format!("'{text}' has a {{ without its }}; write for example {{memory}}")
+                format!("'{text}' has a {{ without a }}; write for example {{memory}}")
             })?;
             check_name(text, name, names)?;
             if open_ended {
                 return Err(format!(
-                    "'{text}': nothing stands between {{{name}}} and what is before it, so that \
-                     nobody knows where one ends"
+                    "'{text}': {{{name}}} needs text before it, to separate it from the previous \
+                     part"
                 ));
             }
             names.push(name.to_owned());
@@ -109,7 +109,7 @@ fn of_step(
             rest = after;
         } else if sign.starts_with('}') {
             return Err(format!(
-                "'{text}' has a }} without its {{; write for example {{memory}}"
+                "'{text}' has a }} without a {{; write for example {{memory}}"
             ));
         } else {
             regex.push_str("[^/]*?");
@@ -125,7 +125,7 @@ fn check_name(text: &str, name: &str, names: &[String]) -> Result<(), String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     if name.trim() != name || name.is_empty() || !name.chars().all(fits) {
         return Err(format!(
-            "'{text}': '{{{name}}}' is no name of a factor; write for example {{memory}}"
+            "'{text}': '{{{name}}}' is not a factor's name; write for example {{memory}}"
         ));
     }
     if names.iter().any(|other| other == name) {
@@ -183,15 +183,15 @@ mod tests {
         for (text, why) in [
             ("", "empty"),
             ("/abs/{a}", "begins with /"),
-            ("BP{memory/res.txt", "a { without its }"),
-            ("BP{memory", "a { without its }"),
-            ("BPmemory}", "a } without its {"),
+            ("BP{memory/res.txt", "a { without a }"),
+            ("BP{memory", "a { without a }"),
+            ("BPmemory}", "a } without a {"),
             ("{a}/{a}", "has {a} twice"),
-            ("{a}{b}", "nothing stands between {b}"),
-            ("*{b}", "nothing stands between {b}"),
-            ("{}", "'{}' is no name"),
-            ("{a=b}", "is no name"),
-            ("{a,b}", "is no name"),
+            ("{a}{b}", "{b} needs text before it"),
+            ("*{b}", "{b} needs text before it"),
+            ("{}", "'{}' is not a factor's name"),
+            ("{a=b}", "is not a factor's name"),
+            ("{a,b}", "is not a factor's name"),
         ] {
             let error = Pattern::parse(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

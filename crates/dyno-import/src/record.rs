@@ -178,8 +178,8 @@ fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
     }
     if nameless {
         let line = draft.points.first().map(|point| point.line);
-        let text = "nothing says which percentile the latencies are, so they are left out; \
-                    say it with --percentile"
+        let text = "nothing says which percentile the latencies are, so they are omitted; name it \
+                    with --percentile"
             .to_owned();
         draft.warnings.push((line, text));
     }

@@ -31,8 +31,8 @@ pub(crate) fn leave_out(log: &mut HostLog) {
         };
         let away_s = (times[other] - times[index]).abs();
         let text = format!(
-            "the time of sample {} is {away_s:.0} s away from those of all others, which come \
-             each {usual_s:.0} s: the sample is left out",
+            "the time of sample {} is {away_s:.0} s away from all others, which are {usual_s:.0} s \
+             apart: the sample is skipped",
             index + 1
         );
         log.warnings.push(Warning::new(&log.file, None, text));

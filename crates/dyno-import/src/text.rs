@@ -81,7 +81,7 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
 
 /// The warning about a row of figures in a line that is cut off.
 pub(crate) const ROW_CUT: &str =
-    "the log ends within a row, or its last figure may; it is left out";
+    "the log ends within a row or possibly within its last figure; it is skipped";
 
 /// The shape of a line: each number as `#`, each run of blanks as one.
 pub(crate) fn shape(line: &str) -> String {

@@ -167,7 +167,7 @@ impl Reader<'_> {
         if self.columns.is_empty() {
             for name in heading.iter().filter(|name| !is_column(name)) {
                 let name = text::excerpt(name);
-                self.warn(number, format!("column '{name}' is not known and not read"));
+                self.warn(number, format!("unknown column '{name}' is not read"));
             }
             for share in ["us", "sy", "id"] {
                 if !heading.iter().any(|name| name == share) {
@@ -183,7 +183,7 @@ impl Reader<'_> {
             if words.iter().any(|word| number::decimal(word).is_some()) {
                 self.warn(
                     number,
-                    "not a row of figures; the line is left out".to_owned(),
+                    "not a row of figures; the line is skipped".to_owned(),
                 );
             }
             self.end_of_row("a row of too few figures");
@@ -194,7 +194,7 @@ impl Reader<'_> {
             Filled::Partly => {}
             Filled::TooMany(line, has) => {
                 let wants = self.columns.len();
-                let text = format!("{has} figures below {wants} columns; the row is left out");
+                let text = format!("{has} figures below {wants} columns; the row is skipped");
                 self.warn(line, text);
             }
             Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
@@ -226,7 +226,7 @@ impl Reader<'_> {
     fn end_of_row(&mut self, why: &str) {
         if let Some((line, has)) = self.row.drop_begun() {
             let wants = self.columns.len();
-            self.warn(line, format!("{why}: {has} of {wants}; it is left out"));
+            self.warn(line, format!("{why}: {has} of {wants}; it is skipped"));
         }
     }
 
@@ -250,8 +250,8 @@ impl Reader<'_> {
         let free = &all[0];
         let still = free.len() >= STILL_ROWS && free.iter().all(|kib| *kib == free[0]);
         if unit_bytes.is_none() && (little || !all.iter().flatten().all(pages)) {
-            let text = "memory is not in KiB (-S): free, buff, cache, si and so are left out; \
-                        name the unit with --vmstat-unit";
+            let text = "memory is not in KiB (-S): free, buff, cache, si and so are skipped; name \
+                        the unit with --vmstat-unit";
             self.warnings
                 .push(Warning::new(self.file, None, text.to_owned()));
             let why = "the vmstat log has a unit other than KiB (-S) and does not name it; use \

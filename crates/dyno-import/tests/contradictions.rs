@@ -231,7 +231,7 @@ fn what_a_gap_leaves_is_compared() {
     });
     contradicts(
         &log,
-        "the intervals hold about 24000 events, but the report says 16340",
+        "the intervals contain about 24000 events, but the report says 16340",
     );
 }
 
@@ -320,7 +320,7 @@ fn a_report_without_its_end_is_told() {
     let (facts, warnings) = told(cut);
     assert_eq!(facts, None);
     assert!(
-        warnings.contains("the log lacks its end: the statistics lack the total time"),
+        warnings.contains("the end of the log is missing: the statistics lack the total time"),
         "{warnings}"
     );
     // With a total time of zero, counts and rates still give the figures.

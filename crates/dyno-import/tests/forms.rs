@@ -122,7 +122,7 @@ fn fio_as_a_client_of_others() {
     let run = one(Tool::Fio, &document.to_string());
     let wrong = run.fact("import.contradictions").unwrap();
     assert!(
-        wrong.contains("made 30000 I/Os, but fio says 40000 for all clients"),
+        wrong.contains("made 30000 I/Os, but fio reports 40000 for all clients"),
         "{wrong}"
     );
 }
@@ -188,7 +188,7 @@ fn groups_of_fio_whose_jobs_differ() {
     let (wrong, _) = judged(&[apart("4k", 70_000), apart("64k", 70_000)]);
     assert!(wrong.unwrap().contains("but a block has 65536"));
     let (wrong, _) = judged(&[apart("4k", 70_000), apart("4k", 100_000)]);
-    assert!(wrong.unwrap().contains("make 2.5 I/Os under way"));
+    assert!(wrong.unwrap().contains("imply 2.5 I/Os in flight"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn the_steady_state_that_fio_looked_for() {
         fact.contains("bw_slope:2.5%: its criterion was 17.25%"),
         "{fact}"
     );
-    assert!(said(&run).contains("did not attain"), "{}", said(&run));
+    assert!(said(&run).contains("did not reach"), "{}", said(&run));
     assert_eq!(with(1).fact(LOG_UNSTEADY), None);
 }
 
@@ -224,7 +224,11 @@ fn percentiles_of_fio_with_the_submission() {
         (percentile(service, 99.0), service.mean_ms),
         (Some(1.5), 0.26)
     );
-    assert!(said(&run).contains("with the submission"), "{}", said(&run));
+    assert!(
+        said(&run).contains("including submission"),
+        "{}",
+        said(&run)
+    );
 }
 
 #[test]
@@ -253,7 +257,7 @@ fn the_first_fio_with_json() {
     );
     assert_eq!(percentile(&found.service, 99.0), Some(1.25));
     assert!(
-        said(&run).contains("did not print the number of I/Os"),
+        said(&run).contains("does not print the number of I/Os"),
         "{}",
         said(&run)
     );
@@ -289,7 +293,7 @@ fn forms_that_are_not_read_are_named() {
         (
             Tool::Fio,
             "{\"a\": 1}",
-            "it holds no JSON of fio with an I/O in it",
+            "it contains no fio JSON with an I/O",
         ),
     ] {
         let error = refused(tool, text);
@@ -425,7 +429,10 @@ fn a_hammerdb_log_that_appears_twice_is_one_run() {
         let imported = read(Tool::Hammerdb, &doubled);
         assert_eq!(imported.runs.len(), 1);
         let told = imported.warnings.iter();
-        assert!(told.clone().any(|own| own.text.contains("there twice")));
+        assert!(
+            told.clone()
+                .any(|own| own.text.contains("the same run twice"))
+        );
     }
     // Two runs of one script; the second has other figures.
     let other = text.replace("700 NOPM", "710 NOPM");

@@ -154,11 +154,7 @@ fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
     let vmstat = fixture!("ladder-vmstat.out");
     let imported = sysbench(&[first], Some(vmstat), None, &Options::default()).unwrap();
     assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
-    assert!(
-        imported.warnings[0]
-            .text
-            .contains("taken to have begun with")
-    );
+    assert!(imported.warnings[0].text.contains("assumed to start with"));
     let run = &imported.runs[0];
     assert_eq!(
         values(run.series("host.cpu.user")),
@@ -402,7 +398,7 @@ fn figures_of_an_article_tell_how_long_the_run_was() {
     let implied: f64 = run.fact("import.implied_time_s").unwrap().parse().unwrap();
     assert!((implied - 120.0).abs() < 0.1, "{implied}");
     let told = |what: &str| imported.warnings.iter().any(|w| w.text.contains(what));
-    assert!(told("says 600.0 s") && told("lacks its end"));
+    assert!(told("says 600.0 s") && told("the end of the log is missing"));
 }
 
 #[test]
@@ -422,7 +418,7 @@ fn the_same_log_is_the_same_run() {
     let first = one(log);
     let again = sysbench(&[log, log], None, None, &Options::default()).unwrap();
     assert_eq!(again.runs.len(), 1);
-    assert!(again.warnings[0].text.contains("there twice"));
+    assert!(again.warnings[0].text.contains("the same run twice"));
     assert_eq!(again.runs[0].head.name, first.head.name);
 }
 
@@ -466,7 +462,7 @@ fn damage_costs_only_what_it_hit() {
     let text: Vec<String> = imported.warnings.iter().map(ToString::to_string).collect();
     assert!(
         text.iter()
-            .any(|w| w.starts_with("grepped:3: the times begin again")),
+            .any(|w| w.starts_with("grepped:3: the times restart")),
         "{text:?}"
     );
     assert!(

@@ -162,7 +162,7 @@ fn prefixes_of_lines_and_doubled_lines() {
         .collect();
     let imported = all(Tool::Sysbench, &twice);
     assert_eq!(imported.runs[0].intervals.len(), 12);
-    assert_eq!(warns(&imported, "second report of the same moment"), 1);
+    assert_eq!(warns(&imported, "second report of the same time"), 1);
     assert_eq!(warns(&imported, "11 more like this"), 1);
 }
 
@@ -270,7 +270,7 @@ fn other_text_within_a_figure_of_pgbench_is_named() {
     assert_eq!(
         warns(
             &imported,
-            "other text within a figure: 'latency stddev = 3.initial"
+            "unexpected text within a figure: 'latency stddev = 3.initial"
         ),
         1
     );
@@ -302,7 +302,7 @@ fn shortened_reports_of_pgbench_are_runs() {
         .iter()
         .map(|run| run.head.workload.name.as_str());
     assert!(names.eq(["select-only"; 3]));
-    assert_eq!(warns(&imported, "statistics begin again here"), 2);
+    assert_eq!(warns(&imported, "statistics restart here"), 2);
     // Versions before 14 print the rate twice.
     let old = "transaction type: <builtin: select only>\nnumber of clients: 2\n\
                number of transactions actually processed: 300\n\

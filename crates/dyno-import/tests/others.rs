@@ -306,7 +306,7 @@ fn hammerdb_with_its_profile() {
     assert!(
         imported.warnings[0]
             .text
-            .contains("the time profile covers the ramp-up")
+            .contains("the time profile includes the ramp-up")
     );
     let run = &imported.runs[0];
     assert_eq!(run.head.tool, "HammerDB 4.10");
@@ -338,7 +338,7 @@ fn what_is_another_tools_is_told() {
         (
             Tool::Fio,
             include_str!("../fixtures/cpu.out"),
-            "no JSON of fio",
+            "no fio JSON",
         ),
         (
             Tool::Hammerdb,
@@ -462,12 +462,12 @@ fn contradictions_of_hammerdb() {
     let log = include_str!("../fixtures/written-hammerdb.log");
     assert_eq!(contradictions(Tool::Hammerdb, log), "");
     let long = log.replace("test period of 5 in", "test period of 500 in");
-    let told = "the test period was to be 30000 s, but the log's times make 300 s";
+    let told = "the test period should be 30000 s, but the log's times span 300 s";
     assert_eq!(contradictions(Tool::Hammerdb, &long), told);
     let minutes = "Vuser 1:4 ...,\nVuser 1:5 ...,\nVuser 1:Test complete";
     let counted = log.replace("Vuser 1:Test complete", minutes);
     assert_eq!(contradictions(Tool::Hammerdb, &counted), "");
-    let told = "was to be 5 minutes, but the log counts 4 until";
+    let told = "should be 5 minutes, but the log counts 4 until";
     let found = contradictions(Tool::Hammerdb, &counted.replace("Vuser 1:5 ...,\n", ""));
     assert!(found.contains(told), "{found}");
     let slow = ["101234", "104410", "99872"]

@@ -98,7 +98,7 @@ pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) 
         .filter(|(likeness, _)| *likeness > 0.75);
     match near {
         Some((_, near)) => format!("did you mean '{near}'?"),
-        None if among.is_empty() => "there is none".to_owned(),
+        None if among.is_empty() => "no names are defined".to_owned(),
         None => format!("expected one of: {}", among.join(", ")),
     }
 }

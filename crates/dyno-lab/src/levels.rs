@@ -101,7 +101,7 @@ fn follow<'a>(
         if above.contains(&name.as_str()) {
             let way = above.join(" is like ");
             return Err(format!(
-                "levels are like each other in a circle: {way} is like {name}"
+                "levels refer to each other in a circle (like): {way} is like {name}"
             ));
         }
         let chosen = factor.levels.get_ref().iter().map(|level| level.get_ref());
@@ -115,7 +115,7 @@ fn follow<'a>(
             let near = nearest(name, bundles().map(|other| other.name.as_str()));
             let level = &bundle.name;
             return Err(format!(
-                "'{level}' is like '{name}', which is no bundle; {near}"
+                "'{level}' is like '{name}', which is not a bundle; {near}"
             ));
         };
         follow(factor, other, above, chain)?;
@@ -474,8 +474,8 @@ impl Experiment {
                     problems.add(span, "the baseline matches no cell of the design");
                 } else if self.design.bracket && count > 1 {
                     let what = format!(
-                        "`bracket` needs a baseline of one cell, this matches {count}; \
-                         expected a level of each factor"
+                        "`bracket` needs a baseline of one cell, but this one matches {count}; \
+                         give a level of each factor"
                     );
                     problems.add(span, what);
                 }

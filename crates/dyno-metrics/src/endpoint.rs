@@ -309,7 +309,7 @@ fn answer(mut stream: TcpStream, pages: &Mutex<Pages>, state: &State) -> io::Res
             )
         }
         _ => {
-            let text = b"There is /metrics\n";
+            let text = b"See /metrics\n";
             reply(&mut stream, "404 Not Found", "text/plain", text, body)
         }
     }

@@ -46,11 +46,11 @@ macro_rules! metrics {
 metrics! {
     DURATION: Histogram "db.client.operation.duration" Seconds
         ["db_system_name, db_namespace, db_operation_name, server_address, server_port"]
-        "Duration of the operations that the workload names, of its events where it names none",
+        "Duration of the workload's named operations, or of its events if it names none",
     EVENTS: Counter "dyno.events" None [""]
-        "Events that ended and count",
+        "Counted events that finished",
     NOT_DONE: Counter "dyno.events.not_done" None [""]
-        "Events that ended without their work being done",
+        "Events that finished without doing their work",
     STATEMENTS: Counter "dyno.statements" None ["kind"]
         "Statements, by whether they read, wrote or did something else",
     ROWS: Counter "dyno.rows" None [""]
@@ -60,15 +60,15 @@ metrics! {
     SENT: Counter "dyno.network.sent" Bytes [""]
         "Bytes sent to the server",
     ERRORS: Counter "dyno.errors" None ["code, kind"]
-        "Errors, whether the workload went on after them or not",
+        "Errors, ignored or fatal",
     CONNECT_ERRORS: Counter "dyno.connect.errors" None ["code, kind"]
         "Attempts to connect that failed",
     RECONNECTS: Counter "dyno.reconnects" None [""]
-        "Connections made again after they were lost",
+        "Connections reopened after a loss",
     RETRIES: Counter "dyno.retries" None [""]
         "Events repeated after an error",
     OPERATIONS: Counter "dyno.operations" None ["operation, outcome"]
-        "Operations by what became of them",
+        "Operations by outcome",
     SERVICE: Histogram "dyno.service" Seconds ["operation"]
         "Latency from the start to the end",
     RESPONSE: Histogram "dyno.response" Seconds ["operation"]
@@ -76,19 +76,19 @@ metrics! {
     WAIT: Counter "dyno.wait" Seconds ["operation"]
         "Time that events waited after their scheduled start, in an open loop",
     MEASURED: Counter "dyno.measured" Seconds [""]
-        "Time that was measured",
+        "Measured time",
     OFFERED: Gauge "dyno.offered_rate" PerSecond [""]
-        "Events per second that the plan has arrive, in an open loop",
+        "Offered events per second, in an open loop",
     BACKLOG: Gauge "dyno.backlog" None [""]
-        "Events that are due and not begun, in an open loop",
+        "Events that are due but not started, in an open loop",
     CONCURRENCY: Gauge "dyno.concurrency" None [""]
-        "Events under way, in an open loop",
+        "Events in flight, in an open loop",
     SESSIONS: Gauge "dyno.sessions" None ["state"]
-        "Sessions by what they do",
+        "Sessions by state",
     PHASE: Gauge "dyno.phase" None ["phase"]
-        "1 for what the run is at, 0 for the rest",
+        "1 for the current phase of the run, 0 for the others",
     INFO: Gauge "dyno.run.info" None ["workload, target, server, seed, version"]
-        "1: what runs",
+        "1: labels describe the run",
     DROPPED: Counter "dyno.push.dropped" None [""]
         "Intervals that were not pushed because the receiver did not take them in time",
 }

@@ -47,8 +47,7 @@ impl Destination {
     /// # Errors
     /// A message without the URL, if it is not a valid URL or contains a password.
     pub fn new(url: &str, temporality: Option<Temporality>) -> Result<Self, String> {
-        let expected = "expected the URL of a receiver of OTLP over HTTP, such as \
-                        http://127.0.0.1:4318";
+        let expected = "expected the URL of an OTLP/HTTP receiver, such as http://127.0.0.1:4318";
         let rest = url
             .strip_prefix("http://")
             .or_else(|| url.strip_prefix("https://"))
@@ -56,8 +55,8 @@ impl Destination {
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.contains('@') {
             return Err(format!(
-                "a URL with a user or password is seen by everybody on this host; put the header \
-                 into ${HEADERS}, e.g. Authorization=Basic%20…"
+                "everybody on this host can see a user or password in a URL; put the header into \
+                 ${HEADERS}, e.g. Authorization=Basic%20…"
             ));
         }
         let port = authority.rsplit_once(':').map(|(_, port)| port);
@@ -134,9 +133,9 @@ impl Destination {
                     .read_to_vec();
                 // Do not retry: data points already accepted would be counted twice.
                 let refusal = |why: String| Refusal::unanswered(why, false);
-                let body = body.map_err(|error| refusal(format!("its answer was cut: {error}")))?;
+                let body = body.map_err(|error| refusal(format!("its answer is cut: {error}")))?;
                 let told = ExportMetricsServiceResponse::decode(body.as_slice());
-                let told = told.map_err(|_| refusal("its answer is not of OTLP".to_owned()))?;
+                let told = told.map_err(|_| refusal("its answer is not OTLP".to_owned()))?;
                 Ok(Taken::of(told))
             }
             Err(ureq::Error::StatusCode(status)) => Err(Refusal::of_status(status)),
@@ -150,7 +149,7 @@ impl Destination {
 }
 
 fn headers(text: &str) -> Result<Vec<(String, Secret)>, String> {
-    let wrong = || format!("${HEADERS} is no list of name=value,name=value");
+    let wrong = || format!("${HEADERS} is not a list of name=value,name=value");
     let one = |pair: &str| {
         let (name, value) = pair.split_once('=').ok_or_else(wrong)?;
         let value = percent_decode_str(value.trim())
@@ -159,7 +158,7 @@ fn headers(text: &str) -> Result<Vec<(String, Secret)>, String> {
         let is_header = HeaderName::from_bytes(name.trim().as_bytes()).is_ok();
         if !is_header || HeaderValue::from_str(&value).is_err() {
             return Err(format!(
-                "${HEADERS} has a name or a value that no header can have"
+                "${HEADERS} has a name or a value that is not allowed in a header"
             ));
         }
         Ok((name.trim().to_owned(), Secret::new(value.into_owned())))
@@ -364,7 +363,7 @@ impl Work {
         let mut failed = false;
         loop {
             let Some(patience) = self.left() else {
-                self.drop_for("the run is over, and the time for the rest as well".to_owned());
+                self.drop_for("the run is over, and the time limit has passed".to_owned());
                 return;
             };
             let refusal = match self.destination.post(&self.agent, &body, patience) {

@@ -35,7 +35,7 @@ const PERIOD_SHARE_MIN: u64 = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
     /// The thread could not be created.
-    #[error("cannot start the observers: no thread could be made: {0}")]
+    #[error("cannot start a thread for the observers: {0}")]
     Thread(std::io::Error),
 }
 
@@ -115,8 +115,8 @@ impl Observers {
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = patience.as_secs_f64();
                 let why = format!(
-                    "the last sample was not there {seconds} s after the run's end: reading /proc \
-                     or the data directory hangs"
+                    "the last sample was missing {seconds} s after the run's end: reading /proc or \
+                     the data directory hangs"
                 );
                 self.sink.gap("observers.end", why);
                 // Abandon the thread; whatever it may still send is discarded.
@@ -338,8 +338,8 @@ impl Observer {
             None => {
                 let directory = located.data_directory.as_deref().unwrap_or("unknown");
                 let why = format!(
-                    "the server's data directory ({directory}) cannot be read: run Dyno as root \
-                     or as the server's user"
+                    "cannot read the server's data directory ({directory}): run Dyno as root or as \
+                     the server's user"
                 );
                 sink.gap("data", why);
             }

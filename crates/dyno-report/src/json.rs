@@ -139,7 +139,7 @@ mod tests {
         run.not_observed = ["service.min_ms", "service.mean_ms"]
             .map(|what| NotObserved {
                 what: what.to_owned(),
-                why: "the log does not tell it".to_owned(),
+                why: "the log does not contain it".to_owned(),
             })
             .to_vec();
         let told = json(&run);
@@ -161,7 +161,7 @@ mod tests {
         ] {
             run.not_observed.push(NotObserved {
                 what: what.to_owned(),
-                why: "the log does not tell it".to_owned(),
+                why: "the log does not contain it".to_owned(),
             });
         }
         run.totals = Default::default();
@@ -199,7 +199,7 @@ mod tests {
     fn figures_of_a_log_without_totals_are_null() {
         let gap = |what: &str| NotObserved {
             what: what.to_owned(),
-            why: "the log does not tell it".to_owned(),
+            why: "the log does not contain it".to_owned(),
         };
         let mut run = RunSummary {
             not_observed: vec![gap(TOTALS_UNKNOWN)],

@@ -73,10 +73,10 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
 
 /// The warning for a run without an end.
 pub(crate) const UNFINISHED: &str =
-    "The run was not finished: its process died, or it is still going on.";
+    "The run did not finish: its process died, or it is still running.";
 
 /// The warning for an imported log without totals or length.
-const NO_TOTALS: &str = "the log does not tell how much was done in how much time";
+const NO_TOTALS: &str = "the log does not show how much was done in what time";
 
 /// The reason for the end, as recorded if the run failed without a summary.
 fn why(run: &RunRecord) -> String {

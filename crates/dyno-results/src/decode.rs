@@ -99,7 +99,7 @@ impl Decoder {
             Found::Other(histogram) => {
                 return to
                     .add(&histogram)
-                    .ok_or_else(|| unreadable("it is too wide"));
+                    .ok_or_else(|| unreadable("its range is too wide"));
             }
         };
         let counts = &self.plain[HEADER_BYTES..header.bytes];
@@ -127,7 +127,7 @@ impl Decoder {
     /// Returns the length of the inflated bytes in the buffer.
     fn inflate(&mut self, bytes: &[u8]) -> Result<usize, Problem> {
         let (Some(COOKIE_DEFLATED), Some(length)) = (number(bytes, 0), number(bytes, 4)) else {
-            return Err(unreadable("it does not begin like one"));
+            return Err(unreadable("it has no valid header"));
         };
         let deflated = bytes.get(FRAME_BYTES..FRAME_BYTES + length as usize);
         let mut deflated = deflated.ok_or_else(|| unreadable("it ends early"))?;
@@ -146,7 +146,7 @@ impl Decoder {
                 }
                 TINFLStatus::HasMoreOutput => return Err(unreadable("it is too long")),
                 TINFLStatus::Adler32Mismatch => {
-                    return Err(unreadable("it does not agree with its checksum"));
+                    return Err(unreadable("its checksum is wrong"));
                 }
                 _ => return Err(unreadable("it ends early, or was not deflated")),
             }
@@ -187,7 +187,7 @@ impl Header {
 /// Decodes other histograms with the library, which supports the whole format.
 fn other(plain: &[u8]) -> Result<Histogram<u64>, Problem> {
     let (Some(COOKIE_PLAIN), Some(counts)) = (number(plain, 0), number(plain, 4)) else {
-        return Err(unreadable("it does not begin like one"));
+        return Err(unreadable("it has no valid header"));
     };
     // The library allocates whatever size the header claims.
     if plain.len().saturating_sub(HEADER_BYTES) < counts as usize {
@@ -220,7 +220,7 @@ fn each(counts: &[u8], mut visit: impl FnMut(usize, u64) -> Option<()>) -> Resul
             let zeros = usize::try_from(count.unsigned_abs().max(1)).unwrap_or(usize::MAX);
             index = index.saturating_add(zeros);
         } else {
-            visit(index, count as u64).ok_or_else(|| unreadable("it is too wide"))?;
+            visit(index, count as u64).ok_or_else(|| unreadable("its range is too wide"))?;
             index = index.saturating_add(1);
         }
     }

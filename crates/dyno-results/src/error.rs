@@ -29,7 +29,7 @@ pub enum Problem {
     #[error("it is a directory")]
     Directory,
     /// The path is a pipe, a device or a socket.
-    #[error("it is no plain file but {0}")]
+    #[error("it is {0}, not a regular file")]
     Special(&'static str),
     /// An existing file without content.
     #[error("the file is empty")]
@@ -41,7 +41,7 @@ pub enum Problem {
     #[error("it is an SQLite database of another program (application id {0:#x})")]
     Foreign(i32),
     /// Written by a newer version of this program.
-    #[error("its schema has version {version}, and this program knows versions up to {known}")]
+    #[error("its schema has version {version}, but this program supports versions up to {known}")]
     Newer {
         /// The file's version.
         version: i32,
@@ -49,7 +49,10 @@ pub enum Problem {
         known: i32,
     },
     /// Written by an older version of this program, and cannot be upgraded here.
-    #[error("its schema has the older version {version}, and it cannot be written to")]
+    #[error(
+        "its schema has the older version {version}, and it cannot be upgraded because it is \
+         read-only"
+    )]
     Older {
         /// The file's version.
         version: i32,
@@ -81,16 +84,16 @@ pub enum Problem {
     #[error("it is damaged ({0})")]
     Damaged(String),
     /// The file contains no runs.
-    #[error("there is no run in it yet")]
+    #[error("it contains no runs")]
     NoRuns,
     /// No run matches this.
     #[error("there is no run `{0}` in it")]
     NoSuchRun(String),
     /// The run is not a phase of a sequence.
-    #[error("the run `{0}` is no phase of a sequence")]
+    #[error("run `{0}` is not a phase of a sequence")]
     NoSequence(String),
     /// Several names begin with this.
-    #[error("`{wanted}` may be {}", .names.join(" or "))]
+    #[error("`{wanted}` is ambiguous: {}", .names.join(" or "))]
     Ambiguous {
         /// The name given by the user.
         wanted: String,
@@ -98,7 +101,7 @@ pub enum Problem {
         names: Vec<String>,
     },
     /// A run with this name exists already.
-    #[error("a run named `{0}` is in it already")]
+    #[error("it already contains a run named `{0}`")]
     NameTaken(String),
     /// A stored value that cannot be read.
     #[error("{what} cannot be read ({why})")]
@@ -109,7 +112,7 @@ pub enum Problem {
         why: String,
     },
     /// The thread that writes could not start, or ended early.
-    #[error("the thread that writes is not there ({0})")]
+    #[error("the writer thread is not running ({0})")]
     NoWriter(String),
     /// Any other message of SQLite or the operating system.
     #[error("{0}")]
@@ -120,11 +123,11 @@ impl Problem {
     /// What to try; empty if there is no advice.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::Missing => "check the path, or let a run be recorded there first",
-            Self::NoFolder(_) => "make it first, or name another file",
+            Self::Missing => "check the path, or record a run there first",
+            Self::NoFolder(_) => "create it first, or name another file",
             Self::Directory => "name a file within it",
-            Self::Special(_) => "name a file, which is made if it is not there",
-            Self::Empty => "check the path; a run recorded there makes a results file of it",
+            Self::Special(_) => "name a file; Dyno creates it if it does not exist",
+            Self::Empty => "check the path; recording a run there turns it into a results file",
             Self::NotSqlite | Self::Foreign(_) => {
                 "nothing was written; name another file for the results"
             }
@@ -132,18 +135,20 @@ impl Problem {
             Self::BeforeFirst { .. } => {
                 "read its tables with sqlite3, and name another file for new runs"
             }
-            Self::Older { .. } => "copy it to where it can be written to, and open the copy",
+            Self::Older { .. } => "copy it to a writable place and open the copy",
             Self::ReadOnly(_) | Self::Denied(_) => {
                 "check the permissions of the file and of its folder, or name another file"
             }
             Self::Full(_) => "free some space, or name a file on another disk",
             Self::Locked { .. } => "end the other process, or name another file",
-            Self::Damaged(_) => "restore a copy, or save what can be read: sqlite3 FILE .recover",
+            Self::Damaged(_) => {
+                "restore a backup, or recover its contents with sqlite3 FILE .recover"
+            }
             Self::NoSuchRun(_) | Self::Ambiguous { .. } => {
-                "name a run by `last`, its number, or a beginning that only its name has"
+                "name a run by `last`, its number, or a unique beginning of its name"
             }
             Self::NoSequence(_) => "name a sequence by its name's beginning, or by one of its runs",
-            Self::NameTaken(_) => "it seems to have been imported before",
+            Self::NameTaken(_) => "it was probably imported before",
             Self::NoRuns | Self::Unreadable { .. } | Self::NoWriter(_) | Self::Other(_) => "",
         }
     }

@@ -94,7 +94,9 @@ impl Results {
         if look == Look::Absent {
             make(at).map_err(|error| match error.problem {
                 // The folder exists but does not allow new files, e.g. /proc.
-                Problem::Missing => at.error(Problem::Denied("no file can be made there".into())),
+                Problem::Missing => {
+                    at.error(Problem::Denied("no file can be created there".into()))
+                }
                 _ => error,
             })?;
         }

@@ -43,7 +43,7 @@ fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
     assert_eq!(of("three"), Ok(vec![4]));
     let told = |wanted: &str| of(wanted).unwrap_err();
     assert!(
-        told("alone").contains("no phase of a sequence"),
+        told("alone").contains("not a phase of a sequence"),
         "{}",
         told("alone")
     );

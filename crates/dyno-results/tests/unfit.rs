@@ -292,7 +292,7 @@ fn what_is_no_plain_file_is_refused_before_it_is_opened() {
             Results::open_read(path).unwrap_err(),
         ] {
             assert!(matches!(error.problem, Problem::Special(_)), "{error:?}");
-            assert!(error.to_string().contains("no plain file"), "{error}");
+            assert!(error.to_string().contains("not a regular file"), "{error}");
         }
     }
 }

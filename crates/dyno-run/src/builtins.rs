@@ -14,8 +14,8 @@ macro_rules! workloads {
 
 workloads! {
     "oltp_read_write": "the classic transaction: reads by id and range, updates, delete, insert",
-    "oltp_read_only": "the reading half of it: 10 rows by id, 4 ranges",
-    "oltp_write_only": "the writing half of it",
+    "oltp_read_only": "the reads of oltp_read_write: 10 rows by id, 4 ranges",
+    "oltp_write_only": "the writes of oltp_read_write",
     "oltp_point_select": "one row by its id, no transaction",
     "oltp_insert": "one row inserted, no transaction",
     "oltp_delete": "one row deleted by its id, no transaction",
@@ -30,7 +30,7 @@ workloads! {
     "tpcc": "order entry after TPC-C: five transactions over nine tables, with a check",
     "insert_benchmark": "the Insert Benchmark: load, index, write, then queries beside writes",
     "linkbench": "a social graph after LinkBench: nodes, links and their counts, with a check",
-    "many_tables": "a schema for each customer: up to millions of tables made, touched, dropped",
+    "many_tables": "a schema for each customer: create, use and drop up to millions of tables",
     "oltp_fair": "one OLTP transaction for comparing servers: equal statements, draws, isolation",
     "oltp_common": "",
     "oltp_load": "",

@@ -61,7 +61,7 @@ pub fn obstacle(target: Option<&Target>) -> Option<&'static str> {
     match target.map(|target| target.family) {
         None => Some("the script uses no database"),
         Some(family) if family.is_embedded() => {
-            Some("SQLite works inside of the client: there is no server to take away")
+            Some("SQLite runs inside the client, so there is no server to replace")
         }
         Some(_) => None,
     }
@@ -108,7 +108,7 @@ pub fn make(
     };
     let mut ready = Loaded::new(null)
         .and_then(|loaded| loaded.ready(options.to_vec(), Arc::clone(stop)))
-        .context("cannot make ready for the null server")?;
+        .context("cannot prepare the workload on the null server")?;
     // The null server lacks what `init` looks up or creates; sessions do without.
     let _ = ready.call("init");
     let outcome = ready.run(|_| {}).context("the script does not run")?;
@@ -122,12 +122,12 @@ fn calibration(outcome: &RunOutcome, drive: &Drive, transport: &str) -> Result<C
     let counters = outcome.totals.counters;
     if let Some((_, why)) = outcome.failures.first() {
         return Err(failed(format!(
-            "the script does not run on canned answers: {why}"
+            "the script does not run on the null server's canned answers: {why}"
         )));
     }
     if counters.events == 0 {
         let seconds = MEASURE.as_secs_f64();
-        return Err(failed(format!("no event ended within {seconds} s")));
+        return Err(failed(format!("no event finished within {seconds} s")));
     }
     let measured_s = outcome.measured_end.saturating_sub(outcome.measured_start) as f64 / 1e9;
     let cpu_ns: u64 = outcome.workers.iter().map(|worker| worker.cpu_ns).sum();
@@ -169,7 +169,7 @@ impl NullServer {
         });
         let name = scratch::name(wall_time().as_nanos());
         let folder = Scratch::make(&std::env::temp_dir(), &name)
-            .context("cannot make a folder for the null server's socket")?;
+            .context("cannot create a folder for the null server's socket")?;
         let socket = socket(folder.path());
         let listeners = Listeners::bind(&socket.to_string_lossy(), by_tcp.then_some(0))
             .map_err(|why| failed(format!("cannot start the null server: {why}")))?;
@@ -200,7 +200,7 @@ impl NullServer {
                 format!("{scheme}://root@/null?socket={}", socket.display())
             }
         };
-        Target::parse(&url).context(format!("the null server's address {url} is none"))
+        Target::parse(&url).context(format!("the null server's address {url} is invalid"))
     }
 }
 
@@ -266,7 +266,9 @@ fn read(path: &Path) -> BTreeMap<String, Calibration> {
 
 fn keep(key: &str, calibration: &Calibration) -> Result<()> {
     let path = cache_file().or_failed("neither XDG_CACHE_HOME nor HOME is set")?;
-    let folder = path.parent().or_failed("the cache has no folder")?;
+    let folder = path
+        .parent()
+        .or_failed("there is no folder for the cache")?;
     std::fs::create_dir_all(folder)?;
     let mut all = read(&path);
     all.insert(key.to_owned(), calibration.clone());

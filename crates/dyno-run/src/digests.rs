@@ -52,7 +52,7 @@ impl Reader {
                 (Some(control), read)
             }
             Err(error) => {
-                let why = format!("The server's digests of statements could not be read: {error}.");
+                let why = format!("Cannot read the server's statement digests: {error}.");
                 (None, Err(why))
             }
         };
@@ -86,8 +86,8 @@ impl Reader {
             Ok(thread) => self.later = Some((ended, thread)),
             Err(error) => {
                 self.before.1 = Err(format!(
-                    "The server's digests of statements could not be read when the measurement \
-                     began: {error}."
+                    "Cannot read the server's statement digests at the start of the measurement: \
+                     {error}."
                 ));
             }
         }
@@ -97,7 +97,12 @@ impl Reader {
     pub(crate) fn finish(mut self) -> DigestsSummary {
         if let Some((ended, thread)) = self.later.take() {
             drop(ended);
-            let failed = || (None, Err("The reader of digests failed.".to_owned()));
+            let failed = || {
+                (
+                    None,
+                    Err("The thread that reads digests failed.".to_owned()),
+                )
+            };
             self.before = thread.join().unwrap_or_else(|_| failed());
         }
         let told = match self.before {
@@ -107,14 +112,16 @@ impl Reader {
                 after.map(|after| after.since(&before))
             }
             (_, Err(why)) => Err(why),
-            (None, Ok(_)) => Err("The server's digests were not read again.".to_owned()),
+            (None, Ok(_)) => Err("The server's digests were not read at the end of the \
+                                  measurement."
+                .to_owned()),
         };
         let mut told = told.unwrap_or_else(|why| DigestsSummary {
             notes: vec![redact::text(&why)],
             ..DigestsSummary::default()
         });
         if self.endpoints > 1 {
-            let why = "The target has several endpoints: only the first one's digests were read.";
+            let why = "The target has several endpoints: only the digests of the first were read.";
             told.notes.push(why.to_owned());
         }
         told

@@ -17,7 +17,7 @@ pub enum RunError {
     #[error("{0}")]
     Usage(String),
     /// The run would be refused, for this reason known before the load.
-    #[error("this run would be refused: {0}. Nothing was run; --force runs it all the same")]
+    #[error("this run would be refused: {0}. Nothing ran; use --force to run it anyway")]
     Refused(String),
     /// An error raised by a script, or another reason in words.
     #[error("{0}")]

@@ -41,7 +41,7 @@ pub(crate) fn plans(
     let mut control = match Control::connect(connector.as_ref(), TIMEOUT) {
         Ok(control) => control,
         Err(error) => {
-            let why = redact::text(&format!("the server could not be asked: {error}"));
+            let why = redact::text(&format!("cannot ask the server: {error}"));
             return wanted
                 .into_iter()
                 .map(|(shape, _)| not(shape, &why))
@@ -52,14 +52,11 @@ pub(crate) fn plans(
     let plans = wanted
         .into_iter()
         .map(|(shape, example)| match example {
-            None => not(
-                shape,
-                "no statement of it was short enough to ask the server about",
-            ),
+            None => not(shape, "all its statements were too long for EXPLAIN"),
             Some(_) if !control.is_open() => not(shape, "the connection to the server was lost"),
             Some(sql) if !is_single(sql) => not(
                 shape,
-                "it is several statements, of which all but the first would be executed",
+                "it contains several statements, and EXPLAIN would execute all but the first",
             ),
             Some(sql) => explain(&mut control, family, (&shape, sql), TIMEOUT),
         })

@@ -126,7 +126,7 @@ fn measured(
         _ => Ok(()),
     });
     let recorded =
-        recorded.context("the figures above are right, but the run is not kept as it should be");
+        recorded.context("the figures above are right, but the record of the run is incomplete");
     Ok(Measured {
         summary,
         trouble: recorded.and(done).and(ready.in_time()).err(),

@@ -16,6 +16,6 @@ pub fn complete(ready: &mut Ready, summary: &mut RunSummary, sinks: &Sinks) {
         sinks.warn(error.clone());
         summary
             .warnings
-            .push(format!("Figures are missing: {error}"));
+            .push(format!("Some figures are missing: {error}"));
     }
 }

@@ -76,7 +76,7 @@ impl Swept {
     pub fn text(&self) -> String {
         let plural = if self.folders == 1 { "" } else { "s" };
         format!(
-            "Removed {} temporary folder{plural} of runs that were killed ({:.1} MB).",
+            "Removed {} temporary folder{plural} of killed runs ({:.1} MB).",
             self.folders,
             self.bytes as f64 / 1e6
         )

@@ -392,8 +392,8 @@ fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<Str
         .fold(0.0, f64::max);
     if busiest >= WORKER_BUSY && !embedded && summary.target.family.is_some() {
         limits.push(format!(
-            "The load generator: its busiest worker used {:.0} % of a core. More --workers, \
-             on a host with more cores, would push harder.",
+            "The load generator: its busiest worker used {:.0} % of a core. Use more --workers, or \
+             a host with more cores.",
             busiest * 100.0
         ));
     }
@@ -431,7 +431,7 @@ fn unserved(open: &OpenLoopSummary, measured_s: f64, frozen_s: f64) -> Option<St
     );
     Some(match frozen_s >= measured_s * FROZEN {
         true => format!(
-            "The load generator, which stood still for {frozen_s:.1} s of {measured_s:.1} s: \
+            "The load generator, which was paused for {frozen_s:.1} s of {measured_s:.1} s: \
              {served}"
         ),
         false => format!("The target or the number of sessions: {served}"),
@@ -457,7 +457,7 @@ mod tests {
             told(&open, 0.0),
             Some(format!("The target or the number of sessions: {served}"))
         );
-        let frozen = "The load generator, which stood still for 3.0 s of 10.0 s: ";
+        let frozen = "The load generator, which was paused for 3.0 s of 10.0 s: ";
         assert_eq!(told(&open, 3.0), Some(format!("{frozen}{served}")));
         open.backlog = Some(0);
         assert_eq!(told(&open, 3.0), None);

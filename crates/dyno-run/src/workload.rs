@@ -158,7 +158,7 @@ pub fn description(test: &Test, edition: Edition) -> Description {
 pub fn plan(job: &mut Job) -> Result<Plan> {
     let Workload::Host(test, edition) = job.work else {
         let path = job.work.path();
-        return Err(failed(format!("{path} is no test of the host")));
+        return Err(failed(format!("{path} is not a host test")));
     };
     let plan = Plan::new(test, &job.options, &setting(edition, job));
     let plan = plan.map_err(RunError::Usage)?;
@@ -170,7 +170,7 @@ pub fn plan(job: &mut Job) -> Result<Plan> {
     };
     if plan.ends_itself() && !drive.warmup.is_zero() {
         return Err(RunError::Usage(format!(
-            "{} ends after one event of each session, so a warm-up would leave nothing to measure",
+            "{} ends after one event per session, so a warm-up would leave nothing to measure",
             test.name
         )));
     }

@@ -18,7 +18,7 @@ pub(crate) fn prepare(seed: u64, rand: &RandPlan, mysql: bool, spec: &Table) -> 
     let load =
         read(seed, rand, backslash, spec).map_err(|error| format!("dyno.bulk_load(): {error}"))?;
     with(
-        Err("dyno.bulk_load(): no session has its turn".to_owned()),
+        Err("dyno.bulk_load(): no session is running".to_owned()),
         |cx| {
             cx.session.load = Some(Box::new(load));
             Ok(())
@@ -36,7 +36,7 @@ pub(crate) fn prepare_rows(
         Some("mysql") => Backslash::Escapes,
         _ => Backslash::Plain,
     };
-    with(Err("no session has its turn".to_owned()), |cx| {
+    with(Err("no session is running".to_owned()), |cx| {
         let (count, rows) = cx.session.rows.take(backslash, driver == Some("sqlite"));
         cx.session.load = Some(Box::new(BulkLoad {
             table,
@@ -61,7 +61,7 @@ fn read(
         .map_err(|_| "'generate' must be a list of tables".to_owned())?;
     if columns.len() != generate.len() || columns.is_empty() {
         return Err(format!(
-            "{} columns are named and {} are generated",
+            "{} columns are named, but {} are generated",
             columns.len(),
             generate.len()
         ));
@@ -126,7 +126,7 @@ fn read_column(kind: RandKind, column: &Table) -> Result<Column, String> {
         "sequence" => Ok(Column::Sequence),
         "group" => match column.get::<Option<f64>>(2).ok().flatten() {
             Some(size) if size >= 1.0 => Ok(Column::Group(size as u64)),
-            _ => Err("'group' needs how many rows it has".to_owned()),
+            _ => Err("'group' needs its number of rows".to_owned()),
         },
         "random" => Ok(Column::Random(kind, bound(2)?, bound(3)?)),
         "uniform" => Ok(Column::Random(RandKind::Uniform, bound(2)?, bound(3)?)),

@@ -191,7 +191,7 @@ pub(crate) enum OptionsError {
     NoTable(&'static str),
     #[error("sysbench.cmdline.options: names must be strings")]
     Name,
-    #[error("option '{0}': {{description, default, type}} is expected")]
+    #[error("option '{0}': expected {{description, default, type}}")]
     Entry(String),
     #[error("option '{0}' has no description")]
     NoDescription(String),
@@ -199,7 +199,7 @@ pub(crate) enum OptionsError {
     Description(String, &'static str),
     #[error("option '{0}': the default must be a value, not {1}")]
     Default(String, &'static str),
-    #[error("option '{0}': unknown type of argument: {1}")]
+    #[error("option '{0}': unknown argument type: {1}")]
     Type(String, String),
     #[error("{0}")]
     Other(String),
@@ -336,7 +336,7 @@ fn enum_number(text: &str) -> Option<OptionKind> {
 /// identify sessions: hiding the password would make two of them equal.
 pub(crate) fn refuse_secret(of: &str, part: &str, word: &str) -> mlua::Result<()> {
     redact::known(word).map_or(Ok(()), |hidden| {
-        let message = format!("{of} '{hidden}' has a password in {part}: choose another word");
+        let message = format!("{of} '{hidden}' has a password in {part}: choose another name");
         Err(mlua::Error::runtime(message))
     })
 }

@@ -14,12 +14,12 @@ const BAR_WIDTH: f64 = 40.0;
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum HistogramError {
     /// Too few buckets for two bounds, or too many for the memory.
-    #[error("cannot make a histogram of {0} buckets: ask for 2 to {BUCKETS_MAX}")]
+    #[error("cannot create a histogram of {0} buckets: use 2 to {BUCKETS_MAX}")]
     Size(usize),
     /// Bounds without a logarithm or a distance.
     #[error(
-        "cannot make a histogram from {min} to {max}: \
-         the bounds must be above 0, finite, and the first the lower"
+        "cannot create a histogram from {min} to {max}: the bounds must be finite and above 0, the \
+         lower bound first"
     )]
     Bounds {
         /// The requested lower bound.

@@ -29,7 +29,7 @@ impl Host {
         };
         let mut read = Vec::new();
         for pair in sums.pairs::<String, Value>() {
-            let (sum, value) = pair.map_err(|_| "ledger(): names must be texts".to_owned())?;
+            let (sum, value) = pair.map_err(|_| "ledger(): names must be strings".to_owned())?;
             match value {
                 Value::Table(several) => entries(&sum, &several, &mut read)?,
                 value => read.push((sum.clone(), sum.clone(), whole(&sum, &value)?)),
@@ -42,7 +42,7 @@ impl Host {
 
 fn entries(sum: &str, several: &Table, out: &mut Vec<(String, String, i64)>) -> Result<(), String> {
     for pair in several.pairs::<String, Value>() {
-        let (name, value) = pair.map_err(|_| format!("ledger(): {sum}: names must be texts"))?;
+        let (name, value) = pair.map_err(|_| format!("ledger(): {sum}: names must be strings"))?;
         let value = whole(&name, &value)?;
         out.push((sum.to_owned(), name, value));
     }

@@ -15,7 +15,7 @@ impl Port for NoPort {
     fn connect(&mut self, _: SessionId) -> Result<(ConnId, Submitted), DbError> {
         Err(DbError::new(
             ErrorKind::Misuse,
-            "there is no database here: connect in a function",
+            "there is no database connection at the top level: connect in a function",
         ))
     }
 

@@ -113,17 +113,17 @@ impl ScriptOption {
             OptionKind::Bool => match text {
                 "" | "on" | "true" | "1" => Ok(OptionValue::Bool(true)),
                 "off" | "false" | "0" => Ok(OptionValue::Bool(false)),
-                _ => Err(invalid("on or off is expected")),
+                _ => Err(invalid("expected on or off")),
             },
             OptionKind::Int => parse_number(text, true)
                 .map(OptionValue::Number)
-                .ok_or_else(|| invalid("a whole number is expected, e.g. 10000 or 10k")),
+                .ok_or_else(|| invalid("expected a whole number, e.g. 10000 or 10k")),
             OptionKind::Double => parse_number(text, false)
                 .map(OptionValue::Number)
-                .ok_or_else(|| invalid("a number is expected")),
+                .ok_or_else(|| invalid("expected a number")),
             OptionKind::Size => parse_size(text)
                 .map(OptionValue::Number)
-                .ok_or_else(|| invalid("a size is expected, e.g. 16K, 4M or 1G")),
+                .ok_or_else(|| invalid("expected a size, e.g. 16K, 4M or 1G")),
             OptionKind::List => Ok(OptionValue::List(split(text))),
             OptionKind::String | OptionKind::Null | OptionKind::File => {
                 Ok(OptionValue::Text(text.to_owned()))

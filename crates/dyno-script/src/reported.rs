@@ -87,7 +87,7 @@ impl ScriptReport {
 
     fn in_time(&self) -> Result<(), String> {
         match self.complete {
-            true => Err("the result is complete: tell this in figures() or before".to_owned()),
+            true => Err("the result is complete: report this in figures() or earlier".to_owned()),
             false => Ok(()),
         }
     }

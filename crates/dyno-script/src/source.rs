@@ -36,9 +36,7 @@ pub enum Hint {
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Directory => {
-                f.write_str("it is a directory, and a workload is a Lua or SQL file")
-            }
+            Self::Directory => f.write_str("it is a directory; a workload is a Lua or SQL file"),
             Self::Nearest(name) => write!(f, "did you mean '{name}'?"),
             Self::List => f.write_str("`dyno list` shows the built-in workloads"),
         }
@@ -214,7 +212,7 @@ fn read(name: &str, path: &Path) -> Result<Source, SourceError> {
     };
     let text = fs::read(path).map_err(unreadable)?;
     if text.starts_with(COMPILED) {
-        let why = "it is compiled Lua, which is not accepted: give its source";
+        let why = "it is compiled Lua, which is not accepted: use its source";
         return Err(unreadable(std::io::Error::new(
             std::io::ErrorKind::InvalidData,
             why,

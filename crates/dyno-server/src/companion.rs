@@ -40,7 +40,7 @@ impl Companion {
         if wait_until(BEGIN, || companion.has_ended()) {
             let said = std::fs::read_to_string(log).unwrap_or_default();
             return failed(format!(
-                "the command '{text}' ended at once: {}",
+                "the command '{text}' ended immediately: {}",
                 said.trim().replace('\n', " | ")
             ));
         }
@@ -62,8 +62,8 @@ impl Companion {
         match wait_until(GRACE, || self.has_ended()) {
             true => Ok(()),
             false => failed(format!(
-                "the command '{}' did not end within {} s of SIGINT and is killed: what it wrote \
-                 may be cut",
+                "the command '{}' did not end within {} s of SIGINT and is killed: its output may \
+                 be truncated",
                 self.text,
                 GRACE.as_secs()
             )),
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!((ended > 0, size()), (true, ended));
         let error = Companion::start("sh -c 'echo why not >&2; exit 3'", &log).unwrap_err();
         assert!(
-            error.to_string().contains("ended at once: why not"),
+            error.to_string().contains("ended immediately: why not"),
             "{error}"
         );
         let short = Companion::start("sleep 0.5", &log).unwrap();

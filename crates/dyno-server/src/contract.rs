@@ -100,7 +100,7 @@ pub(crate) fn settings_by_url(
         .and_then(|mut reached| settings_of(&mut reached).map_err(|error| error.to_string()));
     match told {
         Ok(settings) => Ok(settings),
-        Err(why) => failed(format!("the server's settings cannot be read: {why}")),
+        Err(why) => failed(format!("cannot read the server's settings: {why}")),
     }
 }
 

@@ -62,7 +62,7 @@ fn folder(
             let points_to = fs::read_link(&source).on("read", &source)?;
             if points_to.is_absolute() {
                 return failed(format!(
-                    "{} leads to {}, outside of the data directory: a copy would share it",
+                    "{} links to {}, outside the data directory: a copy would share it",
                     source.display(),
                     points_to.display()
                 ));

@@ -33,7 +33,7 @@ impl Password {
         while text.len() < LENGTH {
             let mut byte = [0_u8];
             if random.fill(&mut byte).is_err() {
-                return failed("the system gives no random numbers for a password");
+                return failed("the system provides no random numbers for a password");
             }
             // The largest multiple of 62: higher values would make some letters more likely.
             if byte[0] < 248 {

@@ -68,15 +68,14 @@ impl Executables {
         for (name, needed) in PROGRAMS {
             if needed && !found.has(name) {
                 return usage(format!(
-                    "{text} holds no executable `{name}`, which every server needs (`start` and \
-                     `url`)"
+                    "{text} contains no executable `{name}`; every server needs `start` and `url`"
                 ));
             }
         }
         if found.host.is_some() && !found.has("stop") {
             // The end of ssh does not end the program that it started.
             return usage(format!(
-                "{text} holds no executable `stop`, which a server on another host needs"
+                "{text} contains no executable `stop`, which a server on another host needs"
             ));
         }
         Ok(found)

@@ -46,8 +46,8 @@ fn is_room(there: &Path, free: u64) -> Result<()> {
     match free < ROOM_MIN {
         false => Ok(()),
         true => failed(format!(
-            "there is no room for servers and the copies of their data: {} are free in {}, and \
-             they take {} at least; {VARIABLE} names another folder",
+            "not enough space for servers and copies of their data: {} are free in {}, at least {} \
+             are needed; set {VARIABLE} to another folder",
             human_size(free),
             there.display(),
             human_size(ROOM_MIN)
@@ -71,8 +71,8 @@ impl Home {
             let open = found.permissions().mode() & 0o001 != 0;
             if !open && found.uid() != identity.uid {
                 return failed(format!(
-                    "servers run as user {}, who may not enter {}: `chmod o+x` lets it, or \
-                     {VARIABLE} names another folder",
+                    "servers run as user {}, who may not enter {}: allow it with `chmod o+x`, or \
+                     set {VARIABLE} to another folder",
                     identity.uid,
                     folder.display()
                 ));
@@ -126,13 +126,13 @@ impl Home {
         let path = self.root.display();
         if !found.is_dir() {
             return failed(format!(
-                "{path} is not a folder; name another one by ${VARIABLE}"
+                "{path} is not a folder; set ${VARIABLE} to another one"
             ));
         }
         if found.uid() != effective_uid() || found.mode() & 0o022 != 0 {
             return failed(format!(
-                "{path} belongs to another user or can be written to by others: servers and \
-                 their passwords are not put there; name another folder by ${VARIABLE}"
+                "{path} belongs to another user or others can write to it, so it is not safe for \
+                 servers and their passwords; set ${VARIABLE} to another folder"
             ));
         }
         Ok(())
@@ -157,15 +157,15 @@ impl Home {
         let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
         if !begins || !name.chars().all(plain) || name.len() > NAME_BYTES_MAX {
             return usage(format!(
-                "'{name}' is not a name for a server: up to {NAME_BYTES_MAX} letters (a-z), \
-                 digits, '-', '_' and '.', a letter or digit first"
+                "'{name}' is not a server name; use up to {NAME_BYTES_MAX} letters (a-z), digits, \
+                 '-', '_' and '.', starting with a letter or digit"
             ));
         }
         let path = self.root.join(name);
         if path.as_os_str().len() > SOCKET_BYTES_MAX {
             return usage(format!(
-                "{} is too long a path for a server's socket ({SOCKET_BYTES_MAX} bytes); name a \
-                 shorter folder by ${VARIABLE}",
+                "{} is too long a path for a server's socket (at most {SOCKET_BYTES_MAX} bytes); \
+                 set ${VARIABLE} to a shorter path",
                 path.display()
             ));
         }
@@ -198,8 +198,8 @@ impl Home {
         self.examine(&fs::symlink_metadata(&self.root).on("read", &self.root)?)?;
         if folder.exists() || place::record_of(&folder).exists() {
             return usage(format!(
-                "there is a server '{name}' already: `dyno server restart {name}` starts it, \
-                 `dyno server down {name}` removes it, --name names another one"
+                "server '{name}' already exists: start it with `dyno server restart {name}`, \
+                 remove it with `dyno server down {name}`, or choose another name with --name"
             ));
         }
         fs::DirBuilder::new()

@@ -122,7 +122,7 @@ impl Kind {
             Self::Executables(Executables {
                 host: Some(host), ..
             }) if !limits.is_empty() => usage(format!(
-                "limits are of this host, and the server runs on {host}"
+                "limits apply to this host, but the server runs on {host}"
             )),
             _ => Ok(()),
         }
@@ -184,7 +184,7 @@ pub(crate) fn check_settings(kind: &Kind, settings: &Settings, home: &Home) -> R
     for (name, _) in settings.iter() {
         if reserved.contains(&name) {
             return usage(format!(
-                "{name} is Dyno's to set: a server has its own folder, socket and port (--port)"
+                "Dyno sets {name} itself: each server has its own folder, socket and port (--port)"
             ));
         }
     }

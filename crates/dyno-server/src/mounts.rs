@@ -97,7 +97,7 @@ pub(crate) fn disk_of(path: &Path) -> Result<String> {
     if !known.exists() {
         let kind = mount.map_or_else(|| "what is not known".to_owned(), |mount| mount.kind);
         return failed(format!(
-            "{} lies on {kind}, which is no block device of this host: what it reads and writes \
+            "{} is on {kind}, which is not a block device of this host: its reads and writes \
              cannot be limited",
             path.display()
         ));

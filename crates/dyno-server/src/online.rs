@@ -28,7 +28,7 @@ pub fn url_of(target: &str) -> Result<String> {
     let server = Server::open(&Home::of_user()?, name)?;
     if server.running()?.is_none() {
         return Err(ServerError::Usage(format!(
-            "server '{name}' does not run; `dyno server restart {name}` starts it"
+            "server '{name}' is not running; start it with `dyno server restart {name}`"
         )));
     }
     server.url(false)
@@ -49,7 +49,7 @@ impl Online {
         let url = url_of(target)?;
         match connect_to(&url) {
             Ok(reached) => Ok(Self { reached, url }),
-            Err(why) => failed(format!("the server cannot be asked: {why}")),
+            Err(why) => failed(format!("cannot query the server: {why}")),
         }
     }
 
@@ -131,7 +131,7 @@ impl Online {
         let told = read_back(settings, &has);
         if let Some(wrong) = told.mismatches.first() {
             return failed(format!(
-                "{} was to be {} and is {}",
+                "{} should be {} but is {}",
                 wrong.name, wrong.asked, wrong.has
             ));
         }

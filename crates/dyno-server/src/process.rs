@@ -49,7 +49,7 @@ pub fn unprivileged() -> Result<Option<Identity>> {
             return Ok(Some(Identity { uid, gid }));
         }
     }
-    failed("database servers refuse to run as root, and this machine has no user `nobody`")
+    failed("database servers refuse to run as root, but this machine has no user `nobody`")
 }
 
 /// Gives a file or a folder to the user that servers run as.

@@ -45,19 +45,17 @@ impl ProxyOptions {
                 ("mode", "tcp") => {}
                 ("threads", _) => match value.parse() {
                     Ok(number @ 1..=64) => threads = number,
-                    _ => return usage(format!("the proxy's threads are 1 to 64, not {value}")),
+                    _ => return usage(format!("the proxy's threads must be 1 to 64, not {value}")),
                 },
                 ("kind", _) => {
-                    return usage(format!("the proxy is of kind haproxy, not '{value}'"));
+                    return usage(format!("the proxy's kind must be haproxy, not '{value}'"));
                 }
                 ("mode", _) => {
-                    return usage(format!(
-                        "the proxy's mode is tcp, not '{value}': it passes on what it does not read"
-                    ));
+                    return usage(format!("the proxy's mode must be tcp, not '{value}'"));
                 }
                 _ => {
                     return usage(format!(
-                        "a proxy has no option '{name}'; expected kind, mode or threads"
+                        "unknown proxy option '{name}'; expected kind, mode or threads"
                     ));
                 }
             }
@@ -68,8 +66,8 @@ impl ProxyOptions {
         match program() {
             Some(program) => Ok(Self { program, threads }),
             None => failed(
-                "the program haproxy is neither in the search path nor in /usr/sbin: the package \
-                 haproxy has it",
+                "the program haproxy is neither in the search path nor in /usr/sbin: install the \
+                 package haproxy",
             ),
         }
     }
@@ -177,16 +175,16 @@ mod tests {
         for (options, told) in [
             (
                 &[("kind", "proxysql")][..],
-                "of kind haproxy, not 'proxysql'",
+                "kind must be haproxy, not 'proxysql'",
             ),
             (
                 &[("kind", "haproxy"), ("mode", "http")],
-                "mode is tcp, not 'http'",
+                "mode must be tcp, not 'http'",
             ),
-            (&[("kind", "haproxy"), ("port", "1")], "no option 'port'"),
+            (&[("kind", "haproxy"), ("port", "1")], "option 'port'"),
             (
                 &[("kind", "haproxy"), ("threads", "0")],
-                "threads are 1 to 64",
+                "threads must be 1 to 64",
             ),
             (&[], "needs kind"),
         ] {

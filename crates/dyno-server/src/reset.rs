@@ -57,13 +57,13 @@ pub fn drop_page_cache() -> Result<()> {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);
     failed(match code {
         Some(Errno::ROFS) => format!(
-            "the page cache cannot be dropped: {DROP_CACHES} is read-only, as in a container \
-             that is not privileged"
+            "cannot drop the page cache: {DROP_CACHES} is read-only, as in an unprivileged \
+             container"
         ),
-        Some(Errno::ACCESS | Errno::PERM) => format!(
-            "the page cache cannot be dropped: writing to {DROP_CACHES} needs root on the host"
-        ),
-        _ => format!("the page cache cannot be dropped: {DROP_CACHES}: {error}"),
+        Some(Errno::ACCESS | Errno::PERM) => {
+            format!("cannot drop the page cache: writing to {DROP_CACHES} needs root on the host")
+        }
+        _ => format!("cannot drop the page cache: {DROP_CACHES}: {error}"),
     })
 }
 
@@ -161,7 +161,7 @@ pub fn trim(path: &Path) -> Result<Trimmed> {
             path.display()
         ))),
         Err(Errno::PERM | Errno::ACCESS) => failed(format!(
-            "the device below {} cannot be trimmed: that needs root",
+            "cannot trim the device below {}: that needs root",
             path.display()
         )),
         Err(error) => Err(ServerError::Io {
@@ -187,8 +187,8 @@ impl Server {
                 refused => format!("; {refused} files could not be opened"),
             };
             format!(
-                "the kernel was advised (posix_fadvise) to drop the pages of {} data files, {}, \
-                 which is less than dropping the page cache{refused}",
+                "the kernel was advised (posix_fadvise) to drop the pages of {} data files, {}; \
+                 this is weaker than dropping the page cache{refused}",
                 forgotten.files,
                 human_size(forgotten.bytes)
             )

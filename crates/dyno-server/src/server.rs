@@ -143,7 +143,9 @@ impl Server {
                     .map(|folder| folder.name().to_owned())
                     .collect();
                 usage(match names.is_empty() {
-                    true => format!("there is no server '{name}'; `dyno server up` makes one"),
+                    true => {
+                        format!("there is no server '{name}'; create one with `dyno server up`")
+                    }
                     false => format!(
                         "there is no server '{name}'; there are {}",
                         names.join(", ")
@@ -202,8 +204,8 @@ impl Server {
             let names = set.iter().map(|(name, _)| name);
             if let Some(name) = names.into_iter().find(|name| of_data.contains(name)) {
                 return usage(format!(
-                    "{name} belongs to the data directory and cannot change on a server that has \
-                     one; make another server with it"
+                    "{name} is fixed when the data directory is created; create another server \
+                     with it"
                 ));
             }
         }
@@ -211,7 +213,7 @@ impl Server {
             if !self.record.settings.unset(name) {
                 let names: Vec<&str> = self.record.settings.iter().map(|(name, _)| name).collect();
                 return usage(format!(
-                    "--unset {name}: the server has no such setting of yours; it has {}",
+                    "--unset {name}: you have not set it on this server; you have set {}",
                     match names.is_empty() {
                         true => "none".to_owned(),
                         false => names.join(", "),
@@ -251,7 +253,7 @@ impl Server {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             return usage(format!(
-                "'{name}' is no name of a file: letters, digits, . - and _"
+                "'{name}' is not a file name; use letters, digits, . - and _"
             ));
         }
         let path = self.folder.write(&format!("file-{name}"), text, 0o600)?;
@@ -337,7 +339,7 @@ impl Server {
         match self.acted(settings, act) {
             Some(result) => result,
             None => failed(format!(
-                "{} names a kind of server that this Dyno does not know",
+                "{} names a kind of server unknown to this version of Dyno",
                 self.folder.join(RECORD).display()
             )),
         }
@@ -376,8 +378,8 @@ pub(crate) fn claim_port(port: u16) -> Result<u16> {
     match std::net::TcpListener::bind(("127.0.0.1", port)).and_then(|l| l.local_addr()) {
         Ok(address) => Ok(address.port()),
         Err(error) => failed(format!(
-            "port {port} of 127.0.0.1 cannot be had: {error}; choose another one by --port, or \
-             leave it out for any that is free"
+            "cannot use port {port} of 127.0.0.1: {error}; choose another with --port, or omit it \
+             to get a free one"
         )),
     }
 }

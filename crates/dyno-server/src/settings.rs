@@ -26,7 +26,7 @@ impl Settings {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         if name.is_empty() || !name.chars().all(plain) {
             return usage(format!(
-                "'{name}' is not a setting's name: letters, digits, '_' and '.'"
+                "'{name}' is not a setting's name; use letters, digits, '_' and '.'"
             ));
         }
         self.0.insert(name, value.trim().to_owned());

@@ -90,16 +90,15 @@ impl Server {
         let title = self.kind().title();
         if snapshot.server != title {
             return usage(format!(
-                "snapshot '{name}' is of {}, and server '{}' is {title}: only a server of the \
-                 same kind and version can take it",
+                "snapshot '{name}' is of {}, but server '{}' is {title}: only a server of the same \
+                 kind and version can use it",
                 snapshot.server,
                 self.folder().name()
             ));
         }
         if snapshot.copied.is_none() {
             return usage(format!(
-                "snapshot '{name}' is kept by the executables of server '{}': only they know \
-                 where it is",
+                "the executables of server '{}' keep snapshot '{name}', and only they can find it",
                 from.folder().name()
             ));
         }
@@ -146,8 +145,8 @@ impl Server {
         match place(folder, name).exists() {
             false => Ok(()),
             true => usage(format!(
-                "server '{0}' has a snapshot '{name}' already; `dyno server restore {0} {name}` \
-                 puts it back, another name keeps both",
+                "server '{0}' already has a snapshot '{name}'; restore it with `dyno server \
+                 restore {0} {name}`, or choose another name",
                 folder.name()
             )),
         }
@@ -206,8 +205,8 @@ impl Server {
             wanted.filter(|wanted| *wanted != (copied.files, copied.bytes))
         {
             return failed(format!(
-                "snapshot '{name}' of server '{}' is not what it was: {} files with {} bytes \
-                 instead of {files} with {bytes}",
+                "snapshot '{name}' of server '{}' has changed: {} files with {} bytes instead of \
+                 {files} with {bytes}",
                 folder.name(),
                 copied.files,
                 copied.bytes
@@ -281,8 +280,8 @@ pub(crate) fn must_be_whole(folder: &Folder) -> Result<()> {
     match fs::read_to_string(folder.join(RESTORING)) {
         Err(_) => Ok(()),
         Ok(name) => failed(format!(
-            "restoring snapshot '{name}' of server '{0}' was interrupted, and its data are not \
-             whole; `dyno server restore {0} {name}` does it again",
+            "restoring snapshot '{name}' of server '{0}' was interrupted, and its data is \
+             incomplete; repeat it with `dyno server restore {0} {name}`",
             folder.name()
         )),
     }
@@ -297,7 +296,7 @@ fn check_name(name: &str) -> Result<()> {
     match !name.is_empty() && name.len() <= 80 && name.chars().all(plain) {
         true => Ok(()),
         false => usage(format!(
-            "'{name}' is not a name for a snapshot: letters, digits, '-' and '_'"
+            "'{name}' is not a snapshot name; use letters, digits, '-' and '_'"
         )),
     }
 }
@@ -311,7 +310,7 @@ fn must_have_room(from: &Path, to: &Path, freed: u64) -> Result<()> {
         return Ok(());
     }
     failed(format!(
-        "a copy of {} takes {:.1} GB, and {:.1} GB are free in {}; make room, or use a file \
+        "a copy of {} takes {:.1} GB, but {:.1} GB are free in {}; free some space, or use a file \
          system that shares blocks (xfs, btrfs)",
         from.display(),
         needed as f64 / 1e9,

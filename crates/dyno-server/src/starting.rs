@@ -55,15 +55,14 @@ impl Server {
     pub fn start(&mut self, how: &Start<'_>) -> Result<Started> {
         if let Some(running) = self.running()? {
             return usage(format!(
-                "server '{}' is running already (pid {})",
+                "server '{}' is already running (pid {})",
                 self.folder.name(),
                 running.server.pid
             ));
         }
         if !self.record.is_made {
             return failed(format!(
-                "making server '{0}' was interrupted; `dyno server down {0}` removes what there \
-                 is",
+                "creating server '{0}' was interrupted; remove it with `dyno server down {0}`",
                 self.folder.name()
             ));
         }
@@ -116,7 +115,7 @@ impl Server {
         match (how.cold, self.record.kind.installation()) {
             (true, Some(installation)) => crate::warm::cold(&installation, settings, &self.folder),
             (true, None) => {
-                let unknown = "whether the server fills its cache by itself is not known";
+                let unknown = "it is not known whether the server fills its cache itself";
                 (settings.clone(), vec![unknown.to_owned()])
             }
             (false, _) => (settings.clone(), Vec::new()),
@@ -146,8 +145,7 @@ impl Server {
                 )
             });
             return failed(format!(
-                "server '{}' does not have the settings that it was given:{}\nIt changed or \
-                 ignored them; ask for values that it can have",
+                "server '{}' changed or ignored settings:{}\nAsk for values it accepts",
                 self.folder.name(),
                 lines.collect::<String>()
             ));
@@ -171,7 +169,7 @@ impl Server {
         match names.find(|name| !maps.contains(*name)) {
             None => Ok(()),
             Some(name) => failed(format!(
-                "server '{}' has not loaded {name}, which {PRELOAD} asks for: is it installed?",
+                "server '{}' has not loaded {name}, which {PRELOAD} requests: is it installed?",
                 self.folder.name()
             )),
         }

@@ -238,7 +238,7 @@ pub fn stop(folder: &Folder) -> Result<Option<Ended>> {
     if !running.server.wait_gone(Duration::from_secs(30)) {
         let pid = running.server.pid;
         return failed(format!(
-            "process {pid} of server '{}' does not end, not even by SIGKILL",
+            "process {pid} of server '{}' does not end, even after SIGKILL",
             folder.name()
         ));
     }
@@ -319,14 +319,14 @@ fn watch_end_of_dyno(sender: Sender<Event>) {
         if matches!(input.read(&mut byte), Ok(1..)) && byte[0] == STAY {
             return;
         }
-        let _ = sender.send(Event::Stop("whoever started it is gone"));
+        let _ = sender.send(Event::Stop("the process that started it has exited"));
     });
 }
 
 /// Starts the server on this thread; the server ends with it.
 fn spawn(folder: &Folder, launch: &Launch) -> Result<Child> {
     let Some((program, arguments)) = launch.command.split_first() else {
-        return failed("there is no program to start");
+        return failed("no program to start is given");
     };
     let path = folder.log();
     let log = fs::File::options()

@@ -61,7 +61,7 @@ pub(crate) fn cold(
             false => "not read",
         };
         let size = human_size(data.len());
-        said.push(format!("{} ({size}) is there and {read}", warming.file));
+        said.push(format!("{} ({size}) exists and is {read}", warming.file));
     }
     (all, said)
 }
@@ -72,9 +72,9 @@ fn switch_off(warming: &Warming, all: &mut Settings, said: &mut Vec<String>) {
     for name in names {
         match all.get(name) {
             Some(value) if is_on(Some(value)) => said.push(format!(
-                "{name}={value} is a setting of yours: the server's cache is not cold"
+                "you set {name}={value}: the server's cache is not cold"
             )),
-            Some(value) => said.push(format!("{name}={value} is a setting of yours")),
+            Some(value) => said.push(format!("you set {name}={value}")),
             None => {
                 all.insert(name, "off");
                 said.push(format!("{name}=off"));
@@ -122,7 +122,7 @@ mod tests {
         let (all, said) = started(Product::Mariadb, "10.11.1", &[], "ib_buffer_pool");
         assert_eq!(all.get("innodb_buffer_pool_load_at_startup"), Some("off"));
         assert!(
-            said.contains("ib_buffer_pool (4 B) is there and not read"),
+            said.contains("ib_buffer_pool (4 B) exists and is not read"),
             "{said}"
         );
         let (all, said) = started(Product::Mysql, "5.5.9", &[], "");
@@ -141,6 +141,6 @@ mod tests {
         let (all, said) = started(Product::Mysql, "9.7.1", &given, "ib_buffer_pool");
         assert_eq!(all.get("innodb_buffer_pool_load_at_startup"), Some("ON"));
         assert!(said.contains("is not cold"), "{said}");
-        assert!(said.contains("is there and read at start"), "{said}");
+        assert!(said.contains("exists and is read at start"), "{said}");
     }
 }

@@ -49,7 +49,7 @@ pub enum TopError {
     #[error("the terminal is gone")]
     Gone,
     /// A bug in Dyno.
-    #[error("the display ended by a defect; what was said of it stands above")]
+    #[error("the display crashed; see the message above")]
     Defect,
 }
 

@@ -142,7 +142,7 @@ pub fn told(latencies: &Latencies, answer: &Answer) -> Told {
 
 fn buckets(answer: &Answer, bound: &str, count: &str, scale: f64) -> Told {
     let (Some(bound), Some(count)) = (answer.column(bound), answer.column(count)) else {
-        return Told::Absent("the server's histogram has other columns than are known".to_owned());
+        return Told::Absent("the server's histogram has unknown columns".to_owned());
     };
     let mut counters = BTreeMap::new();
     for row in 0..answer.rows.len() {

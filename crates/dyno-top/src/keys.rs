@@ -121,18 +121,18 @@ fn usual(code: KeyCode) -> Option<Action> {
 /// The help: keys and their actions.
 pub const HELP: [(&str, &str); 14] = [
     ("q F10 Ctrl-C", "quit"),
-    ("1 … 9, Tab", "another screen; Shift-Tab goes back"),
-    ("Enter t", "the next table of the screen"),
-    ("F6 > <", "sort by the next column, by the one before"),
-    ("I", "the other order"),
-    ("F4 /", "show rows that contain a text; Esc shows all again"),
-    ("Space", "freeze what is seen, or go on"),
-    ("+ -", "ask less often, more often"),
-    ("r", "ask now"),
+    ("1 … 9, Tab", "next screen; Shift-Tab: previous screen"),
+    ("Enter t", "next table on the screen"),
+    ("F6 > <", "sort by the next or previous column"),
+    ("I", "reverse the order"),
+    ("F4 /", "show only rows that contain a text; Esc shows all"),
+    ("Space", "freeze or resume"),
+    ("+ -", "query less often, more often"),
+    ("r", "query now"),
     ("↑ ↓ j k", "a row up or down"),
     ("PgUp PgDn", "a page up or down"),
     ("Home End", "the first row, the last row"),
-    ("← →", "columns that are out of sight"),
+    ("← →", "scroll to hidden columns"),
     ("h ? F1", "this help"),
 ];
 

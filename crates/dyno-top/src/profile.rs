@@ -353,7 +353,7 @@ impl Profile {
         match known {
             Some((_, Ok(()))) => Ok(()),
             Some((_, Err(why))) => Err(why),
-            None => Err("the server does not offer it"),
+            None => Err("the server does not provide it"),
         }
     }
 

@@ -77,7 +77,7 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         assert!(findings.iter().any(tells), "{kind}: {findings:#?}");
         let warnings = result["warnings"].to_string();
         assert!(
-            !warnings.contains("No transaction ended in"),
+            !warnings.contains("No transaction finished in"),
             "{kind}: {warnings}"
         );
 
@@ -306,7 +306,7 @@ fn more_sessions_than_the_server_takes() {
         let early = dyno(&line).failure(3);
         has(
             &early,
-            &["the server takes 12 (max_connections)", "--force"],
+            &["the server allows 12 (max_connections)", "--force"],
         );
         let output = dyno(&format!("{line} --force")).failure(1);
         has(

@@ -132,7 +132,11 @@ fn tables_of_another_schema_are_not_dropped() {
         "ALTER DATABASE \"{name}\" SET search_path = public, other"
     ));
     let line = format!("cleanup oltp_point_select --target {}", url_of(&database));
-    refused(&line, 1, &["sbtest1", "another schema than new tables"]);
+    refused(
+        &line,
+        1,
+        &["sbtest1", "not in the schema where new tables are created"],
+    );
     assert_eq!(
         database.query_one("SELECT count(*) FROM other.sbtest1"),
         "0"

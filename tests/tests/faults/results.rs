@@ -236,8 +236,8 @@ fn errors_are_of_the_same_kinds_on_all_databases() {
         let told = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             told.contains(
-                "(2 duplicate keys, 2 bad statements, 1 conflict, 1 missing table, 1 table that is \
-                 there already)"
+                "(2 duplicate keys, 2 bad statements, 1 conflict, 1 missing table, 1 existing \
+                 table)"
             ),
             "{target}: {told}"
         );

@@ -86,7 +86,7 @@ fn what_agents_kept_is_what_is_recorded() {
         names[0], names[2]
     ));
     let told = told.failure(1);
-    has(&told, &["there is no file of load generator 2 of 3"]);
+    has(&told, &["the file of load generator 2 of 3 is missing"]);
 }
 
 #[test]
@@ -102,10 +102,10 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     run.signal(libc::SIGKILL);
     let _ = run.finish(LIMIT);
     let early = lab.dyno("fleet collect last").failure(1);
-    has(&early, &["its agent still writes it"]);
+    has(&early, &["its agent is still writing it"]);
     wait_for_end(&agents, Duration::from_secs(30));
     let told = lab.dyno("fleet collect last").failure(1);
-    has(&told, &["heard no more of the coordinator"]);
+    has(&told, &["lost contact with the coordinator"]);
     // A run is not collected twice, however it is named.
     for run in ["last", "1", "2"] {
         let told = lab.dyno(&format!("fleet collect {run}")).success();
@@ -162,7 +162,7 @@ fn an_agent_that_was_killed_leaves_what_it_had_measured() {
             "fleet collect nothing.dyno-agent",
             "there is no file nothing.dyno-agent",
         ),
-        ("fleet collect insert.lua", "this is no file of an agent"),
+        ("fleet collect insert.lua", "it is not an agent's file"),
     ] {
         let told = lab.dyno(wrong.0);
         assert!(!told.status.success(), "{}", wrong.0);

@@ -98,7 +98,7 @@ fn agents_that_join_make_one_run_and_end() {
     let clear = lab.dyno(&format!("agent --join tls://127.0.0.1:{port} --name gen1"));
     has(&clear.failure(2), &["--ca FILE, the authority"]);
     let far = lab.dyno("agent --join nats://192.0.2.1 --name gen1 --key bus/gen1.nk --wait 1s");
-    has(&far.failure(1), &["only encrypted", "tls://"]);
+    has(&far.failure(1), &["must be encrypted", "tls://"]);
 }
 
 #[test]

@@ -12,10 +12,10 @@ fn what_cannot_be_is_said_before_anything_is_started() {
     let database = Database::new(Kind::Mariadb);
     let run = format!("run oltp_point_select --target {}", database.url());
     for (more, told) in [
-        ("--agents gen1", "'gen1' is no agent"),
+        ("--agents gen1", "'gen1' is not an agent"),
         ("--agents local:0", "local:N starts N agents"),
         ("--agents ssh:-oX", "names a host as ssh knows it"),
-        ("--agents ssh:gen1;ssh:gen2", "separate agents by commas"),
+        ("--agents ssh:gen1;ssh:gen2", "separate agents with commas"),
         ("--agents ssh:me@gen1:2222", "~/.ssh/config"),
         ("--agent local:2", "did you mean --agents?"),
         (
@@ -31,7 +31,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
             "--orphan must be 3s or longer",
         ),
         ("--orphan 5s", "needs --agents"),
-        ("--agents local:3 -c 2", "would have none of 2 sessions"),
+        ("--agents local:3 -c 2", "would get none of the 2 sessions"),
     ] {
         let output = lab.dyno(&format!("{run} {more} --table-size 10 --force"));
         has(&output.failure(2), &[told]);
@@ -64,7 +64,7 @@ fn what_keeps_agents_from_beginning_is_the_error() {
     let output = lab.dyno(&format!(
         "{run} --agents local:2 --nats-server /nowhere/nats"
     ));
-    has(&output.failure(1), &["/nowhere/nats could not be started"]);
+    has(&output.failure(1), &["cannot start /nowhere/nats"]);
     let output = lab.dyno(&format!("{run} --agents ssh:nowhere.invalid"));
     has(&output.failure(1), &["agent nowhere-invalid has ended"]);
     // The agent's sessions fail at the start.

@@ -201,7 +201,7 @@ fn a_coordinator_that_is_killed_leaves_nothing_but_what_was_measured() {
     wait_for_end(&pids(&left), Duration::from_secs(60));
     // Each agent has kept a file, which is fetched by ssh.
     let told = far.dyno("fleet collect last").failure(1);
-    has(&told, &["heard no more of the coordinator"]);
+    has(&told, &["lost contact with the coordinator"]);
     let rows = database.query_one("SELECT COUNT(*) FROM done");
     assert_eq!(last(&far.lab)["totals"]["events"].to_string(), rows);
     let told = far.dyno("fleet collect last --agent-command no-dyno-here");

@@ -37,7 +37,7 @@ fn a_proxy_before_the_server_is_a_way_to_it() {
         let said = lab
             .dyno(&format!("lab run {} --scale trial", file.display()))
             .failure(2);
-        has(&said, &["the package haproxy has it"]);
+        has(&said, &["install the package haproxy"]);
         assert!(!lab.servers().exists());
         return;
     }
@@ -286,5 +286,5 @@ fn what_the_server_and_commands_write_beside_the_load_is_told() {
     );
     write(&lab, "short.toml", &text);
     let said = lab.dyno("lab run short.toml").failure(1);
-    has(&said, &["the command 'false' ended at once"]);
+    has(&said, &["the command 'false' ended immediately"]);
 }

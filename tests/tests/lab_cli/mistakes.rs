@@ -50,7 +50,7 @@ fn what_cannot_be_run_is_told_with_its_place() {
         (
             "[[factor]]",
             "[server.proxy]\nkind = 'proxysql'\n[[factor]]",
-            "of kind haproxy, not 'proxysql'",
+            "kind must be haproxy, not 'proxysql'",
         ),
         (
             "kind = 'mariadb'",

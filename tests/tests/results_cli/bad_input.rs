@@ -39,8 +39,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -c many",
         2,
-        "--sessions: 'many' is not a count: it does not begin with a number; write \
-         for example 10000, 100k or 1M (powers of 1000)",
+        "--sessions: 'many' is not a count: it must start with a number; write for example 10000, \
+         100k or 1M (powers of 1000)",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -t 10q",
@@ -58,8 +58,8 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rate \
          '100/s for 30s, 200/s'",
         2,
-        "--rate: part 2: '200/s' does not say for how long: '100/s for 30s', \
-         '100/s..1000/s over 5m' or 'sine 100/s..500/s every 1m for 10m' is expected",
+        "--rate: part 2: '200/s' has no length: expected '100/s for 30s', '100/s..1000/s over 5m' \
+         or 'sine 100/s..500/s every 1m for 10m'",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -c \
@@ -72,7 +72,7 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 -t 20s -c \
          '4 for 30s'",
         2,
-        "--sessions: its parts are 30s long together, and --time is 20s: leave --time out",
+        "--sessions: its parts take 30s, but --time is 20s: omit --time",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --rate \
@@ -119,8 +119,8 @@ const LINES: &[(&str, i32, &str)] = &[
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --fail-if \
          'p99 ~ 3'",
         2,
-        "--fail-if: 'p99 ~ 3' is no threshold: a relation is missing: <, <=, > or >=; \
-         write for example 'p99 > 20ms' or 'rate < 1000'",
+        "--fail-if: 'p99 ~ 3' is not a threshold: a relation is missing: <, <=, > or >=; write for \
+         example 'p99 > 20ms' or 'rate < 1000'",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --fail-if \
@@ -157,15 +157,15 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "run oltp_point_select -T mysq://x/y",
         2,
-        "bad target URL: it begins with none of mysql:, mariadb:, postgres:, \
-         postgresql: and sqlite:; write for example mysql://user@host:3306/db, \
-         postgres://user@host:5432/db or sqlite:file.db",
+        "bad target URL: it must start with mysql:, mariadb:, postgres:, postgresql: or sqlite:; \
+         write for example mysql://user@host:3306/db, postgres://user@host:5432/db or \
+         sqlite:file.db",
     ),
     (
         "run empty -T sqlite:t.db",
         2,
         "there is no workload 'empty', neither built in nor as a file or module; it is a \
-         directory, and a workload is a Lua or SQL file",
+         directory; a workload is a Lua or SQL file",
     ),
     (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 extra",
@@ -187,8 +187,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "show 9",
         1,
-        "cannot find a run in dyno.db: there is no run `9` in it; name a run by \
-         `last`, its number, or a beginning that only its name has",
+        "cannot find a run in dyno.db: there is no run `9` in it; name a run by `last`, its \
+         number, or a unique beginning of its name",
     ),
     (
         "show --finding",
@@ -250,9 +250,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "import sysbench notalog.txt",
         1,
-        "cannot import notalog.txt: nothing in it looks like sysbench's report lines, \
-         statistics, histogram, CSV or JSON; give the text that sysbench printed on \
-         its standard output",
+        "cannot import notalog.txt: nothing in it looks like sysbench's report lines, statistics, \
+         histogram, CSV or JSON; give sysbench's standard output",
     ),
     (
         "import .",
@@ -290,8 +289,8 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "rm 9",
         1,
-        "cannot find a run in dyno.db: there is no run `9` in it; name a run by \
-         `last`, its number, or a beginning that only its name has",
+        "cannot find a run in dyno.db: there is no run `9` in it; name a run by `last`, its \
+         number, or a unique beginning of its name",
     ),
     (
         "waive 1 lenght=x",

@@ -49,6 +49,6 @@ fn a_calibration_is_used_by_the_runs_that_follow() {
     let none = lab.dyno("calibrate oltp_point_select --target sqlite:small.db");
     has(
         &none.failure(1),
-        &["there is nothing to calibrate", "inside of the client"],
+        &["there is nothing to calibrate", "inside the client"],
     );
 }

@@ -38,7 +38,7 @@ fn a_run_is_like_itself() {
     let text = lab.dyno("compare 1 1").success();
     has(
         &text,
-        &["run 1 against run 1", "1.000", "three or more a side"],
+        &["run 1 against run 1", "1.000", "at least three times"],
     );
     for word in ["better", "worse", "differs too"] {
         assert!(!text.stdout.contains(word), "{}", text.stdout);

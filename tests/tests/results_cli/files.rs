@@ -65,7 +65,7 @@ fn what_is_no_results_file_is_left_alone() {
         has(&refused, texts);
         has(
             &refused,
-            &["the run could not be kept, so it was not begun", name],
+            &["the run did not start because it cannot be recorded", name],
         );
         for line in ["show", "list runs", "compare 1 1", "waive 1 stalls=why"] {
             let output = lab.dyno(&format!("{line} --results {name}")).failure(1);
@@ -83,7 +83,7 @@ fn a_run_without_a_place_for_its_record_does_not_begin() {
     let gone = lab.dyno("run oltp_point_select -t 1s --results no/such/dyno.db");
     has(
         &gone.failure(1),
-        &["there is no folder no/such", "make it first"],
+        &["there is no folder no/such", "create it first"],
     );
     // Without a target, a run creates tables: not even these.
     let refused = lab
@@ -147,7 +147,10 @@ fn a_file_that_may_only_be_read_can_be_read() {
     }
     let other = format!("{line} --results new.db");
     let refused = as_nobody(&lab, &dyno, &other).failure(1);
-    has(&refused, &["not begun", "new.db", "check the permissions"]);
+    has(
+        &refused,
+        &["did not start", "new.db", "check the permissions"],
+    );
     open(&lab.path("dyno.db"), 0o600).unwrap();
     let shut = as_nobody(&lab, &dyno, "show").failure(1);
     has(&shut, &["dyno.db", "check the permissions"]);

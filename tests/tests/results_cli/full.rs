@@ -43,7 +43,7 @@ fn a_full_disk_is_told_before_the_load() {
     has(
         &output.failure(1),
         &[
-            "not begun",
+            "did not start",
             "disk/dyno.db",
             "no space left",
             "free some space",
@@ -74,7 +74,11 @@ fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
     .failure(1);
     has(
         &output,
-        &["filled", "no space left", "not kept as it should be"],
+        &[
+            "filled",
+            "no space left",
+            "the record of the run is incomplete",
+        ],
     );
     let (printed, rest) = output.stdout.split_once("== listed").unwrap();
     let (listed, shown) = rest.split_once("== shown").unwrap();

@@ -153,7 +153,7 @@ fn what_a_log_does_not_tell_is_not_made_up() {
     let told = crate::common::flat(&output.stdout);
     // Two seconds are too short for more.
     assert!(told.contains("doubtful – "), "{told}");
-    let all = format!(" of {} checks made: ", dyno_verdict::checks().len());
+    let all = format!(" of {} checks ran: ", dyno_verdict::checks().len());
     assert!(told.contains(&all), "{told}");
     let result = lab.json("show --json");
     for name in ["started_unix_s", "client", "rand"] {

@@ -127,7 +127,7 @@ fn server_and_client_are_profiled_while_they_are_measured() {
             has(&shown, &["CPU profile", "none: "]);
             continue;
         };
-        has(&shown, &["samples at 99 Hz", "with what they called"]);
+        has(&shown, &["samples at 99 Hz", "by total time"]);
         let fact = "SELECT value FROM fact WHERE name = 'profile.client.samples'";
         assert_eq!(lab.number(fact), *samples as f64);
         let run = lab.json("show 1 --json");
@@ -191,14 +191,14 @@ fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
     assert_eq!(lab.number("SELECT count(*) FROM cpu_profile"), 0.0);
     assert_eq!(output.stderr.matches("no CPU profile").count(), 1);
     let all = flat(&output.stderr);
-    let told = "no CPU profile of the server and the client: there is no program perf: apt install \
+    let told = "no CPU profile of the server and the client: perf is not installed: apt install \
                 linux-perf";
     assert!(all.contains(told), "{all}");
     let shown = lab.dyno("show 1 --cpu-profile").success();
-    has(&shown, &["none: there is no program perf"]);
+    has(&shown, &["none: perf is not installed"]);
     lab.dyno("report 1 -o r.html").success();
     let page = fs::read_to_string(lab.path("r.html")).unwrap();
-    assert!(page.contains("No profile of the server: there is no program perf"));
+    assert!(page.contains("No profile of the server: perf is not installed"));
     // A search, with consecutive trials, cannot use it.
     let search = lab.dyno(&format!(
         "search oltp_point_select 'p99 < 1s' --cpu-profile {target}"

@@ -111,7 +111,7 @@ fn a_promise_that_cannot_be_kept_is_told() {
         &shown,
         &[
             "One session alone, in a closed loop, had 100.0 % of its events late already.",
-            "No number of sessions keeps p50 < 1 ms: one breaks it already",
+            "No number of sessions keeps p50 < 1 ms: even one breaks it",
         ],
     );
 }

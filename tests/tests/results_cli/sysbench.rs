@@ -80,7 +80,7 @@ fn a_record_that_cannot_be_kept_costs_no_run_and_says_what_to_do() {
         &["it runs all the same", "DYNO_RESULTS names another"],
     );
     has(&output, &["total number of events:"]);
-    for lie in ["not begun", "--results"] {
+    for lie in ["did not start", "--results"] {
         assert!(!output.stderr.contains(lie), "{}", output.stderr);
     }
 }

@@ -106,7 +106,7 @@ fn what_the_programs_do_wrong_is_told() {
     write_kind(&lab.path("a"), &[("start", "exit 0")]);
     has(
         &lab.dyno("server up ./a").failure(2),
-        &["./a holds no executable `url`"],
+        &["./a contains no executable `url`"],
     );
     write_kind(
         &lab.path("b"),

@@ -54,7 +54,7 @@ fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
     has(
         &lab.dyno(&format!("run oltp_point_select {load}"))
             .failure(2),
-        &["does not run"],
+        &["is not running"],
     );
     has(&lab.dyno("server restart one").success(), &["one is up"]);
     lab.dyno(&format!("run oltp_point_select {load} {plan}"))
@@ -113,7 +113,7 @@ fn settings_of_the_data_directory_count_when_it_is_made() {
         .failure(2);
     has(
         &restart,
-        &["innodb_page_size belongs to the data directory"],
+        &["innodb_page_size is fixed when the data directory is created"],
     );
     assert_eq!(lab.server("mariadb")["state"], "up", "it was not touched");
     lab.dyno("server up postgresql --set data_checksums=on --set max_wal_size=2GB")
@@ -133,8 +133,5 @@ fn a_server_has_a_port_and_a_url_for_tcp() {
     let taken = lab
         .dyno(&format!("server up mariadb --port {port}"))
         .failure(1);
-    has(
-        &taken,
-        &[&format!("port {port} of 127.0.0.1 cannot be had")],
-    );
+    has(&taken, &[&format!("cannot use port {port} of 127.0.0.1")]);
 }

@@ -13,7 +13,7 @@ fn a_setting_that_the_server_changes_is_an_error_and_nothing_is_left() {
     has(
         &up,
         &[
-            "does not have the settings that it was given",
+            "changed or ignored settings",
             "table_open_cache: asked for 1",
         ],
     );
@@ -49,7 +49,10 @@ fn a_server_that_cannot_be_restarted_keeps_its_settings_and_its_data() {
     let wrong = lab
         .dyno("server restart postgresql --unset work_men")
         .failure(2);
-    has(&wrong, &["no such setting of yours; it has work_mem"]);
+    has(
+        &wrong,
+        &["you have not set it on this server; you have set work_mem"],
+    );
     assert_eq!(lab.server("postgresql")["state"], "up");
     let before = lab.server("postgresql")["pid"].clone();
     let wrong = lab.dyno("server restore postgresql nix").failure(2);
@@ -80,15 +83,12 @@ fn words_that_make_no_sense_are_told_with_the_right_ones() {
         ),
         (
             "server up mariadb --basedir /tmp",
-            "there is no server's program in /tmp",
+            "there is no server program in /tmp",
         ),
-        (
-            "server up mariadb --name A",
-            "'A' is not a name for a server",
-        ),
+        ("server up mariadb --name A", "'A' is not a server name"),
         ("server up mariadb --port 0", "--port takes a number"),
         ("server up mariadb --set sync_binlog", "write NAME=VALUE"),
-        ("server up mariadb --set port=1", "port is Dyno's to set"),
+        ("server up mariadb --set port=1", "Dyno sets port itself"),
         (
             "server up mariadb --set snyc_binlog=1",
             "did you mean sync_binlog?",

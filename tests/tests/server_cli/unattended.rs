@@ -143,7 +143,7 @@ fn an_interrupted_restore_is_not_taken_for_data() {
     let restore = lab.dyno("server restore postgresql first").failure(1);
     has(
         &restore,
-        &["snapshot 'first' of server 'postgresql' is not what it was"],
+        &["snapshot 'first' of server 'postgresql' has changed"],
     );
 }
 

@@ -46,7 +46,7 @@ fn sqlite_has_sizes_and_is_left_as_it_was() {
     let none = format!("sqlite:{}", file.display());
     let gone = output(&["--target", &none, "--count", "1"]).failure(1);
     assert!(
-        gone.stderr.contains("there is no SQLite database"),
+        gone.stderr.contains("cannot open the SQLite database"),
         "{}",
         gone.stderr
     );

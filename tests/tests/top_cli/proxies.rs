@@ -42,7 +42,7 @@ fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
         ("2", "^SELECT .* FOR UPDATE"),
         ("3", "Client_Connections_created"),
         ("4", "SELECT name FROM customer WHERE card = ? AND id = ?"),
-        ("5", "Commands, with how many"),
+        ("5", "Commands per second by duration"),
     ] {
         seen.press(key);
         seen.shows(text);

@@ -9,7 +9,7 @@ fn a_server_that_goes_is_told_of_and_seen_again() {
     let mut private = dyno_tests::start_private_server(Kind::Mariadb);
     let url = format!("mysql://root@127.0.0.1:{}/", private.server().port);
     let mut seen = Terminal::start(&["--target", &url, "--interval", "200ms"]);
-    seen.shows("Sessions by what they do");
+    seen.shows("Sessions by state");
     private.kill().unwrap();
     seen.shows("No connection for");
     assert_eq!(seen.end("q"), Some(0));
@@ -21,7 +21,7 @@ fn the_terminal_is_given_back_however_it_ends() {
     let url = database.url();
     for end in [End::Key("q"), End::Key("\x03"), End::Signal(libc::SIGTERM)] {
         let mut seen = Terminal::start(&["--target", &url, "--interval", "200ms"]);
-        seen.shows("Sessions by what they wait for");
+        seen.shows("Sessions by wait event");
         let status = match end {
             End::Key(key) => seen.end(key),
             End::Signal(signal) => seen.end_by(signal),
@@ -43,7 +43,7 @@ fn it_ends_with_its_terminal() {
     let database = Database::new(Kind::Mysql);
     for _ in 0..3 {
         let mut seen = Terminal::start(&["--target", &database.url(), "--interval", "200ms"]);
-        seen.shows("Sessions by what they do");
+        seen.shows("Sessions by state");
         assert!(seen.hang_up(), "it runs on without a terminal");
     }
 }
@@ -53,7 +53,7 @@ fn no_color_is_heeded() {
     let database = Database::new(Kind::Mysql);
     let url = database.url();
     let mut seen = Terminal::start(&["--target", &url, "--no-color"]);
-    seen.shows("Sessions by what they do");
+    seen.shows("Sessions by state");
     assert_eq!(seen.end("q"), Some(0));
     for colour in ["\x1b[38;5;", "\x1b[48;5;", "\x1b[31m", "\x1b[36m"] {
         assert!(!seen.text().contains(colour), "{colour:?}");

@@ -270,8 +270,8 @@ fn what_means_nothing_is_refused() {
         ("cpu --workers 2", "its own thread"),
         ("cpu --rand-type zipfian", "uses no random distribution"),
         ("cpu --cpu-max-prime 3", "at least 4"),
-        ("memory --memory-block-size 12", "no multiple of 8"),
-        ("memory --memory-oper erase", "none of read, write, none"),
+        ("memory --memory-block-size 12", "not a multiple of 8"),
+        ("memory --memory-oper erase", "not one of read, write, none"),
         ("threads --thread-locks 0", "at least 1"),
     ] {
         let output = here(&format!("run {line} {SHORT}")).failure(2);

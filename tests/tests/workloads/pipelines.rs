@@ -204,7 +204,7 @@ fn other_databases_have_no_pipelines() {
         }
         assert!(!output.status.success(), "{output:?}");
         assert!(
-            output.stdout.contains("pipelines are PostgreSQL's"),
+            output.stdout.contains("only PostgreSQL supports pipelines"),
             "{output:?}"
         );
     }

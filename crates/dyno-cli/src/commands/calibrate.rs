@@ -1,40 +1,19 @@
 //! `dyno calibrate`: measure the load generator's own ceiling.
 
-use std::sync::PoisonError;
-
 use anyhow::Result;
-use dyno_core::plan::{Calibrate, OptionValue, Plan};
+use dyno_core::plan::OptionValue;
 use dyno_core::units;
 
-use super::within::Within;
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, signals};
 use dyno_run::Job;
 use dyno_run::calibration::{self, Calibration};
 
-/// Calibrates the job, stores the result for later runs, and prints it. As a part of a larger
-/// command it prints nothing and reuses a stored calibration, unless the plan requests a new one.
+/// Calibrates the job, stores the result for later runs, and prints it.
 ///
 /// # Errors
 /// The script or target cannot be calibrated.
-pub fn main(
-    job: &Job,
-    options: &[(String, OptionValue)],
-    (parsed, plan): (&Parsed, &Plan),
-    within: Option<&Within>,
-) -> Result<u8> {
-    if let Some((within, place)) =
-        within.and_then(|within| Some((within, within.calibration.as_ref()?)))
-    {
-        let again = plan.record.calibrate == Calibrate::Always;
-        let kept = calibration::kept(job, options).filter(|_| !again);
-        let made = match kept {
-            Some(kept) => kept,
-            None => calibration::make(job, options, &within.stop, &crate::notices::quiet())?,
-        };
-        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
-        return Ok(STATUS_DONE);
-    }
+pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Result<u8> {
     let stop = signals::install()?;
     let made = calibration::make(job, options, &stop, &crate::notices::quiet())?;
     if parsed.has("json") {

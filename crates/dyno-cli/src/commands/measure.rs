@@ -11,7 +11,7 @@ use dyno_report::terminal::{EventWord, Look};
 use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
-use crate::fleet::{self, AgentLoad, Fleet, ServerAgent};
+use crate::fleet::{self, Fleet, ServerAgent};
 use crate::live::{Live, LiveSink};
 use crate::metrics::Exports;
 use crate::options::Parsed;
@@ -34,8 +34,6 @@ pub struct Screen {
     pub fleet: Option<Fleet>,
     /// The agent that observes the server from the server's host.
     pub server_agent: Option<ServerAgent>,
-    /// This agent's part of a larger run.
-    pub part: Option<Arc<AgentLoad>>,
 }
 
 impl Screen {
@@ -45,14 +43,12 @@ impl Screen {
     /// Metrics cannot be exported as requested, or agents are invalid.
     pub fn of(
         parsed: &Parsed,
-        part: Option<Arc<AgentLoad>>,
         ready: &Ready,
         is_temporary: bool,
     ) -> Result<Self> {
         let this = Self {
             fleet: Fleet::read(parsed)?,
             server_agent: ServerAgent::read(parsed)?,
-            part,
             quiet: parsed.has("quiet"),
             look: console::look(parsed),
             live: console::live_look(parsed.has("no-color")),
@@ -152,10 +148,6 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(notices)];
     sinks.push(Box::new(LiveSink(Arc::clone(&live))));
     sinks.extend(screen.exports.sink());
-    if let Some(part) = &screen.part {
-        sinks.push(part.sink());
-        ready.gate = Some(part.gate());
-    }
     if let (Some(agent), Some(target)) = (&screen.server_agent, &ready.job.target) {
         ready.remote_observer = Some(agent.start(target)?);
     }

@@ -32,12 +32,14 @@ mod server;
 mod show;
 pub mod sysbench;
 mod tables;
-mod target;
+pub mod target;
 mod top;
 mod waive;
 mod within;
 
-pub use run::run as run_workload;
+pub use hints::with_hint;
+pub use plans::check;
+pub use run::{options_of, server};
 pub use target::Password;
 pub use within::Within;
 

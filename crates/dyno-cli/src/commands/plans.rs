@@ -179,6 +179,15 @@ fn parse(text: &str) -> Result<Plan, String> {
     }
     // Parsed from the text, not from a JSON value, whose errors lack the line.
     let plan: Plan = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    check(&plan)?;
+    Ok(plan)
+}
+
+/// Checks that a plan can be run by itself.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(plan: &Plan) -> Result<(), String> {
     if plan.edition == Edition::Sysbench {
         return Err("it comes from `dyno sysbench`; repeat its command line instead".to_owned());
     }
@@ -195,7 +204,7 @@ fn parse(text: &str) -> Result<Plan, String> {
             plan.drive.sessions
         ));
     }
-    Ok(plan)
+    Ok(())
 }
 
 /// Checks that the target names its server; without that a driver would use this host's. A plan

@@ -19,7 +19,7 @@ use super::measure::{Screen, measure};
 use super::phases::{self, Base};
 use super::plans::{self, Given, Shaping};
 use super::saturate::{self, Steps};
-use super::target::{Password, Temporary, target_with};
+use super::target::{Temporary, target};
 use super::within::{self, RunContext, Within};
 use crate::definitions::RUN;
 use crate::fleet::Fleet;
@@ -59,8 +59,7 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
     let work = work(workload, &first)?;
     let steps = saturate::steps(command, &mut first)?;
     let (typed, command) = (steps.typed, steps.command);
-    let password = within::password(within);
-    let request = Request::new(&args, &steps, (&first, &password), &work)?;
+    let request = Request::new(&args, &steps, &first, &work)?;
     let mut loaded = Loaded::new(request.job(&first, work)?)
         .with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
@@ -107,7 +106,7 @@ pub fn run(args: Vec<String>, command: &str, within: Option<&Within>) -> Result<
     }
     if command == "calibrate" {
         let options = options_of(&loaded.job.drive, &own);
-        return super::calibrate::main(&loaded.job, &options, (&parsed, &plan), within);
+        return super::calibrate::main(&loaded.job, &options, &parsed);
     }
     let context = RunContext::of(within, &parsed)?;
     request.execute(loaded, &parsed, (own, plan), &shaping, context)
@@ -209,7 +208,7 @@ impl<'a> Request<'a> {
     fn new(
         args: &[String],
         steps: &Steps<'a>,
-        (first, password): (&Parsed, &Password),
+        first: &Parsed,
         work: &Workload,
     ) -> Result<Self> {
         let command = steps.command;
@@ -218,7 +217,7 @@ impl<'a> Request<'a> {
         let (target, temporary) = match work.test() {
             Some(_) => (None, None),
             None => {
-                let (target, temporary) = target_with(first, command, password)?;
+                let (target, temporary) = target(first, command)?;
                 (Some(target), temporary)
             }
         };
@@ -330,17 +329,6 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    fn server(&self, ready: &Ready) -> Result<ServerInfo> {
-        match (&ready.connector, &self.target) {
-            (Some(connector), Some(target)) => {
-                let stopped = || ready.stop.level() != StopLevel::None;
-                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &stopped)
-                    .with_context(|| format!("cannot use the target {target}"))
-            }
-            _ => Ok(ServerInfo::default()),
-        }
-    }
-
     /// Runs a command that is not a run and returns its status; returns `None` if a run can begin.
     fn without_load(&self, ready: &mut Ready, quiet: bool) -> Result<Option<u8>> {
         if let Some(plan) = ready.plan() {
@@ -371,7 +359,6 @@ impl<'a> Request<'a> {
         RunContext {
             stop,
             output,
-            part,
             tables,
         }: RunContext,
     ) -> Result<u8> {
@@ -380,12 +367,12 @@ impl<'a> Request<'a> {
         let options = options_of(&loaded.job.drive, &own);
         let job = loaded.job.clone();
         let mut ready = loaded.ready(options, Arc::clone(&stop))?;
-        let server = self.server(&ready)?;
+        let server = server(&ready)?;
         let quiet = parsed.has("quiet");
         if let Some(status) = self.without_load(&mut ready, quiet)? {
             return Ok(status);
         }
-        let mut screen = Screen::of(parsed, part, &ready, shaping.temporary)?;
+        let mut screen = Screen::of(parsed, &ready, shaping.temporary)?;
         if folder.is_some() {
             self.prepare_temporary(&mut ready, &plan.record, quiet)?;
         }
@@ -437,6 +424,21 @@ impl Request<'_> {
     /// Rejects a plan that cannot run on any target.
     fn refuse(&self, plan: &Plan) -> Result<()> {
         saturate::refuse(plan, &self.workload, self.ladder.is_some())
+    }
+}
+
+/// Connects once, to learn which server it is.
+///
+/// # Errors
+/// The server cannot be used.
+pub fn server(ready: &Ready) -> Result<ServerInfo> {
+    match (&ready.connector, &ready.job.target) {
+        (Some(connector), Some(target)) => {
+            let stopped = || ready.stop.level() != StopLevel::None;
+            dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &stopped)
+                .with_context(|| format!("cannot use the target {target}"))
+        }
+        _ => Ok(ServerInfo::default()),
     }
 }
 

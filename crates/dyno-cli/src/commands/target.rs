@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use dyno_core::target::TargetPlan;
 use dyno_core::{Secret, Target, redact};
 
 use crate::console;
@@ -25,18 +26,6 @@ pub enum Password {
 /// # Errors
 /// The URL is invalid, or the password is not available.
 pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporary>)> {
-    target_with(parsed, command, &Password::Own)
-}
-
-/// The target, with the password from this source.
-///
-/// # Errors
-/// See [`target`].
-pub fn target_with(
-    parsed: &Parsed,
-    command: &str,
-    password: &Password,
-) -> Result<(Target, Option<Temporary>)> {
     let given = named(parsed);
     let Some(url) = given else {
         if command != "run" && !parsed.has("help") && !parsed.has("plan") {
@@ -49,8 +38,28 @@ pub fn target_with(
             Some(temporary),
         ));
     };
-    let url = resolved(&url)?;
-    let mut target = Target::parse(&url).map_err(|error| usage(error.to_string()))?;
+    let mut target = parsed_url(&resolved(&url)?, &Password::Own)?;
+    if parsed.has("ask-password") {
+        let prompt = format!("Password for {}: ", target.label());
+        let password = rpassword::prompt_password(prompt).context("cannot ask for the password")?;
+        target.password = Some(dyno_core::Secret::new(password));
+    }
+    hide_password(&target);
+    Ok((target, None))
+}
+
+/// The target of a plan, with the password from this source.
+///
+/// # Errors
+/// The plan's target is invalid, or its password is not available.
+pub fn of_plan(plan: &TargetPlan, password: &Password) -> Result<Target> {
+    let target = parsed_url(&plan.url().unwrap_or_default(), password)?;
+    hide_password(&target);
+    Ok(target)
+}
+
+fn parsed_url(url: &str, password: &Password) -> Result<Target> {
+    let mut target = Target::parse(url).map_err(|error| usage(error.to_string()))?;
     match password {
         Password::Own => {
             for warning in dyno_drivers::credentials::complete(&mut target)? {
@@ -59,13 +68,7 @@ pub fn target_with(
         }
         Password::Given(password) => target.password.clone_from(password),
     }
-    if parsed.has("ask-password") {
-        let prompt = format!("Password for {}: ", target.label());
-        let password = rpassword::prompt_password(prompt).context("cannot ask for the password")?;
-        target.password = Some(dyno_core::Secret::new(password));
-    }
-    hide_password(&target);
-    Ok((target, None))
+    Ok(target)
 }
 
 /// Hides the target's password in all later output and records.

@@ -6,11 +6,8 @@ use anyhow::Result;
 use dyno_core::plan::{Plan, RecordPlan};
 use dyno_load::StopSignal;
 use dyno_run::TablesThere;
-use dyno_run::calibration::Calibration;
 
 use super::plans;
-use super::target::Password;
-use crate::fleet::AgentLoad;
 use crate::options::Parsed;
 use crate::output::{Kept, Output};
 use crate::record_options::{record_plan, refuse_everybodys};
@@ -28,10 +25,6 @@ pub struct Within {
     pub plans_only: bool,
     /// Runs nothing; reports which of the workload's tables exist.
     pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
-    /// The run is an agent's part of a larger one.
-    pub part: Option<Arc<AgentLoad>>,
-    /// The destination of a calibration that replaces the run.
-    pub calibration: Option<Arc<Mutex<Option<Calibration>>>>,
 }
 
 impl Within {
@@ -43,8 +36,6 @@ impl Within {
             kept: Kept::default(),
             plans_only: false,
             tables: None,
-            part: None,
-            calibration: None,
         }
     }
 }
@@ -86,8 +77,6 @@ pub struct RunContext {
     pub stop: Arc<StopSignal>,
     /// The destination of its result.
     pub output: Output,
-    /// This agent's part of a larger run.
-    pub part: Option<Arc<AgentLoad>>,
     /// Where to report which tables exist, if requested in place of a run.
     pub tables: Option<Arc<Mutex<Option<TablesThere>>>>,
 }
@@ -102,21 +91,13 @@ impl RunContext {
             None => Self {
                 stop: signals::install()?,
                 output: Output::of(parsed)?,
-                part: None,
                 tables: None,
             },
             Some(within) => Self {
                 stop: Arc::clone(&within.stop),
                 output: Output::Kept(within.kept.clone()),
-                part: within.part.clone(),
                 tables: within.tables.clone(),
             },
         })
     }
-}
-
-/// The source of the target's password.
-pub fn password(within: Option<&Within>) -> Password {
-    let part = within.and_then(|within| within.part.as_ref());
-    part.map_or(Password::Own, |part| part.password.clone())
 }

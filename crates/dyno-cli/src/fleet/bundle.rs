@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::load::Conditions;
 use crate::settings::usage;
@@ -128,12 +128,12 @@ impl Bundle {
             .map_err(|error| anyhow!("the coordinator sent an invalid plan: {error}"))
     }
 
-    /// Unpacks a bundle into a folder: the plan's file for an agent with this part of the run.
-    /// Dropping the returned folder removes it.
+    /// The plan of an agent with this part of the run, with the script's files in a folder.
+    /// Dropping the folder removes it.
     ///
     /// # Errors
     /// It is not a bundle, or files cannot be written.
-    pub fn unpack(text: &str, share: Shard, conditions: Conditions) -> Result<(Scratch, PathBuf)> {
+    pub fn unpack(text: &str, share: Shard, conditions: Conditions) -> Result<(Scratch, Plan)> {
         let mut bundle = Self::read(text)?;
         let name = scratch::name(wall_time().as_nanos());
         let folder = Scratch::make(&std::env::temp_dir(), &name)
@@ -158,10 +158,7 @@ impl Bundle {
         bundle.plan.drive.workers = workers.min(bundle.plan.drive.sessions);
         bundle.plan.drive.shard = Some(share);
         bundle.plan.record.observe = conditions.observes;
-        let file = folder.path().join("plan.json");
-        fs::write(&file, serde_json::to_string(&bundle.plan)?)
-            .with_context(|| format!("cannot write {}", file.display()))?;
-        Ok((folder, file))
+        Ok((folder, bundle.plan))
     }
 }
 

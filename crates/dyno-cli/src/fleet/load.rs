@@ -5,19 +5,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use dyno_core::clock::{Clock, Nanos};
+use dyno_core::plan::{Calibrate, Plan};
 use dyno_core::redact;
 use dyno_fleet::agent::Command;
 use dyno_fleet::message::{Assignment, Ceiling};
 use dyno_fleet::pump::LoadReport;
 use dyno_load::{Gate, LoadError, StopLevel, StopSignal};
-use dyno_run::Sink;
-use dyno_run::calibration::Calibration;
+use dyno_run::calibration::{self, Calibration};
+use dyno_run::{Job, Loaded, RunRequest, Sink, Sinks};
 
 use super::bundle::Bundle;
 use super::sink::LoadSink;
-use crate::commands::{Password, Within, run_workload};
+use crate::commands::{Password, check, options_of, server, target, with_hint};
+use crate::{notices, settings};
 
 /// A load can no longer be cancelled this long before its start.
 const RELEASE_NS: Nanos = 50_000_000;
@@ -246,40 +248,50 @@ fn calibrated(
     assignment: &Assignment,
     conditions: Conditions,
 ) -> Result<Calibration> {
-    let place = Arc::<Mutex<Option<Calibration>>>::default();
-    let within = Within {
-        calibration: Some(Arc::clone(&place)),
-        ..within(part)
+    let (folder, plan) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
+    let mut job = job(part, &plan)?;
+    // The whole load, even if the plan is for a part of it.
+    (job.drive.shard, job.drive.begin_unix_s, job.drive.schedule) = (None, None, None);
+    let options = options_of(&job.drive, &plan.options);
+    let again = plan.record.calibrate == Calibrate::Always;
+    let kept = calibration::kept(&job, &options).filter(|_| !again);
+    let made = match kept {
+        Some(kept) => kept,
+        None => calibration::make(&job, &options, &part.stop, &notices::quiet())?,
     };
-    work("calibrate", assignment, conditions, &within)?;
-    let made = place.lock().unwrap_or_else(PoisonError::into_inner).take();
-    made.context("there is no calibration")
+    drop(folder);
+    Ok(made)
 }
 
 /// Runs the assignment.
 fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Result<()> {
-    work("run", assignment, conditions, &within(part))
-}
-
-fn within(part: &Arc<AgentLoad>) -> Within {
-    Within {
-        part: Some(Arc::clone(part)),
-        ..Within::new(Arc::clone(&part.stop))
-    }
-}
-
-/// Runs a command on the assignment.
-fn work(
-    command: &str,
-    assignment: &Assignment,
-    conditions: Conditions,
-    within: &Within,
-) -> Result<()> {
-    let (folder, file) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
-    let file = file.display().to_string();
-    let words = ["dyno", command, "--plan", &file, "--quiet"];
-    let args = words.map(str::to_owned).to_vec();
-    run_workload(args, command, Some(within))?;
+    let (folder, plan) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
+    let job = job(part, &plan)?;
+    let options = options_of(&job.drive, &plan.options);
+    let path = job.work.path().to_owned();
+    let loaded = Loaded::new(job).with_context(|| format!("the script {path} cannot be loaded"))?;
+    let mut ready = loaded.ready(options, Arc::clone(&part.stop))?;
+    let declared = ready.description.options.clone().unwrap_or_default();
+    let request = RunRequest {
+        changed: settings::changed(&declared, &plan.options),
+        options: redact::options(&plan.options),
+        server: server(&ready)?,
+        phase: None,
+        plan,
+    };
+    ready.gate = Some(part.gate());
+    let sinks = Sinks::new(vec![Box::new(notices::Terminal::new(true)), part.sink()]);
+    let measured = dyno_run::measure(&mut ready, &request, &sinks);
+    let measured =
+        measured.map_err(|error| with_hint(error.into(), &ready, &request.plan.workload))?;
     drop(folder);
-    Ok(())
+    measured.trouble.map_or(Ok(()), |trouble| Err(trouble.into()))
+}
+
+/// The job of an agent's plan.
+fn job(part: &AgentLoad, plan: &Plan) -> Result<Job> {
+    check(plan).map_err(|why| anyhow!("the coordinator sent an invalid plan: {why}"))?;
+    let target = plan.target.as_ref();
+    let target = target.map(|target| target::of_plan(target, &part.password));
+    Ok(Job::of_plan(plan, target.transpose()?)?)
 }

@@ -123,7 +123,7 @@ impl ErrorKind {
             Self::Connections => "too many connections",
             Self::Refused => "refused",
             Self::NoTable => "missing table",
-            Self::TableExists => "table is there already",
+            Self::TableExists => "table already exists",
             Self::Prepared => "prepared statement lost",
             Self::Statement => "bad statement",
             Self::Unsupported => "not supported",
@@ -146,19 +146,16 @@ impl ErrorKind {
                 "timeouts or cancelled statements",
             ),
             Self::Full => ("full disk or table", "full disks or tables"),
-            Self::Connections => ("connection too many", "connections too many"),
+            Self::Connections => ("refused connection", "refused connections"),
             Self::Refused => ("refusal", "refusals"),
             Self::NoTable => ("missing table", "missing tables"),
-            Self::TableExists => (
-                "table that is there already",
-                "tables that are there already",
-            ),
+            Self::TableExists => ("existing table", "existing tables"),
             Self::Prepared => ("lost prepared statement", "lost prepared statements"),
             Self::Statement => ("bad statement", "bad statements"),
             Self::Unsupported => ("unsupported request", "unsupported requests"),
             Self::Misuse => ("misuse of a connection", "misuses of a connection"),
-            Self::Protocol => ("violation of the protocol", "violations of the protocol"),
-            Self::TooLarge => ("answer that is too large", "answers that are too large"),
+            Self::Protocol => ("protocol violation", "protocol violations"),
+            Self::TooLarge => ("oversized answer", "oversized answers"),
             Self::Other => ("other error", "other errors"),
         };
         if count == 1 { one } else { many }
@@ -219,7 +216,8 @@ pub struct DbError {
 impl DbError {
     /// The error of a pipeline on a database that takes one statement at a time.
     pub fn no_pipelines() -> Self {
-        let message = "pipelines are PostgreSQL's: this database takes one statement at a time";
+        let message = "only PostgreSQL supports pipelines: this database executes one statement at \
+                       a time";
         Self::new(ErrorKind::Unsupported, message)
     }
 

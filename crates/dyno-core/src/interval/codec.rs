@@ -72,13 +72,13 @@ fn any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Histogram<u6
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let word = |bytes: &[u8], at: usize| {
         let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
-        word.map(u32::from_be_bytes).ok_or("it is cut off")
+        word.map(u32::from_be_bytes).ok_or("it is truncated")
     };
     if word(bytes, 0)? != DEFLATED {
-        return Err("it is not in HdrHistogram's V2 format, deflated".to_owned());
+        return Err("it is not in HdrHistogram's compressed V2 format".to_owned());
     }
     let length = word(bytes, 4)? as usize;
-    let deflated = bytes.get(8..8 + length).ok_or("it is cut off")?;
+    let deflated = bytes.get(8..8 + length).ok_or("it is truncated")?;
     let mut plain = Vec::new();
     let mut reader = ZlibDecoder::new(deflated).take(BYTES_MAX as u64 + 1);
     reader
@@ -89,7 +89,7 @@ fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     }
     let counts = word(&plain, 4)? as usize;
     if counts > plain.len().saturating_sub(HEAD_BYTES) {
-        return Err("it is cut off".to_owned());
+        return Err("it is truncated".to_owned());
     }
     match word(&plain, 12)? {
         0..=DIGITS_MAX => Ok(plain),

@@ -75,14 +75,14 @@ impl SparseHistogram {
         let numbers = numbers(text.as_bytes())?;
         let (gaps, counts) = numbers.split_at(numbers.len() / 2);
         if gaps.len() != counts.len() {
-            return Err("it has another number of places than of counts");
+            return Err("its number of buckets differs from its number of counts");
         }
         let (mut next, mut samples) = (0_u64, 0_u64);
         let mut own = Vec::with_capacity(counts.len());
         for (gap, count) in gaps.iter().zip(counts) {
             let place = next.saturating_add(*gap);
             if place >= u64::from(PLACES) {
-                return Err("it has counts of what is longer than latencies are");
+                return Err("it counts latencies longer than the maximum");
             }
             if *count == 0 {
                 return Err("it has a count of 0");
@@ -96,7 +96,7 @@ impl SparseHistogram {
                 counts: own,
                 samples,
             }),
-            false => Err("it has more samples than there are"),
+            false => Err("it has too many samples"),
         }
     }
 }
@@ -108,11 +108,11 @@ fn numbers(text: &[u8]) -> Result<Vec<u64>, &'static str> {
     for byte in text {
         let digit = VALUES[usize::from(*byte)];
         if digit == NONE {
-            return Err("it has a character that is no digit");
+            return Err("it contains a character that is not a digit");
         }
         let bits = u64::from(digit % MORE);
         if shift > 0 && digit == 0 || shift > 60 || shift == 60 && bits > 0xf {
-            return Err("it has a number that is too long");
+            return Err("it contains a number that is too long");
         }
         number |= bits << shift;
         if digit < MORE {
@@ -124,7 +124,7 @@ fn numbers(text: &[u8]) -> Result<Vec<u64>, &'static str> {
     }
     match shift {
         0 => Ok(numbers),
-        _ => Err("it is cut off"),
+        _ => Err("it is truncated"),
     }
 }
 
@@ -347,18 +347,18 @@ mod tests {
         let beyond = number(u64::from(PLACES));
         let many = number(SAMPLES_MAX);
         for (text, why) in [
-            ("A".to_owned(), "another number of places"),
+            ("A".to_owned(), "number of buckets differs"),
             ("AA".to_owned(), "a count of 0"),
-            ("A?".to_owned(), "no digit"),
-            ("A\u{e4}".to_owned(), "no digit"),
-            ("Ag".to_owned(), "cut off"),
+            ("A?".to_owned(), "not a digit"),
+            ("A\u{e4}".to_owned(), "not a digit"),
+            ("Ag".to_owned(), "truncated"),
             ("AhA".to_owned(), "too long"),
             ("A".to_owned() + &"g".repeat(13) + "B", "too long"),
             ("A".to_owned() + &"/".repeat(12) + "f", "too long"),
-            (beyond + "B", "longer than latencies"),
-            (number(u64::MAX) + "B", "longer than latencies"),
-            ("A".to_owned() + &number(u64::MAX), "more samples"),
-            ("AA".to_owned() + &many + "B", "more samples"),
+            (beyond + "B", "latencies longer than"),
+            (number(u64::MAX) + "B", "latencies longer than"),
+            ("A".to_owned() + &number(u64::MAX), "too many samples"),
+            ("AA".to_owned() + &many + "B", "too many samples"),
         ] {
             let error = read(&text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

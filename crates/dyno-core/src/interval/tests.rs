@@ -215,13 +215,13 @@ fn a_hostile_histogram_takes_no_memory() {
     let good = read(&plain(1, 3, LATENCY_NS_MAX, &[2])).unwrap();
     assert_eq!(good.latencies.service.len(), 1);
     for (bad, why) in [
-        (plain(u32::MAX, 3, LATENCY_NS_MAX, &[2]), "cut off"),
+        (plain(u32::MAX, 3, LATENCY_NS_MAX, &[2]), "truncated"),
         (plain(1, 5, u64::MAX, &[2]), "5 digits"),
         (
             plain(1, 3, LATENCY_NS_MAX, &vec![0; 50 << 20]),
             "more than 589824 bytes",
         ),
-        (vec![1, 2], "cut off"),
+        (vec![1, 2], "truncated"),
     ] {
         let error = read(&bad).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

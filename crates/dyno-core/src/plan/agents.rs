@@ -30,7 +30,7 @@ impl AgentItem {
     /// Why it is not a load generator, and the expected form.
     pub fn read(item: &str, join: bool) -> Result<Self, String> {
         if item.contains([' ', ';', ',']) {
-            return Err(format!("'{item}': separate agents by commas"));
+            return Err(format!("'{item}': separate agents with commas"));
         }
         let (place, weight) = match item.rsplit_once('=') {
             None => (item, None),
@@ -44,8 +44,7 @@ impl AgentItem {
             None if join && !place.is_empty() => AgentPlace::Joins(place.to_owned()),
             _ if join => {
                 return Err(format!(
-                    "'{item}': over a bus agents join by themselves, and are called by their \
-                     names: gen1"
+                    "'{item}': agents on a bus start separately; give their names, for example gen1"
                 ));
             }
             Some(("local", count)) => {
@@ -58,9 +57,9 @@ impl AgentItem {
             Some(("ssh", host)) => AgentPlace::Ssh(ssh_host(item, host)?),
             _ => {
                 return Err(format!(
-                    "'{item}' is no agent: local:N starts N on this host, ssh:HOST one on \
-                     another, with a bus NAME waits for one that joins; =W after it gives it W \
-                     parts"
+                    "'{item}' is not an agent: local:N starts N agents on this host, ssh:HOST one \
+                     on another host; with a bus, NAME waits for that agent to join; =W sets its \
+                     weight"
                 ));
             }
         };

@@ -45,13 +45,16 @@ pub enum DivisionError {
         number: usize,
     },
     /// Weights that are too fine.
-    #[error("the weights have the sum {sum}, more than {SLOTS_MAX}, after they were shortened")]
+    #[error(
+        "the weights add up to {sum}, even after dividing by their common divisor; at most \
+         {SLOTS_MAX}"
+    )]
     TooFine {
         /// Their sum.
         sum: u64,
     },
     /// An invalid capacity.
-    #[error("agent {number} has the capacity {capacity}, which is no rate above 0")]
+    #[error("agent {number} has the capacity {capacity}, which is not a rate above 0")]
     NoCapacity {
         /// The agent's number, from 1.
         number: usize,
@@ -68,7 +71,7 @@ pub enum DivisionError {
     },
     /// Too few sessions.
     #[error(
-        "agent {number} of {of} would have none of {sessions} sessions: take fewer agents, more \
+        "agent {number} of {of} would get none of the {sessions} sessions: use fewer agents, more \
          sessions or other weights"
     )]
     NoSessions {
@@ -111,7 +114,7 @@ impl Shard {
     /// # Errors
     /// A description of the error.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no part of a whole such as 2/4, or 2/3:1:1 by weights");
+        let wrong = || format!("'{text}' is not a part such as 2/4, or 2/3:1:1 with weights");
         let (number, rest) = text.split_once('/').ok_or_else(wrong)?;
         let number = number.parse().map_err(|_| wrong())?;
         let shard = match rest.contains(':') {

@@ -107,7 +107,7 @@ fn what_cannot_be_divided_is_refused() {
     assert!(
         error
             .to_string()
-            .contains("agent 4 of 4 would have none of 3 sessions")
+            .contains("agent 4 of 4 would get none of the 3 sessions")
     );
     let share = |number, of, weights: &[u32]| Shard {
         number,

@@ -177,8 +177,8 @@ impl LoadSchedule {
         }
         let schedule = Self { of, parts };
         if of == Scheduled::Sessions && schedule.changes() > CHANGES_MAX {
-            let why = "the number of sessions changes more than 5,000,000 times: give a longer \
-                       period, or levels that are closer to each other";
+            let why = "the number of sessions changes more than 5,000,000 times: use a longer \
+                       period or smaller differences between levels";
             return Err(why.to_owned());
         }
         if schedule.max() <= 0.0 {
@@ -188,7 +188,7 @@ impl LoadSchedule {
             && (schedule.seconds() - time.as_secs_f64()).abs() > 1e-6
         {
             return Err(format!(
-                "its parts are {} long together, and --time is {}: leave --time out",
+                "its parts take {}, but --time is {}: omit --time",
                 duration(schedule.seconds()),
                 format_duration(time)
             ));
@@ -332,7 +332,7 @@ impl LoadSchedule {
         let read = Self::parse(&self.to_string(), self.of, None)?;
         match read.parts.len() == self.parts.len() {
             true => Ok(()),
-            false => Err("a schedule's parts are not what it says".to_owned()),
+            false => Err("the schedule's parts do not match its text".to_owned()),
         }
     }
 }
@@ -397,24 +397,24 @@ mod tests {
         let alone = LoadSchedule::parse("1/s..3/s", of, whole).unwrap();
         assert_eq!((alone.seconds(), alone.mean()), (60.0, 2.0));
         let why = LoadSchedule::parse("1/s for 20s, 2/s for 20s", of, whole).unwrap_err();
-        assert!(why.contains("40s long together, and --time is 1m"), "{why}");
+        assert!(
+            why.contains("its parts take 40s, but --time is 1m"),
+            "{why}"
+        );
         let why = LoadSchedule::parse("1/s for 60s, 2/s", of, whole).unwrap_err();
-        assert!(why.contains("nothing of --time is left"), "{why}");
+        assert!(why.contains("no time is left (--time)"), "{why}");
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_part() {
         for (text, told) in [
-            (
-                "100/s for 30s, 200/s",
-                "part 2: '200/s' does not say for how long",
-            ),
+            ("100/s for 30s, 200/s", "part 2: '200/s' has no length"),
             ("100/s for 30s, fast for 3s", "part 2: "),
-            ("100/s for", "'100/s for' is no part of a schedule"),
-            ("sine 100/s every 3s for 9s", "is no part of a schedule"),
-            ("sine 100/s..200/s for 9s", "is no part of a schedule"),
-            ("1/s..2/s every 3s for 9s", "is no part of a schedule"),
-            ("1/s for 3s,", "part 2: '' is no part"),
+            ("100/s for", "'100/s for' is not a part of a schedule"),
+            ("sine 100/s every 3s for 9s", "is not a part of a schedule"),
+            ("sine 100/s..200/s for 9s", "is not a part of a schedule"),
+            ("1/s..2/s every 3s for 9s", "is not a part of a schedule"),
+            ("1/s for 3s,", "part 2: '' is not a part"),
             ("0/s for 3s, 0/s for 4s", "no part has a level above 0"),
             ("1/s for 0s", "must be longer than 0"),
         ] {

@@ -58,8 +58,8 @@ fn known(family: Family) -> Vec<&'static str> {
     SERVER.iter().chain(own).copied().collect()
 }
 
-const AMPERSAND: &str = "behind the parameter 'password' stands one that does not exist; write \
-     & as %26 if it belongs to the password";
+const AMPERSAND: &str = "the parameter after 'password' does not exist; if the & belongs to the \
+                         password, write it as %26";
 
 impl Parameters {
     /// # Errors
@@ -88,7 +88,7 @@ impl Parameters {
             }
             if encoded.is_empty() {
                 return Err(TargetError(format!(
-                    "the parameter '{name}' has no value; write {name}=VALUE or leave it out"
+                    "the parameter '{name}' has no value; write {name}=VALUE or omit it"
                 )));
             }
             let value = Value {
@@ -229,7 +229,8 @@ pub(super) fn tls_options(parameters: &mut Parameters) -> Result<TlsOptions, Tar
     let key = parameters.path("sslkey");
     if cert.is_some() != key.is_some() {
         return Err(TargetError(
-            "sslcert and sslkey go together: a client certificate and its key".to_owned(),
+            "sslcert and sslkey must be given together: a client certificate and its key"
+                .to_owned(),
         ));
     }
     let mode = match (mode, &ca) {

@@ -60,9 +60,7 @@ const EXAMPLES: &str = "write for example mysql://user@host:3306/db, \
 
 /// Does not quote the scheme: `user:password@host` has a password in its place.
 fn no_scheme() -> String {
-    format!(
-        "it begins with none of mysql:, mariadb:, postgres:, postgresql: and sqlite:; {EXAMPLES}"
-    )
+    format!("it must start with mysql:, mariadb:, postgres:, postgresql: or sqlite:; {EXAMPLES}")
 }
 
 fn server(
@@ -82,7 +80,7 @@ fn server(
     let (endpoints, mut implied) = endpoints(family, &parts.hosts, &mut parameters, environment)?;
     implied.user = user.is_none();
     let user = user.or_else(|| environment.user.clone()).ok_or_else(|| {
-        TargetError("it names no user, and the operating system has no name for you".to_owned())
+        TargetError("it names no user, and the operating system's user name is unknown".to_owned())
     })?;
     let database = database.unwrap_or_else(|| match family {
         Family::Postgres => user.clone(),
@@ -208,7 +206,7 @@ fn apply_ports(
     for (index, (_, port)) in given.iter_mut().enumerate() {
         if port.is_some() {
             return Err(TargetError(
-                "a port is given twice: behind its host and as a parameter".to_owned(),
+                "a port is given twice: after its host and as a parameter".to_owned(),
             ));
         }
         *port = Some(ports[index.min(ports.len() - 1)]);
@@ -269,8 +267,8 @@ fn parse_port(text: &str) -> Result<u16, TargetError> {
     match text.parse() {
         Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(port),
         _ => Err(TargetError(
-            "what follows the colon behind a host is not a port (1 to 65535); if it belongs to \
-             a password, write user:password@host with @ as %40, / as %2F and ? as %3F"
+            "the text after a host's colon is not a port (1 to 65535); if it belongs to a \
+             password, write user:password@host with @ as %40, / as %2F and ? as %3F"
                 .to_owned(),
         )),
     }
@@ -283,7 +281,7 @@ fn sqlite(rest: &str) -> Result<Target, TargetError> {
     let path = decode(path, "path")?;
     if path == ":memory:" {
         return Err(TargetError(
-            "each session would have a database of its own in sqlite::memory:; name a file, for \
+            "with sqlite::memory: each session would have a separate database; name a file, for \
              example sqlite:/dev/shm/test.db"
                 .to_owned(),
         ));

@@ -24,9 +24,9 @@ pub(super) fn split(rest: &str) -> Result<Parts<'_>, TargetError> {
     // further would put parts of it into messages as host or port.
     if tail.contains('@') {
         return Err(TargetError(
-            "there is an @ behind the first / or ?; if the password holds such characters, \
-             write them percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, % as %25 (in \
-             parameters likewise)"
+            "there is an @ after the first / or ?; if the password contains such characters, write \
+             them percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, % as %25 (in \
+             parameters, too)"
                 .to_owned(),
         ));
     }
@@ -60,7 +60,7 @@ pub(super) fn split_host(text: &str) -> Result<(&str, Option<&str>), TargetError
     let Some(rest) = text.strip_prefix('[') else {
         if text.matches(':').count() > 1 {
             return Err(TargetError(
-                "a host with several colons; write an IPv6 address in brackets: [::1]:3306"
+                "a host has several colons; write an IPv6 address in brackets: [::1]:3306"
                     .to_owned(),
             ));
         }
@@ -70,11 +70,11 @@ pub(super) fn split_host(text: &str) -> Result<(&str, Option<&str>), TargetError
         });
     };
     let Some((address, after)) = rest.split_once(']') else {
-        return Err(TargetError("a [ without its ]".to_owned()));
+        return Err(TargetError("a [ has no matching ]".to_owned()));
     };
     if address.parse::<std::net::Ipv6Addr>().is_err() {
         return Err(TargetError(
-            "what stands in brackets is not an IPv6 address; an example: [::1]:3306".to_owned(),
+            "the text in brackets is not an IPv6 address; write for example [::1]:3306".to_owned(),
         ));
     }
     match (after, after.strip_prefix(':')) {
@@ -98,7 +98,7 @@ pub(super) fn decode(text: &str, what: &str) -> Result<String, TargetError> {
         }
         let (Some(high), Some(low)) = (hex(after.first()), hex(after.get(1))) else {
             return Err(TargetError(format!(
-                "the {what} holds a % that two hexadecimal digits do not follow; write %25 for a \
+                "the {what} contains a % without two hexadecimal digits after it; write %25 for a \
                  percent sign"
             )));
         };
@@ -106,7 +106,7 @@ pub(super) fn decode(text: &str, what: &str) -> Result<String, TargetError> {
         rest = &after[2..];
     }
     if bytes.contains(&0) {
-        return Err(TargetError(format!("the {what} holds a zero byte")));
+        return Err(TargetError(format!("the {what} contains a zero byte")));
     }
     String::from_utf8(bytes).map_err(|_| TargetError(format!("the {what} is not UTF-8")))
 }

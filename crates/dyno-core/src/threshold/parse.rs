@@ -48,9 +48,7 @@ fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
         .map(|(name, _)| (strsim::osa_distance(name, text), *name))
         .min();
     match near {
-        Some((1, name)) => Err(format!(
-            "there is no figure '{text}'; did you mean '{name}'?"
-        )),
+        Some((1, name)) => Err(format!("unknown figure '{text}'; did you mean '{name}'?")),
         _ => Ok((None, Kind::Own(text.to_owned()))),
     }
 }
@@ -66,7 +64,9 @@ fn known(text: &str) -> Result<Option<Kind>, String> {
         .and_then(|rest| rest.parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Some(Kind::Percentile(percent))),
-        Some(_) => Err(format!("{text} is no percentile above 0 and up to 100")),
+        Some(_) => Err(format!(
+            "{text} is not a percentile; expected a number above 0, up to 100"
+        )),
         None => Ok(None),
     }
 }
@@ -79,13 +79,13 @@ fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
             .parse::<f64>()
             .ok()
             .filter(|value| value.is_finite());
-        value.ok_or_else(|| format!("'{text}' is no number"))
+        value.ok_or_else(|| format!("'{text}' is not a number"))
     };
     if let Some(ratio) = text.strip_suffix('x') {
         let ratio = number(ratio)?;
         return match ratio > 0.0 {
             true => Ok((ratio, Unit::Times)),
-            false => Err(format!("'{text}': a ratio is more than 0")),
+            false => Err(format!("'{text}': a ratio must be above 0")),
         };
     }
     match figure {
@@ -102,7 +102,7 @@ fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
             };
             match count < 0.0 {
                 true => Err(format!(
-                    "there are never fewer errors than none, and '{text}' is less"
+                    "an error count cannot be negative, but '{text}' is"
                 )),
                 false => Ok((count, unit)),
             }

@@ -80,13 +80,13 @@ fn nonsense_is_refused_with_what_is_wrong() {
         ("> 3", "a figure is missing"),
         ("p99 > 20", "has no unit"),
         ("p99 > fast", "duration"),
-        ("p101 > 20ms", "no percentile"),
+        ("p101 > 20ms", "not a percentile"),
         ("rat < 10", "did you mean 'rate'"),
         ("rate < many", "rate"),
-        ("rate < nanx", "no number"),
-        ("rate < -1x", "a ratio is more than 0"),
-        ("rate < 0x", "a ratio is more than 0"),
-        ("errors > -1%", "never fewer errors than none"),
+        ("rate < nanx", "not a number"),
+        ("rate < -1x", "a ratio must be above 0"),
+        ("rate < 0x", "a ratio must be above 0"),
+        ("errors > -1%", "cannot be negative"),
     ] {
         let error = text.parse::<Threshold>().unwrap_err().to_string();
         assert!(error.contains(why) && error.contains(text), "{error}");
@@ -131,7 +131,8 @@ fn what_had_not_ended_is_no_short_latency() {
     let held = judged("max > 1s", &hung);
     assert_eq!(
         held.told(),
-        "max > 1s: 4 event(s) had not ended when the run was over: of those that had, 60.0 ms"
+        "max > 1s: 4 event(s) were unfinished at the end of the run; of the finished events, 60.0 \
+         ms"
     );
     // Four of a thousand do not reach down to the 99th percentile.
     assert!(!judged("p99 > 1s", &hung).failed);

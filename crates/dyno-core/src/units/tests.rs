@@ -28,7 +28,7 @@ fn durations_that_are_none() {
     for (text, why) in [
         ("", "it is empty"),
         ("-5s", "it is negative"),
-        ("s", "does not begin with a number"),
+        ("s", "must start with a number"),
         ("10x", "there is no unit 'x'"),
         ("10 s", "there is no unit ' s'"),
         ("1h30", "'30' has no unit"),
@@ -36,7 +36,7 @@ fn durations_that_are_none() {
         ("1s1s", "from large to small"),
         ("1.2.3s", "not a decimal number"),
         (".", "not a decimal number"),
-        ("1.0000000001s", "finer than 1 ns"),
+        ("1.0000000001s", "the finest resolution is 1 ns"),
         ("99999999999d", "too large"),
         ("999999999999m", "too large"),
         ("213503d24h", "too long"),

@@ -126,8 +126,8 @@ impl<P: Protocol> Channel<P> {
             DbError::new(ErrorKind::Protocol, message)
         } else {
             let message = format!(
-                "the answer of {what} is larger than {} bytes, which is the most that one \
-                 operation may receive; the target's parameter max_answer sets that bound",
+                "the answer of {what} is larger than {} bytes, the limit for one operation; raise \
+                 it with the target's parameter max_answer",
                 self.answer_max
             );
             DbError::new(ErrorKind::TooLarge, message)
@@ -235,7 +235,7 @@ impl<P: Protocol> Channel<P> {
         while let Some(read) = raw::read(self.fd, &mut scratch.input)? {
             total += read as u64;
             if total > UNASKED_BYTES_MAX {
-                let message = "the server sent too much that nothing had asked for";
+                let message = "the server sent too much unrequested data";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             let input = &scratch.input[..read];

@@ -79,7 +79,7 @@ fn a_variable_that_the_user_names() {
     let error = home
         .complete("mysql://u:hunter2@h?password_env=MY_PW")
         .unwrap_err();
-    assert!(error.message.contains("give one of them"), "{error}");
+    assert!(error.message.contains("use only one"), "{error}");
     assert!(!error.message.contains("hunter2"), "{error}");
 }
 
@@ -137,7 +137,7 @@ fn option_files_that_do_not_serve() {
     home.write(".my.cnf", 0o666, "[client]\nuser=cu\n");
     let (target, warnings) = home.complete("mysql://h").unwrap();
     assert_eq!(target.user, "me");
-    assert!(warnings[0].contains("everybody may write"), "{warnings:?}");
+    assert!(warnings[0].contains("everybody can write"), "{warnings:?}");
     home.write(".my.cnf", 0o600, "[client]\nport=x\n");
     assert!(
         home.complete("mysql://h")
@@ -148,7 +148,7 @@ fn option_files_that_do_not_serve() {
     std::fs::remove_file(home.directory.path().join(".my.cnf")).unwrap();
     std::fs::create_dir(home.directory.path().join(".my.cnf")).unwrap();
     let (_, warnings) = home.complete("mysql://h").unwrap();
-    assert!(warnings[0].contains("not a plain file"), "{warnings:?}");
+    assert!(warnings[0].contains("not a regular file"), "{warnings:?}");
 }
 
 #[test]

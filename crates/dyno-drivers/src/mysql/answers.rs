@@ -163,7 +163,7 @@ impl Mysql {
                 Step::Input => return Ok(Next::Input),
                 Step::Finished => return Ok(Next::Finished),
                 Step::StartTls if *at < input.len() => {
-                    return Err(Malformed("bytes in the clear where TLS should begin"));
+                    return Err(Malformed("unencrypted bytes where TLS should begin"));
                 }
                 Step::StartTls => return Ok(Next::StartTls),
             }
@@ -183,7 +183,7 @@ impl Mysql {
             State::Header | State::Rest => self.header(packet.payload, output),
             State::Prepared => self.prepared(packet.payload, output),
             State::Sending => self.interrupted(packet.payload),
-            _ => Err(Malformed("a packet came that answers nothing")),
+            _ => Err(Malformed("a packet answers no request")),
         }
     }
 
@@ -334,8 +334,8 @@ impl Mysql {
 
     fn set_file_refused(&mut self, file: &str) {
         let message = format!(
-            "the server asked for the local file {file:?}, which was refused: only the rows of \
-             bulk loads are sent by LOAD DATA LOCAL"
+            "the server asked for the local file {file:?}, which was refused: LOAD DATA LOCAL \
+             sends only the rows of bulk loads"
         );
         let error = client_error(ErrorKind::Unsupported, errors::LOCAL_FILE_REFUSED, message);
         self.set_failed(error);
@@ -348,7 +348,7 @@ impl Mysql {
         }
         let mut reader = Reader::new(payload);
         if reader.u8()? != wire::OK {
-            return Err(Malformed("a preparation was answered by an unknown packet"));
+            return Err(Malformed("an unknown packet answered a prepare"));
         }
         let server_id = reader.u32()?;
         let columns = reader.u16()?;

@@ -196,7 +196,7 @@ impl Handshake {
         self.server_capabilities = greeting.capabilities;
         let needed = capability::PROTOCOL_41 | capability::SECURE_CONNECTION;
         if greeting.capabilities & needed != needed {
-            let message = "the server is older than MySQL 4.1: its protocol is not supported";
+            let message = "the server is older than MySQL 4.1, whose protocol is not supported";
             let error = client_error(ErrorKind::Unsupported, errors::MALFORMED_PACKET, message);
             return Err(Stop::Refused(error));
         }
@@ -268,7 +268,7 @@ impl Handshake {
             TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull if offered => Ok(true),
             mode => {
                 let message = format!(
-                    "TLS was asked for (sslmode={}), but the server does not offer it: configure a \
+                    "TLS is required (sslmode={}), but the server does not offer it: configure a \
                      certificate on the server, or connect with sslmode=prefer or sslmode=disable",
                     mode.name()
                 );
@@ -338,7 +338,7 @@ impl Handshake {
             return Ok(());
         }
         let how = match plugin {
-            Plugin::Clear => "the password in the clear (mysql_clear_password)".to_owned(),
+            Plugin::Clear => "the password in clear text (mysql_clear_password)".to_owned(),
             plugin => format!("the password itself ({})", plugin.name()),
         };
         let also = match plugin {
@@ -374,7 +374,7 @@ impl Handshake {
     ) -> Result<Progress, Stop> {
         self.rounds += 1;
         if self.rounds > ROUNDS_MAX {
-            return Err(Malformed("authentication does not end").into());
+            return Err(Malformed("authentication takes too many steps").into());
         }
         match payload.split_first() {
             Some((&wire::OK, _)) => return Ok(Progress::Connected),
@@ -479,7 +479,7 @@ impl Handshake {
 
 fn refuse_plugin(name: &str) -> Stop {
     let message = format!(
-        "the server wants the user authenticated by `{name}`, which this driver does not have: use \
+        "the server requires the authentication plugin `{name}`, which Dyno does not support: use \
          an account with caching_sha2_password, sha256_password, mysql_native_password or ed25519"
     );
     let error = client_error(ErrorKind::Unsupported, errors::PLUGIN_UNKNOWN, message);

@@ -147,10 +147,7 @@ pub fn client_error(kind: ErrorKind, code: i32, message: impl Into<String>) -> D
 
 /// The error for a protocol violation of the peer.
 pub fn malformed(what: Malformed) -> DbError {
-    let message = format!(
-        "the server sent what the MySQL protocol does not allow: {}",
-        what.0
-    );
+    let message = format!("the server broke the MySQL protocol: {}", what.0);
     client_error(ErrorKind::Protocol, MALFORMED_PACKET, message)
 }
 

@@ -140,8 +140,8 @@ impl Mysql {
                 Ok(Step::Continue)
             }
             Phase::Warned { last } => self.judge(bulk, last, output),
-            Phase::Announced => Err(Malformed("rows were loaded that were not sent")),
-            Phase::Sending => Err(Malformed("a load ended before its rows did")),
+            Phase::Announced => Err(Malformed("the server loaded rows that were not sent")),
+            Phase::Sending => Err(Malformed("a load ended before all its rows")),
             Phase::Sent { .. } | Phase::Insert => Ok(self.confirm(bulk, output)),
             Phase::Commit { last } => Ok(self.go_on(bulk, last, output)),
         }
@@ -191,7 +191,7 @@ impl Mysql {
         }
         let (code, why) = found.unwrap_or_default();
         let message = format!(
-            "loading into {}: {why} ({skipped} rows were skipped, {} are loaded)",
+            "loading into {}: {why} ({skipped} rows skipped, {} loaded)",
             bulk.load.table, bulk.loaded
         );
         let mut error = DbError::new(errors::kind(code, ""), message);
@@ -206,7 +206,7 @@ impl Mysql {
         if affected != bulk.rows {
             let message = format!(
                 "loading into {}: the server took {affected} of {} rows and skipped the rest, \
-                 most likely because their keys are there already",
+                 probably because their keys already exist",
                 bulk.load.table, bulk.rows
             );
             self.set_failed(DbError::new(ErrorKind::Other, message));
@@ -313,7 +313,7 @@ impl Mysql {
     /// rows under way is unknown, so the connection is unusable.
     pub(super) fn interrupted(&mut self, payload: &[u8]) -> Result<Step, Malformed> {
         if !errors::is_error(payload) {
-            return Err(Malformed("a load ended before its rows did"));
+            return Err(Malformed("a load ended before all its rows"));
         }
         let error = errors::server_error(payload)?.at_the_end();
         self.break_off(error);

@@ -57,7 +57,7 @@ fn pad(message: &[u8], size: usize) -> Result<Vec<u8>, &'static str> {
     let (seed, data) = encoded[1..].split_at_mut(HASH);
     SystemRandom::new()
         .fill(seed)
-        .map_err(|_| "the system has no random numbers")?;
+        .map_err(|_| "the system provides no random numbers")?;
     data[..HASH].copy_from_slice(sha1(&[]).as_ref());
     let at = data.len() - message.len();
     data[at - 1] = 1;

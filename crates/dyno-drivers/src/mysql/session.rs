@@ -171,7 +171,7 @@ impl Mysql {
                 let message = "the connection is closed";
                 client_error(ErrorKind::Lost, errors::GONE_AWAY, message)
             }
-            _ => misuse("commands out of sync: another request is under way"),
+            _ => misuse("commands out of sync: another request is in progress"),
         };
         self.set_failed(error);
         self.outcome.more = self.more;
@@ -267,10 +267,10 @@ impl Protocol for Mysql {
             // The rest of it comes instead of the next answer.
             None if input.get(wire::HEADER) == Some(&wire::ERR) => return Ok(0),
             None if input.len() <= wire::HEADER => {
-                let message = "the server began to send what nothing had asked for";
+                let message = "the server began to send unrequested data";
                 client_error(ErrorKind::Lost, errors::GONE_AWAY, message)
             }
-            _ => errors::malformed(Malformed("a packet came that answers nothing")),
+            _ => errors::malformed(Malformed("a packet answers no request")),
         })
     }
 

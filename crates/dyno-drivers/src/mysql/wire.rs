@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
                 Ok(u64::from(u32::from_le_bytes([a, b, c, 0])))
             }
             0xFE => self.u64(),
-            _ => Err(Malformed("a length begins with a byte that no length has")),
+            _ => Err(Malformed("a length begins with an invalid byte")),
         }
     }
 

@@ -61,7 +61,7 @@ pub(super) fn check_text(sql: &[u8]) -> Result<(), DbError> {
         return Err(statements::too_long(sql.len()));
     }
     if sql.contains(&0) {
-        let message = "a statement holds a NUL byte, which PostgreSQL cannot take";
+        let message = "a statement contains a NUL byte, which PostgreSQL does not accept";
         return Err(DbError::new(ErrorKind::Misuse, message));
     }
     Ok(())

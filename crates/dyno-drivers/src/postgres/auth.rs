@@ -68,7 +68,7 @@ impl Auth {
         // The order matters: a server that skips its proof may not know the password at all.
         match (request, std::mem::replace(self, Self::Done)) {
             (_, Self::Done) => Err(Malformed(
-                "authentication was asked for again after its end",
+                "authentication was requested again after it ended",
             )),
             (0, Self::Open | Self::ScramVerified) => Ok(Reply::Accepted),
             (3, Self::Open) => {
@@ -76,7 +76,7 @@ impl Auth {
                     return Ok(no_password(credentials, "a password"));
                 };
                 if !credentials.may_disclose && !password.expose().is_empty() {
-                    let how = "the password in the clear (method \"password\")";
+                    let how = "the password in clear text (method \"password\")";
                     return Ok(refused(disclosure::refusal(how, credentials.tls, "")));
                 }
                 put_password(output, password.expose().as_bytes());
@@ -108,12 +108,10 @@ impl Auth {
                 ))),
             },
             (2 | 6..=9, Self::Open) => Ok(refused(format!(
-                "the server asks for {}; Dyno knows trust, password, md5 and SCRAM-SHA-256",
+                "the server asks for {}; Dyno supports trust, password, md5 and SCRAM-SHA-256",
                 method_name(request)
             ))),
-            _ => Err(Malformed(
-                "an authentication request that has no place there",
-            )),
+            _ => Err(Malformed("an unexpected authentication request")),
         }
     }
 
@@ -149,7 +147,7 @@ impl Auth {
             None if plain => (SCRAM_SHA_256, ChannelBinding::unsupported()),
             _ => {
                 return Ok(refused(
-                    "the server offers none of the SASL mechanisms that Dyno knows \
+                    "the server offers none of the SASL mechanisms that Dyno supports \
                      (SCRAM-SHA-256, and SCRAM-SHA-256-PLUS under TLS)"
                         .to_owned(),
                 ));
@@ -177,7 +175,7 @@ impl Auth {
         if iterations(challenge).is_some_and(|rounds| rounds > ITERATIONS_MAX) {
             return Ok(refused(format!(
                 "the server wants the password hashed in more than {ITERATIONS_MAX} rounds \
-                 (scram_iterations), which would keep this client computing"
+                 (scram_iterations), which would take this client too long"
             )));
         }
         if let Err(error) = scram.update(challenge) {

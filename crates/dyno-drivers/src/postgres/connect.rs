@@ -55,7 +55,8 @@ impl Handshake {
             ("application name", &options.application_name),
         ] {
             if text.contains('\0') {
-                let message = format!("the {what} holds a NUL byte, which PostgreSQL cannot take");
+                let message =
+                    format!("the {what} contains a NUL byte, which PostgreSQL does not accept");
                 return Err(DbError::new(ErrorKind::Misuse, message));
             }
         }
@@ -159,7 +160,7 @@ impl Handshake {
             // Bytes after it came in the clear: somebody in between may want them to be taken for
             // the server's (CVE-2021-23222).
             b'S' if input.len() > 1 => Err(Malformed(
-                "unencrypted bytes came behind the server's consent to TLS",
+                "unencrypted bytes followed the server's consent to TLS",
             )),
             b'S' => {
                 self.stage = Stage::TlsBegun;
@@ -172,7 +173,7 @@ impl Handshake {
             b'N' => Ok(TlsReply::Refused("the server does not offer TLS")),
             // Its text is not authenticated, so it is not shown.
             b'E' => Ok(TlsReply::Refused("the server answered with an error")),
-            _ => Err(Malformed("an unknown answer to the request for TLS")),
+            _ => Err(Malformed("an unknown answer to the TLS request")),
         }
     }
 }
@@ -259,7 +260,7 @@ impl Postgres {
                 self.outcome.kind = OutcomeKind::Connected;
                 return Ok(Step::Finished);
             }
-            _ => return Err(Malformed("a message came that has no place there")),
+            _ => return Err(Malformed("an unexpected message")),
         }
         Ok(Step::More)
     }
@@ -294,8 +295,8 @@ impl Postgres {
 
 fn tls_refused(why: &str) -> DbError {
     let message = format!(
-        "cannot protect the connection: {why}, and the target insists on TLS; \
-         sslmode=prefer or sslmode=disable would do without"
+        "cannot protect the connection: {why}, but the target requires TLS; connect without it by \
+         sslmode=prefer or sslmode=disable"
     );
     DbError::new(ErrorKind::Lost, message)
 }

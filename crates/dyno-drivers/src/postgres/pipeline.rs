@@ -84,7 +84,7 @@ impl Postgres {
             if let Some(pipeline) = &mut self.pipeline {
                 pipeline.answered = 0;
             }
-            let message = "no pipeline has begun on this connection";
+            let message = "no pipeline was started on this connection";
             return Err(DbError::new(ErrorKind::Misuse, message));
         }
         self.activity = Activity::Idle;
@@ -104,7 +104,7 @@ impl Postgres {
         let pipeline = self.pipeline.as_ref();
         let columns = pipeline.and_then(|own| own.expected.get(own.answered));
         let Some(columns) = columns else {
-            return Err(Malformed("more was answered than was asked in a pipeline"));
+            return Err(Malformed("more answers than requests in a pipeline"));
         };
         self.results.open(*columns);
         Ok(())
@@ -163,7 +163,7 @@ impl Postgres {
 
     /// A COPY cannot be ended in the middle of queued statements.
     pub(super) fn refuse_piped_copy(&mut self) {
-        let message = "COPY cannot stand in a pipeline; the connection was closed, since the \
+        let message = "COPY is not allowed in a pipeline; the connection was closed because the \
                        server waits for data";
         self.end(DbError::new(ErrorKind::Unsupported, message));
     }
@@ -171,8 +171,7 @@ impl Postgres {
     /// The error for a prepare, close or copy within a pipeline.
     #[cold]
     pub(super) fn piping(&self) -> DbError {
-        let message = "within a pipeline only statements can be executed; prepare and load before \
-                       it";
+        let message = "a pipeline can only execute statements; prepare and load before it";
         DbError::new(ErrorKind::Misuse, message)
     }
 }

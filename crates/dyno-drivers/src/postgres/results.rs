@@ -273,7 +273,7 @@ fn check_row(body: &[u8], columns: Option<u32>) -> Result<(), Malformed> {
     let mut reader = Reader(body);
     if u32::from(reader.u16()?) != columns {
         return Err(Malformed(
-            "a row has another number of columns than its description",
+            "a row's number of columns differs from its description",
         ));
     }
     for _ in 0..columns {

@@ -125,7 +125,7 @@ impl Postgres {
             Activity::Connecting => (ErrorKind::Misuse, "the connection is not ready yet"),
             _ => (
                 ErrorKind::Misuse,
-                "another operation is under way on this connection",
+                "another operation is in progress on this connection",
             ),
         };
         DbError::new(class, why)
@@ -313,7 +313,7 @@ impl Postgres {
             _ => self.show_failure() || self.show_task(),
         };
         if !ended {
-            return Err(Malformed("it was ready without having answered"));
+            return Err(Malformed("it reported ready without an answer"));
         }
         self.activity = Activity::Idle;
         self.status = *status;
@@ -486,7 +486,7 @@ impl Postgres {
     }
 }
 
-pub(super) const UNEXPECTED: Malformed = Malformed("a message came that has no place there");
+pub(super) const UNEXPECTED: Malformed = Malformed("an unexpected message");
 
 /// Appends Describe or Close of a prepared statement, and Sync.
 fn put_about_statement(output: &mut Vec<u8>, tag: u8, name: u32) {

@@ -68,7 +68,7 @@ pub(super) fn put_text(output: &mut Vec<u8>, text: &[u8]) {
 /// Reads a message's body from the front; reading past its end is an error.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
-const SHORT: Malformed = Malformed("a message is too short for what it should hold");
+const SHORT: Malformed = Malformed("a message is too short for its content");
 
 impl<'a> Reader<'a> {
     #[inline]
@@ -123,6 +123,6 @@ impl<'a> Reader<'a> {
         if self.0.is_empty() {
             return Ok(());
         }
-        Err(Malformed("a message is longer than what it holds"))
+        Err(Malformed("a message is longer than its content"))
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn open(file: &Path, code: i32, handle: *mut ffi::sqlite3) -> DbError
     // SAFETY: errmsg accepts null and then returns a constant.
     let said = message(unsafe { ffi::sqlite3_errmsg(handle) });
     let advice = match file.parent() {
-        _ if file.is_dir() => "; it is a directory, name a file in it".to_owned(),
+        _ if file.is_dir() => "; it is a directory; name a file in it".to_owned(),
         Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
             format!("; there is no directory {}", parent.display())
         }
@@ -99,8 +99,8 @@ pub(super) fn lost(code: i32, message: String) -> DbError {
 /// The error for an answer that exceeds its limit.
 pub(super) fn too_large(max: u64) -> DbError {
     let message = format!(
-        "the answer is larger than {max} bytes, which is the most that one operation may receive; \
-         the target's parameter max_answer sets that bound"
+        "the answer is larger than {max} bytes, the limit for one operation; raise it with the \
+         target's parameter max_answer"
     );
     DbError::new(ErrorKind::TooLarge, message)
 }

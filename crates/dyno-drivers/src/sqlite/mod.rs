@@ -43,7 +43,7 @@ impl SqliteConnector {
         if target.file == Path::new(":memory:") || target.file.as_os_str().is_empty() {
             return Err(DbError::new(
                 ErrorKind::Unsupported,
-                "an SQLite database in memory belongs to one session alone; name a file, for \
+                "an in-memory SQLite database belongs to a single session; name a file, for \
                  example sqlite:/dev/shm/test.db",
             ));
         }

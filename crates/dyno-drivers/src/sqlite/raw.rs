@@ -63,7 +63,7 @@ impl Database {
             path.splice(0..0, *b"./");
         }
         let path = CString::new(path)
-            .map_err(|_| errors::misuse("the path of the SQLite database holds a zero byte"))?;
+            .map_err(|_| errors::misuse("the path of the SQLite database contains a zero byte"))?;
         let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_NOMUTEX;
         let mut handle = ptr::null_mut();
         // SAFETY: the path is a C string; `handle` takes the result.
@@ -113,8 +113,8 @@ impl Database {
         let mode = self.run(&format!("PRAGMA journal_mode={asked}"))?;
         if mode.as_deref() != Some(asked) {
             return Err(errors::misuse(format!(
-                "journal_mode={asked} was asked for, but it stays {}; other processes may use the \
-                 file, or the file system may not support it",
+                "journal_mode={asked} was requested, but it remains {}; another process may be \
+                 using the file, or the file system may not support it",
                 mode.unwrap_or_default()
             )));
         }

@@ -364,7 +364,7 @@ fn files_that_cannot_be_opened_are_explained() {
             .err()
             .unwrap()
             .message
-            .contains("one session")
+            .contains("a single session")
     );
 }
 

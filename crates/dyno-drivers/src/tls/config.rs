@@ -43,8 +43,8 @@ pub(crate) fn client_config_by(
                 .with_client_auth_cert(chain, key_der)
                 .map_err(|error| {
                     refused(format!(
-                        "the client certificate {} (sslcert) and its key {} (sslkey) cannot be \
-                         used together: {error}",
+                        "the client certificate {} (sslcert) does not work with its key {} \
+                         (sslkey): {error}",
                         cert.display(),
                         key.display()
                     ))
@@ -102,8 +102,8 @@ fn system_roots() -> Result<RootCertStore, DbError> {
         None => String::new(),
     };
     Err(refused(format!(
-        "there are no certificates of authorities on this system{why}; install the package \
-         ca-certificates, or name the PEM file of the server's authority with sslrootcert="
+        "this system has no CA certificates{why}; install the package ca-certificates, or name the \
+         PEM file of the server's authority with sslrootcert="
     )))
 }
 

@@ -14,7 +14,7 @@ pub(super) fn explain(error: &Error) -> String {
             | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
         )
         | Error::AlertReceived(Alert::ProtocolVersion) => {
-            "the server offers only TLS 1.0 or 1.1; no TLS below 1.2 is used here".to_owned()
+            "the server offers only TLS 1.0 or 1.1; Dyno needs TLS 1.2 or later".to_owned()
         }
         Error::AlertReceived(Alert::CertificateRequired) => {
             "the server asks for a client certificate; name it with sslcert= and sslkey=".to_owned()
@@ -49,15 +49,15 @@ fn certificate(error: &CertificateError) -> String {
             date(not_after.as_secs())
         ),
         CertificateError::NotValidYet => {
-            "the server's certificate does not hold yet; check this host's clock".to_owned()
+            "the server's certificate is not valid yet; check this host's clock".to_owned()
         }
         CertificateError::NotValidYetContext { not_before, .. } => format!(
-            "the server's certificate, or one above it, does not hold before {}; check this \
-             host's clock",
+            "the server's certificate, or one above it, is not valid before {}; check this host's \
+             clock",
             date(not_before.as_secs())
         ),
         CertificateError::UnknownIssuer => "no trusted authority signed the server's certificate; \
-             name the PEM file of the right one with sslrootcert="
+             name the right authority's PEM file with sslrootcert="
             .to_owned(),
         CertificateError::BadSignature => {
             "the signature on the server's certificate is wrong".to_owned()
@@ -80,7 +80,8 @@ fn certificate(error: &CertificateError) -> String {
             presented.join(", ")
         ),
         CertificateError::NotValidForName => {
-            "the server's certificate is for another name; use sslmode=verify-ca if that is meant"
+            "the server's certificate is for another name; use sslmode=verify-ca if this is \
+             intended"
                 .to_owned()
         }
         CertificateError::Revoked => "the server's certificate was revoked".to_owned(),
@@ -88,9 +89,9 @@ fn certificate(error: &CertificateError) -> String {
             "the server's certificate is not meant for servers".to_owned()
         }
         // The verifier's own error type is not exported, but its name is printed.
-        other if format!("{other:?}").contains("CaUsedAsEndEntity") => "the server shows an \
-             authority's certificate (a self-signed one, most likely) that is not trusted; name \
-             that very certificate with sslrootcert="
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => "the server presents an \
+             untrusted CA certificate, probably self-signed; name that certificate with \
+             sslrootcert="
             .to_owned(),
         other => format!("the server's certificate is not acceptable: {other}"),
     }

@@ -126,7 +126,7 @@ fn rows_that_the_server_skips_are_an_error() {
         assert_eq!((error.code, error.kind), (1062, ErrorKind::Duplicate));
         assert!(error.message.contains("'17'"), "{error}");
         assert!(
-            error.message.contains("1 rows were skipped, 9 are loaded"),
+            error.message.contains("1 rows skipped, 9 loaded"),
             "{error}"
         );
         let error = connection

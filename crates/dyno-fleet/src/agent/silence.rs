@@ -43,7 +43,7 @@ impl Agent {
             Stage::Waiting if self.serial == 0 => self.exit(Exit::NotJoined),
             Stage::Running => {
                 let seconds = silence / 1_000_000_000;
-                let why = format!("nothing was heard of the coordinator for {seconds} s");
+                let why = format!("no message from the coordinator for {seconds} s");
                 self.stop(End::Orphaned, why);
             }
             Stage::Ended

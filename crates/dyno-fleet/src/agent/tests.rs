@@ -184,7 +184,7 @@ fn a_plan_that_was_changed_on_its_way_is_not_run() {
     assert!(
         pulses(&mut agent)[0]
             .why
-            .contains("not the one that was sent")
+            .contains("differs from the plan sent")
     );
     assert_eq!(commands(&mut agent), []);
 }
@@ -326,7 +326,7 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
     let [Command::Stop { why }] = &commands(&mut agent)[..] else {
         panic!("not told to stop");
     };
-    assert_eq!(why, "nothing was heard of the coordinator for 10 s");
+    assert_eq!(why, "no message from the coordinator for 10 s");
     agent.tick(BEGIN + 12 * SECOND);
     assert_eq!(commands(&mut agent), []);
     agent.ended(End::Stopped, BEGIN + 12 * SECOND);
@@ -371,7 +371,7 @@ fn one_that_was_let_go_ends_soon_unless_orders_come() {
     each_second(&mut agent, 1..=3);
     assert_eq!(commands(&mut agent), []);
     agent.tick(BEGIN + 4 * SECOND);
-    let why = "nothing was heard of the coordinator for 4 s".to_owned();
+    let why = "no message from the coordinator for 4 s".to_owned();
     assert_eq!(commands(&mut agent), [Command::Stop { why }]);
     agent.ended(End::Stopped, BEGIN + 4 * SECOND);
     // Nobody can receive its records.

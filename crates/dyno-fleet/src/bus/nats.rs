@@ -359,9 +359,9 @@ impl Worker {
     fn not_connected(&self, error: &async_nats::ConnectError) -> BusError {
         match error.kind() {
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                let why = "it does not know the key (authorization violation): is it one of those \
-                           that `dyno fleet keys` wrote for this server, and was the server \
-                           started or reloaded since?";
+                let why = "it does not know the key (authorization violation): did `dyno fleet \
+                           keys` write the key for this server, and was the server started or \
+                           reloaded since?";
                 self.refused("a connection", why)
             }
             _ => self.unreachable(&error.to_string()),

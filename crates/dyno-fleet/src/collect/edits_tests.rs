@@ -43,13 +43,13 @@ fn edit(line: &mut String, from: &str, to: &str) {
 #[test]
 fn lines_out_of_their_order_are_named() {
     let swapped = said(|all| all.swap(2, 3));
-    let told = "interval 2 stands where interval 1 should";
+    let told = "interval 2 is where interval 1 should be";
     assert!(swapped.starts_with(told), "{swapped}");
     let missing = said(|all| drop(all.remove(3)));
-    let told = "interval 3 stands where interval 2 should";
+    let told = "interval 3 is where interval 2 should be";
     assert!(missing.starts_with(told), "{missing}");
     let twice = said(|all| all.insert(3, all[2].clone()));
-    let told = "interval 1 stands where interval 2 should";
+    let told = "interval 1 is where interval 2 should be";
     assert!(twice.starts_with(told), "{twice}");
     let renumbered = said(|all| edit(&mut all[3], "\"seq\":2", "\"seq\":7"));
     assert_eq!(renumbered, "record 7 has the interval 2");
@@ -103,18 +103,18 @@ fn what_stands_after_the_end_is_named() {
         let last = all.remove(5);
         all.push(last);
     });
-    assert!(after.contains("stands"), "{after}");
+    assert!(after.contains("follows"), "{after}");
     let after = said(|all| {
         let end = all.pop().unwrap();
         all.insert(5, end);
     });
     // Its number of intervals does not matter then.
-    assert_eq!(after, "interval 4 stands after its end");
+    assert_eq!(after, "interval 4 follows its end");
     assert_eq!(said(|all| all.push(all[7].clone())), "it has two ends");
     let piece = said(|all| all.swap(6, 7));
-    assert_eq!(piece, "a line stands after its end");
+    assert_eq!(piece, "a line follows its end");
     let few = said(|all| edit(&mut all[7], "\"seq\":5", "\"seq\":4"));
-    assert_eq!(few, "it has 5 intervals, and its end tells of 4");
+    assert_eq!(few, "it has 5 intervals, but its end says 4");
 }
 
 #[test]
@@ -157,20 +157,20 @@ fn heads(change: impl FnOnce(&mut FileHead)) -> String {
 #[test]
 fn heads_that_are_not_of_one_run_are_named() {
     let name = heads(|head| head.agent = AgentName::new("gen1").unwrap());
-    assert_eq!(name, "there are two files of the agent gen1");
+    assert_eq!(name, "there are two files of agent gen1");
     let share = heads(|head| head.assignment.share.number = 1);
     assert_eq!(share, "there are two files of part 1");
     let beyond = heads(|head| head.assignment.share.number = 3);
-    assert_eq!(beyond, "it has no such share of a run");
+    assert_eq!(beyond, "its share of the run is invalid");
     let of = heads(|head| head.assignment.share.of = 3);
-    assert_eq!(of, "it is of a run of 3 load generators, others of 2");
+    assert_eq!(of, "its run has 3 load generators, that of others 2");
     let changed = heads(|head| head.assignment.plan = "{ }".to_owned());
     assert!(changed.contains("SHA-256"), "{changed}");
     let other = heads(|head| {
         head.assignment.plan = "{ }".to_owned();
         head.assignment.plan_sha256 = sha256("{ }");
     });
-    assert!(other.contains("another plan"), "{other}");
+    assert!(other.contains("its plan differs"), "{other}");
 }
 
 #[test]
@@ -193,7 +193,8 @@ fn another_program_is_the_finding_that_a_run_has() {
         (found.kind, found.outcome),
         (Kind::VersionSkew, Outcome::Refuse)
     );
-    let told = "gen2 is another build of Dyno than gen1: its executable is abababab, not unknown";
+    let told = "gen2 runs a different build of Dyno than gen1: its executable is abababab, not \
+                unknown";
     assert_eq!(report.failed.as_deref(), Some(told));
     let report = skewed(true);
     assert_eq!(

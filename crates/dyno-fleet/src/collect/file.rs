@@ -143,7 +143,7 @@ impl FileWriter {
         if self.bytes > FILE_BYTES_MAX {
             return Err(FileError::Wrong {
                 path: self.path.clone(),
-                why: format!("it has {FILE_BYTES_MAX} bytes, and takes no more"),
+                why: format!("it has reached its limit of {FILE_BYTES_MAX} bytes"),
             });
         }
         self.file.write_all(&line).map_err(|source| FileError::Io {
@@ -184,10 +184,10 @@ impl AgentFile {
             why,
         };
         if let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
-            let why = "its agent still writes it: collect it once the agent has ended its load";
+            let why = "its agent is still writing it: collect it when the load has ended";
             return Err(wrong(why.to_owned()));
         }
-        let none = || wrong("this is no file of an agent".to_owned());
+        let none = || wrong("it is not an agent's file".to_owned());
         let mut lines = BufReader::new(file);
         let first = line(&mut lines, path)?.ok_or_else(none)?;
         let json = first.strip_prefix(FIRST.as_bytes()).ok_or_else(none)?;
@@ -195,12 +195,12 @@ impl AgentFile {
         let version = value.get("v").and_then(serde_json::Value::as_u64);
         if version != Some(u64::from(PROTOCOL)) {
             return Err(wrong(
-                "another version of Dyno wrote it: collect it with that one".to_owned(),
+                "another version of Dyno wrote it: collect it with that version".to_owned(),
             ));
         }
         let head: FileHead = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
         if !head.assignment.share.is_valid() {
-            return Err(wrong("it has no such share of a run".to_owned()));
+            return Err(wrong("its share of the run is invalid".to_owned()));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -237,7 +237,7 @@ impl AgentFile {
                 let rest = line.strip_prefix(channel.token().as_bytes())?;
                 Some((channel, rest.strip_prefix(b" ")?))
             })
-            .ok_or_else(|| wrong("a line is no message with records".to_owned()))?;
+            .ok_or_else(|| wrong("a line is not a message with records".to_owned()))?;
         let subject = Subject {
             run: self.head.run.clone(),
             channel,

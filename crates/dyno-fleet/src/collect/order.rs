@@ -63,7 +63,7 @@ impl Order {
         match &message.body {
             Body::Record(record) if record.end.is_some() => self.totals(record),
             Body::Record(record) => self.interval(record, axis),
-            _ if self.ended => Err("a line stands after its end".to_owned()),
+            _ if self.ended => Err("a line follows its end".to_owned()),
             _ => Ok(()),
         }
     }
@@ -74,7 +74,7 @@ impl Order {
         }
         if record.seq < self.seq {
             return Err(format!(
-                "it has {} intervals, and its end tells of {}",
+                "it has {} intervals, but its end says {}",
                 self.seq, record.seq
             ));
         }
@@ -86,7 +86,7 @@ impl Order {
     fn interval(&mut self, record: &Record, axis: Axis) -> Result<(), String> {
         let (seq, next) = (record.seq, self.seq);
         if self.ended || self.totals > 0 {
-            return Err(format!("interval {seq} stands after its end"));
+            return Err(format!("interval {seq} follows its end"));
         }
         if record.interval.index != seq {
             let index = record.interval.index;
@@ -94,8 +94,8 @@ impl Order {
         }
         if seq != next || record.part != self.parts {
             return Err(format!(
-                "interval {seq} stands where interval {next} should: lines are missing, or are not \
-                 in the order in which they were written"
+                "interval {seq} is where interval {next} should be: lines are missing or out of \
+                 order"
             ));
         }
         if record.part == 0 {
@@ -156,7 +156,7 @@ impl Order {
             let first = *self.civil_ns.get_or_insert(civil);
             if (civil - first).abs() > tolerance {
                 return Err(format!(
-                    "the civil time of interval {seq} is {} s from where its number says",
+                    "the civil time of interval {seq} is {} s off the time its number implies",
                     s((civil - first).abs())
                 ));
             }

@@ -171,7 +171,7 @@ fn a_load_that_ended_by_itself_is_told() {
     let (report, _) = merged(files);
     let why = report.failed.unwrap();
     assert!(
-        why.contains("gen1") && why.contains("heard no more"),
+        why.contains("gen1") && why.contains("lost contact"),
         "{why}"
     );
 }
@@ -196,10 +196,10 @@ fn files_of_other_runs_and_of_none_are_refused() {
     let one = || written(&folder, 1, 2, 1, Some(End::Completed));
     let refused = |files: Vec<AgentFile>| Collection::new(files).unwrap_err().to_string();
     assert!(refused(Vec::new()).contains("no file"));
-    assert!(refused(vec![one(), one()]).contains("two files of the agent gen1"));
+    assert!(refused(vec![one(), one()]).contains("two files of agent gen1"));
     let other = TempDir::new().unwrap();
     let alone = written(&other, 2, 3, 1, None);
-    assert!(refused(vec![one(), alone]).contains("of 3 load generators, others of 2"));
+    assert!(refused(vec![one(), alone]).contains("has 3 load generators, that of others 2"));
     let path = folder.path().join("x");
     for text in ["", "x\n", "dyno-agent {}\n", "dyno-agent {\"v\":1}\n"] {
         fs::write(&path, text).unwrap();
@@ -219,7 +219,7 @@ fn a_file_that_is_still_written_is_refused() {
     let writer = FileWriter::begin(folder.path(), &head(1, 2)).unwrap();
     let path = writer.path().to_owned();
     let early = AgentFile::open(&path).unwrap_err().to_string();
-    assert!(early.contains("its agent still writes it"), "{early}");
+    assert!(early.contains("its agent is still writing it"), "{early}");
     drop(writer);
     assert_eq!(AgentFile::open(&path).unwrap().head().run.as_str(), "r1");
 }

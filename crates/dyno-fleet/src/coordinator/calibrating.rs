@@ -21,10 +21,7 @@ impl Coordinator {
         let waiting = self.names_of(|member| member.pulse.ceiling.is_none());
         if !waiting.is_empty() {
             if now.saturating_sub(self.since) > self.config.limits.ready_ns {
-                let evidence = format!(
-                    "{} did not tell what could be offered at most",
-                    waiting.join(", ")
-                );
+                let evidence = format!("{} did not report its ceiling", waiting.join(", "));
                 self.refuse_run(Kind::TimedOut, evidence, now);
             }
             return;
@@ -45,7 +42,7 @@ impl Coordinator {
             let per_s = ceiling.and_then(|ceiling| ceiling.per_s);
             let Some(per_s) = per_s else {
                 let why = ceiling.map_or("", |ceiling| ceiling.why.as_str());
-                let text = format!("what {} can offer is not known: {why}", member.name);
+                let text = format!("the ceiling of {} is unknown: {why}", member.name);
                 return Err((Kind::AgentFailed, text));
             };
             capacities.push(per_s);

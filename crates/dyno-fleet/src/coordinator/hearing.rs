@@ -115,11 +115,12 @@ impl Coordinator {
                 true => (Outcome::Doubt, ""),
                 false => (
                     Outcome::Refuse,
-                    "; install the same Dyno there, or allow it by --allow-mixed-versions",
+                    "; install the same Dyno there, or allow the difference with \
+                     --allow-mixed-versions",
                 ),
             };
             let evidence = format!(
-                "{name} is another build of Dyno than the coordinator: {}{advice}",
+                "{name} runs a different build of Dyno than the coordinator: {}{advice}",
                 differs.join("; ")
             );
             self.find_of(Kind::VersionSkew, outcome, member, evidence.clone());
@@ -134,15 +135,15 @@ impl Coordinator {
         let name = self.members[member].name.clone();
         let (kind, why) = match (self.members[member].lost, self.members[member].instance) {
             (true, _) => {
-                let why = format!("{name} came back after it was lost, and takes no part any more");
+                let why = format!("{name} came back after it was lost, and no longer takes part");
                 (Kind::AgentReturned, why)
             }
             (false, Some(_)) => {
-                let why = format!("a second process came as {name}, and was refused");
+                let why = format!("a second process joined as {name} and was refused");
                 (Kind::AgentTwice, why)
             }
             (false, None) => {
-                let why = format!("{name} came when the run had begun to end, and was refused");
+                let why = format!("{name} joined when the run was ending and was refused");
                 (Kind::AgentTwice, why)
             }
         };
@@ -187,7 +188,7 @@ impl Coordinator {
     /// An agent began at a start that was called off, because the message did not reach it.
     fn mistaken(&mut self, member: usize, attempt: u32, now: Nanos) {
         let name = &self.members[member].name;
-        let evidence = format!("{name} began at start {attempt}, which had been called off");
+        let evidence = format!("{name} started at attempt {attempt}, which had been cancelled");
         self.find_of(
             Kind::StartMistaken,
             Outcome::Refuse,
@@ -270,7 +271,7 @@ impl Coordinator {
             return;
         };
         if !fits(&self.told, &record.interval) {
-            let why = "it has sums that no load has".to_owned();
+            let why = "its sums are impossible".to_owned();
             let subject = format!("the totals of {}", self.members[member].name);
             self.strange(member, &MessageError::Malformed { subject, why }, now);
             return;

@@ -154,11 +154,7 @@ impl Coordinator {
                 continue;
             }
             let seconds = silence as f64 / 1e9;
-            self.lose(
-                member,
-                &format!("nothing was heard of it for {seconds:.1} s"),
-                now,
-            );
+            self.lose(member, &format!("no message for {seconds:.1} s"), now);
         }
     }
 
@@ -201,7 +197,7 @@ impl Coordinator {
         let plural = if made == 1 { "" } else { "s" };
         let mut evidence = format!("{name} was lost: {why}, after {made} interval{plural}");
         if degrades {
-            evidence += "; the others went on with their own shares, so that less load was offered";
+            evidence += "; the others continued with their own shares, so less load was offered";
         }
         self.find_of(Kind::AgentLost, outcome, member, evidence.clone());
         if !degrades {
@@ -220,7 +216,7 @@ impl Coordinator {
                 Calibration::Compared | Calibration::Shares => self.calibrate_all(now),
             }
         } else if now.saturating_sub(self.since) > self.config.limits.gather_ns {
-            let evidence = format!("{} did not come", missing.join(", "));
+            let evidence = format!("{} did not join", missing.join(", "));
             self.refuse_run(Kind::AgentMissing, evidence, now);
         }
     }
@@ -258,8 +254,8 @@ impl Coordinator {
         let loose = self.names_of(|member| member.bound_ns(now) > BOUND_NS_MAX);
         if !loose.is_empty() {
             let evidence = format!(
-                "the clocks of {} are known to half a second at best: a second is not the same \
-                 second everywhere",
+                "the clocks of {} are known only to half a second, so intervals do not cover the \
+                 same second everywhere",
                 loose.join(", ")
             );
             self.refuse_run(Kind::Clocks, evidence, now);
@@ -310,7 +306,7 @@ impl Coordinator {
             return;
         }
         let evidence = format!(
-            "start {attempt} was called off: {} did not confirm it",
+            "start {attempt} was cancelled: {} did not confirm it",
             unsure.join(", ")
         );
         let last = attempt >= ATTEMPTS_MAX;
@@ -348,7 +344,7 @@ impl Coordinator {
             .map(|length| self.start.saturating_add(length));
         if end.is_some_and(|end| now > end.saturating_add(self.config.limits.drain_ns)) {
             let going = self.names_of(|member| !member.lost && member.total.is_none());
-            let evidence = format!("{} did not end when the run was to end", going.join(", "));
+            let evidence = format!("{} did not stop at the end of the run", going.join(", "));
             self.refuse_run(Kind::TimedOut, evidence, now);
         }
     }

@@ -159,7 +159,8 @@ impl Coordinator {
             .as_ref()
             .is_some_and(|m| same_events(m.total(), &self.told));
         if whole && !same && !self.findings.iter().any(|f| f.outcome == Outcome::Refuse) {
-            let evidence = "the record is not the sum of what agents told in the end".to_owned();
+            let evidence =
+                "the record does not equal the sum of the agents' final reports".to_owned();
             self.find(Finding::of_run(
                 Kind::TotalsDiffer,
                 Outcome::Refuse,
@@ -195,13 +196,13 @@ impl Coordinator {
             if let Some((ahead, _)) = member.civil.filter(|c| c.0.unsigned_abs() > CIVIL_NS_DOUBT) {
                 let seconds = ahead as f64 / 1e9;
                 let evidence = format!(
-                    "the civil clock of {name} is {seconds:.3} s ahead of the coordinator's: \
-                     intervals are not told by it, but logs are"
+                    "the civil clock of {name} is {seconds:.3} s ahead of the coordinator's: this \
+                     affects log times but not intervals"
                 );
                 found.push((Kind::CivilClocks, evidence));
             }
             if let Some(late) = late(member).filter(|late| *late > LATE_NS_DOUBT) {
-                let evidence = format!("{name} began {:.3} ms late", late as f64 / 1e6);
+                let evidence = format!("{name} started {:.3} ms late", late as f64 / 1e6);
                 found.push((Kind::StartLate, evidence));
             }
             for (kind, evidence) in found {
@@ -287,12 +288,12 @@ pub(crate) fn judge_record(
     sums: &Sums,
 ) -> Option<(Kind, String)> {
     let Some(total) = total else {
-        let text = format!("the totals of {name} never came");
+        let text = format!("the totals of {name} never arrived");
         return Some((Kind::IntervalsMissing, text));
     };
     if !holes.is_empty() {
         let holes: Vec<String> = holes.iter().map(u64::to_string).collect();
-        let text = format!("intervals of {name} never came: {}", holes.join(", "));
+        let text = format!("intervals of {name} never arrived: {}", holes.join(", "));
         return Some((Kind::IntervalsMissing, text));
     }
     (!sums.agrees_with(&total.sums)).then(|| {

@@ -320,7 +320,7 @@ fn a_start_is_given_up_after_three_tries() {
     }
     assert_eq!(bench.kinds(), [Kind::StartCalledOff; 3]);
     let failed = bench.report.as_ref().unwrap().failed.clone().unwrap();
-    assert_eq!(failed, "start 3 was called off: gen1 did not confirm it");
+    assert_eq!(failed, "start 3 was cancelled: gen1 did not confirm it");
 }
 
 #[test]

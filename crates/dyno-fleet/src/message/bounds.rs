@@ -99,7 +99,7 @@ fn check_body(body: &Body) -> Result<(), String> {
             Task::Prepare(assignment) | Task::Calibrate(assignment)
                 if !assignment.share.is_valid() =>
             {
-                Err("it has no such share of the run".to_owned())
+                Err("its share of the run is invalid".to_owned())
             }
             _ => Ok(()),
         },
@@ -118,7 +118,7 @@ fn ceiling(ceiling: &Ceiling) -> Result<(), String> {
     ];
     match ceiling.per_s.is_none_or(rate) && others.into_iter().all(figure) {
         true => Ok(()),
-        false => Err("its ceiling is no rate".to_owned()),
+        false => Err("its ceiling is not a rate".to_owned()),
     }
 }
 

@@ -34,13 +34,13 @@ pub struct Piece {
 #[derive(Debug, thiserror::Error)]
 pub enum OutcomeError {
     /// It is too large.
-    #[error("what the load came to takes {pieces} messages, more than {PIECES_MAX}")]
+    #[error("the load's outcome takes {pieces} messages, more than {PIECES_MAX}")]
     TooLarge {
         /// Number of pieces needed.
         pieces: usize,
     },
     /// It is malformed.
-    #[error("what the load came to cannot be read: {0}")]
+    #[error("cannot read the load's outcome: {0}")]
     Malformed(String),
 }
 

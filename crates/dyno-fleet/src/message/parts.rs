@@ -109,7 +109,7 @@ impl Joiner {
             operations: vec![None; part.parts as usize],
         });
         if open.operations.len() != part.parts as usize {
-            return Err(format!("record {seq} had another number of parts before"));
+            return Err(format!("the number of parts of record {seq} changed"));
         }
         let operations = std::mem::take(&mut part.interval.operations);
         let Some(place) = open.operations.get_mut(part.part as usize) else {

@@ -21,7 +21,7 @@ impl Buffer {
     /// Zeroed memory; `len` must be above 0.
     pub(crate) fn new(len: usize) -> Result<Self, String> {
         let layout = Layout::from_size_align(len.max(1), ALIGNMENT)
-            .map_err(|_| format!("a buffer of {len} bytes is too much"))?;
+            .map_err(|_| format!("a buffer of {len} bytes is too large"))?;
         // SAFETY: the layout is not empty.
         let start = unsafe { alloc_zeroed(layout) };
         if start.is_null() {

@@ -58,7 +58,7 @@ pub(crate) fn check(bytes: &[u8], block: usize, file: u32, offset: u64) -> Resul
         }
         if (number(0), number(8)) != (at, u64::from(file)) {
             return Err(format!(
-                "validation failed: {place} holds what was written to test_file.{} at byte {}",
+                "validation failed: {place} contains the block of test_file.{} at byte {}",
                 number(8),
                 number(0)
             ));

@@ -157,17 +157,16 @@ impl FileIo {
         let direct = self.flags.contains(&Flag::Direct);
         let hint = match error.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => format!(
-                "; all files together take {}B: a smaller --file-total-size, or another \
+                "; all files together take {}B: use a smaller --file-total-size or another \
                  --file-directory",
                 size(self.file_size() * u64::from(self.files))
             ),
             Some(libc::EINVAL) if direct => format!(
-                "; this file system or device may not do direct input and output in blocks of \
-                 {} bytes",
+                "; this file system or device may not support direct I/O in blocks of {} bytes",
                 self.block
             ),
             Some(libc::EMFILE | libc::ENFILE) => {
-                "; fewer --file-num, or a higher limit of open files".to_owned()
+                "; use a smaller --file-num or raise the limit of open files".to_owned()
             }
             _ => String::new(),
         };
@@ -221,7 +220,7 @@ impl<'a> Writer<'a> {
         let mut offset = from;
         while offset < test.file_size() {
             if stopped() {
-                return Err("stopped by the user; the files are not complete".to_owned());
+                return Err("stopped by the user; the files are incomplete".to_owned());
             }
             let len = (test.file_size() - offset).min(self.buffer.len() as u64) as usize;
             let bytes = &mut self.buffer[..len];

@@ -95,13 +95,13 @@ const OPTIONS: &[Definition] = &[
         "file-content",
         Kind::Text,
         "random",
-        "what is written {random, zeros}: zeros let storage cheat (not in sysbench)",
+        "content to write {random, zeros}: storage may skip or compress zeros (not in sysbench)",
     ),
     option(
         "validate",
         Kind::Bool,
         "off",
-        "write checksums with each block, and check what is read",
+        "write a checksum with each block and verify it on reads",
     ),
 ];
 
@@ -236,7 +236,7 @@ impl FileIo {
         let files = values.count("file-num", 1)?;
         let mut test = Self {
             files: u32::try_from(files)
-                .map_err(|_| format!("--file-num: {files} is too much; at most {}", u32::MAX))?,
+                .map_err(|_| format!("--file-num: {files} is too many; at most {}", u32::MAX))?,
             block: values.count("file-block-size", 1)?,
             total: values.count("file-total-size", 1)?,
             mode: mode(&values.text("file-test-mode")?)?,
@@ -270,13 +270,14 @@ impl FileIo {
         const REQUEST_MAX: u64 = 1 << 30;
         if self.file_size() == 0 {
             return Err(format!(
-                "--file-total-size: {} bytes over {} files leave less than a block of {} for each",
+                "--file-total-size: {} bytes over {} files are less than one block of {} per file",
                 self.total, self.files, self.block
             ));
         }
         if self.request_max() > REQUEST_MAX {
             return Err(
-                "--file-block-size: requests of more than 1 GiB, merged ones too, are too much"
+                "--file-block-size: requests of more than 1 GiB, including merged ones, are too \
+                 large"
                     .to_owned(),
             );
         }
@@ -290,8 +291,8 @@ impl FileIo {
         }
         if direct && self.engine == Engine::Mmap {
             return Err(
-                "--file-io-mode=mmap goes through the page cache: --file-extra-flags=direct \
-                 does not"
+                "--file-io-mode=mmap uses the page cache, so it cannot be combined with \
+                 --file-extra-flags=direct"
                     .to_owned(),
             );
         }
@@ -302,7 +303,7 @@ impl FileIo {
             ));
         }
         if self.validate && self.content == Content::Zeros {
-            return Err("--validate writes checksums: leave out --file-content=zeros".to_owned());
+            return Err("--validate writes checksums: omit --file-content=zeros".to_owned());
         }
         Ok(())
     }
@@ -340,17 +341,19 @@ impl FileIo {
     pub(crate) fn about(&self) -> Vec<String> {
         let cached = match (self.flags.contains(&Flag::Direct), self.engine) {
             (true, _) => {
-                "Requests go past the page cache of this host; the device's own remains.".to_owned()
+                "Requests bypass the page cache of this host, but not the device's own cache."
+                    .to_owned()
             }
-            (false, _) => "Requests go through this host's page cache: reads of what it holds and \
-                           writes that nobody flushes tell nothing of the device. \
-                           --file-extra-flags=direct goes past it."
+            (false, _) => "Requests use this host's page cache: cached reads and unflushed writes \
+                           do not measure the device. Bypass the cache with \
+                           --file-extra-flags=direct."
                 .to_owned(),
         };
         let mut about = vec!["An event is a read, a write or a flush.".to_owned(), cached];
         if self.depth_used() > 1 {
             about.push(format!(
-                "Each session has up to {} under way, and an event lasts until it is done.",
+                "Each session has up to {} in flight, and an event lasts until its request \
+                 completes.",
                 self.depth
             ));
         }
@@ -386,7 +389,7 @@ fn depth(values: &Values<'_>) -> Result<u32, String> {
     match values.count("file-async-backlog", 1)? {
         depth if depth <= DEPTH_MAX => Ok(depth as u32),
         depth => Err(format!(
-            "--file-async-backlog: {depth} is too much; at most {DEPTH_MAX}"
+            "--file-async-backlog: {depth} is too many; at most {DEPTH_MAX}"
         )),
     }
 }
@@ -398,7 +401,10 @@ fn mode(text: &str) -> Result<Option<Mode>, String> {
     let known = MODES.iter().find(|(name, _)| *name == text);
     known.map(|(_, mode)| Some(*mode)).ok_or_else(|| {
         let names: Vec<&str> = MODES.iter().map(|(name, _)| *name).collect();
-        format!("--file-test-mode: '{text}' is none of {}", names.join(", "))
+        format!(
+            "--file-test-mode: '{text}' is not one of {}",
+            names.join(", ")
+        )
     })
 }
 
@@ -408,7 +414,7 @@ fn flags(words: &[String]) -> Result<Vec<Flag>, String> {
         "dsync" => Ok(Flag::Dsync),
         "direct" => Ok(Flag::Direct),
         other => Err(format!(
-            "--file-extra-flags: '{other}' is none of sync, dsync, direct"
+            "--file-extra-flags: '{other}' is not one of sync, dsync, direct"
         )),
     };
     let named = words.iter().filter(|word| !word.is_empty());

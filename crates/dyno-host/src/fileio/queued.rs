@@ -77,8 +77,8 @@ impl<Q: Queue> Queued<Q> {
         }
         let queue = queue(&files, buffer.as_mut_ptr(), each).map_err(|error| {
             format!(
-                "--file-io-mode: this host does not offer it: {error}; try another, or a smaller \
-                 --file-async-backlog"
+                "--file-io-mode: this host does not support it: {error}; try another mode or a \
+                 smaller --file-async-backlog"
             )
         })?;
         let idle = Slot {

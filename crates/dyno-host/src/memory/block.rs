@@ -28,7 +28,7 @@ impl Block {
         let mut page = 4096;
         if huge {
             flags |= libc::MAP_HUGETLB;
-            page = huge_page().ok_or("--memory-hugetlb: this kernel tells of no huge pages")?;
+            page = huge_page().ok_or("--memory-hugetlb: this kernel reports no huge pages")?;
         }
         let mapped = bytes.next_multiple_of(page);
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -37,12 +37,12 @@ impl Block {
         if start == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
             let hint = if huge {
-                "; `sysctl vm.nr_hugepages` says how many huge pages there are"
+                "; see the number of huge pages with `sysctl vm.nr_hugepages`"
             } else {
                 ""
             };
             return Err(format!(
-                "cannot have a block of {bytes} bytes: {error}{hint}"
+                "cannot allocate a block of {bytes} bytes: {error}{hint}"
             ));
         }
         let block = Self {
@@ -157,6 +157,6 @@ mod tests {
     #[test]
     fn memory_that_is_not_there_is_an_error() {
         let error = Block::new(1 << 60, false).unwrap_err();
-        assert!(error.contains("cannot have a block"), "{error}");
+        assert!(error.contains("cannot allocate a block"), "{error}");
     }
 }

@@ -107,15 +107,15 @@ impl Memory {
         let block = values.count("memory-block-size", block::WORD as u64)?;
         if block % block::WORD as u64 != 0 {
             return Err(format!(
-                "--memory-block-size: {block} is no multiple of {}, the width of an access",
+                "--memory-block-size: {block} is not a multiple of {}, the width of an access",
                 block::WORD
             ));
         }
         let random = values.word("memory-access-mode", &["seq", "rnd"])? == "rnd";
         if random && setting.rand.kind != RandKind::Uniform {
             return Err(
-                "--rand-type: the places of --memory-access-mode=rnd are uniform; \
-                        drawing others would take longer than the access"
+                "--rand-type: --memory-access-mode=rnd is always uniform; other distributions \
+                 would take longer to draw than the access itself"
                     .to_owned(),
             );
         }
@@ -149,7 +149,7 @@ impl Memory {
 
     fn allocate(&self) -> Result<Block, String> {
         let bytes = usize::try_from(self.block)
-            .map_err(|_| format!("--memory-block-size: {} is too much", self.block))?;
+            .map_err(|_| format!("--memory-block-size: {} is too large", self.block))?;
         Block::new(bytes, self.huge)
     }
 
@@ -174,12 +174,12 @@ impl Memory {
             Access::Write => "stores to each word of a block",
             Access::None => {
                 return vec![
-                    "An event does nothing: its time is what measuring an event costs.".to_owned(),
+                    "An event does nothing: its time is the cost of measuring an event.".to_owned(),
                 ];
             }
         };
         let order = if self.random {
-            ", at places drawn at random, and drawing them takes part of the time"
+            ", at random positions; drawing them takes part of the time"
         } else {
             ", in order"
         };
@@ -216,8 +216,8 @@ impl Memory {
 /// The cache level, or memory, that holds the blocks during the test.
 fn where_it_fits(block: u64, blocks: u64, caches: &[Cache]) -> String {
     let Some(last) = caches.last() else {
-        return "This host does not tell the sizes of its caches, so it is not known whose speed \
-                this is."
+        return "This host does not report the sizes of its caches, so it is unknown whether this \
+                is the speed of a cache or of memory."
             .to_owned();
     };
     // The last level is shared by the cores, the others are private.
@@ -228,8 +228,8 @@ fn where_it_fits(block: u64, blocks: u64, caches: &[Cache]) -> String {
     };
     match caches.iter().find(fits) {
         Some(cache) => format!(
-            "Its blocks fit the level {} cache ({}): this is that cache's speed, not the \
-             memory's. Blocks of {} and more would reach the memory.",
+            "Its blocks fit the level {} cache ({}): this is that cache's speed, not the memory's. \
+             Use blocks of {} or more to reach memory.",
             cache.level,
             size(cache.bytes),
             size(last.bytes.saturating_mul(4) / blocks.max(1)),

@@ -51,8 +51,8 @@ impl Group<'_> {
             all.extend(crowd.map(|under_way| {
                 let depth = self.depth_of(job);
                 format!(
-                    "{name}: its rates and latencies make {under_way:.1} I/Os under way at a \
-                     time, but its depth is {depth}"
+                    "{name}: its rates and latencies imply {under_way:.1} I/Os in flight, but its \
+                     depth is {depth}"
                 )
             }));
         }
@@ -66,7 +66,7 @@ impl Group<'_> {
         let made = jobs.fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
         (made != told).then(|| {
             format!(
-                "the clients' jobs made {made} I/Os, but fio says {told} for all clients: a \
+                "the clients' jobs made {made} I/Os, but fio reports {told} for all clients: a \
                  client's job is missing or damaged"
             )
         })
@@ -140,8 +140,7 @@ impl Group<'_> {
                 other => format!(": its criterion was {other}"),
             };
             format!(
-                "fio itself reports that {} did not attain the requested steady state, \
-                 {}{criterion}",
+                "fio reports that {} did not reach the requested steady state, {}{criterion}",
                 crate::text::excerpt(&job.jobname),
                 crate::text::excerpt(&own.ss)
             )
@@ -153,7 +152,7 @@ impl Group<'_> {
         let mean = own.bw_bytes.filter(|_| own.iops > 0.0)? / own.iops;
         if mean < 1.0 {
             return Some(format!(
-                "{} bytes per second of {} I/Os per second are less than a byte each",
+                "{} bytes per second at {} I/Os per second is less than a byte each",
                 own.bw_bytes.unwrap_or_default(),
                 own.iops
             ));
@@ -186,19 +185,19 @@ impl Group<'_> {
         said.extend(self.unsteady().map(|text| (None, text)));
         let directions = || self.jobs.iter().flat_map(|job| job.directions());
         if directions().any(|(_, own)| own.is_computed) {
-            let text = "fio did not print the number of I/Os (before version 2.1.11): Dyno \
-                        computed it from the rate, a whole number, and the time";
+            let text = "fio before 2.1.11 does not print the number of I/Os: Dyno computed it from \
+                        the rounded rate and the time";
             said.push((None, text.to_owned()));
         }
         if directions().any(|(_, own)| own.with_submission()) {
-            let text = "fio printed percentiles only of latencies with the submission (lat, not \
+            let text = "fio printed percentiles only of latencies including submission (lat, not \
                         clat): all latencies are lat";
             said.push((None, text.to_owned()));
         }
         if self.is_of_several() {
-            let text = "the group's jobs differ and fio prints them as one (group_reporting), with \
-                        the name of the first and the options of the last: those options are left \
-                        out, and the number of jobs is not known";
+            let text = "the group's jobs differ, but fio prints them as one (group_reporting), \
+                        with the name of the first and the options of the last: those options are \
+                        omitted, and the number of jobs is unknown";
             said.push((None, text.to_owned()));
         }
         for job in &self.jobs {
@@ -267,7 +266,7 @@ fn latencies(own: &Direction) -> Option<String> {
     let ordered = latency.min <= latency.mean && latency.mean <= latency.max;
     (own.total_ios > 0 && latency.count > 0 && !ordered).then(|| {
         format!(
-            "a mean of {} ns does not lie between {} and {} ns",
+            "a mean of {} ns is not between {} and {} ns",
             latency.mean, latency.min, latency.max
         )
     })

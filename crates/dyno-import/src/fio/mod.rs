@@ -46,7 +46,7 @@ pub(crate) fn read(
             return Err(not_fio(log, damage));
         }
         if let Some((line, why)) = damage {
-            let text = format!("the JSON is damaged here, and what follows is left out: {why}");
+            let text = format!("the JSON is damaged here; the rest is skipped: {why}");
             warnings.push(Warning::new(log.name, Some(line), text));
         }
         for series in of_one_process(&documents) {
@@ -57,16 +57,16 @@ pub(crate) fn read(
 }
 
 fn not_fio(log: &Log<'_>, damage: Option<(usize, String)>) -> ImportError {
-    let advice = "give what fio --output-format=json writes (json+ has the whole distribution of \
-                  latencies)";
+    let advice = "give the output of fio --output-format=json (json+ includes the whole latency \
+                  distribution)";
     if let Some(looks @ (Looks::FioTerse | Looks::FioNormal)) = Looks::of(log.text) {
-        let what = format!("this is {looks}, which is not read");
+        let what = format!("this is {looks}, which Dyno does not read");
         return crate::not_recognised(log, what, looks, advice);
     }
     let what = match damage {
         Some((line, why)) => format!("its JSON is damaged in line {line} ({why})"),
         None if log.text.trim().is_empty() => "it is empty".to_owned(),
-        None => "it holds no JSON of fio with an I/O in it".to_owned(),
+        None => "it contains no fio JSON with an I/O".to_owned(),
     };
     crate::not_recognised(log, what, Looks::Fio, advice)
 }

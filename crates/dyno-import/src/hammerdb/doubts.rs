@@ -67,7 +67,7 @@ pub(super) fn ended_early(draft: &Draft) -> Option<String> {
     let ended = users(&draft.finished, early);
     let of = draft.duration_min.map(|all| format!(" of {all}"));
     Some(format!(
-        "{} had ended after {}{} minutes of the test, and put no load on the server for the rest",
+        "{} had ended after {}{} minutes of the test and produced no load after that",
         ended.told(draft.users),
         first.minutes,
         of.unwrap_or_default()
@@ -125,14 +125,14 @@ pub(super) fn contradictions(
         && is_another(stated, real)
     {
         all.push(format!(
-            "the test period was to be {stated:.0} s, but the log's times make {real:.0} s"
+            "the test period should be {stated:.0} s, but the log's times span {real:.0} s"
         ));
     }
     if let (Some(stated), Some(counted)) = (draft.duration_min, draft.counted_min)
         && (stated - counted).abs() >= 1.0
     {
         all.push(format!(
-            "the test period was to be {stated} minutes, but the log counts {counted} until the \
+            "the test period should be {stated} minutes, but the log counts {counted} until the \
              test was complete"
         ));
     }

@@ -63,8 +63,7 @@ pub(crate) fn read(
     drafts.retain(|draft| {
         let whole = draft.result.is_some();
         if !whole {
-            let text = "there is no result (System achieved … NOPM) that this belongs to; it is \
-                        left out";
+            let text = "this belongs to no result (System achieved … NOPM); it is skipped";
             warnings.push(Warning::new(&draft.file, Some(draft.line), text.to_owned()));
         }
         whole
@@ -79,12 +78,12 @@ pub(crate) fn read(
 fn not_hammerdb(log: &Log<'_>) -> ImportError {
     let advice = "give the output or log of a HammerDB TPROC-C run with the timed driver script";
     if Looks::of(log.text) == Some(Looks::Tproch) {
-        let what = format!("this is {}, which is not read", Looks::Tproch);
+        let what = format!("this is {}, which Dyno does not read", Looks::Tproch);
         return crate::not_recognised(log, what, Looks::Tproch, advice);
     }
     let what = match log.text.trim().is_empty() {
         true => "it is empty",
-        false => "it holds no result of a timed TPROC-C run (System achieved … NOPM)",
+        false => "it contains no result of a timed TPROC-C run (System achieved … NOPM)",
     };
     crate::not_recognised(log, what.to_owned(), Looks::Hammerdb, advice)
 }
@@ -111,7 +110,7 @@ fn found(draft: &Draft, options: &Options) -> Found {
     run.facts.extend(rampup);
     if measured_s.is_none() {
         run.facts
-            .push(runs::cut_off("it does not show how long was measured"));
+            .push(runs::cut_off("it does not show the measured time"));
     }
     let mut summary = runs::summary(&run, started, measured_s.unwrap_or(S_PER_MIN));
     let per_s = tpm as f64 / S_PER_MIN;
@@ -151,17 +150,16 @@ fn said(
         && !doubts::is_another(stated, real)
     {
         let text = format!(
-            "the test period was to be {stated:.0} s, and the log's times make {real:.0} s"
+            "the test period should be {stated:.0} s, and the log's times span {real:.0} s"
         );
         said.push((line, text));
     }
     if measured_s.is_none() {
-        let text = "the log does not tell how long was measured (Timing test period of … in \
-                    minutes), so that the rates stand for a minute";
+        let text = "the log does not show the measured time (Timing test period of … in minutes), \
+                    so the rates are for one minute";
         said.push((line, text.to_owned()));
     } else if draft.profile.is_read() {
-        let text = "the time profile covers the ramp-up, too: its calls are more than were \
-                    measured";
+        let text = "the time profile includes the ramp-up: it has more calls than were measured";
         said.push((None, text.to_owned()));
     }
     said.extend(of_profile(&draft.profile).map(|text| (None, text)));
@@ -273,22 +271,19 @@ fn operations(profile: &Profile) -> Vec<OperationSummary> {
 
 fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved> {
     let mut gaps: Vec<NotObserved> = [
-        ("client", "HammerDB does not print what it used itself"),
-        ("server", "HammerDB prints nothing of the server"),
-        ("db", "HammerDB prints nothing of the server's counters"),
-        ("data", "the log does not tell the warehouses"),
-        ("observer", "nothing was observed while the run went on"),
+        ("client", "HammerDB does not print its own resource usage"),
+        ("server", "HammerDB does not describe the server"),
+        ("db", "HammerDB does not print the server's counters"),
+        ("data", "the log does not show the warehouses"),
+        ("observer", "nothing was observed during the run"),
         (
             "host",
             "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
         ),
-        (
-            "errors",
-            "HammerDB counts no errors unless it is to log them",
-        ),
+        ("errors", "HammerDB counts errors only if it logs them"),
         (
             "errors.by_code",
-            "HammerDB counts no errors unless it is to log them",
+            "HammerDB counts errors only if it logs them",
         ),
         (
             "counters.queries",
@@ -299,14 +294,14 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
             "counters.retries",
             "HammerDB prints no repeated transactions",
         ),
-        ("rand", "the log does not tell the distribution of keys"),
+        ("rand", "the log does not show the distribution of keys"),
         (
             "fairness",
-            "the log does not tell what each virtual user did",
+            "the log does not show what each virtual user did",
         ),
         (
             "service",
-            "the time profile tells latencies by procedure, not of all together",
+            "the time profile shows latencies by procedure, not of all together",
         ),
         (
             "intervals",
@@ -324,7 +319,7 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
         ));
     }
     if !length_known {
-        gaps.push(gap(LENGTH_UNKNOWN, "the log does not tell the test period"));
+        gaps.push(gap(LENGTH_UNKNOWN, "the log does not show the test period"));
     }
     if draft.profile.is_read() && matches!(draft.profile.of, Of::One(_)) {
         let why = "the time profile of one virtual user has neither extremes nor its length";
@@ -332,7 +327,7 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
         gaps.extend(unknown.iter().map(|what| gap(what, why)));
     }
     if draft.users.is_none() {
-        gaps.push(gap("drive", "the log does not tell the virtual users"));
+        gaps.push(gap("drive", "the log does not show the virtual users"));
     }
     gaps
 }

@@ -235,7 +235,7 @@ impl Reader {
             });
             let wrong = own.contradiction().or(parts);
             if let Some(why) = &wrong {
-                said.push(format!("{} is left out: {why}", own.name));
+                said.push(format!("{} is skipped: {why}", own.name));
             }
             wrong.is_none()
         });

@@ -207,7 +207,7 @@ avg-cpu:  %user   %nice %system %iowait  %steal   %idle
     let cut = parse(&json[..json.len() - 70]);
     assert_eq!(values(&cut, "host.cpu.user"), [24.5, 78.0]);
     assert_eq!(values(&cut, "host.disk[vdq].read_bytes"), read[..1]);
-    assert!(cut.warnings[0].text.contains("the JSON ends within"));
+    assert!(cut.warnings[0].text.contains("the JSON is truncated"));
 }
 
 #[test]

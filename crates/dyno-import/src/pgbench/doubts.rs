@@ -23,7 +23,7 @@ const BUSY_MIN: f64 = 0.75;
 pub(super) const CUT_OFF: &str = "the report is missing or cut off";
 /// Why a run failed.
 pub(super) const ABORTED: &str =
-    "pgbench gave clients up (Run was aborted), so that its results are incomplete";
+    "pgbench aborted clients (Run was aborted), so its results are incomplete";
 
 pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
     let mut said = output.said.clone();
@@ -35,7 +35,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let connecting_ms = whole_ms - own_ms;
         let text = format!(
             "the printed mean latency of {whole_ms:.3} ms includes {connecting_ms:.3} ms to \
-             connect for each transaction, which are left out"
+             connect for each transaction, which is excluded"
         );
         said.push((Some(output.line), text));
     }
@@ -49,7 +49,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let skipped = output.points.iter().filter_map(|point| point.skipped);
         let skipped = skipped.fold(0_u64, u64::saturating_add);
         if skipped > 0 {
-            let text = format!("{skipped} transactions were skipped as too late to begin");
+            let text = format!("{skipped} transactions were skipped because they were too late");
             said.push((Some(output.line), text));
         }
     }
@@ -61,7 +61,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let asked = per_client.saturating_mul(u64::from(clients));
         if processed < asked {
             let text = format!(
-                "{processed} of {asked} transactions were processed: clients were given up, or \
+                "{processed} of {asked} transactions were processed: clients were aborted, or \
                  transactions failed"
             );
             said.push((Some(output.line), text));
@@ -74,7 +74,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
 pub(super) fn of_sums(output: &Output, sums: &Sums) -> Option<(Option<usize>, String)> {
     let skipped = sums.skipped();
     (skipped > 0 && output.processed.is_none() && output.points.is_empty()).then(|| {
-        let text = format!("{skipped} transactions were skipped as too late to begin");
+        let text = format!("{skipped} transactions were skipped because they were too late");
         (None, text)
     })
 }
@@ -277,7 +277,7 @@ pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Optio
         let line = lines[wild.index].0;
         let text = format!(
             "the line holds about {:.0} transactions, but the report leaves room for about {:.0}: \
-             the line is left out",
+             the line is skipped",
             wild.holds, wild.room
         );
         said.push((Some(line), text));

@@ -17,11 +17,11 @@ pub(super) fn gaps(
     start_known: bool,
 ) -> Vec<NotObserved> {
     let mut gaps: Vec<NotObserved> = [
-        ("client", "pgbench does not print what it used itself"),
-        ("server", "pgbench prints nothing of the server"),
-        ("db", "pgbench prints nothing of the server's counters"),
-        ("data", "pgbench prints nothing of the data's size"),
-        ("observer", "nothing was observed while the run went on"),
+        ("client", "pgbench does not print its own resource usage"),
+        ("server", "pgbench does not describe the server"),
+        ("db", "pgbench does not print the server's counters"),
+        ("data", "pgbench does not print the data size"),
+        ("observer", "nothing was observed during the run"),
         (
             "host",
             "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
@@ -35,7 +35,7 @@ pub(super) fn gaps(
             "pgbench counts transactions, not statements",
         ),
         ("counters.rows", "pgbench counts neither rows nor bytes"),
-        ("rand", "the output does not tell the distribution of keys"),
+        ("rand", "the output does not show the distribution of keys"),
     ]
     .iter()
     .map(|(what, why)| gap(what, why))
@@ -46,7 +46,7 @@ pub(super) fn gaps(
         }
     };
     of_latencies(output, run, single, sums, &mut add);
-    let whole = "the spread over clients is known from the log of transactions only";
+    let whole = "only the transaction log shows the spread over clients";
     add(!single, "fairness", whole);
     add(!start_known, "started_unix_s", "the log has no time of day");
     add(
@@ -57,12 +57,12 @@ pub(super) fn gaps(
     add(
         run.head.drive.is_none(),
         "drive",
-        "the log does not tell the clients",
+        "the log does not show the clients",
     );
     add(
         (throttled(output) || sums.throttled()) && rate(output).is_none(),
         "open_loop",
-        "pgbench does not print the rate that was asked for; a command line in the log tells it",
+        "pgbench does not print the requested rate; a command line in the log shows it",
     );
     add(
         rate(output).is_some(),
@@ -80,8 +80,8 @@ fn of_latencies(
     sums: &Sums,
     add: &mut impl FnMut(bool, &str, &str),
 ) {
-    let log = "only pgbench's option --log writes single latencies; without it only mean and \
-               deviation are known";
+    let log = "only pgbench's option --log writes single latencies; without it only the mean and \
+               standard deviation are known";
     let service = run.summary.as_ref().map(|summary| &summary.service);
     let extremes = service.is_some_and(|service| service.longest_ms().is_some());
     for what in ["service.min_ms", "service.max_ms"] {
@@ -98,7 +98,7 @@ fn of_latencies(
     add(
         !failed && !sums.tells_failed(),
         "errors",
-        "a log of --aggregate-interval has failures only with --failures-detailed",
+        "a log of --aggregate-interval contains failures only with --failures-detailed",
     );
     add(!single, "intervals.percentiles", log);
 }

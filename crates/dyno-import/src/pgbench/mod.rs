@@ -66,8 +66,8 @@ pub(crate) fn read(
     }
     if !outputs.is_empty() && !logged.is_empty() {
         let text = format!(
-            "{} with {} of transactions: nothing says which belong together, so that each is a run \
-             by itself; import each run alone, or a folder",
+            "{} with {} of transactions: it is unclear which belong together, so each counts as a \
+             run; import each run alone, or a folder",
             several(outputs.len(), "output"),
             several(logged.len(), "log")
         );
@@ -143,7 +143,7 @@ fn add(
 ) {
     if read.odd > 0 {
         let text = format!(
-            "{} lines are no transactions and are left out; this is the first",
+            "{} lines are not transactions and are skipped; this is the first",
             read.odd
         );
         warnings.push(Warning::new(log.name, Some(read.first_odd), text));
@@ -180,8 +180,8 @@ fn not_pgbench(log: &Log<'_>) -> ImportError {
         log,
         what.to_owned(),
         Looks::Pgbench,
-        "give what pgbench printed on its standard output and error (> FILE 2>&1), and perhaps the \
-         files of its option --log",
+        "give pgbench's standard output and error (> FILE 2>&1), and optionally the files of its \
+         option --log",
     )
 }
 

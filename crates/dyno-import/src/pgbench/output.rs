@@ -130,8 +130,7 @@ impl Output {
             return;
         };
         (self.tps, self.lacks_rate) = (Some(tps), true);
-        let text =
-            format!("the report lacks its rate: {tps:.1} per second are computed from {from}");
+        let text = format!("the report has no rate: {tps:.1} per second is computed from {from}");
         self.said.push((Some(self.line), text));
     }
 
@@ -210,7 +209,7 @@ impl Reader<'_> {
             self.goes_on(line.number);
         }
         if line.cut && is_torn(bare) {
-            let text = "the log ends within this line, which is left out".to_owned();
+            let text = "the log ends within this line, which is skipped".to_owned();
             self.open(line.number).said.push((Some(line.number), text));
             return;
         }
@@ -278,7 +277,7 @@ impl Reader<'_> {
         run.version.clone_from(&before.version);
         run.kind.clone_from(&before.kind);
         run.scale = before.scale;
-        let text = "statistics begin again here: taken as another run of the same scripts";
+        let text = "statistics restart here: assumed to be another run of the same scripts";
         run.said.push((Some(number), text.to_owned()));
         self.in_statements = false;
         self.runs.extend(Some(before).filter(Output::has_figures));
@@ -308,7 +307,7 @@ impl Reader<'_> {
         let run = self.open(number);
         let last_s = run.points.last().map(|last| last.at_s);
         if last_s.is_some_and(|last_s| point.at_s <= last_s) {
-            let text = "a progress line with a repeated time is left out";
+            let text = "a progress line with a repeated time is skipped";
             run.said.push((Some(number), text.to_owned()));
             return;
         }

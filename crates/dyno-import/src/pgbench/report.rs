@@ -31,7 +31,7 @@ pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
     let (label, value) = (label.trim(), value.trim());
     if FIGURES.contains(&label) && number::is_torn(value) {
         let text = format!(
-            "other text within a figure: '{}'; it is left out",
+            "unexpected text within a figure: '{}'; it is skipped",
             excerpt(bare)
         );
         run.said.push((Some(line), text));

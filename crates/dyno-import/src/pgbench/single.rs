@@ -64,7 +64,7 @@ impl<'a> Single<'a> {
             let (share, seconds) = LENGTH_TOLERANCE;
             if (own_s - report_s).abs() > share * report_s + seconds {
                 let text = format!(
-                    "the log of transactions is {own_s:.1} s long, but the report's figures make \
+                    "the transaction log is {own_s:.1} s long, but the report's figures imply \
                      {report_s:.1} s: it is of another run, or a time in it is wrong"
                 );
                 foreign.push(text);
@@ -360,8 +360,8 @@ fn columns(
         },
     };
     if most == 1 && columns == Columns::default() {
-        let text = "the log of transactions has a column more, and no output of pgbench says \
-                    whether it is the lag behind a schedule or the number of tries: it is not read";
+        let text = "the transaction log has an extra column, and no pgbench output says whether it \
+                    is the schedule lag or the number of tries: it is not read";
         said.push((None, text.to_owned()));
     }
     columns
@@ -379,7 +379,7 @@ fn is_whole(
     };
     if done > processed {
         foreign.push(format!(
-            "the log of transactions holds {done} transactions, more than the {processed} of the \
+            "the transaction log contains {done} transactions, more than the {processed} of the \
              report: it is of another run"
         ));
         return false;
@@ -390,7 +390,7 @@ fn is_whole(
             false => "it is a sample, or a file of it is missing",
             true => "some lines are missing",
         };
-        let text = format!("the log of transactions holds {done} of {processed}: {why}");
+        let text = format!("the transaction log contains {done} of {processed}: {why}");
         said.push((None, text));
     }
     is_whole
@@ -407,7 +407,7 @@ fn missing(all: &[&Transaction]) -> Option<String> {
     let numbered = last.into_values().fold(0, u64::saturating_add);
     ((all.len() as f64) < WHOLE * numbered as f64).then(|| {
         format!(
-            "the transaction log holds {} of {numbered} transactions by their numbers: it is \
+            "the transaction log contains {} of {numbered} transactions by their numbers: it is \
              sampled or incomplete, so its rate is too low",
             all.len()
         )

@@ -45,7 +45,7 @@ pub(crate) fn file(log: &Log<'_>) -> Option<Draft> {
         draft.digest.update(b"\n");
     }
     for number in bad {
-        let text = "not a latency and a count; the line is left out".to_owned();
+        let text = "not a latency and a count; the line is skipped".to_owned();
         draft.warnings.push((Some(number), text));
     }
     Some(draft)

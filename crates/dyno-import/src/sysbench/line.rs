@@ -66,7 +66,7 @@ impl Kinds {
 }
 
 /// The warning about a line that is cut off.
-pub(crate) const ENDS_EARLY: &str = "a line that is cut off, perhaps within a figure, is left out";
+pub(crate) const ENDS_EARLY: &str = "a truncated line, perhaps within a figure, is skipped";
 
 /// Whether a log that ends with this line may lack digits of its last figure. The last line of a
 /// report has two decimals.

@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
                 if goes_on {
                     self.block = Block::Histogram;
                 } else if text.contains('|') && !text.trim().is_empty() {
-                    self.warn(line.number, "a damaged line of the histogram is left out");
+                    self.warn(line.number, "a damaged line of the histogram is skipped");
                     self.block = Block::Histogram;
                     return true;
                 }
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         for line in bad {
             self.warn(
                 line,
-                "a JSON object that is damaged or no report; it is left out",
+                "a JSON object that is damaged or not a report; it is skipped",
             );
         }
     }
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
         match self.draft_at(number).points.last().map(|last| last.at_s) {
             Some(last) if at_s < last => self.restarts(number),
             Some(last) if at_s == last => {
-                self.warn(number, "a second report of the same moment is left out");
+                self.warn(number, "a second report of the same time is skipped");
                 return;
             }
             _ => {}
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
             .flatten()
             .any(|rate| *rate > crate::number::RATE_MAX)
         {
-            self.warn(number, "an impossibly high rate; the line is left out");
+            self.warn(number, "an impossibly high rate; the line is skipped");
             return;
         }
         let draft = self.draft_at(number);
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
     fn restarts(&mut self, number: usize) {
         self.end_run();
         self.begin(number);
-        self.warn(number, "the times begin again here: taken for another run");
+        self.warn(number, "the times restart here: assumed to be another run");
     }
 
     /// Handles a line printed by a report hook.
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
         if let Some(row) = self.heading.as_ref().and_then(|h| h.row(text, number)) {
             match row {
                 Ok((point, absolute)) => self.csv_point(point, absolute),
-                Err(why) => self.warn(number, &format!("{why}; the line is left out")),
+                Err(why) => self.warn(number, &format!("{why}; the line is skipped")),
             }
             return true;
         }
@@ -314,10 +314,7 @@ impl<'a> Reader<'a> {
             self.draft_at(number);
             for name in &heading.unknown {
                 let name = text::excerpt(name);
-                self.warn(
-                    number,
-                    &format!("column '{name}' is not known and not read"),
-                );
+                self.warn(number, &format!("unknown column '{name}' is not read"));
             }
             self.heading = Some(heading);
             return true;
@@ -394,7 +391,7 @@ impl<'a> Reader<'a> {
         if again {
             self.end_run();
             self.begin(number);
-            self.warn(number, "statistics begin again here: taken for another run");
+            self.warn(number, "statistics restart here: assumed to be another run");
         }
         let draft = self.draft_at(number);
         draft.report.get_or_insert_with(|| Report {

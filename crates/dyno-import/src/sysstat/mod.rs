@@ -39,14 +39,14 @@ pub(crate) fn read(
         reader.take(&line);
     }
     if written.as_ref().is_some_and(|written| written.is_cut) {
-        let text = "the JSON ends within; its complete part is read".to_owned();
+        let text = "the JSON is truncated; its complete part is read".to_owned();
         reader.warnings.push(Warning::new(log.name, None, text));
     }
     reader.utc = written.is_some_and(|written| written.utc);
     if reader.collected.all.is_empty() {
         let what = match reader.headings {
             0 => format!("it has no table of {tool} with the time of day before each row"),
-            _ => format!("no table in it has a row of figures of {tool} that is known"),
+            _ => format!("no table in it has a known row of {tool}'s figures"),
         };
         let advice = format!("give the output of `{tool} 1` as text, with LC_ALL=C");
         return Err(crate::not_recognised(log, what, looks, &advice));
@@ -146,7 +146,7 @@ impl Reader<'_> {
             let (has, wants) = (words.len(), self.columns.len());
             self.warn(
                 line,
-                format!("{has} words below {wants} columns; the row is left out"),
+                format!("{has} words below {wants} columns; the row is skipped"),
             );
             return;
         }
@@ -161,7 +161,7 @@ impl Reader<'_> {
             }
         });
         let Some(figures) = figures.collect::<Option<Vec<f64>>>() else {
-            self.warn(line, "not a row of figures; it is left out".to_owned());
+            self.warn(line, "not a row of figures; it is skipped".to_owned());
             return;
         };
         let names = places.iter().map(|place| self.columns[*place].clone());

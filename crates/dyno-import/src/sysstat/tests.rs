@@ -232,7 +232,7 @@ fn what_is_none_of_it() {
     };
     assert!(error("nothing").contains("no table of mpstat"));
     let heading = "14:12:57     CPU    %usr   %idle\n";
-    assert!(error(heading).contains("no table in it has a row of figures"));
+    assert!(error(heading).contains("no table in it has a known row"));
 }
 
 proptest! {

@@ -65,13 +65,13 @@ pub fn not_judged(check: &Check) -> Vec<&'static str> {
 
 const CONFIDENCE: f64 = 0.95;
 /// The evidence for a claim about cells without a trial.
-const NOTHING: &str = "no trial that counts has what it is about; a smaller scale may leave it out";
+const NOTHING: &str = "no valid trial covers it; a smaller --scale may omit those levels";
 
 /// Figures that only repeat the offered rate of an open loop.
 const RATES: [&str; 4] = ["rate", "mean_rate", "median_rate", "queries"];
 /// An open loop kept the offered rate if it reached at least this share of it.
 const KEPT: f64 = 0.98;
-const RATE_ASKED: &str = "its trials are open loops that kept the requested rate: claim a response \
+const RATE_ASKED: &str = "its trials are open loops that kept the offered rate: claim a response \
                           time such as p99, late_share or backlog";
 
 /// At most three significant digits.
@@ -128,7 +128,7 @@ impl Experiment {
             None if check.first.is_some() => self.first(check, trials),
             None => self.measured(check, trials).and_then(|ratio| {
                 let allowed = Allowed::of(check)
-                    .ok_or("it says no value: between, above, below or is".to_owned())?;
+                    .ok_or("it has no expected value: between, above, below or is".to_owned())?;
                 let evidence = format!("{}; claimed {}", ratio.words(), allowed.words());
                 Ok((allowed.judge(ratio.bounds), evidence))
             }),
@@ -214,7 +214,9 @@ impl Experiment {
             &check.to
         };
         if to.is_empty() {
-            return Err("it says no cell to compare with, and the design no baseline".to_owned());
+            return Err(
+                "it names no cell to compare with, and the design has no baseline".to_owned(),
+            );
         }
         let besides: Vec<&str> = check
             .of
@@ -281,7 +283,9 @@ impl Experiment {
             of_these.1, of_these.0, of_others.1, of_others.0
         );
         let judgement = match (of_these, of_others) {
-            ((0, _), _) => return Err("of no such trial it is known whether it stalled".to_owned()),
+            ((0, _), _) => {
+                return Err("it is unknown whether any of these trials stalled".to_owned());
+            }
             ((all, stalled), (_, 0)) if all == stalled && all > 1 => Judgement::Agrees,
             ((all, 0), _) if all > 1 => Judgement::Differs,
             _ => Judgement::CannotTell,
@@ -343,7 +347,7 @@ impl Experiment {
         }
         let evidence = match &found {
             Some(level) => format!("from {level} on ({})", told.join(", ")),
-            None => format!("at no level is it shown ({})", told.join(", ")),
+            None => format!("not shown at any level ({})", told.join(", ")),
         };
         let judgement = match found {
             Some(level) if expected.names(&level) && !is_open => Judgement::Agrees,

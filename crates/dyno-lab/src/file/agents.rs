@@ -45,7 +45,7 @@ fn wrong(agents: &Agents) -> Vec<(String, String)> {
         match AgentItem::read(host, agents.bus.is_some()) {
             Err(why) => add(host, why),
             Ok(item) if item.weight.is_some() && agents.by.as_deref() == Some("capacity") => {
-                let why = "with by = \"capacity\" the shares are measured; leave out =W";
+                let why = "with by = \"capacity\" the shares are measured; omit =W";
                 add(host, format!("'{host}': {why}"));
             }
             Ok(_) => {}

@@ -101,7 +101,7 @@ fn one_factor(experiment: &Experiment, factor: &Factor, problems: &mut Problems)
         if plain && !levels::has_meaning(factor) {
             let what = format!(
                 "the level '{text}' of '{name}' is a plain value; expected `setting` or `set_by`, \
-                 which say what it is a value of, or {{ name = \"{text}\", … }}"
+                 which name the setting, or {{ name = \"{text}\", … }}"
             );
             problems.add(Some(level.span()), what);
         }
@@ -136,7 +136,7 @@ fn of_load(factor: &str, level: &str) -> Option<String> {
     let expected = if factor == "rate" {
         "a rate such as 100/s"
     } else {
-        "a number from 1 on"
+        "a whole number of at least 1"
     };
     (!is_good).then(|| format!("the level '{level}' of '{factor}' is not {expected}"))
 }
@@ -258,10 +258,7 @@ fn design(experiment: &Experiment, problems: &mut Problems) {
         .as_ref()
         .filter(|repeats| *repeats.get_ref() == 0)
     {
-        problems.add(
-            Some(repeats.span()),
-            "no repeats are no trials; expected 1 or more",
-        );
+        problems.add(Some(repeats.span()), "repeats is 0; expected 1 or more");
     }
     let crossed = experiment.crossed();
     let mut found = Vec::new();
@@ -338,7 +335,10 @@ fn paired(experiment: &Experiment, problems: &mut Problems) {
     {
         let count = factor.levels.get_ref().len();
         if count != 2 {
-            let what = format!("a pair is of two levels, '{}' has {count}", pair.get_ref());
+            let what = format!(
+                "a pair needs two levels, but '{}' has {count}",
+                pair.get_ref()
+            );
             problems.add(Some(pair.span()), what);
         }
         if nested(factor) {
@@ -351,7 +351,7 @@ fn paired(experiment: &Experiment, problems: &mut Problems) {
 fn dearer(inner: &Factor, outer: &Factor) -> String {
     let (inner_name, outer_name) = (inner.name.get_ref(), outer.name.get_ref());
     format!(
-        "'{inner_name}' cannot change within '{outer_name}': its change is dearer ({} within {}); \
+        "'{inner_name}' cannot change within '{outer_name}': its change costs more ({} within {}); \
          put '{inner_name}' before it in `nest`",
         inner.applies.word(),
         outer.applies.word()

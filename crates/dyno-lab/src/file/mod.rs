@@ -113,7 +113,7 @@ fn tables<'a>(
     let mut table = match DeTable::parse(text) {
         Ok(table) => table,
         Err(why) => {
-            problems.add(why.span(), format!("this is no TOML: {}", why.message()));
+            problems.add(why.span(), format!("invalid TOML: {}", why.message()));
             return None;
         }
     };

@@ -115,7 +115,7 @@ impl Prices {
                     "[price] {own}: expected {}",
                     match own {
                         "date" => "a day such as 2017-09-01, without quotes",
-                        "currency" => "a text such as \"EUR\"",
+                        "currency" => "a string such as \"EUR\"",
                         _ => "a number above 0",
                     }
                 ));
@@ -189,17 +189,17 @@ fn mistake(price: &Price) -> Option<String> {
     ];
     let mut known = all.iter().flatten().peekable();
     if known.peek().is_none() {
-        return Some("it says no price".to_owned());
+        return Some("it has no price".to_owned());
     }
     if known.any(|value| !(value.is_finite() && *value >= 0.0)) {
-        return Some("a price is a number from 0 on".to_owned());
+        return Some("a price must be a number from 0".to_owned());
     }
     let half = |count: Option<f64>, each: Option<f64>| count.is_some() != each.is_some();
     if half(price.gb, price.per_gb_month) {
-        return Some("`gb` and `per_gb_month` belong together".to_owned());
+        return Some("`gb` and `per_gb_month` must be given together".to_owned());
     }
     half(price.iops, price.per_iops_month)
-        .then(|| "`iops` and `per_iops_month` belong together".to_owned())
+        .then(|| "`iops` and `per_iops_month` must be given together".to_owned())
 }
 
 /// Adds the errors in the prices and in the levels' price names.
@@ -278,11 +278,11 @@ mod tests {
             ),
             (
                 "date = 2017-09-01\nlarge = { gb = 1 }\nio = { monthly = 1 }",
-                "belong together",
+                "must be given together",
             ),
             (
                 "date = 2017-09-01\nlarge = { monthly = -1 }\nio = { monthly = 1 }",
-                "from 0 on",
+                "a number from 0",
             ),
             (
                 "date = 2017-09-01\nnode = 3\nlarge = { monthly = 1 }\nio = { monthly = 1 }",

@@ -100,7 +100,7 @@ fn put<'a>(
             let near = nearest(rest[0], names.iter().map(String::as_str));
             Err(format!("{plural} has no '{}'; {near}", rest[0]))
         }
-        _ => Err(format!("'{plural}' is a value, which has no '{}'", rest[0])),
+        _ => Err(format!("'{plural}' is a value, so it has no '{}'", rest[0])),
     }
 }
 

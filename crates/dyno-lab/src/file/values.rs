@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The value of a setting or option.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(untagged, expecting = "expected a text, a number, true or false")]
+#[serde(untagged, expecting = "expected a string, a number, true or false")]
 pub enum Scalar {
     /// `true` or `false`.
     Bool(bool),

@@ -17,7 +17,7 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
     }
     if drive.sessions > SESSIONS_MAX {
         return Err(LoadError::Config(format!(
-            "{} sessions are more than the {SESSIONS_MAX} that a run can have",
+            "{} sessions are too many; a run can have at most {SESSIONS_MAX}",
             drive.sessions
         )));
     }

@@ -47,7 +47,7 @@ impl Digests {
         match family {
             Family::Mysql => mysql(control, timeout),
             Family::Postgres => postgres(control, timeout),
-            Family::Sqlite => Err("SQLite keeps no digests of statements.".to_owned()),
+            Family::Sqlite => Err("SQLite keeps no statement digests.".to_owned()),
         }
     }
 
@@ -77,23 +77,22 @@ impl Digests {
         }
         if is_reset || anew > 0 || lost > 0 {
             told.notes.push(format!(
-                "The server's digests were reset or dropped meanwhile ({source}): they count less \
-                 than was executed. Leave them alone during a run, or give them more room \
-                 ({room}).",
+                "The server's digests were reset or dropped during the run ({source}), so they \
+                 count too few executions. Do not reset them during a run, or raise {room}.",
                 source = self.source,
                 room = room(self.source)
             ));
         } else if self.dropped > before.dropped {
             told.notes.push(format!(
-                "The server dropped digests for want of room: raise {}.",
+                "The server dropped digests because their table was full: raise {}.",
                 room(self.source)
             ));
         }
         let nameless = self.nameless.saturating_sub(before.nameless);
         if nameless > 0 {
             told.notes.push(format!(
-                "{nameless} executions belong to no digest that this user sees: raise {}, or give \
-                 the user {}.",
+                "{nameless} executions belong to no digest visible to this user: raise {}, or \
+                 grant the user {}.",
                 room(self.source),
                 privilege(self.source)
             ));
@@ -108,8 +107,8 @@ impl Digests {
         }
         if told.digests.is_empty() && prepared == 0 {
             told.notes.push(format!(
-                "The server counted no statement of this database in {}: look whether it is \
-                 switched on ({}).",
+                "The server counted no statement of this database in {}: check that it is enabled \
+                 ({}).",
                 self.source,
                 switch(self.source)
             ));
@@ -170,7 +169,7 @@ fn mysql(control: &mut Control, timeout: Duration) -> Result<Digests, String> {
     let on = ask(control, "SELECT @@performance_schema")?;
     if first(&on).as_deref() != Some("1") {
         return Err(
-            "The server keeps no digests of statements, since performance_schema is OFF: start it \
+            "The server keeps no statement digests because performance_schema is OFF: start it \
              with performance_schema=ON."
                 .to_owned(),
         );
@@ -214,9 +213,9 @@ fn postgres(control: &mut Control, timeout: Duration) -> Result<Digests, String>
                WHERE e.extname = 'pg_stat_statements'";
     let Some(schema) = first(&ask(control, sql)?) else {
         return Err(
-            "The server keeps no digests of statements here, since the extension \
-             pg_stat_statements is not in the target's database: add it to \
-             shared_preload_libraries, and say CREATE EXTENSION pg_stat_statements there."
+            "The server keeps no statement digests here because the target's database lacks the \
+             extension pg_stat_statements: add it to shared_preload_libraries, and run CREATE \
+             EXTENSION pg_stat_statements there."
                 .to_owned(),
         );
     };
@@ -278,7 +277,7 @@ impl Digests {
 
 fn refused(error: &DbError, source: &str) -> String {
     format!(
-        "The server's digests of statements could not be read: {error}; the user needs {}.",
+        "Cannot read the server's statement digests: {error}; the user needs {}.",
         privilege(source)
     )
 }

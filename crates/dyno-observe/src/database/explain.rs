@@ -43,7 +43,7 @@ pub fn explain(
             ..StatementPlan::default()
         },
         Err(error) => StatementPlan {
-            why_not: redact::text(&format!("the server tells no plan: {error}")),
+            why_not: redact::text(&format!("the server returned no plan: {error}")),
             ..StatementPlan::default()
         },
     };

@@ -197,16 +197,16 @@ impl Others {
         let Some(list) = self.list.filter(|_| self.looks > 0) else {
             return;
         };
-        let source = format!("{}, looked at {} times", list.source, self.looks);
+        let source = format!("{}, sampled {} times", list.source, self.looks);
         asking.fact("server.other_sessions", Some(named(&self.most)), &source);
         if self.alike {
             let why = match self.several {
                 true => {
-                    "those with the run's own user and program cannot be distinguished from its \
+                    "sessions with the run's user and program cannot be distinguished from its \
                      own: it has several endpoints, which may be proxies of the same server"
                 }
                 false => {
-                    "those with the run's own user, address and program cannot be distinguished \
+                    "sessions with the run's user, address and program cannot be distinguished \
                      from its own: the server does not see the ports of this host"
                 }
             };

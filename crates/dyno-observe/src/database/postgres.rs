@@ -185,8 +185,8 @@ impl Postgres {
         let sql = "SELECT pg_has_role(current_user, 'pg_monitor', 'USAGE')";
         if asking.one_or_gap("db.privileges", sql, "")?.as_deref() == Some("f") {
             let why = format!(
-                "the states of other users' sessions and some settings are hidden from the user \
-                 of the target: {NEEDS_MONITOR}"
+                "the target's user cannot see other users' session states and some settings: \
+                 {NEEDS_MONITOR}"
             );
             asking.sink.gap("db.backends", why.clone());
             asking.sink.gap("settings.hidden", why);

@@ -113,9 +113,10 @@ impl Collector for Sqlite {
         );
         asking.fact("server.same_host", Some("yes".to_owned()), "embedded");
         tell_ignored_syncs(asking.sink, std::process::id().cast_signed());
-        let why = "SQLite counts hits, misses and spills for each connection, and only to itself";
+        let why = "SQLite counts hits, misses and spills per connection, and only that connection \
+                   can read them";
         asking.sink.gap("db.page_cache", why);
-        let why = "SQLite is a part of this process: see client.cpu and the like";
+        let why = "SQLite runs inside this process: see client.cpu and related series";
         asking.sink.gap("server", why);
         Ok(())
     }

@@ -67,8 +67,8 @@ impl Table {
         let refuses = self.entries.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX;
         if refuses && !std::mem::replace(&mut self.is_full, true) {
             let why = format!(
-                "the server names more than {NAMES_MAX} variables, or some with more than \
-                 {NAME_BYTES_MAX} bytes: those are left out"
+                "the server has more than {NAMES_MAX} variables, or names longer than \
+                 {NAME_BYTES_MAX} bytes: those are omitted"
             );
             recorder.sink().gap("db.status", why);
         }

@@ -355,7 +355,7 @@ impl Watcher {
         match sampled {
             Err(error) if !super::is_lost(&error) => {
                 if !std::mem::replace(&mut self.is_refused, true) {
-                    let text = format!("the database refused its observer a sample: {error}");
+                    let text = format!("the database refused a sample to its observer: {error}");
                     self.sink
                         .event(Clock.now(), None, EventKind::Observer, text);
                 }
@@ -374,7 +374,7 @@ impl Watcher {
             let now = Clock.now();
             self.lost_at = Some(now);
             let text = format!(
-                "the database's observer has no connection and tries again every {:.0} s: {error}",
+                "the database's observer has no connection and retries every {:.0} s: {error}",
                 self.period.as_secs_f64().max(1.0)
             );
             self.sink.event(now, None, EventKind::Observer, text);
@@ -386,13 +386,13 @@ impl Watcher {
             let now = Clock.now();
             let seconds = (now - lost_at) as f64 / 1e9;
             let text = format!(
-                "the database did not answer its observer any more, for {seconds:.1} s to the end"
+                "the database stopped answering its observer {seconds:.1} s before the end"
             );
             self.sink
                 .event(lost_at, Some(now), EventKind::Observer, text);
         }
         let Some(mut collector) = self.collector.take() else {
-            let why = "the observer never got a connection to the database; see the events";
+            let why = "the observer never connected to the database; see the events";
             self.sink.gap("db", why);
             return;
         };

@@ -50,18 +50,18 @@ pub fn host_gaps() -> Vec<NotObserved> {
         }
     }
     if Pressure::find().is_none() {
-        let why = "the kernel keeps no pressure stall information: boot it with psi=1";
+        let why = "the kernel provides no pressure stall information: boot it with psi=1";
         gap("host.pressure", why);
     }
     if Frequency::find(cpus_configured()).is_none() {
-        let why = "neither the kernel nor the hypervisor tells how fast the CPUs run: there is no \
+        let why = "neither the kernel nor the hypervisor reports the CPU frequency: there is no \
                    cpufreq below /sys/devices/system/cpu/cpu0";
         gap("host.cpu_frequency", why);
     }
     if super::Cgroup::of("self", "host.cgroup").is_none() {
         gap(
             "host.cgroup",
-            "the files of this process's control group cannot be read: mount /sys/fs/cgroup",
+            "cannot read the files of this process's control group: mount /sys/fs/cgroup",
         );
     }
     if let Err(error) = kernel_log_error() {

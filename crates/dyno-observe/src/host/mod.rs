@@ -179,8 +179,8 @@ impl Host {
             return;
         }
         let text = format!(
-            "the states of the host's CPUs sum to {sum:.1} % of the time that passed, as happens \
-             where a hypervisor takes time away; host.cpu.accounted tells it for each sample"
+            "the states of the host's CPUs add up to {sum:.1} % of the elapsed time, as when a \
+             hypervisor takes time away; see host.cpu.accounted for each sample"
         );
         recorder.sink().event(at, None, EventKind::Note, text);
     }

@@ -47,7 +47,7 @@ impl Steps {
         self.last_ms = ms;
         self.step.put(recorder, ms);
         if step.abs() > STEP_MS_MIN {
-            let text = format!("the host's civil clock was moved by {step:+.1} ms");
+            let text = format!("the host's wall clock was moved by {step:+.1} ms");
             recorder.sink().event(now, None, EventKind::Note, text);
         }
     }

@@ -169,7 +169,7 @@ fn undecided<T>(why: String) -> Result<T, Unknown> {
 fn find(claim: &Claim, socket: RawFd) -> Result<(i32, &'static str), Unknown> {
     let peer = match peer_of(socket) {
         Ok(peer) => peer,
-        Err(error) => return undecided(format!("the connection cannot be asked: {error}")),
+        Err(error) => return undecided(format!("cannot query the connection: {error}")),
     };
     match peer {
         Peer::Process(pid) => by_credentials(claim, pid),
@@ -210,8 +210,8 @@ fn both_loopback(local: SocketAddr, peer: SocketAddr) -> bool {
 fn by_credentials(claim: &Claim, pid: i32) -> Result<(i32, &'static str), Unknown> {
     let how = "SO_PEERCRED of the observer's UNIX socket";
     if pid == 0 {
-        let why = "the server behind the UNIX socket is in a process namespace that this process \
-                   cannot see; run Dyno beside the server or in the host's namespace";
+        let why = "the server behind the UNIX socket is in another process namespace; run Dyno in \
+                   the server's or the host's namespace";
         return undecided(why.to_owned());
     }
     accept(claim, pid).map(|pid| (pid, how))
@@ -236,7 +236,7 @@ fn by_address(
             return accept(claim, backend).map(|pid| (pid, how));
         }
         let why = format!(
-            "process {backend}, which the server says it is, is not the owner of the server's \
+            "process {backend}, which the server reports as its own, does not own the server's \
              socket: the server is in a container or behind a proxy"
         );
         return Err(Unknown::Undecided(why, owner_of(row.inode)));
@@ -253,7 +253,7 @@ fn by_address(
             "the only process with the server's name, age and user, which owns its socket",
         )),
         _ => undecided(
-            "the owner of the server's socket cannot be read: run Dyno as root or as the server's \
+            "cannot read the owner of the server's socket: run Dyno as root or as the server's \
              user, or connect by its UNIX socket"
                 .to_owned(),
         ),
@@ -276,7 +276,7 @@ fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
             _ => {
                 return refuse(format!(
                     "process {pid} ({}) at the other end is not the parent of the session's: a \
-                     pooler or proxy stands between",
+                     pooler or proxy is in between",
                     stat.name
                 ));
             }
@@ -285,8 +285,8 @@ fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
     };
     if !has_name(claim.family, pid) {
         return refuse(format!(
-            "process {pid} at the other end has no database server's name: a proxy may stand \
-             between, or the program has a name of its own"
+            "process {pid} at the other end does not have the name of a database server: it may be \
+             a proxy or a renamed program"
         ));
     }
     let age_s = age_s(pid);
@@ -296,7 +296,7 @@ fn accept(claim: &Claim, pid: i32) -> Result<i32, Unknown> {
     {
         return refuse(format!(
             "process {pid} at the other end has run for {ours:.0} s, but the server for \
-             {theirs:.0} s: a proxy stands between"
+             {theirs:.0} s: a proxy is in between"
         ));
     }
     Ok(pid)
@@ -439,7 +439,7 @@ mod tests {
             assert_eq!(near.proxy, Some(std::process::id() as i32));
             let text = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
             assert!(
-                text.contains("\"unknown\"") && text.contains("a proxy may stand"),
+                text.contains("\"unknown\"") && text.contains("it may be a proxy"),
                 "{text}"
             );
         }

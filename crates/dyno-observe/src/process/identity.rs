@@ -42,8 +42,8 @@ pub(super) fn tell(sink: &Sink, pid: i32) {
     match libraries.map(|libraries| allocator_of(&libraries)) {
         Ok(Some(name)) => sink.fact(fact("server.allocator", name, "/proc/PID/maps")),
         Ok(None) => {
-            let why = "no library of the server's is a known allocator or C library: it is linked \
-                       into the program";
+            let why = "none of the server's libraries is a known allocator or C library: it is \
+                       linked into the program";
             sink.gap("server.allocator", why);
         }
         Err(error) => sink.gap(

@@ -130,12 +130,11 @@ impl Rest {
         }
         let why = match &self.server {
             Place::Untold => {
-                "the observer never got a connection to the database, so that it is not known \
-                 which process is the server"
+                "the observer never connected to the database, so the server's process is unknown"
             }
-            Place::Here => "the CPU time of the server's process could not be read",
+            Place::Here => "cannot read the CPU time of the server's process",
             Place::Embedded | Place::Elsewhere | Place::Unknown { .. } => {
-                "the CPU time of the host's processes could not be read"
+                "cannot read the CPU time of the host's processes"
             }
         };
         sink.gap("host.others", why);
@@ -349,7 +348,7 @@ mod tests {
     fn why_others_were_not_observed_is_told() {
         let mut rest = Rest::new(false, &[]);
         let told = end(&mut rest);
-        assert!(told["host.others"].contains("never got a connection"));
+        assert!(told["host.others"].contains("never connected"));
         rest.placed(&Placed::Elsewhere);
         assert!(!others(&mut rest, 5).is_empty());
         let told = end(&mut rest);

@@ -84,8 +84,8 @@ impl Server {
         let io = |name: &str| Rate::new(name, "bytes/s", "/proc/PID/io");
         let io_hidden = std::fs::read(of_process(located.pid, "io")).is_err();
         if io_hidden {
-            let why = "the server's /proc/PID/io and /proc/PID/fd are for root and for the \
-                       server's user: run Dyno as one of them";
+            let why = "only root and the server's user can read the server's /proc/PID/io and \
+                       /proc/PID/fd: run Dyno as one of them";
             sink.gap("server.io", why);
             sink.gap("server.descriptors", why);
         }
@@ -284,9 +284,9 @@ fn tell_starved(sink: &Sink, error: &io::Error) {
     let limits = small("/proc/self/limits").unwrap_or_default();
     let limit = descriptors_limit(&limits).unwrap_or("so many");
     let why = format!(
-        "the files of the server's processes in /proc could not be opened: {error}; Dyno may open \
-         {limit} files, connections included: raise the limit (ulimit -n, ulimit -Hn as root) or \
-         use fewer sessions"
+        "cannot open the files of the server's processes in /proc: {error}; Dyno may open {limit} \
+         files, connections included: raise the limit (ulimit -n, ulimit -Hn as root) or use fewer \
+         sessions"
     );
     for what in ["server.cpu", "server.memory", "server.io", "server.threads"] {
         sink.gap(what, why.clone());

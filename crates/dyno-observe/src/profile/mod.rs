@@ -229,7 +229,7 @@ impl Work {
             }
             Some(Err(why)) => self.gap(ProfiledProcess::Server, why),
             None if late => {
-                let why = "which process the server is was not known in time".to_owned();
+                let why = "the server's process was not identified in time".to_owned();
                 self.gap(ProfiledProcess::Server, why);
             }
             None => return,
@@ -471,9 +471,9 @@ fn no_samples(process: ProfiledProcess, cut: Option<&str>) -> String {
     match cut {
         // The uncovered part is not known to be idle.
         Some(cut) => format!("the recording has no sample of the {name}: {cut}"),
-        None => format!(
-            "perf took no sample of the {name} within the measurement, in which it used no CPU time"
-        ),
+        None => {
+            format!("perf took no sample of the {name}: it used no CPU time during the measurement")
+        }
     }
 }
 

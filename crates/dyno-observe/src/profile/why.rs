@@ -5,8 +5,8 @@ use std::io;
 use super::perf::{Sampled, user_of};
 
 /// How to get the program.
-const INSTALL: &str = "there is no program perf: apt install linux-perf (Debian), \
-                       linux-tools-generic (Ubuntu), dnf install perf (Fedora)";
+const INSTALL: &str = "perf is not installed: apt install linux-perf (Debian), linux-tools-generic \
+                       (Ubuntu), dnf install perf (Fedora)";
 /// The messages of perf and the kernel about missing permissions.
 const DENIED: [&str; 5] = [
     "perf_event_paranoid",
@@ -20,7 +20,7 @@ const DENIED: [&str; 5] = [
 pub(super) fn of_start(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => INSTALL.to_owned(),
-        _ => format!("perf could not be started: {error}"),
+        _ => format!("cannot start perf: {error}"),
     }
 }
 
@@ -28,8 +28,7 @@ pub(super) fn of_start(error: &io::Error) -> String {
 pub(super) fn of_messages(messages: &str, sampled: &Sampled) -> String {
     // A script in Ubuntu that replaces perf if only another kernel's is installed.
     if messages.contains("perf not found for kernel") {
-        return "the program perf of this kernel is not installed: apt install \
-                linux-tools-$(uname -r)"
+        return "perf for this kernel is not installed: apt install linux-tools-$(uname -r)"
             .to_owned();
     }
     if !DENIED.iter().any(|word| messages.contains(word)) {
@@ -41,14 +40,14 @@ pub(super) fn of_messages(messages: &str, sampled: &Sampled) -> String {
         Sampled::Host | Sampled::Threads(_) => own,
     };
     if own != Some(0) && own != theirs {
-        return "perf must not look at another user's processes: run Dyno as root or as the \
-                server's user"
+        return "perf may not profile another user's processes: run Dyno as root or as the server's \
+                user"
             .to_owned();
     }
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let level = level.map_or_else(|_| "unknown".to_owned(), |level| level.trim().to_owned());
     format!(
-        "perf must not sample (kernel.perf_event_paranoid is {level}): run Dyno as root, or as \
+        "perf may not sample (kernel.perf_event_paranoid is {level}): run Dyno as root, or run as \
          root sysctl kernel.perf_event_paranoid=1; a container needs --cap-add PERFMON"
     )
 }

@@ -29,8 +29,7 @@ const SUFFIXES: [&str; 4] = ["", ".response", ".warmup", ".response.warmup"];
 pub enum HlogError {
     /// The run has no latencies.
     #[error(
-        "run {0} holds no histogram of latencies, so there is nothing to write to an interval log; \
-         export its intervals as CSV"
+        "run {0} has no latency histogram to write to an interval log; export its intervals as CSV"
     )]
     NoLatencies(String),
     /// A histogram could not be encoded.
@@ -285,6 +284,6 @@ mod tests {
         assert_eq!((start, base, lines.len()), (None, None, 4));
         run.operations.clear();
         let error = log(&run).unwrap_err();
-        assert!(error.to_string().contains("no histogram of latencies"));
+        assert!(error.to_string().contains("no latency histogram"));
     }
 }

@@ -33,10 +33,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         "#service p99",
         "#CPU cores",
         "#CPU of its host",
-        "#began late by",
-        "#clock known to",
+        "#started late by",
+        "#clock error at most",
         "#drift",
-        "#civil time ahead",
+        "#wall clock ahead",
     ]);
     for agent in &summary.agents {
         let name = match agent.lost {
@@ -52,8 +52,8 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the agents' own records, which add up \
-            to the run's. Percentiles of the run are those of all samples together.</p>"
+        "</tbody></table></div><p class=\"source\">Source: the agents' records, which add up to \
+         the run's. The run's percentiles are those of all samples together.</p>"
     );
     for finding in &summary.agent_findings {
         put!(
@@ -81,7 +81,7 @@ fn over_time(page: &mut Page, view: &View<'_>, names: &[String]) {
     let rate = Plot {
         id: "agents-events",
         title: "Events of each load generator",
-        about: "Events per second, by the agents' own counters. At most 8 are drawn.",
+        about: "Events per second, by the agents' own counters. Shows at most 8.",
         axis: "events",
         lines: &lines(&events, names),
         size: "short",
@@ -90,7 +90,7 @@ fn over_time(page: &mut Page, view: &View<'_>, names: &[String]) {
     let mean = Plot {
         id: "agents-service",
         title: "Mean service time of each load generator",
-        about: "From the start to the end of an event. Generators that are alike see the same.",
+        about: "From the start to the end of an event. Identical generators should see the same.",
         axis: "time",
         lines: &lines(&service, names),
         size: "short",

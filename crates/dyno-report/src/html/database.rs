@@ -54,7 +54,7 @@ fn counters(page: &mut Page, view: &View<'_>) {
     let box_id = view.id("counters");
     put!(
         page,
-        "<details class=\"panel\"><summary>All {} counters that moved, to pick from</summary>",
+        "<details class=\"panel\"><summary>All {} counters that changed</summary>",
         moved.len()
     );
     put!(
@@ -66,9 +66,9 @@ fn counters(page: &mut Page, view: &View<'_>) {
     let caption = Caption {
         id: "picked",
         title: "Counters picked below",
-        about: "Press a counter's name below to draw it; eight at most, of two units at most.",
-        source: "the server's own counters, each by its name; lowest and highest of each part \
-            where there are too many samples to draw",
+        about: "Click a counter's name below to draw it; at most eight counters and two units.",
+        source: "the server's own counters, each by its name; lowest and highest of each part if \
+                 there are too many samples to draw",
         size: "",
     };
     page.figure(
@@ -150,8 +150,8 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
     }
     put!(
         page,
-        "<p class=\"source\">Over the measurement, without the warm-up. Counters are rates, \
-            states are as they were at each sample.</p></div>\n"
+        "<p class=\"source\">Over the measurement, without the warm-up. Counters are rates; states \
+         are values at each sample.</p></div>\n"
     );
 }
 
@@ -220,7 +220,7 @@ fn size(page: &mut Page, view: &View<'_>) {
     let files = Plot {
         id: "data-size",
         title: "Allocated bytes by class",
-        about: "What the files of the data directory take on disk, every ten seconds.",
+        about: "Disk space of the files in the data directory, every ten seconds.",
         axis: "allocated",
         lines: &[
             ("data.data", "data", 0),
@@ -263,9 +263,9 @@ fn growth(page: &mut Page, view: &View<'_>) {
     put!(
         page,
         "<div class=\"panel\"><dl class=\"facts\"><dt>First, last, largest</dt><dd>{}, {}, \
-            {}</dd><dt>Largest / first</dt><dd>{}</dd><dt>Growth per million \
-            events</dt><dd>{}</dd></dl><p class=\"source\">Source: data.total, events of all \
-            intervals, the warm-up included.</p></div>\n",
+         {}</dd><dt>Largest / first</dt><dd>{}</dd><dt>Growth per million \
+         events</dt><dd>{}</dd></dl><p class=\"source\">Source: data.total, events of all \
+         intervals, including the warm-up.</p></div>\n",
         figures::value(first.1, "bytes"),
         figures::value(last.1, "bytes"),
         figures::value(most, "bytes"),

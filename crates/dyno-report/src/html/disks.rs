@@ -36,7 +36,7 @@ const CHARTS: [Chart; 4] = [
     Chart {
         id: "await",
         title: "time per request",
-        about: "Mean time of a request, its wait in the queue included.",
+        about: "Mean time of a request, including its wait in the queue.",
         axis: "time",
         lines: &[("read_await", "read", 0), ("write_await", "write", 1)],
         max: None,
@@ -44,7 +44,7 @@ const CHARTS: [Chart; 4] = [
     Chart {
         id: "queue",
         title: "queue",
-        about: "Requests in the queue or under way, on average.",
+        about: "Requests queued or in flight, on average.",
         axis: "requests",
         lines: &[("queue", "queue", 5)],
         max: None,
@@ -54,8 +54,8 @@ const CHARTS: [Chart; 4] = [
 const UTILISATION: Chart = Chart {
     id: "utilisation",
     title: "utilisation",
-    about: "Share of the time with a request under way. A disk that serves many at once is not \
-            full at 100 %.",
+    about: "Share of the time with a request in flight. A disk that serves many requests at once \
+            is not saturated at 100 %.",
     axis: "share of the time",
     lines: &[("utilisation", "utilisation", 3)],
     max: Some(100.0),

@@ -39,7 +39,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "distribution", "Distribution of latency");
     let shapes = shapes(view);
     if shapes.is_empty() {
-        page.nothing("There is no distribution: no event ended, or none was recorded.");
+        page.nothing("There is no distribution: no event finished, or none was recorded.");
         page.end_section();
         return;
     }
@@ -50,8 +50,8 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         } else {
             "Latencies of the whole run"
         },
-        about: "How many events took how long. Dashed: percentiles. Solid: modes, each a way to \
-            be served, with its share of the events (those below 1 % are in the table only).",
+        about: "Number of events by latency. Dashed: percentiles. Solid: modes, each with its \
+                share of the events (those below 1 % are only in the table).",
         source: "the run's total histogram; modes after smoothing by 1.5 buckets of 1.8 %",
         size: "tall",
     };
@@ -232,10 +232,9 @@ fn table(page: &mut Page, modes: &[(String, Vec<dyno_stats::modes::Mode>)]) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">A mode stands 0.15 decades above the valleys \
-            beside it. Several modes often mean several ways to be served: from a cache, from \
-            memory, from a disk, after a lock. Source: total histograms of the \
-            operations.</p></div>\n"
+        "</tbody></table></div><p class=\"source\">A mode rises at least 0.15 decades above its \
+         neighbouring valleys. Several modes often mean several paths: from a cache, from memory, \
+         from a disk, after a lock. Source: total histograms of the operations.</p></div>\n"
     );
 }
 

@@ -13,14 +13,14 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "findings", "Findings");
     let findings = &view.run.findings;
     if findings.is_empty() {
-        page.nothing("No validity check was made of this run, so nothing vouches for its figures.");
+        page.nothing("No validity check ran for this run, so its figures are unchecked.");
         page.end_section();
         return;
     }
     put!(
         page,
-        "<p class=\"about\">{}. The verdict is the worst finding that was not waived; a check \
-            that could not be made never counts as passed.</p>",
+        "<p class=\"about\">{}. The verdict is the worst finding that was not waived; a check that \
+         could not run never counts as passed.</p>",
         Text(capital(&Tally::of(findings).words()))
     );
     let loud = |finding: &&Finding| {

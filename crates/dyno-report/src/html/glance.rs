@@ -36,7 +36,7 @@ const GLANCES: [Glance; 5] = [
     Glance {
         id: "syncs",
         title: "Syncs to disk",
-        about: "How often the server made data or log durable.",
+        about: "How often the server synced data or log to disk.",
         lines: &[
             (
                 &[
@@ -55,7 +55,8 @@ const GLANCES: [Glance; 5] = [
     Glance {
         id: "row-locks",
         title: "Waits for row locks",
-        about: "How often a row was locked by another session; sessions that wait on PostgreSQL.",
+        about: "How often a row was locked by another session; on PostgreSQL, the number of \
+                waiting sessions.",
         lines: &[(
             &[
                 "db.status.innodb_row_lock_waits",
@@ -68,8 +69,8 @@ const GLANCES: [Glance; 5] = [
     Glance {
         id: "checkpoint-age",
         title: "Checkpoint age",
-        about: "Changes in the redo log that no data file has yet; near its limit the server \
-            writes pages before it goes on.",
+        about: "Changes in the redo log that are not yet in data files; near its limit the server \
+                must write pages before it continues.",
         lines: &[
             (&["db.status.innodb_checkpoint_age"], "age"),
             (&["db.status.innodb_checkpoint_max_age"], "limit"),
@@ -78,7 +79,7 @@ const GLANCES: [Glance; 5] = [
     Glance {
         id: "threads-running",
         title: "Threads running",
-        about: "Sessions that the server is working on.",
+        about: "Sessions that are executing statements.",
         lines: &[(
             &["db.status.threads_running", "db.backends.active"],
             "running",
@@ -160,7 +161,7 @@ fn hits(page: &mut Page, view: &View<'_>) {
     let glance = Glance {
         id: "hit-ratio",
         title: "Buffer pool hit ratio",
-        about: "Share of the page reads that memory served.",
+        about: "Share of page reads served from memory.",
         lines: &[],
     };
     let source = format!("{missed_name} against {asked_name}");

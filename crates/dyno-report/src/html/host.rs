@@ -21,8 +21,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
     let states = Plot {
         id: "cpu-states",
         title: "CPU states of the host",
-        about: "Shares of all CPUs, stacked, each read by its name: their sum is 100 %. Idle is \
-            what is left.",
+        about: "Shares of all CPUs, stacked to 100 %. Idle is the rest.",
         axis: "share of all CPUs",
         lines: &[
             ("host.cpu.user", "user", 0),
@@ -53,7 +52,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
     let queue = Plot {
         id: "run-queue",
         title: "Run queue",
-        about: "Tasks that run or wait for a CPU, and tasks that wait for a disk.",
+        about: "Tasks running or waiting for a CPU, and tasks waiting for a disk.",
         axis: "tasks",
         lines: &[
             ("host.run_queue", "runnable", 0),
@@ -72,7 +71,7 @@ fn pressure(page: &mut Page, view: &View<'_>) {
     let pressure = Plot {
         id: "pressure",
         title: "Pressure",
-        about: "Share of the time in which some task waited for the resource.",
+        about: "Share of the time in which at least one task waited for the resource.",
         axis: "share of the time",
         lines: &[
             ("host.pressure.cpu.some", "CPU", 0),
@@ -102,8 +101,7 @@ fn memory(page: &mut Page, view: &View<'_>) {
     let host = Plot {
         id: "memory-host",
         title: "Memory of the host",
-        about: "What programs hold (anonymous), what caches files, what is dirty, what is \
-            available.",
+        about: "Memory of programs (anonymous), page cache, dirty pages and available memory.",
         axis: "memory",
         lines: &[
             ("host.memory.available", "available", 2),
@@ -128,7 +126,7 @@ fn memory(page: &mut Page, view: &View<'_>) {
     let swap = Plot {
         id: "swap",
         title: "Swap",
-        about: "Bytes read from and written to swap: anything but zero bends every latency.",
+        about: "Bytes read from and written to swap: any swapping distorts all latencies.",
         axis: "bytes",
         lines: &[("host.swap.in", "in", 1), ("host.swap.out", "out", 5)],
         size: "short",
@@ -156,10 +154,10 @@ fn generator(page: &mut Page, view: &View<'_>) {
         title: "CPU of Dyno",
         about: match agents {
             true => {
-                "CPU seconds that the coordinator used per second, its observers included: \
-                 those of the load generators stand in their table."
+                "CPU seconds that the coordinator used per second, including its observers; see \
+                 the table for the load generators."
             }
-            false => "CPU seconds that Dyno used per second, its observers included.",
+            false => "CPU seconds that Dyno used per second, including its observers.",
         },
         axis: "CPU",
         lines: &[
@@ -178,8 +176,8 @@ fn generator(page: &mut Page, view: &View<'_>) {
     let each = Plot {
         id: "client-workers",
         title: "CPU of each worker",
-        about: "A worker near one core limits the figures: the load was not what was asked for. \
-            At most 16 are drawn.",
+        about: "A worker near one full core limits the figures: the load was lower than requested. \
+                Shows at most 16.",
         axis: "CPU",
         lines: if each.is_empty() { &none } else { &each },
         size: "short",
@@ -194,8 +192,8 @@ fn generator(page: &mut Page, view: &View<'_>) {
     }
     let observer = Plot {
         id: "observer",
-        title: "What observing took",
-        about: "The time of one round of samples: the cost of the observers.",
+        title: "Cost of observing",
+        about: "The time of one round of samples.",
         axis: "time",
         lines: &[("observer.took", "took", 0), ("observer.late", "late", 1)],
         size: "short",

@@ -21,7 +21,7 @@ const NS_PER_MS: f64 = 1e6;
 
 /// Writes the section on latencies in time.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
-    page.section(view, "latency", "Latency in time");
+    page.section(view, "latency", "Latency over time");
     percentiles(page, view);
     heat(page, view);
     page.end_section();
@@ -47,8 +47,8 @@ fn percentiles(page: &mut Page, view: &View<'_>) {
     }
     if lines.is_empty() {
         page.nothing(
-            "There are no percentiles in time: no interval has enough events to carry one, or \
-                none was recorded.",
+            "There are no percentiles over time: no interval has enough events, or none were \
+             recorded.",
         );
         return;
     }
@@ -63,8 +63,8 @@ fn percentiles(page: &mut Page, view: &View<'_>) {
     let caption = Caption {
         id: "percentiles",
         title: &title,
-        about: "Percentiles of each interval on a logarithmic axis. Where one is missing, the \
-            interval has too few events to carry it.",
+        about: "Percentiles of each interval on a logarithmic axis. A gap means that the interval \
+                has too few events.",
         source: &note,
         size: "",
     };
@@ -85,7 +85,7 @@ fn heat(page: &mut Page, view: &View<'_>) {
         .filter_map(|operation| Some((operation.name.clone(), heat_of(view, operation)?)))
         .collect();
     let Some((_, first)) = maps.first() else {
-        page.nothing("There is no heat map: the run has no latencies by time on record.");
+        page.nothing("There is no heat map: the run has no recorded latencies over time.");
         return;
     };
     let merged = match merged_s(view, &first.columns) {
@@ -103,9 +103,9 @@ fn heat(page: &mut Page, view: &View<'_>) {
         } else {
             "Latencies as a heat map"
         },
-        about: "Each column is a span of time, each row a range of latencies; the darker, or on a \
-            dark page the brighter, the more operations ended with it. A second stripe is a \
-            second way to be served.",
+        about: "Each column is a span of time, each row a range of latencies. Darker cells \
+                (brighter on a dark page) have more operations. A second stripe means a second \
+                path, such as cache and disk.",
         source: &merged,
         size: "tall",
     };

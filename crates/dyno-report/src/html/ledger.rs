@@ -19,7 +19,7 @@ fn costs(page: &mut Page, view: &View<'_>) {
     page.section(view, "costs", "Cost of an event");
     let client = (view.run.summary.as_ref()).and_then(|summary| summary.client.as_ref());
     if view.costs.is_empty() && client.is_none() {
-        page.nothing("No cost is known: the run has neither totals nor observed series.");
+        page.nothing("The cost is unknown: the run has neither totals nor observed series.");
         page.end_section();
         return;
     }
@@ -60,8 +60,8 @@ fn costs(page: &mut Page, view: &View<'_>) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">1 kB is 1,000 bytes, 1 KiB 1,024. What a \
-            host's counter counts belongs to all that ran on it.</p></div>\n"
+        "</tbody></table></div><p class=\"source\">1 kB is 1,000 bytes, 1 KiB 1,024. A host's \
+         counters include everything that ran on it.</p></div>\n"
     );
     page.end_section();
 }
@@ -91,7 +91,8 @@ fn shares(page: &mut Page, view: &View<'_>) {
     page.section(view, "shares", "Spread of the work");
     let Some(summary) = &view.run.summary else {
         page.nothing(
-            "The spread over sessions is known at the end of a run, which this one has not.",
+            "The spread over sessions is known only at the end of a run, and this run has not \
+             ended.",
         );
         page.end_section();
         return;
@@ -137,8 +138,8 @@ fn errors(page: &mut Page, view: &View<'_>) {
     page.section(view, "errors", "Errors by code");
     let Some(summary) = &view.run.summary else {
         page.nothing(
-            "Errors by code are told at the end of a run, which this one has not; see \
-            Throughput for when they were.",
+            "Errors by code are known only at the end of a run, and this run has not ended; see \
+             Throughput for their times.",
         );
         page.end_section();
         return;
@@ -150,9 +151,9 @@ fn errors(page: &mut Page, view: &View<'_>) {
             .not_observed("errors")
             .filter(|_| totals.errors == 0);
         page.nothing(&match unknown {
-            Some(why) => format!("Errors are not known: {why}."),
+            Some(why) => format!("Errors are unknown: {why}."),
             None => format!(
-                "No error by code is on record. Ignored errors: {}, reconnects: {}.",
+                "No errors by code are recorded. Ignored errors: {}, reconnects: {}.",
                 number::thousands(totals.errors),
                 number::thousands(totals.reconnects)
             ),
@@ -177,9 +178,9 @@ fn errors(page: &mut Page, view: &View<'_>) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Errors of all codes, ignored or not, over the \
-            measurement and its grace. Ignored: {}; events repeated: {}; events not done: {}; \
-            reconnects: {}. Source: summary.</p></div>\n",
+        "</tbody></table></div><p class=\"source\">Errors of all codes, ignored or not, during the \
+         measurement and its grace period. Ignored: {}; events repeated: {}; events not done: {}; \
+         reconnects: {}. Source: summary.</p></div>\n",
         number::thousands(summary.totals.errors),
         number::thousands(summary.totals.retries),
         number::thousands(summary.totals.not_done),

@@ -28,7 +28,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     if let Some(lag) = open.and_then(|open| open.pacing_lag.as_ref()) {
         rows.push((
             "pacing lag",
-            "scheduled to start although a session was free: Dyno's own",
+            "from schedule to start although a session was free: caused by Dyno",
             lag,
         ));
     }
@@ -37,9 +37,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         backlog(page, view);
     } else {
         page.nothing(
-            "A closed loop: each session begins its next event when the last has ended, so \
-                nothing waits in a queue and response time is service time. When the server \
-                stalls, so does the load. An open loop (--rate) shows what users would wait.",
+            "A closed loop: each session starts its next event when the previous one ends, so \
+             nothing queues and response time equals service time. When the server stalls, so does \
+             the load. An open loop (--rate) shows how long users would wait.",
         );
     }
     page.end_section();
@@ -114,9 +114,8 @@ fn backlog(page: &mut Page, view: &View<'_>) {
         put!(
             page,
             "<div class=\"panel\"><dl \
-                class=\"facts\"><dt>Offered</dt><dd>{}</dd><dt>Achieved</dt><dd>{}</dd><dt>Due \
-                and not begun at the end</dt><dd>{}</dd><dt>The most due at \
-                once</dt><dd>{}</dd></dl></div>",
+             class=\"facts\"><dt>Offered</dt><dd>{}</dd><dt>Achieved</dt><dd>{}</dd><dt>Due but \
+             not started at the end</dt><dd>{}</dd><dt>Largest backlog</dt><dd>{}</dd></dl></div>",
             figures::value(open.offered_per_s, "count/s"),
             figures::value(open.achieved_per_s, "count/s"),
             open.backlog.map_or("–".to_owned(), number::thousands),
@@ -124,13 +123,11 @@ fn backlog(page: &mut Page, view: &View<'_>) {
         );
     }
     if view.run.intervals.is_empty() {
-        page.nothing(
-            "The run has no intervals on record, so that its queue is not known over time.",
-        );
+        page.nothing("The run has no recorded intervals, so its queue over time is unknown.");
         return;
     }
     if view.run.not_observed("open_loop.backlog").is_some() {
-        page.nothing("The log does not say how many events were waiting.");
+        page.nothing("The log does not show how many events were waiting.");
         return;
     }
     let intervals = || view.run.intervals.iter();
@@ -143,14 +140,14 @@ fn backlog(page: &mut Page, view: &View<'_>) {
     let waiting = thin(&waiting, view.points(POINTS_MAX), Keep::Extremes);
     let under_way = thin(&under_way, view.points(POINTS_MAX), Keep::Extremes);
     let lines = vec![
-        page.line("due, not begun", 0, &waiting, Look::Area, 1),
+        page.line("due, not started", 0, &waiting, Look::Area, 1),
         page.line("under way", 0, &under_way, Look::Line, 0),
     ];
     let caption = Caption {
         id: "backlog",
         title: "Queue of the open loop",
-        about: "Events due and not begun, and events under way, at the end of each interval. A \
-            queue that only grows means that the server does not keep up.",
+        about: "Events due but not started, and events in flight, at the end of each interval. A \
+                growing queue means that the server cannot keep up.",
         source: &source_note("intervals of the run", &waiting, Keep::Extremes),
         size: "short",
     };

@@ -46,11 +46,11 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let tcp = Plot {
         id: "tcp",
         title: "TCP retransmissions",
-        about: "Segments sent again, and connections refused because the queue for them was full, \
-            of the whole host.",
+        about: "Retransmitted segments, and connections refused because of a full accept queue, on \
+                the whole host.",
         axis: "segments",
         lines: &[
-            ("host.tcp.retransmits", "sent again", 1),
+            ("host.tcp.retransmits", "retransmitted", 1),
             ("host.tcp.listen_overflows", "listen overflows", 5),
         ],
         size: "short",

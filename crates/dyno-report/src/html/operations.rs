@@ -32,7 +32,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         put!(
             page,
             "<p>{} of {ended} events took longer than {}; {} were skipped because they could not \
-                begin within it.</p>",
+             start in time.</p>",
             number::thousands(limit.above),
             Text(&figures::value(limit.limit_ms, "ms")),
             number::thousands(limit.skipped)
@@ -79,10 +79,11 @@ fn operations(page: &mut Page, operations: &[OperationSummary]) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: summary. Latencies are from the start \
-            of the first try to the end (from when it was due, in an open loop), of what was done \
-            or rolled back by design. What was given up, ended by a duplicate key or is unknown \
-            is in no rate and no latency. First tries are those of work that took several.</p>"
+        "</tbody></table></div><p class=\"source\">Source: summary. Latencies run from the start \
+         of the first try to the end (in an open loop, from the scheduled time) and include work \
+         that was done or rolled back by design. Work that was given up, ended by a duplicate key \
+         or has an unknown outcome is in no rate and no latency. First tries are those of retried \
+         work.</p>"
     );
 }
 
@@ -127,8 +128,7 @@ fn told(page: &mut Page, told: &[Figure]) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the workload, from what was \
-            measured.</p>"
+        "</tbody></table></div><p class=\"source\">Source: the workload's own figures.</p>"
     );
 }
 
@@ -141,10 +141,10 @@ fn roles(page: &mut Page, roles: &[RoleSummary]) {
         "#achieved",
         "#not done",
         "#left out",
-        "#fewest of a session",
+        "#fewest per session",
         "#most",
-        "#first through",
-        "#last through",
+        "#first finished",
+        "#last finished",
     ]);
     for role in roles {
         let maybe = |value: Option<f64>, unit| figures::maybe(value, unit);
@@ -174,9 +174,9 @@ fn roles(page: &mut Page, roles: &[RoleSummary]) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: summary. Events of background roles \
-            are not among the run's. What could not be begun in time was left out. A role is \
-            through when all of its sessions have done their work.</p>"
+        "</tbody></table></div><p class=\"source\">Source: summary. The run's events exclude those \
+         of background roles. Events that could not start in time were dropped. A role is finished \
+         when all its sessions have done their work.</p>"
     );
 }
 
@@ -209,8 +209,8 @@ fn ledger(page: &mut Page, entries: &[LedgerEntry]) {
     }
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the workload's own sums, read before \
-            and after the run, against what the server acknowledged to the sessions; a range where \
-            a connection was lost while the server was to commit.</p>"
+        "</tbody></table></div><p class=\"source\">Source: the workload's sums, read before and \
+         after the run, compared with what the server acknowledged to the sessions; a range if a \
+         connection was lost during a commit.</p>"
     );
 }

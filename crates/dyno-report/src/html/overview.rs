@@ -93,7 +93,7 @@ fn lead(view: &View<'_>) -> String {
             }
         ));
         parts.push(match &drive.open_loop {
-            None if view.is_open() => "open loop, its rate not told".to_owned(),
+            None if view.is_open() => "open loop, unknown rate".to_owned(),
             None => "closed loop".to_owned(),
             Some(open) => match drive.rate_schedule() {
                 Some(schedule) => format!("open loop, {}", schedule.short()),
@@ -125,16 +125,16 @@ fn lead(view: &View<'_>) -> String {
 fn state(page: &mut Page, view: &View<'_>) {
     let end = view.run.summary.as_ref().map(|summary| &summary.end);
     let said = match (view.run.state, end) {
-        (RunState::Running, _) => "This run has no end on record: it is still going on, or its \
-            process died. The figures cover what was recorded until then."
+        (RunState::Running, _) => "This run has no recorded end: it is still running, or its \
+                                   process died. The figures cover what was recorded so far."
             .to_owned(),
         (RunState::Interrupted, _) | (_, Some(RunEnd::Interrupted)) => {
             "This run was stopped by its user before its end.".to_owned()
         }
         (_, Some(RunEnd::Failed(why))) => format!("This run failed: {why}"),
         (RunState::Failed, _) => "This run failed; the figures cover what ran before.".to_owned(),
-        (RunState::Imported, _) => "This run was read from another tool's log, which holds less \
-            than a run of Dyno."
+        (RunState::Imported, _) => "This run was imported from another tool's log, which contains \
+                                    less than a Dyno run."
             .to_owned(),
         (RunState::Completed, _) => return,
     };
@@ -166,9 +166,9 @@ fn verdict(page: &mut Page, view: &View<'_>) {
     against.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
     if against.is_empty() {
         let said = match view.run.verdict {
-            None => "Nobody has judged this run yet.",
+            None => "This run was not judged yet.",
             Some(_) if view.run.findings.iter().any(|f| f.waived.is_some()) => {
-                "No finding but the waived ones speaks against these figures."
+                "No finding speaks against these figures except the waived ones."
             }
             Some(_) => "No finding speaks against these figures.",
         };

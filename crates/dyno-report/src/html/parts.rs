@@ -16,7 +16,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     };
     page.section(view, "parts", "Parts of the load");
     if parts.is_empty() {
-        page.nothing("The run did not end, so that its parts were not judged.");
+        page.nothing("The run did not end, so its parts were not judged.");
         page.end_section();
         return;
     }
@@ -46,9 +46,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     evidence(page, parts);
     put!(
         page,
-        "<p class=\"source\">Source: intervals of the run that lie wholly \
-            within a part, each part judged like a run of its own. The verdict on the run is the \
-            worst of them and of what is checked of the whole.</p></div>\n"
+        "<p class=\"source\">Source: intervals of the run that are entirely within a part, each \
+         part judged like a separate run. The run's verdict is the worst of its parts' and of the \
+         checks of the whole.</p></div>\n"
     );
     page.end_section();
 }

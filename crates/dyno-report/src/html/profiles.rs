@@ -43,7 +43,7 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
     let (title, about) = match profile.process {
         ProfiledProcess::Server => (
             "Server",
-            "All processes of the server, those that sessions began meanwhile included",
+            "All processes of the server, including those of sessions opened during the run",
         ),
         ProfiledProcess::Client => ("Client", "Dyno itself, without perf"),
     };
@@ -51,7 +51,7 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
     let left_out = match flame.left_out {
         0 => String::new(),
         frames => format!(
-            "; {} frames below {} are left out",
+            "; {} frames below {} are omitted",
             number::thousands(frames as u64),
             figures::percent(flame.least as f64 / profile.samples.max(1) as f64)
         ),
@@ -59,9 +59,8 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
     let id = view.id(&format!("profile-{}", profile.process.name()));
     put!(
         page,
-        "<div class=\"panel\" id=\"{id}\"><h3>{title}</h3><p class=\"about\">{about}. {}. Each \
-            box is a function, as wide as its share of the samples, below those that called it; a \
-            click enlarges it.</p>",
+        "<div class=\"panel\" id=\"{id}\"><h3>{title}</h3><p class=\"about\">{about}. {}. Each box \
+         is a function, as wide as its share of the samples, below its callers; click to zoom.</p>",
         Text(told(profile))
     );
     let label = format!("Flame graph of the {}", profile.process.name());
@@ -69,8 +68,8 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
     put!(
         page,
         "<p class=\"source\">Source: perf record, {} samples per second of CPU time{left_out}. \
-            Blue is the kernel, grey has no name: its program has no symbols, or it was compiled \
-            at run time. All stacks: dyno export --format folded.</p>",
+         Blue is the kernel; grey frames have no name because the program has no symbols or \
+         compiled them at run time. All stacks: dyno export --format folded.</p>",
         profile.frequency_hz
     );
     tables(page, profile);

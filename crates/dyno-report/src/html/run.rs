@@ -225,7 +225,8 @@ impl<'a> View<'a> {
             dyno_core::record::Source::Dyno => {
                 format!("Not observed: there is no series {what}.")
             }
-            _ => "Not observed: the run was imported from a log, which does not tell.".to_owned(),
+            _ => "Not observed: the log that the run was imported from does not contain it."
+                .to_owned(),
         }
     }
 

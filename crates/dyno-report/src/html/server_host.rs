@@ -25,7 +25,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let states = Plot {
         id: "server-host-cpu",
         title: "CPU states of the server's host",
-        about: "Shares of all its CPUs, stacked. Idle is what is left.",
+        about: "Shares of all its CPUs, stacked. Idle is the rest.",
         axis: "share of all CPUs",
         lines: &[
             ("server.host.cpu.user", "user", 0),
@@ -44,7 +44,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let queue = Plot {
         id: "server-host-queue",
         title: "Run queue of the server's host",
-        about: "Tasks that run or wait for a CPU, and tasks that wait for a disk.",
+        about: "Tasks running or waiting for a CPU, and tasks waiting for a disk.",
         axis: "tasks",
         lines: &[
             ("server.host.run_queue", "runnable", 0),
@@ -57,8 +57,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let memory = Plot {
         id: "server-host-memory",
         title: "Memory of the server's host",
-        about: "What programs hold (anonymous), what caches files, what is dirty, what is \
-                available.",
+        about: "Memory of programs (anonymous), page cache, dirty pages and available memory.",
         axis: "memory",
         lines: &[
             ("server.host.memory.available", "available", 2),

@@ -25,7 +25,7 @@ fn plan(page: &mut Page, view: &View<'_>) {
     page.section(view, "plan", "Plan and tool");
     put!(page, "<div class=\"panel\"><h3>Command line</h3>");
     if head.argv.is_empty() {
-        put!(page, "<p class=\"source\">Not on record.</p>");
+        put!(page, "<p class=\"source\">Not recorded.</p>");
     } else {
         put!(page, "<pre>{}</pre>", Text(command(&head.argv)));
     }
@@ -37,7 +37,7 @@ fn plan(page: &mut Page, view: &View<'_>) {
         Some(drive) => drive_facts(page, drive, !view.agents().is_empty()),
         None => put!(
             page,
-            "<dt>Drive</dt><dd>not on record: an imported log does not tell</dd>"
+            "<dt>Drive</dt><dd>not recorded in the imported log</dd>"
         ),
     }
     put!(
@@ -69,7 +69,7 @@ fn plan(page: &mut Page, view: &View<'_>) {
         &format!("{} {}", head.workload.shown(), head.workload.command),
     );
     let script = if head.script_sha256.is_empty() {
-        "not on record"
+        "not recorded"
     } else {
         &head.script_sha256
     };
@@ -156,7 +156,7 @@ fn command(argv: &[String]) -> String {
 fn options(page: &mut Page, view: &View<'_>) {
     let workload = &view.run.head.workload;
     if workload.options.is_empty() {
-        page.nothing("The workload has no options on record.");
+        page.nothing("No options of the workload are recorded.");
         return;
     }
     put!(
@@ -191,7 +191,7 @@ fn environment(page: &mut Page, view: &View<'_>) {
     page.section(view, "environment", "Environment");
     let facts = &view.run.facts;
     if facts.is_empty() {
-        page.nothing("Nothing is on record about the host, the server or the client.");
+        page.nothing("Nothing is recorded about the host, the server or the client.");
         page.end_section();
         return;
     }
@@ -225,7 +225,7 @@ fn configuration(page: &mut Page, view: &View<'_>) {
     if settings.is_empty() {
         page.nothing(&match view.run.not_observed("settings") {
             Some(why) => format!("Not observed: {why}"),
-            None => "The server's configuration is not on record.".to_owned(),
+            None => "The server's configuration is not recorded.".to_owned(),
         });
         page.end_section();
         return;
@@ -234,13 +234,13 @@ fn configuration(page: &mut Page, view: &View<'_>) {
     let moved = settings.iter().filter(|setting| has_moved(setting)).count();
     put!(
         page,
-        "<details class=\"panel\" id=\"{id}\"{}><summary>{} settings, {moved} of which moved \
-            during the run</summary><div class=\"filter\" data-filter=\"{id}\"><label>Filter \
-            <input type=\"search\" placeholder=\"words of a name or value\"></label><label><input \
-            type=\"checkbox\"> only what moved</label><output></output></div><div class=\"scroll \
-            bounded\" tabindex=\"0\" role=\"region\" aria-label=\"Server configuration\"><table \
-            class=\"grid\"><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">at the \
-            start</th><th scope=\"col\">at the end</th></tr></thead><tbody>",
+        "<details class=\"panel\" id=\"{id}\"{}><summary>{} settings, {moved} of which changed \
+         during the run</summary><div class=\"filter\" data-filter=\"{id}\"><label>Filter <input \
+         type=\"search\" placeholder=\"words of a name or value\"></label><label><input \
+         type=\"checkbox\"> only changed</label><output></output></div><div class=\"scroll \
+         bounded\" tabindex=\"0\" role=\"region\" aria-label=\"Server configuration\"><table \
+         class=\"grid\"><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">at the \
+         start</th><th scope=\"col\">at the end</th></tr></thead><tbody>",
         if moved > 0 { " open" } else { "" },
         number::thousands(settings.len() as u64)
     );
@@ -276,12 +276,12 @@ fn gaps(page: &mut Page, view: &View<'_>) {
     page.section(view, "gaps", "What was not observed");
     let gaps = &view.run.not_observed;
     if gaps.is_empty() {
-        page.nothing("Every observer that was asked answered: no gap is on record.");
+        page.nothing("All requested observers answered.");
         page.end_section();
         return;
     }
     put!(page, "<div class=\"panel\">");
-    page.table(&["what", "why, and what would be needed"]);
+    page.table(&["what", "reason and remedy"]);
     for gap in gaps {
         put!(
             page,

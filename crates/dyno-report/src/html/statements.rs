@@ -43,9 +43,10 @@ fn shapes(page: &mut Page, first: &StatementSummary, statements: &[StatementSumm
     put!(
         page,
         "</tbody></table></div><p class=\"source\">Source: summary, of the measurement and its \
-            grace. Statements that differ only in their values (?), or in the number at the end of \
-            a name (N), are one. The time is from sending a statement to having its answer, as a \
-            share of the service time of all events; latencies are of those that succeeded.</p>"
+         grace period. Statements that differ only in their values (?), or in the number at the \
+         end of a name (N), count as one. The time runs from sending a statement to receiving its \
+         answer, as a share of the service time of all events; latencies cover successful \
+         statements.</p>"
     );
     put!(page, "</div>\n");
 }
@@ -67,7 +68,7 @@ fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
         if !plan.text.is_empty() {
             put!(
                 page,
-                "<details><summary>in the server's words</summary><pre>{}</pre></details>",
+                "<details><summary>the server's output</summary><pre>{}</pre></details>",
                 Text(&plan.text)
             );
         }
@@ -80,9 +81,8 @@ fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
     put!(
         page,
         "</tbody></table></div><p class=\"source\">Source: EXPLAIN of the first statement of each \
-            shape, when the load had ended. Rows are those that the server expects of each table \
-            each time: MySQL and MariaDB how many they examine, PostgreSQL how many are left when \
-            its conditions have been applied.</p></div>\n"
+         shape, after the load. Rows are the server's estimate per table and access: rows examined \
+         on MySQL and MariaDB, rows left after filtering on PostgreSQL.</p></div>\n"
     );
 }
 
@@ -121,8 +121,8 @@ fn of_server(page: &mut Page, told: &DigestsSummary) {
         put!(
             page,
             "Source: {}, read before and after the measurement. Rows are of one execution, on \
-                average. {} executions in other databases and {} on the server's catalogs and \
-                settings, as Dyno's observers do, are left out. ",
+             average. {} executions in other databases and {} on the server's catalogs and \
+             settings (such as those of Dyno's observers) are excluded. ",
             Text(&told.source),
             number::thousands(told.elsewhere_count),
             number::thousands(told.catalogs_count)

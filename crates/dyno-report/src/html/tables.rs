@@ -15,7 +15,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     put!(page, "<div class=\"panel\"><h3>Tables</h3>");
     page.table(&[
         "tables",
-        "kept as",
+        "storage",
         "#indexes",
         "primary key",
         "analysed",

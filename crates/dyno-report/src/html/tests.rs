@@ -72,7 +72,7 @@ fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
         "sine 400/s..800/s every 5s",
         "Of 600 events per second that were due, 571 were served.",
         "not measured",
-        "Dotted: where the parts of the load begin",
+        "Dotted: the start of each part of the load",
         "open loop, 100/s → 100/s..500/s",
     ] {
         assert!(page.contains(told), "no '{told}'");
@@ -175,7 +175,7 @@ fn the_first_screen_tells_what_matters() {
         "oltp_read_write on MariaDB 10.11.6",
         "64 sessions on 4 workers",
         "<strong>doubtful</strong>",
-        "5 of 6 checks made: 2 doubts, 2 passed, 1 waived",
+        "5 of 6 checks ran: 2 doubts, 2 passed, 1 waived",
         "The server stood still 3 times",
         "Throughput",
         "812 µs",
@@ -248,7 +248,7 @@ fn sessions_that_were_lost_have_a_chart() {
     run.intervals[40].states = Some(states);
     let page = page_of(&[run]);
     assert!(page.contains("session-states"));
-    assert!(page.contains("What the sessions were doing at the end of each interval"));
+    assert!(page.contains("State of the sessions at the end of each interval"));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn stalls_are_seconds_next_to_zero() {
 #[test]
 fn what_is_missing_is_explained() {
     let text = text_of(&page_of(&[bare()]));
-    assert!(text.contains("This run has no end on record"));
+    assert!(text.contains("This run has no recorded end"));
     assert!(text.contains("not judged"));
     assert!(!text.contains("data-chart="));
     // Each section but the first, including those without a chart, says why it is empty.
@@ -337,7 +337,7 @@ fn runs_of_other_shapes_have_pages() {
     imported.series.clear();
     imported.operations.clear();
     let text = text_of(&page_of(&[imported]));
-    assert!(text.contains("imported from a log"));
+    assert!(text.contains("imported from another tool's log"));
 
     let mut single = samples::run(Shape {
         seconds: 1,

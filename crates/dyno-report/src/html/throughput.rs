@@ -16,7 +16,7 @@ pub(super) const POINTS_MAX: usize = 3_600;
 /// The main chart of a run: throughput with a high percentile over it.
 pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
     if view.rates.is_empty() {
-        page.nothing("There is no chart over time: the run has no intervals on record.");
+        page.nothing("There is no chart over time: the run has no recorded intervals.");
         return;
     }
     let rates = thin(&view.rates, view.points(POINTS_MAX), Keep::Extremes);
@@ -110,18 +110,18 @@ fn legend(view: &View<'_>, latencies: bool) -> String {
         told.push("Grey: the warm-up.".to_owned());
     }
     if !view.part_marks().is_empty() {
-        told.push("Dotted: where the parts of the load begin, told below by number.".to_owned());
+        told.push("Dotted: the start of each part of the load, numbered below.".to_owned());
     }
     if !view.stall_spans().is_empty() {
         told.push("Red: stalls.".to_owned());
     }
     match view.run.events.len() {
         0 => {}
-        1 => told.push("Dashed: the event E1, told below.".to_owned()),
-        count => told.push(format!("Dashed: the events E1 to E{count}, told below.")),
+        1 => told.push("Dashed: the event E1, listed below.".to_owned()),
+        count => told.push(format!("Dashed: the events E1 to E{count}, listed below.")),
     }
     if view.is_open() && view.run.head.drive.is_some() {
-        told.push("Grey dashes: the rate that was offered.".to_owned());
+        told.push("Grey dashes: the offered rate.".to_owned());
     }
     if latencies {
         told.push("The latency axis is logarithmic.".to_owned());
@@ -133,7 +133,7 @@ fn legend(view: &View<'_>, latencies: bool) -> String {
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "throughput", "Throughput");
     if view.rates.is_empty() {
-        page.nothing("The run has no intervals on record, so that nothing is known over time.");
+        page.nothing("The run has no recorded intervals, so nothing is known over time.");
         page.end_section();
         return;
     }
@@ -143,7 +143,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         page,
         view,
         ("events", "Events"),
-        "Events that ended in each interval, per second.",
+        "Finished events per second in each interval.",
         vec![line],
     );
     if view
@@ -158,8 +158,8 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
             counted(page, view, ("writes/s", 1), |i| i.counters.writes),
             counted(page, view, ("other/s", 6), |i| i.counters.other),
         ];
-        let about = "Statements that ended in each interval, per second: with a result set \
-            (reads), with rows changed (writes), other.";
+        let about = "Finished statements per second in each interval: with a result set (reads), \
+                     with changed rows (writes), other.";
         figure(page, view, ("queries", "Queries"), about, lines);
     }
     if view
@@ -169,11 +169,11 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         .any(|interval| interval.errors_seen > 0)
     {
         let line = counted(page, view, ("errors/s", 1), |i| i.errors_seen);
-        let about = "Errors of all codes in each interval, per second, whatever came of them.";
+        let about = "Errors of all codes per second in each interval, ignored or not.";
         figure(
             page,
             view,
-            ("errors-over-time", "Errors in time"),
+            ("errors-over-time", "Errors over time"),
             about,
             vec![line],
         );
@@ -211,9 +211,9 @@ fn session_states(page: &mut Page, view: &View<'_>) {
     let caption = Caption {
         id: "session-states",
         title: "Sessions",
-        about: "What the sessions were doing at the end of each interval: in an event, waiting for \
-            the time of the next one, without a connection and making one, lost (failed, or with a \
-            worker that did not respond), or through with their run.",
+        about: "State of the sessions at the end of each interval: in an event, waiting for their \
+                next event, reconnecting, lost (failed, or their worker did not respond), or \
+                finished.",
         source: &source_note("intervals of the run", &thinned, Keep::Extremes),
         size: "",
     };

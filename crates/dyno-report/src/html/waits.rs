@@ -77,8 +77,8 @@ fn draw(page: &mut Page, view: &View<'_>, states: &[(&str, &Series)]) {
     let caption = Caption {
         id: "waits",
         title: "Sessions in the server by state",
-        about: "Sessions that were at work at each look, stacked by what the server says they \
-            were doing. Where throughput falls and one colour grows, that is what they waited for.",
+        about: "Active sessions at each sample, stacked by the state that the server reports. If \
+                throughput falls while one colour grows, the sessions waited for that.",
         source: &note,
         size: "",
     };

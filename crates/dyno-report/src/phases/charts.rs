@@ -83,9 +83,10 @@ impl<'a> Album<'a> {
         };
         Pictures {
             title: "Throughput, in pictures".to_owned(),
-            about: "Each phase has a scale of its own. Faint and in brackets: the background \
-                    missed its rate."
-                .to_owned(),
+            about:
+                "Each phase has its own scale. Faint and in brackets: the background missed its \
+                 rate."
+                    .to_owned(),
             small_multiples: self.names.iter().map(multiple).collect(),
             by_sequence: true,
         }
@@ -110,7 +111,7 @@ impl<'a> Album<'a> {
             }
         }
         Pictures {
-            title: "Every client's rate in time".to_owned(),
+            title: "Every client's rate over time".to_owned(),
             about: "A line for each session: of the role that the phase is about, and of the one \
                     in the background that has a rate to keep. Pictures of the same phase and \
                     role have the same axes."
@@ -152,7 +153,7 @@ impl<'a> Album<'a> {
             }
         }
         Pictures {
-            title: "The longest answers in time".to_owned(),
+            title: "The longest answers over time".to_owned(),
             about: "Of each operation, the longest of all clients in each interval.".to_owned(),
             small_multiples,
             by_sequence: true,

@@ -183,8 +183,8 @@ impl<'a> Grid<'a> {
         columns.extend(heads.map(str::to_owned));
         (!rows.is_empty()).then(|| Table {
             title: format!("{name}: response times, percent up to each bound"),
-            about: "Statements, not rows. Pointed at: the lowest and the highest quarter of each \
-                    operation's longest, where it is worth it."
+            about: "Statements, not rows. Marked: the lowest and highest quarter of each \
+                    operation's longest, if the range is large enough."
                 .to_owned(),
             columns,
             rows,

@@ -46,7 +46,7 @@ pub(super) const NAMES: [(&str, &str); 24] = [
         "operations per second and client in the first tenth",
     ),
     ("rate_last", "the same in the last tenth"),
-    ("stalls", "seconds in which next to nothing ended"),
+    ("stalls", "seconds in which almost nothing finished"),
     ("length", "seconds measured"),
 ];
 

@@ -130,11 +130,11 @@ impl<'a> Grid<'a> {
         }
         Table {
             title: "Throughput".to_owned(),
-            about: "Pointed at: the lowest and the highest quarter of each column's range, where \
-                    it is worth it. In brackets: the background did less than 95 % of what it \
-                    was asked for, so the figure is not comparable. Not pointed at: phases \
-                    in an open loop."
-                .to_owned(),
+            about:
+                "Marked: the lowest and highest quarter of each column's range, if the range is \
+                 large enough. In brackets: the background did less than 95 % of its requested \
+                 rate, so the figure is not comparable. Never marked: phases in an open loop."
+                    .to_owned(),
             columns: self.columns(),
             rows,
             breaks: self.all_breaks(),
@@ -157,7 +157,7 @@ impl<'a> Grid<'a> {
         });
         Table {
             title: "Throughput relative to the first".to_owned(),
-            about: "Pointed at below 0.95 and above 1.05.".to_owned(),
+            about: "Marked below 0.95 and above 1.05.".to_owned(),
             columns: self.columns(),
             rows,
             breaks: self.all_breaks(),
@@ -189,8 +189,7 @@ impl<'a> Grid<'a> {
             columns.extend(self.names.iter().map(|name| (*name).to_owned()));
             Table {
                 title: "The background's rate".to_owned(),
-                about: "Rows per second of all clients. Pointed at below 95 % of what was asked \
-                        for."
+                about: "Rows per second of all clients. Marked below 95 % of the requested rate."
                     .to_owned(),
                 columns,
                 rows,
@@ -206,8 +205,8 @@ impl<'a> Grid<'a> {
             Cell::number(phase.and_then(Phase::asked_per_s))
         });
         let mut table = self.table("The rate that was asked for", rows)?;
-        table.about = "Of phases in an open loop. Their throughput is at most this: what tells \
-                       servers apart is their response times."
+        table.about = "Of phases in an open loop. Their throughput is at most this rate: compare \
+                       servers by response times."
             .to_owned();
         Some(table)
     }
@@ -233,7 +232,7 @@ impl<'a> Grid<'a> {
         }
         (!rows.is_empty()).then(|| Table {
             title: "Before the measurement".to_owned(),
-            about: format!("What was run right before a phase. {}", told.join(" ")),
+            about: format!("Commands that ran right before a phase. {}", told.join(" ")),
             columns: ["configuration and phase", "seconds"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -270,7 +269,7 @@ impl<'a> Grid<'a> {
         ];
         (!rows.is_empty()).then(|| Table {
             title: "Fairness".to_owned(),
-            about: "When the first and the last client were through with their work.".to_owned(),
+            about: "When the first and the last client finished their work.".to_owned(),
             columns: columns.map(str::to_owned).to_vec(),
             breaks: self.breaks(of_rows.into_iter()),
             rows,

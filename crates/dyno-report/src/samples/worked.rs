@@ -106,7 +106,8 @@ pub(crate) fn digests() -> DigestsSummary {
         elsewhere_count: 311,
         catalogs_count: 64,
         notes: vec![
-            "The server dropped digests for want of room: raise performance_schema_digests_size."
+            "The server dropped digests because their table was full: raise \
+             performance_schema_digests_size."
                 .into(),
         ],
     }

@@ -10,8 +10,8 @@ pub fn advice(counsel: Option<&Counsel>, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title("Advice from the server's counters");
     let Some(counsel) = counsel else {
-        let text = "The database's counters were not observed in this run, or are none of MySQL's, \
-                    MariaDB's or PostgreSQL's.";
+        let text = "The database's counters were not observed in this run, or it is not MySQL, \
+                    MariaDB or PostgreSQL.";
         page.row("none", Ink::Faint, text);
         return page.finish();
     };
@@ -33,7 +33,7 @@ pub fn advice(counsel: Option<&Counsel>, look: &Look) -> String {
         page.row(
             "none",
             Ink::Good,
-            "No counter gives reason to look at a setting.",
+            "No counter suggests a setting to change.",
         );
     }
     let mut label = "statements";

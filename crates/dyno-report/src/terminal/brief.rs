@@ -120,7 +120,7 @@ fn title(run: &RunSummary) -> String {
 fn ended(run: &RunSummary, page: &mut Page) {
     match &run.end {
         RunEnd::Completed => {}
-        RunEnd::Interrupted => page.row("interrupted", Ink::Warning, "before its time was over"),
+        RunEnd::Interrupted => page.row("interrupted", Ink::Warning, "before its time was up"),
         RunEnd::Failed(why) if why == UNFINISHED => page.row("unfinished", Ink::Error, why),
         RunEnd::Failed(why) => page.row("failed", Ink::Error, why),
     }
@@ -356,11 +356,7 @@ fn costs(run: &RunSummary, page: &mut Page) {
 fn kept(run: &RunSummary, page: &mut Page) {
     let Some(kept) = &run.recorded else {
         if !verdict::against(run).is_empty() {
-            page.row(
-                "",
-                Ink::Faint,
-                "-v tells the findings in full, and what to do",
-            );
+            page.row("", Ink::Faint, "-v shows the findings in full, with advice");
         }
         return;
     };

@@ -153,11 +153,12 @@ fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
         Ink::Faint,
         match comparison.basis {
             Basis::BetweenRuns => {
-                "Intervals and significance rest on how much the runs of one side differ."
+                "Intervals and significance are based on the variation between the runs of one \
+                 side."
             }
             Basis::WithinRuns => {
-                "Intervals and significance rest on the seconds within the runs; how much runs of \
-                 the same differ is not in them: three or more a side would tell."
+                "Intervals and significance are based on the seconds within the runs; they do not \
+                 include run-to-run variation: run each side at least three times to include it."
             }
         },
     );

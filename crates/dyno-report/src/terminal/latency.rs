@@ -51,10 +51,10 @@ pub(super) fn unknown(run: &RunSummary) -> String {
     let none = |gap: &NotObserved| gap.what == TOTALS_UNKNOWN;
     match run.totals.events {
         0 if !run.not_observed.iter().any(none) => format!(
-            "No {} ended, so there is none to tell.",
+            "No {} finished, so there is no latency to report.",
             EventWord::of(run).one()
         ),
-        _ => "Not known: no distribution of them is on record.".to_owned(),
+        _ => "Unknown: no latency distribution is recorded.".to_owned(),
     }
 }
 
@@ -207,7 +207,7 @@ fn right(text: &str, width: usize) -> String {
 pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
     if run.events_unfinished > 0 {
         let text = format!(
-            "{} begun and not ended when the run was over; not in the latencies",
+            "{} unfinished at the end of the run; not in the latencies",
             super::sections::count_of(run.events_unfinished, EventWord::of(run).one()),
         );
         page.row("unfinished", Ink::Warning, &text);

@@ -137,7 +137,7 @@ fn ends(operation: &OperationSummary) -> Vec<String> {
     }
     if totals.unknown > 0 {
         ends.push(format!(
-            "{} of which nobody knows whether they were committed",
+            "{} with an unknown outcome",
             thousands(totals.unknown)
         ));
     }
@@ -157,7 +157,7 @@ fn ledger(run: &RunSummary, page: &mut Page) {
     let (ink, text) = match (wrong, unread) {
         (0, 0) if unknown > 0 => (
             Ink::Warning,
-            "not compared: it is not known what the server acknowledged".to_owned(),
+            "not compared: what the server acknowledged is unknown".to_owned(),
         ),
         (0, 0) => (
             Ink::Plain,
@@ -173,8 +173,8 @@ fn ledger(run: &RunSummary, page: &mut Page) {
         (wrong, _) => (
             Ink::Error,
             format!(
-                "{wrong} of {all} sums in the database are not what the server acknowledged; see \
-                 the finding 'consistency'"
+                "{wrong} of {all} sums in the database differ from what the server acknowledged; \
+                 see the finding 'consistency'"
             ),
         ),
     };

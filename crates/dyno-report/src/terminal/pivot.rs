@@ -217,8 +217,8 @@ fn legend(table: &Pivot, look: &Look) -> String {
         false => "",
     };
     let text = format!(
-        "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. Ratios stand with the \
-         interval that holds the true one with 95 % confidence."
+        "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. Ratios have their 95 % \
+         confidence interval."
     );
     let lines = super::look::wrap(&look.clean(&text), look.width());
     let faint = lines.iter().map(|line| look.paint(Ink::Faint, line) + "\n");

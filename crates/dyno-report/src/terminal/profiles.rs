@@ -33,7 +33,7 @@ pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Lo
         page.row(
             "",
             Ink::Faint,
-            "None was taken: dyno run --cpu-profile takes one.",
+            "None was recorded; record one with dyno run --cpu-profile.",
         );
     }
     for profile in profiles {
@@ -58,10 +58,10 @@ fn one(profile: &CpuProfile, page: &mut Page) {
     }
     let mut functions = profile.functions();
     page.blank();
-    list("at work themselves", &functions, profile.samples, page);
+    list("by self time", &functions, profile.samples, page);
     functions.sort_by(|a, b| (b.total, &a.name).cmp(&(a.total, &b.name)));
     page.blank();
-    list("with what they called", &functions, profile.samples, page);
+    list("by total time", &functions, profile.samples, page);
     page.blank();
 }
 
@@ -117,7 +117,7 @@ mod tests {
     fn a_run_without_one_says_how_to_get_one() {
         insta::assert_snapshot!(profiles(&[], &[], &Look::default()), @r"
         CPU profile
-                        None was taken: dyno run --cpu-profile takes one.
+                        None was recorded; record one with dyno run --cpu-profile.
         ");
     }
 }

@@ -96,14 +96,14 @@ fn figures(role: &RoleSummary) -> Vec<String> {
 fn notes(role: &RoleSummary) -> Vec<String> {
     let mut notes = Vec::new();
     if role.background {
-        notes.push("in the background: not among the transactions above".to_owned());
+        notes.push("in the background: not included in the transactions above".to_owned());
     }
     if role.not_done > 0 {
         notes.push(format!("{} not done", thousands(role.not_done)));
     }
     if role.skipped > 0 {
         notes.push(format!(
-            "{} left out, too late to begin",
+            "{} dropped, too late to start",
             thousands(role.skipped)
         ));
     }
@@ -111,8 +111,8 @@ fn notes(role: &RoleSummary) -> Vec<String> {
         && last > 0.0
     {
         notes.push(match role.sessions {
-            1 => format!("through after {}", length(last)),
-            _ => format!("through after {} to {}", length(first), length(last)),
+            1 => format!("finished after {}", length(last)),
+            _ => format!("finished after {} to {}", length(first), length(last)),
         });
     }
     notes
@@ -121,7 +121,7 @@ fn notes(role: &RoleSummary) -> Vec<String> {
 /// The loop of a run with an unknown rate: a log may have response times, which indicate one.
 pub(super) fn without_rate(run: &RunSummary) -> &'static str {
     match run.response {
-        Some(_) => "open loop, its rate not told",
+        Some(_) => "open loop, unknown rate",
         None => "closed loop",
     }
 }
@@ -142,7 +142,7 @@ fn limit(run: &RunSummary, page: &mut Page) {
     // In an imported run the count alone may indicate a schedule.
     if run.open_loop.is_some() || limit.skipped > 0 {
         text += &format!(
-            "; {} skipped, too late to begin within it ({})",
+            "; {} skipped, too late to start in time ({})",
             thousands(limit.skipped),
             share(limit.skipped, ended + limit.skipped)
         );

@@ -59,7 +59,7 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
 fn in_one_line(rows: &[RunRow]) -> Table {
     let mut head = vec![
         ("run", Align::Right),
-        ("begun (UTC)", Align::Whole),
+        ("start (UTC)", Align::Whole),
         ("workload", Align::Whole),
         ("server", Align::Left),
         ("users", Align::Right),
@@ -97,7 +97,7 @@ fn in_one_line(rows: &[RunRow]) -> Table {
 fn in_two_lines(rows: &[RunRow], look: &Look) -> String {
     let mut table = Table::new(&[
         ("run", Align::Right),
-        ("begun (UTC)", Align::Whole),
+        ("start (UTC)", Align::Whole),
         ("workload", Align::Left),
         ("users", Align::Right),
         ("tx/s", Align::Right),

@@ -74,7 +74,7 @@ fn knee(found: &Saturation) -> String {
         .knee
         .and_then(|place| Some((place, steps.get(place)?)))
     else {
-        return "not known: it takes two steps that ended events".to_owned();
+        return "unknown: it takes two steps with finished events".to_owned();
     };
     let head = format!(
         "{}: {} events/s at {} on average",
@@ -115,7 +115,7 @@ fn against(steps: &[Step]) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Of the {} steps it rests on, {}: dyno show RUN tells why.",
+            "Of its {} steps, {}: see dyno show RUN.",
             steps.len(),
             told.join(" and ")
         )
@@ -157,13 +157,12 @@ mod tests {
 
     #[test]
     fn a_knee_of_doubtful_steps_says_so() {
-        let words =
-            "Of the 3 steps it rests on, 1 is doubtful and 1 is refused: dyno show RUN tells why.";
+        let words = "Of its 3 steps, 1 is doubtful and 1 is refused: see dyno show RUN.";
         let mut runs = ladder(64, &[1, 2, 4]);
         let told = |runs: &[RunSummary]| saturation(&Saturation::of(runs), &Look::default());
         runs.iter_mut()
             .for_each(|run| run.verdict = Some(Verdict::Valid));
-        assert!(!told(&runs).contains("it rests on"));
+        assert!(!told(&runs).contains("Of its"));
         runs[1].verdict = Some(Verdict::Doubtful);
         runs[2].verdict = Some(Verdict::Refused);
         let page = told(&runs)
@@ -176,6 +175,6 @@ mod tests {
     #[test]
     fn a_knee_that_was_not_reached_or_is_not_known() {
         assert!(told(64, &[1, 2, 4]).contains("not reached"));
-        assert!(told(64, &[1]).contains("not known"));
+        assert!(told(64, &[1]).contains("unknown"));
     }
 }

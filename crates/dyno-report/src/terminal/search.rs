@@ -34,7 +34,7 @@ pub fn search(found: &SearchResult, look: &Look) -> String {
     }
     if let (Some(range), SearchEnd::Found) = (found.plausible, found.ending) {
         let text = format!(
-            "the limit lies between {}: near it votes are a matter of chance",
+            "the limit is between {}; trials near it can go either way",
             between(plan.searched, range)
         );
         page.row("plausible", Ink::Plain, &text);
@@ -141,7 +141,7 @@ pub fn search_answer(found: &SearchResult) -> String {
     let so_far = match (found.lower, found.upper) {
         (Some(low), Some(high)) => {
             let range = Range { low, high };
-            format!("so far the limit lies between {}", between(of, range))
+            format!("so far the limit is between {}", between(of, range))
         }
         (Some(low), None) => format!("so far {}", kept(low)),
         (None, Some(high)) => format!("so far {} breaks {promise}", load(of, high)),
@@ -158,24 +158,21 @@ pub fn search_answer(found: &SearchResult) -> String {
         }
         (SearchEnd::Ceiling, Some(low)) => {
             format!(
-                "{}, and the limit lies above: no more was offered{}",
+                "{}; the limit is higher, but no more was offered{}",
                 kept(low),
                 by(found, low)
             )
         }
         (SearchEnd::Floor, _) => match (of, found.upper) {
             (Searched::Rate, Some(high)) => {
-                format!(
-                    "No rate keeps {promise}: {} breaks it already",
-                    load(of, high)
-                )
+                format!("No rate keeps {promise}: even {} breaks it", load(of, high))
             }
-            _ => format!("No number of sessions keeps {promise}: one breaks it already"),
+            _ => format!("No number of sessions keeps {promise}: even one breaks it"),
         },
         (SearchEnd::Unconfirmed, _) => {
             format!("Not confirmed: {}{so_far}", refuted(found))
         }
-        (SearchEnd::Exhausted, _) => format!("Not found within so many trials; {so_far}"),
+        (SearchEnd::Exhausted, _) => format!("Not found within the allowed trials; {so_far}"),
         (SearchEnd::Refused, _) => format!("Refused: the load generator is the limit; {so_far}"),
         (SearchEnd::Failed, _) => format!("Failed; {so_far}"),
         _ => format!("Interrupted; {so_far}"),
@@ -276,7 +273,10 @@ fn confirmed(found: &SearchResult) -> Option<(Ink, String)> {
     match found.confirmed {
         true => {
             let below = match found.voted.filter(|voted| *voted > lower) {
-                Some(voted) => format!("; what was voted, {}, was not", load(of, voted)),
+                Some(voted) => format!(
+                    "; the first candidate, {}, was not confirmed",
+                    load(of, voted)
+                ),
                 None => String::new(),
             };
             let text = format!("by {kept} of {total} further trials{below}");

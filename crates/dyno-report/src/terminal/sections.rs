@@ -214,7 +214,7 @@ pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
     let totals = &run.totals;
     if totals.not_done > 0 {
         let text = format!(
-            "{} given up, ended by a duplicate key, or of unknown end; not in the {} nor in the \
+            "{} given up, ended by a duplicate key, or with an unknown outcome; not in the {} and \
              latencies",
             count_of(totals.not_done, EventWord::of(run).one()),
             EventWord::of(run).many(),

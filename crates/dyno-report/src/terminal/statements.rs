@@ -82,7 +82,7 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     }
     let left = run.statements.len().saturating_sub(listed);
     if left > 0 {
-        page.row("", Ink::Faint, &format!("and {left} more, which -v has"));
+        page.row("", Ink::Faint, &format!("and {left} more (-v shows them)"));
     }
     digests(run, full, page);
     plans(run, full, page);
@@ -118,7 +118,7 @@ fn plans(run: &RunSummary, full: bool, page: &mut Page) {
     }
     let left = run.plans.len().saturating_sub(listed);
     if left > 0 {
-        page.row("", Ink::Faint, &format!("and {left} more, which -v has"));
+        page.row("", Ink::Faint, &format!("and {left} more (-v shows them)"));
     }
 }
 

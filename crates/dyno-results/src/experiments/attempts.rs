@@ -41,7 +41,7 @@ impl Results {
     /// The file cannot be written to.
     pub fn begin_attempt(&mut self, experiment: i64, trial: &str) -> Result<Attempt, ResultsError> {
         let process = Process::current();
-        self.transact("note the beginning of a trial in", |connection| {
+        self.transact("record the start of a trial in", |connection| {
             connection.execute(
                 "INSERT INTO attempt (experiment_id, trial, begun_unix_s, state, why, done_before,
                      pid, boot_id, process_start_ticks, pid_namespace)
@@ -73,7 +73,7 @@ impl Results {
     ) -> Result<(), ResultsError> {
         let (state, why) = end.words();
         let done_before = serde_json::json!(done_before).to_string();
-        self.transact("note the end of a trial in", |connection| {
+        self.transact("record the end of a trial in", |connection| {
             let ended = clock::wall_time().as_secs_f64();
             connection.execute(
                 "UPDATE attempt SET state = ?2, why = ?3, ended_unix_s = ?4, done_before = ?5

@@ -75,7 +75,7 @@ impl Results {
         head: &ExperimentHead,
         trials: &[TrialRow],
     ) -> Result<i64, ResultsError> {
-        self.transact("keep an experiment in", |connection| {
+        self.transact("store an experiment in", |connection| {
             let id = write_head(connection, head)?;
             connection.execute("DELETE FROM trial WHERE experiment_id = ?1", [id])?;
             let mut insert = connection.prepare(

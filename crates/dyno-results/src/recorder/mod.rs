@@ -104,7 +104,7 @@ impl Receipt {
         Some(match &self.trouble {
             Some(error) => format!("{lost} lost: {error}"),
             None => {
-                format!("{lost} lost, because {path} could not be written to as fast as they came")
+                format!("{lost} lost, because writing to {path} was too slow")
             }
         })
     }

@@ -22,7 +22,7 @@ impl Results {
         verdict: Verdict,
         waivers: &[Waiver],
     ) -> Result<(), ResultsError> {
-        let doing = "keep the verdict in";
+        let doing = "store the verdict in";
         self.check_run(id, doing)?;
         self.transact(doing, |connection| {
             write_judgement(connection, id, findings, Some(verdict), waivers)
@@ -35,7 +35,7 @@ impl Results {
     /// # Errors
     /// The run does not exist, or the file cannot be written to.
     pub fn set_summary(&mut self, id: i64, summary: &RunSummary) -> Result<(), ResultsError> {
-        let doing = "keep the summary in";
+        let doing = "store the summary in";
         self.check_run(id, doing)?;
         self.transact(doing, |connection| write_summary(connection, id, summary))
     }
@@ -46,7 +46,7 @@ impl Results {
     /// # Errors
     /// A run does not exist, or the file cannot be written to.
     pub fn add_facts(&mut self, ids: &[i64], facts: &[Fact]) -> Result<(), ResultsError> {
-        let doing = "keep facts in";
+        let doing = "store facts in";
         for id in ids {
             self.check_run(*id, doing)?;
         }
@@ -88,7 +88,7 @@ impl Results {
     /// # Errors
     /// The run does not exist, or the file cannot be written to.
     pub fn waive(&mut self, id: i64, waiver: &Waiver) -> Result<Option<Verdict>, ResultsError> {
-        let doing = "keep the waiver in";
+        let doing = "store the waiver in";
         let (mut findings, judged) = self.judgement(id, doing)?;
         for finding in &mut findings {
             if finding.check == waiver.check {

@@ -100,7 +100,7 @@ impl Results {
     /// The file cannot be written to.
     pub fn begin(mut self, head: &RunHead) -> Result<RunWriter, ResultsError> {
         let at = crate::error::At {
-            doing: "enter a run in",
+            doing: "add a run to",
             path: &self.path,
             patience_s: self.patience.as_secs_f64(),
         };

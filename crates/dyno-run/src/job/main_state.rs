@@ -70,7 +70,7 @@ impl MainState {
         let (script, own) = (config.source.path.clone(), Arc::clone(&stop));
         let advice = match config.sysbench {
             true => "",
-            false => "; --call-timeout sets how long it may take",
+            false => "; --call-timeout sets the limit",
         };
         let body = move || {
             match alone(config, connector, own, 0, bound) {
@@ -88,7 +88,7 @@ impl MainState {
             .name("script".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(body)
-            .context("cannot make a thread for the script")?;
+            .context("cannot start a thread for the script")?;
         let thread = Thread {
             calls: Some(calls),
             ended,
@@ -216,14 +216,14 @@ impl MainState {
             match answered.recv_timeout(LOOK) {
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Disconnected) => {
-                    break format!("the thread of {} broke down in {what}", self.script);
+                    break format!("the thread of {} panicked in {what}", self.script);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if since(begun) >= bound.saturating_add(SLACK) {
                 break format!(
-                    "{what} of {} did not return within {}: it was running its script, which \
-                     cannot be interrupted, and was given up{}",
+                    "{what} of {} did not return within {} and was abandoned: a running script \
+                     cannot be interrupted{}",
                     self.script,
                     format_duration(bound),
                     self.advice

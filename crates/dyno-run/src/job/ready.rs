@@ -132,8 +132,8 @@ impl Ready {
         let stopped = self.stop.level() != StopLevel::None;
         match result {
             Err(error) if stopped && name == "prepare" => Err(failed(format!(
-                "{error}; the tables that it made are still there, half filled perhaps: the \
-                 command cleanup drops them"
+                "{error}; the tables that it created may be half filled; the command cleanup drops \
+                 them"
             ))),
             other => other,
         }
@@ -150,9 +150,7 @@ impl Ready {
         }
         let entry = Entry::Command(name.to_owned());
         if !self.in_all_sessions(name) {
-            let main = self
-                .main()
-                .or_failed("a test of the host has no such command")?;
+            let main = self.main().or_failed("a host test has no such command")?;
             return main.run_unless_stopped(entry).map_err(failed);
         }
         let outcome = self.start(entry, observer)?;
@@ -176,9 +174,7 @@ impl Ready {
     /// # Errors
     /// The error that it raised.
     pub fn undo(&mut self, name: &str) -> Result<()> {
-        let main = self
-            .main()
-            .or_failed("a test of the host has no such command")?;
+        let main = self.main().or_failed("a host test has no such command")?;
         main.run(Entry::Command(name.to_owned())).map_err(failed)
     }
 
@@ -434,7 +430,7 @@ impl Ready {
         let drive = &self.job.drive;
         if drive.sessions > SESSIONS_MAX {
             return Err(RunError::Usage(format!(
-                "{} sessions are more than the {SESSIONS_MAX} that a run can have",
+                "{} sessions are too many; a run can have at most {SESSIONS_MAX}",
                 drive.sessions
             )));
         }

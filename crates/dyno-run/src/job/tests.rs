@@ -56,7 +56,7 @@ fn a_script_that_never_returns_from_its_top_level_or_from_what_it_declares_is_gi
         why.starts_with("the top level of edge.lua did not return within 100ms"),
         "{why}"
     );
-    assert!(why.ends_with("--call-timeout sets how long it may take"));
+    assert!(why.ends_with("--call-timeout sets the limit"));
     for function in ["phases", "roles"] {
         let text = format!("function event() end function {function}() repeat until false end");
         let mut loaded = Loaded::new(job(&text, false)).unwrap();

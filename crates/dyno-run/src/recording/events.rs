@@ -103,7 +103,7 @@ fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
         at_s: at_s(outage.from),
         until_s: outage.until.map(at_s),
         kind: EventKind::Note,
-        text: format!("Connections lost: {attempts} attempt{plural} to connect failed; {back}"),
+        text: format!("Lost connections: {attempts} attempt{plural} to connect failed; {back}"),
         detail: EventDetail::default(),
     }
 }

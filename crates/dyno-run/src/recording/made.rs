@@ -98,7 +98,7 @@ fn judged(made: &[MadeTable], found: &BTreeMap<String, Found>, makes: bool) -> O
                 is_table: false, ..
             } => Some("it is not a table".to_owned()),
             Found { is_here: false, .. } => {
-                Some("it is in another schema than new tables".to_owned())
+                Some("it is not in the schema where new tables are created".to_owned())
             }
             _ => own.misfit(&there.columns),
         };

@@ -156,7 +156,7 @@ impl Recording {
             Arc::new(KnownServer::of(None)),
             false,
         );
-        let forwarder = forwarder.context("cannot start the thread that takes observations")?;
+        let forwarder = forwarder.context("cannot start the thread that collects observations")?;
         self.remote_observer = Some((observer.end, forwarder));
         Ok(())
     }
@@ -388,7 +388,7 @@ fn observe(
         server,
         ready.remote_observer.is_some(),
     )
-    .context("cannot start the thread that takes the observations")?;
+    .context("cannot start the thread that collects observations")?;
     Ok((observers, forwarder))
 }
 

@@ -25,7 +25,8 @@ pub fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()
     let mut against = Vec::new();
     if !waived("row-counts") {
         let few = dyno_verdict::too_few_rows(rows);
-        let advice = "load the tables with the options of the run, or give it their sizes";
+        let advice = "load the tables with the options of the run, or run with the options they \
+                      were loaded with";
         if !few.is_empty() {
             against.push(format!("{} ({advice})", few.join(", ")));
         }
@@ -87,9 +88,9 @@ fn too_few_connections(ready: &Ready) -> Option<String> {
     let sessions = ready.job.drive.own().sessions;
     (sessions > most).then(|| {
         format!(
-            "{sessions} sessions need as many connections, and the server takes {most} \
-             (max_connections): raise that, or use fewer --sessions, unless a pool of connections \
-             lies between"
+            "{sessions} sessions need {sessions} connections, but the server allows {most} \
+             (max_connections): raise that limit, use fewer --sessions, or connect through a \
+             connection pool"
         )
     })
 }

@@ -14,7 +14,8 @@ use super::Outputs;
 use crate::job::Job;
 
 /// The effect of the option's value `off`, which disables observers.
-const OFF: &str = "observers find the server's process, and they are off (--observe off)";
+const OFF: &str = "observers are off (--observe off), and they are needed to find the server's \
+                   process";
 
 /// The profile of a run in progress.
 pub struct Profiling {
@@ -66,7 +67,7 @@ impl Profiling {
             Err(error) => tell(
                 &[NotObserved {
                     what: "profile".to_owned(),
-                    why: format!("no thread could be made for it: {error}"),
+                    why: format!("cannot start a thread for it: {error}"),
                 }],
                 outputs,
             ),

@@ -20,8 +20,8 @@ use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 /// The operation that every script has.
 pub const EVENT: &str = "event";
 /// Consequence of an unusable results file.
-const NOT_BEGUN: &str = "the run could not be kept, so it was not begun; --results FILE names \
-                         another file, --results none keeps no record";
+const NOT_BEGUN: &str = "the run did not start because it cannot be recorded; choose another file \
+                         with --results FILE, or keep no record with --results none";
 
 /// The most points of a series in memory: two hours of seconds. A longer run's points are merged in
 /// pairs.

@@ -199,7 +199,7 @@ pub fn left_open(sessions: &[SessionTotals]) -> Fact {
     Fact {
         name: "client.sessions.in_transaction".to_owned(),
         value: format!("{} of {}", open.count(), sessions.len()),
-        source: "the server's word with the session's last statement".to_owned(),
+        source: "the server's reply to the session's last statement".to_owned(),
     }
 }
 

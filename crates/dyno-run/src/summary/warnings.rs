@@ -22,10 +22,10 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         });
     }
     if summary.totals.events == 0 {
-        warnings.push("No event ended within the measurement.".to_owned());
+        warnings.push("No event finished during the measurement.".to_owned());
     } else if summary.totals.events < EVENTS_FEW {
         warnings.push(format!(
-            "Only {} event{}: a longer --time would tell more.",
+            "Only {} event{}: use a longer --time.",
             summary.totals.events,
             if summary.totals.events == 1 { "" } else { "s" }
         ));
@@ -37,8 +37,8 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
     let stall_ms = worker_stall_ns(outcome) as f64 / 1e6;
     if frozen_ms >= WORKER_STALL_MS {
         warnings.push(format!(
-            "The load generator itself stood still for {frozen_ms:.0} ms: it had no CPU, or its \
-             process or the machine was stopped. The target did not cause this pause."
+            "The load generator was paused for {frozen_ms:.0} ms: it had no CPU, or its process or \
+             the machine was stopped. The target did not cause this pause."
         ));
     } else if stall_ms >= WORKER_STALL_MS && shared && !embedded {
         // Built-in workloads, which have plain names, do not block.
@@ -48,18 +48,17 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
                 "if the script blocks (os.execute, FFI calls), give each session a worker \
                  (--workers)"
             }
-            false => "the finding client-cpu tells what is known of the cause",
+            false => "see the finding client-cpu for the cause",
         };
         warnings.push(format!(
-            "A worker was stalled for {stall_ms:.0} ms, and with it all of its \
-             sessions: {advice}."
+            "A worker and all its sessions stalled for {stall_ms:.0} ms: {advice}."
         ));
     }
     warnings.extend(open_loop(summary));
     let through =
         (summary.roles.iter()).any(|role| !role.background && role.finished_last_s.is_some());
     if drive.time.is_none() && drive.events.is_none() && !through {
-        warnings.push("The run had no limit but the user's patience.".to_owned());
+        warnings.push("The run had no time or event limit.".to_owned());
     }
     warnings
 }
@@ -74,8 +73,8 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
         let unserved = open.backlog.unwrap_or(0) + summary.events_unfinished + skipped;
         if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
             warnings.push(format!(
-                "{unserved} event{} due and not served: response times leave them out, so \
-                 the truth is worse than these figures.",
+                "{unserved} event{} due but not served: response times exclude them, so real \
+                 response times are worse than reported.",
                 if unserved == 1 { " was" } else { "s were" }
             ));
         }
@@ -84,7 +83,7 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
             && lag.max_ms > 10.0
         {
             warnings.push(format!(
-                "The generator itself began an event {:.1} ms late.",
+                "The load generator started an event {:.1} ms late.",
                 lag.max_ms
             ));
         }
@@ -126,8 +125,8 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     let slow = summary.service.mean_ms > nominal_s * 100.0;
     (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
         format!(
-            "No transaction ended in {silent} of {} intervals: the target hung or was away, and \
-             averages hide that.",
+            "No transaction finished in {silent} of {} intervals: the target hung or was \
+             unavailable, and averages hide that.",
             whole.len()
         )
     })

@@ -481,6 +481,6 @@ extern "C" fn dyno_bulk_flush(conn: ConnId) -> c_int {
 extern "C" fn dyno_bulk_load(conn: ConnId) -> c_int {
     with(code::CLOSED, |mut cx| match cx.session.load.take() {
         Some(load) => cx.submit(conn, Request::BulkLoad(*load)),
-        None => cx.misuse("there is nothing to load"),
+        None => cx.misuse("there are no rows to load"),
     })
 }

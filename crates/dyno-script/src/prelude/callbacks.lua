@@ -13,10 +13,10 @@ local meta = {
         rawset(callbacks, name, value)
         return
       elseif name == known then
-        error(("dyno.callbacks.%s is to be a function, and is: %s"):format(name, type(value)), 2)
+        error(("dyno.callbacks.%s must be a function, not %s"):format(name, type(value)), 2)
       end
     end
-    error(("there is no dyno.callbacks.%s; there are %s"):format(tostring(name),
+    error(("unknown callback dyno.callbacks.%s; expected one of: %s"):format(tostring(name),
       table.concat(CALLBACKS, ", ")), 2)
   end,
 }

@@ -62,7 +62,7 @@ local function render(template, driver, own)
         value = words[word]
       end
       if value == nil then
-        error(("dyno.render(): nothing is known of {%s} in: %s"):format(word, template), 0)
+        error(("dyno.render(): unknown word {%s} in: %s"):format(word, template), 0)
       end
       return tostring(value)
     end)
@@ -70,7 +70,7 @@ local function render(template, driver, own)
       return text
     end
   end
-  error("dyno.render(): words that stand for themselves in: " .. template, 0)
+  error("dyno.render(): words refer to each other in: " .. template, 0)
 end
 
 -- The names of the columns, without keys, in a definition between the parentheses of CREATE TABLE:
@@ -88,7 +88,7 @@ end
 function dyno.render(where, template, own)
   local driver = type(where) == "string" and DRIVERS[where] or where.family
   if not WORDS[driver] then
-    error("dyno.render(): a connection, or 'mysql', 'postgres' or 'sqlite' is needed", 2)
+    error("dyno.render(): expected a connection, 'mysql', 'postgres' or 'sqlite'", 2)
   end
   if type(template) == "table" then
     local family = P.families[driver]
@@ -147,7 +147,7 @@ local function letters_of(names, places, given, text)
   for number, name in ipairs(names) do
     local kind = given[name] or "integer"
     letters[number] = LETTERS[kind]
-      or error(("dyno.statement(): the parameter :%s is integer, real, text or long text, not %s")
+      or error(("dyno.statement(): parameter :%s must be integer, real, text or long text, not %s")
         :format(name, tostring(kind)), 3)
     known[name] = true
   end
@@ -207,11 +207,11 @@ end
 -- The text, the positions and the kinds of a statement with unnamed parameters.
 local function unnamed(text, kinds)
   if kinds:find("[^idst]") then
-    error("dyno.statement(): the kinds of parameters are i, d, s and t, not '" .. kinds .. "'", 3)
+    error("dyno.statement(): parameter kinds must be i, d, s or t, not '" .. kinds .. "'", 3)
   end
   local _, count = text:gsub("%?", "")
   if count ~= #kinds then
-    error(("dyno.statement(): %d parameters in, %d kinds for: %s"):format(count, #kinds, text), 3)
+    error(("dyno.statement(): %d parameters, but %d kinds: %s"):format(count, #kinds, text), 3)
   end
   local places = {}
   for place = 1, count do
@@ -233,7 +233,7 @@ function dyno.statement(connection, template, kinds, own)
     text, names, places = positional(text)
     kinds = letters_of(names, places, kinds or {}, whole)
     if #names > 0 and whole:find("?", 1, true) then
-      error("dyno.statement(): parameters are :name or ?, not both, in: " .. whole, 2)
+      error("dyno.statement(): parameters must be all :name or all ?, in: " .. whole, 2)
     elseif #names == 0 then
       text, places, kinds = unnamed(text, kinds)
     end

@@ -15,7 +15,7 @@ local loader_meta = { __index = Loader }
 -- Begins to load a table. A session fills one loader at a time.
 function dyno.loader(connection, table_name, columns)
   if type(table_name) ~= "string" or type(columns) ~= "table" or #columns == 0 then
-    error("dyno.loader(): a connection, a table's name and a list of columns are needed", 2)
+    error("dyno.loader(): expected a connection, a table's name and a list of columns", 2)
   end
   return setmetatable({
     connection = connection,
@@ -45,7 +45,7 @@ end
 function Loader:random(stream, shortest, longest, compressible)
   local most = longest or shortest
   if not (shortest >= 0 and shortest <= most and most <= TEXT_MAX) then
-    error(("random(): a text of %.0f to %.0f characters: at most %.0f, the shortest first")
+    error(("random(): a text of %.0f to %.0f characters; at most %.0f, the lower bound first")
       :format(shortest, most, TEXT_MAX), 2)
   end
   C.dyno_rows_random(stream.raw, shortest, longest or shortest, compressible or 0)

@@ -41,16 +41,16 @@ local function registry(known)
     names = names,
     number = function(what, name)
       if type(name) ~= "string" or not name:find("^[%w_.:-]+$") then
-        error(what .. ": the name must be of letters, digits and _ . : -", 3)
+        error(what .. ": the name may contain only letters, digits and _ . : -", 3)
       end
       if name == "event" then
-        error(what .. ": 'event' is the name of what the script's event() does", 3)
+        error(what .. ": 'event' is reserved for the script's event()", 3)
       end
       local number = numbers[name]
       if number then
         return number
       elseif known then
-        error(("%s: '%s' is not declared whenever the script is loaded; declare it at its top " ..
+        error(("%s: '%s' is not always declared when the script loads; declare it at the top " ..
           "level"):format(what, name), 3)
       end
       number = #names
@@ -79,7 +79,7 @@ function dyno.operation(name, options)
   options = options or {}
   local tries = options.tries or TRIES
   if type(tries) ~= "number" or tries < 1 then
-    error("dyno.operation(): 'tries' must be a number from 1 on", 2)
+    error("dyno.operation(): 'tries' must be at least 1", 2)
   end
   local policy = options.duplicate_key or "fail"
   if not DUPLICATE_POLICIES[policy] then

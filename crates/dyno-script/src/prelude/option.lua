@@ -82,14 +82,14 @@ function option.weights(name, names)
     local word, at, digits = entry:match("^%s*([%w_]+)(@?)([%d.]*)%s*$")
     local weight = at == "" and digits == "" and 1 or tonumber(digits)
     if not known[word] or not weight or (at == "" and digits ~= "") then
-      error(("--%s: '%s' must be %s, with @ and a weight where it is not 1"):format(name, entry,
+      error(("--%s: '%s' must be %s, optionally with @ and a weight"):format(name, entry,
         listed(names)), 0)
     elseif weight > 0 then
       cards[#cards + 1] = { word, weight }
     end
   end
   if #cards == 0 then
-    error(("--%s leaves nothing to do: write %s@1, for example"):format(name, names[1]), 0)
+    error(("--%s leaves nothing to do; write for example %s@1"):format(name, names[1]), 0)
   end
   return cards
 end

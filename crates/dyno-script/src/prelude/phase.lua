@@ -25,16 +25,16 @@ local function check(phase, number)
   local commands = phase.before or {}
   for place = 1, #commands do
     if type(commands[place]) ~= "string" then
-      error(what .. ": 'before' must name a command, or be a list of such names", 0)
+      error(what .. ": 'before' must be a command's name or a list of names", 0)
     end
   end
   for name, value in P.pairs(phase.options or {}) do
     if type(name) ~= "string" or not VALUES[type(value)] then
-      error(what .. ": 'options' must give numbers, texts or booleans by name", 0)
+      error(what .. ": 'options' must map names to numbers, strings or booleans", 0)
     end
   end
   if phase.undo and #commands == 0 then
-    error(what .. ": 'undo' needs a command to take back, 'before'", 0)
+    error(what .. ": 'undo' needs a command in 'before' to undo", 0)
   end
   local rate = phase.rate or 0
   if not (rate >= 0 and rate <= 1e9) then

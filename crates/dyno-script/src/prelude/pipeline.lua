@@ -52,7 +52,7 @@ end
 -- Runs the function's statements as a pipeline.
 function Connection:pipeline(statements)
   if type(statements) ~= "function" then
-    error("pipeline(): a function is expected, which executes statements", 2)
+    error("pipeline(): expected a function that executes statements", 2)
   end
   self:start_pipeline()
   local done, err = pcall(statements, self)

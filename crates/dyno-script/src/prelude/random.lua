@@ -81,7 +81,7 @@ end
 function Stream:text(shortest, longest, compressible)
   -- Written so that NaN is refused too.
   if not (shortest >= 0 and shortest <= TEXT_BYTES_MAX and (longest or 0) <= TEXT_BYTES_MAX) then
-    error(("text(): a length from 0 to %d is needed"):format(TEXT_BYTES_MAX), 2)
+    error(("text(): the length must be from 0 to %d"):format(TEXT_BYTES_MAX), 2)
   end
   local raw = self.raw
   local size = shortest
@@ -118,7 +118,7 @@ end
 -- Zipf's law over the ranks 1 to `ranks`: the frequency of rank r is proportional to r^-exponent.
 function dyno.zipf(ranks, exponent)
   if type(ranks) ~= "number" or ranks < 1 or type(exponent) ~= "number" or exponent < 0 then
-    error("dyno.zipf(): a number of ranks from 1 on and an exponent from 0 on are needed", 2)
+    error("dyno.zipf(): expected at least 1 rank and an exponent of at least 0", 2)
   end
   return { raw = ffi.gc(C.dyno_zipf_new(ranks, exponent), C.dyno_zipf_free) }
 end
@@ -137,7 +137,7 @@ function dyno.deck(cards)
   local deck, left = {}, 0
   for _, card in ipairs(cards) do
     if not (card[2] >= 0 and #deck + card[2] <= CARDS_MAX) then
-      error(("dyno.deck(): at most %d cards, and of none less than 0"):format(CARDS_MAX), 2)
+      error(("dyno.deck(): at most %d cards, and no negative counts"):format(CARDS_MAX), 2)
     end
     for _ = 1, card[2] do
       deck[#deck + 1] = card[1]

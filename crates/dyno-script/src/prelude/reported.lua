@@ -17,7 +17,7 @@ end
 
 local function check_name(what, name)
   if type(name) ~= "string" or not name:find("^[%w_.:-]+$") then
-    error(what .. ": the name must be of letters, digits and _ . : -", 3)
+    error(what .. ": the name may contain only letters, digits and _ . : -", 3)
   end
 end
 
@@ -33,7 +33,7 @@ end
 function dyno.fact(name, value, varies)
   check_name("dyno.fact()", name)
   if value == nil then
-    error("dyno.fact(): there is no value", 2)
+    error("dyno.fact(): the value is missing", 2)
   end
   kept(P.tell_fact(name, text_of(value), varies and true or false))
 end
@@ -44,11 +44,12 @@ local BETTER = { higher = true, lower = true, neither = true }
 function dyno.figure(name, value, unit, better)
   better = better or "higher"
   if type(name) ~= "string" or name == "" or #name > 60 or name:find("%c") then
-    error("dyno.figure(): the name must be a text of at most 60 bytes", 2)
+    error("dyno.figure(): the name must be a string of at most 60 bytes", 2)
   elseif type(value) ~= "number" or value ~= value or value == 1 / 0 or value == -1 / 0 then
     error(("dyno.figure(): '%s' must be a number, not %s"):format(name, tostring(value)), 2)
   elseif not BETTER[better] then
-    error("dyno.figure(): better is higher, lower or neither, not '" .. tostring(better) .. "'", 2)
+    error("dyno.figure(): better must be higher, lower or neither, not '" ..
+      tostring(better) .. "'", 2)
   end
   kept(P.tell_figure(name, value, unit and tostring(unit) or "", better))
 end
@@ -106,7 +107,7 @@ local CREATE = "CREATE TABLE {table} (name VARCHAR(60) NOT NULL PRIMARY KEY, " .
 
 local function table_of(call, name)
   if type(name) ~= "string" or not name:find("^[%a_][%w_]*$") then
-    error(("dyno.dataset.%s(): '%s' is no name of a workload"):format(call, tostring(name)), 3)
+    error(("dyno.dataset.%s(): '%s' is not a workload's name"):format(call, tostring(name)), 3)
   end
   return { table = name .. "_dataset" }
 end

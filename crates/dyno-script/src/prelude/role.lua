@@ -31,7 +31,7 @@ function P.check_entry(list, kind, fields, entry, number)
     error(what .. " is not a table", 0)
   end
   if type(entry.name) ~= "string" or not entry.name:find("^[%w_.:-]+$") then
-    error(what .. ": the name must be of letters, digits and _ . : -", 0)
+    error(what .. ": the name may contain only letters, digits and _ . : -", 0)
   end
   what = ("%s(): '%s'"):format(list, entry.name)
   for field, value in P.pairs(entry) do
@@ -57,7 +57,7 @@ local function check(role, number)
   if rate and not (rate > 0 and rate <= 1e9) then
     error(what .. ": the rate must be above 0 and at most 1e9", 0)
   elseif role.arrivals and role.arrivals ~= "poisson" and role.arrivals ~= "constant" then
-    error(what .. ": 'arrivals' is neither poisson nor constant", 0)
+    error(what .. ": 'arrivals' must be poisson or constant", 0)
   elseif role.per_event and not (role.per_event > 0) then
     error(what .. ": 'per_event' must be above 0", 0)
   elseif role.skip_after and not (role.skip_after > 0) then
@@ -88,7 +88,7 @@ function P.check_roles(answer)
     end
   end
   if #list == 0 then
-    error("roles(): there is no role with sessions", 0)
+    error("roles(): no role has sessions", 0)
   end
   return list
 end
@@ -134,11 +134,11 @@ local shared_meta = { __index = Shared }
 
 function dyno.shared(name, count, across)
   if type(name) ~= "string" or not whole(count or 1) or count == 0 then
-    error("dyno.shared(): a name and how many numbers", 2)
+    error("dyno.shared(): expected a name and a count of at least 1", 2)
   end
   count = count or 1
   if across ~= nil and across ~= "each" and across ~= "sum" then
-    error("dyno.shared(): several load generators have 'each' their own, or the 'sum'", 2)
+    error("dyno.shared(): across load generators, expected 'each' or 'sum'", 2)
   end
   local known, address = P.shared_numbers(name, count, across or "")
   if known > 2 ^ 53 then
@@ -146,7 +146,7 @@ function dyno.shared(name, count, across)
       .. "on one"):format(name), 2)
   end
   if known == 0 then
-    error(("dyno.shared(): no room for '%s' of %.0f numbers: a run has at most %.0f in all")
+    error(("dyno.shared(): no room for '%s' of %.0f numbers; a run has at most %.0f in total")
       :format(name, count, address), 2)
   end
   if known ~= count then

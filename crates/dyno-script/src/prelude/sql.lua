@@ -283,7 +283,7 @@ local connection_meta = {
 function Connection:query(sql)
   must_be_open(self)
   if type(sql) ~= "string" then
-    error("query(): a string is expected, not " .. type(sql), 2)
+    error("query(): expected a string, not " .. type(sql), 2)
   end
   local code = C.dyno_query(self.id, sql, #sql)
   if code == PENDING then

@@ -153,7 +153,7 @@ function Statement:bind_create(sql_type, max_len)
   end
   max_len = max_len or 0
   if not (max_len >= 0 and max_len <= P.TEXT_BYTES_MAX) then
-    error(("bind_create(): a length from 0 to %d is needed"):format(P.TEXT_BYTES_MAX), 2)
+    error(("bind_create(): the length must be from 0 to %d"):format(P.TEXT_BYTES_MAX), 2)
   end
   local slot = ffi.gc(C.dyno_param_new(class.kind, max_len), C.dyno_param_free)
   return setmetatable({ slot = slot, kind = class.kind, type = sql_type, max_len = max_len },

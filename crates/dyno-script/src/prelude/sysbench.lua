@@ -148,7 +148,7 @@ end
 local function wide(name, a, b)
   a, b = tonumber(a), tonumber(b)
   if not (a and b and a >= 0 and b >= 0 and a <= WIDE_MAX and b <= WIDE_MAX) then
-    error(("sysbench.rand.%s: bounds from 0 to 2^53 are needed, not %s and %s"):format(name,
+    error(("sysbench.rand.%s: the bounds must be from 0 to 2^53, not %s and %s"):format(name,
       tostring(a), tostring(b)), 3)
   end
   return (C.dyno_rand_wide(KIND[name], a, b))
@@ -196,7 +196,7 @@ end
 -- Refuses bounds that a 32-bit function would take modulo 2^32.
 function P.refuse_wide(name, a, b)
   if is_wide(a) or is_wide(b) then
-    error(("%s: bounds up to 2^32 - 1 are needed"):format(name), 3)
+    error(("%s: the bounds must be at most 2^32 - 1"):format(name), 3)
   end
 end
 

@@ -96,12 +96,12 @@ fn weights_are_read_and_what_is_no_weight_is_told() {
         |name: &str| refused(&format!("dyno.option.weights('{name}', {{'pay', 'look'}})"));
     assert_eq!(
         weights("unknown"),
-        "--unknown: 'sing@1' must be pay or look, with @ and a weight where it is not 1"
+        "--unknown: 'sing@1' must be pay or look, optionally with @ and a weight"
     );
     assert!(weights("odd").contains("'pay 3' must be pay or look"));
     assert_eq!(
         weights("idle"),
-        "--idle leaves nothing to do: write pay@1, for example"
+        "--idle leaves nothing to do; write for example pay@1"
     );
 }
 

@@ -120,7 +120,10 @@ fn what_comes_too_late_for_the_result_is_refused() {
     drive(&mut host, &mut FakePort::default(), 0, &call).unwrap();
     assert_eq!(config.reported.complete().facts.len(), 1);
     let late = drive(&mut host, &mut FakePort::default(), 0, &call).unwrap_err();
-    assert!(late.contains("tell this in figures() or before"), "{late}");
+    assert!(
+        late.contains("report this in figures() or earlier"),
+        "{late}"
+    );
 }
 
 #[test]
@@ -131,14 +134,14 @@ fn what_cannot_be_recorded_is_the_scripts_fault() {
         ("dyno.figure('', 7)", "at most 60 bytes"),
         ("dyno.figure('x', 7, 's', 'more')", "not 'more'"),
         ("dyno.fact('a b', 7)", "letters, digits and _ . : -"),
-        ("dyno.fact('a')", "there is no value"),
+        ("dyno.fact('a')", "the value is missing"),
         (
             "for i = 1, 300 do dyno.fact('a' .. i, 7) end",
             "there are 200 facts already",
         ),
         (
             "dyno.dataset.read(nil, 'a b')",
-            "'a b' is no name of a workload",
+            "'a b' is not a workload's name",
         ),
     ] {
         let told = refused(body);

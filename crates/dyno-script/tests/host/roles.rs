@@ -180,12 +180,15 @@ fn phases_are_read_with_what_each_changes() {
     let cases = [
         ("", "must return a list"),
         ("1", "phase 1 is not a table"),
-        ("{}", "the name must be of letters"),
+        ("{}", "the name may contain only letters"),
         ("{name = 'a', tim = 1}", "'a': there is no field 'tim'"),
         ("{name = 'a', events = 1.5}", "'events' (a whole number)"),
-        ("{name = 'a', options = {x = {}}}", "'options' must give"),
+        ("{name = 'a', options = {x = {}}}", "'options' must map"),
         ("{name = 'a', undo = 'b'}", "'undo' needs a command"),
-        ("{name = 'a', before = {1}}", "'before' must name a command"),
+        (
+            "{name = 'a', before = {1}}",
+            "'before' must be a command's name",
+        ),
         ("{name = 'a', rate = -1}", "'rate' must be from 0"),
         ("{name = 'a'}, {name = 'a'}", "there are two 'a'"),
     ];
@@ -203,7 +206,10 @@ fn bad_roles_are_told_by_name() {
     };
     let cases = [
         ("3", "role 1 is not a table"),
-        ("{sessions = 1, event = f}", "the name must be of letters"),
+        (
+            "{sessions = 1, event = f}",
+            "the name may contain only letters",
+        ),
         (
             "{name = 'a', sessions = 1.5, event = f}",
             "'a': 'sessions' must be a whole number",
@@ -226,7 +232,7 @@ fn bad_roles_are_told_by_name() {
         ),
         (
             "{name = 'a', sessions = 0, event = f}",
-            "no role with sessions",
+            "no role has sessions",
         ),
         (
             "{name = 'a', sessions = 1, event = f}, {name = 'a', sessions = 1, event = f}",
@@ -252,7 +258,10 @@ fn what_a_script_asks_room_for_is_bounded_and_told() {
             "no room for 'b'",
         ),
         ("dyno.deck({{'x', 1e12}})", "at most 1000000 cards"),
-        ("dyno.random:text(1e12)", "a length from 0 to 268435456"),
+        (
+            "dyno.random:text(1e12)",
+            "the length must be from 0 to 268435456",
+        ),
         ("sysbench.rand.varstring(1, 4e9)", "0 < max <= 268435456"),
         (
             "dyno.loader({}, 't', {'a'}):random(dyno.random, 1, 4e9)",

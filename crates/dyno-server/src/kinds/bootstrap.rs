@@ -41,7 +41,7 @@ pub(crate) fn run(
         return Ok(());
     }
     failed(format!(
-        "{} could not make a data directory ({status}):\n{}",
+        "{} could not create a data directory ({status}):\n{}",
         program.display(),
         last_lines(&path, LINES_SHOWN)
     ))

@@ -82,7 +82,7 @@ impl Contract for Installation {
         });
         match made {
             Ok(_) => Ok(()),
-            Err(why) => failed(format!("cannot make the database {DATABASE}: {why}")),
+            Err(why) => failed(format!("cannot create the database {DATABASE}: {why}")),
         }
     }
 }

@@ -158,9 +158,9 @@ fn unknown(text: &str, name: &str) -> String {
         .filter(|(distance, _)| *distance <= 2)
         .map(|(_, known)| format!("; did you mean {known}?"));
     format!(
-        "there is no kind of server '{text}'{}; kinds are mariadb, myrocks, mysql and \
-         postgresql, each also with a version (mysql-9.7), or the path of a folder of \
-         executables (./my-server)",
+        "unknown kind of server '{text}'{}; expected mariadb, myrocks, mysql or postgresql, \
+         optionally with a version (mysql-9.7), or the path of a folder of executables \
+         (./my-server)",
         near.unwrap_or_default()
     )
 }

@@ -106,8 +106,8 @@ fn from_tables(folder: &Folder, installation: &Installation, defaults: &str) -> 
         return crate::copy::tree(&ready, &folder.data(), folder.identity(), &|_| {}).map(drop);
     }
     failed(format!(
-        "{} {} in {} has neither mysql_install_db nor share/mysql_system_tables.sql, by which a \
-         data directory could be made",
+        "{} {} in {} has neither mysql_install_db nor share/mysql_system_tables.sql, so a data \
+         directory cannot be created",
         installation.product,
         installation.version,
         installation.basedir.display()
@@ -251,8 +251,8 @@ fn line(name: &str, value: &str) -> Result<String> {
     }
     if value.contains(['\n', '\r', '"']) {
         return usage(format!(
-            "the value of {name} has a line break or a double quote, which an option file cannot \
-             hold"
+            "the value of {name} contains a line break or a double quote, which an option file \
+             cannot represent"
         ));
     }
     let value = match value {

@@ -46,7 +46,7 @@ pub(crate) fn initialize(
     let folder = context.folder;
     let Some(initdb) = installation.tool(&["initdb"]) else {
         return failed(format!(
-            "there is no initdb beside {}; it comes with PostgreSQL's server",
+            "there is no initdb next to {}; install PostgreSQL's server package",
             installation.program.display()
         ));
     };
@@ -83,7 +83,7 @@ fn of_data(installation: &Installation, context: &Context<'_>) -> Result<Vec<Str
         let bytes = dyno_core::units::parse_size(value);
         let Ok(bytes) = bytes else {
             return usage(format!(
-                "wal_segment_size is '{value}', which is no size; try 16M"
+                "wal_segment_size is '{value}', which is not a size; try 16M"
             ));
         };
         arguments.push(format!("--wal-segsize={}", bytes >> 20));
@@ -112,7 +112,7 @@ pub(crate) fn launch(installation: &Installation, context: &Context<'_>) -> Resu
     for (name, value) in context.settings.iter() {
         if value.contains(['\n', '\r']) {
             return usage(format!(
-                "the value of {name} has a line break, which postgresql.conf cannot hold"
+                "the value of {name} contains a line break, which postgresql.conf cannot represent"
             ));
         }
         if !OF_DATA.contains(&name) {

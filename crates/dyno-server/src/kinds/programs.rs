@@ -80,12 +80,12 @@ pub(crate) fn locate(kind: &KindName, basedir: Option<&Path>) -> Result<Installa
         return match there.into_iter().find(wanted) {
             Some(server) => Ok(server),
             None if others.is_empty() => usage(format!(
-                "there is no server's program in {0} (--basedir): neither {0}/bin nor sbin has \
+                "there is no server program in {0} (--basedir): neither {0}/bin nor {0}/sbin has \
                  mysqld, mariadbd or postgres",
                 basedir.display()
             )),
             None => usage(format!(
-                "{} holds {}, not {product}{version}",
+                "{} contains {}, not {product}{version}",
                 basedir.display(),
                 others.join(", ")
             )),
@@ -97,8 +97,8 @@ pub(crate) fn locate(kind: &KindName, basedir: Option<&Path>) -> Result<Installa
         return Ok(server);
     }
     failed(format!(
-        "there is no {product}{version} on this machine (found: {}); install one, or name the \
-         folder that it is in by --basedir or ${PATH_VARIABLE}",
+        "there is no {product}{version} on this machine (found: {}); install one, or name its \
+         folder with --basedir or ${PATH_VARIABLE}",
         match others.is_empty() {
             true => "no server at all".to_owned(),
             false => others.join(", "),

@@ -44,7 +44,7 @@ impl Controller {
             Some(place) => Ok(place),
             None => failed(format!(
                 "this kernel offers no control groups with the controller '{new}' ('{old}' in \
-                 version 1): neither a cgroup2 file system has it nor a cgroup one is mounted"
+                 version 1): neither a cgroup2 nor a cgroup file system provides it"
             )),
         }
     }
@@ -129,16 +129,16 @@ impl Place {
         let refused = |what: &Path, error: &std::io::Error| {
             let hint = match error.kind() {
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-                    "; limits need root on the host, or a group that is delegated to the user"
+                    "; limits need root on the host, or a control group delegated to the user"
                 }
                 ErrorKind::ResourceBusy => {
-                    "; the group has processes of its own, as that of a container has, and so \
-                     cannot give its controllers on"
+                    "; the group contains processes, as in a container, so it cannot delegate its \
+                     controllers"
                 }
                 _ => "",
             };
             failed(format!(
-                "the controller '{}' of control groups cannot be used: {}: {error}{hint}",
+                "cannot use the control group controller '{}': {}: {error}{hint}",
                 self.controller,
                 what.display()
             ))
@@ -182,7 +182,7 @@ impl Group {
         let path = self.path.join(file);
         fs::write(&path, value).or_else(|error| {
             failed(format!(
-                "the controller '{}' of control groups does not take '{value}' in {}: {error}",
+                "the control group controller '{}' does not accept '{value}' in {}: {error}",
                 self.controller,
                 path.display()
             ))
@@ -198,7 +198,7 @@ impl Group {
         match fs::read_to_string(&path) {
             Ok(text) => Ok(text.trim().to_owned()),
             Err(error) => failed(format!(
-                "the controller '{}' of control groups: {}: {error}",
+                "the control group controller '{}': {}: {error}",
                 self.controller,
                 path.display()
             )),

@@ -113,13 +113,13 @@ impl Limits {
             && !(CPUS_MIN..=CPUS_MAX).contains(&cpus)
         {
             return usage(format!(
-                "a server can have {CPUS_MIN} processors or more, not {cpus}"
+                "a server needs at least {CPUS_MIN} processors, not {cpus}"
             ));
         }
         let there = std::thread::available_parallelism().map_or(CPUS_MAX, |n| n.get() as f64);
         if let Some(cpus) = self.cpus.filter(|cpus| *cpus > there) {
             return usage(format!(
-                "{cpus} processors are no limit on this host, which has {there}"
+                "{cpus} processors are no limit on this host: it has only {there}"
             ));
         }
         let counts = [
@@ -130,7 +130,7 @@ impl Limits {
             self.write_bytes_per_s,
         ];
         match counts.contains(&Some(0)) {
-            true => usage("a limit of 0 would let a server do nothing; 'none' takes it away"),
+            true => usage("a limit of 0 would stop the server; 'none' removes the limit"),
             false => Ok(()),
         }
     }
@@ -218,7 +218,9 @@ fn limit_cpus(group: &Group, is_unified: bool, cpus: f64) -> Result<String> {
         return must_be(group, "cpu.max", &value);
     }
     if !group.has("cpu.cfs_quota_us") {
-        return failed("this kernel's controller 'cpu' cannot limit (CONFIG_CFS_BANDWIDTH)");
+        return failed(
+            "this kernel's controller 'cpu' does not support limits (CONFIG_CFS_BANDWIDTH)",
+        );
     }
     group.set("cpu.cfs_period_us", &PERIOD_US.to_string())?;
     group.set("cpu.cfs_quota_us", &quota.to_string())?;
@@ -305,7 +307,7 @@ pub(crate) fn end(groups: &[PathBuf]) -> Option<String> {
         .max();
     remove_all(groups);
     killed.filter(|count| *count > 0).map(|count| {
-        format!("the kernel killed {count} of its processes, since it exceeded its limit of memory")
+        format!("the kernel killed {count} of its processes because it exceeded its memory limit")
     })
 }
 

@@ -45,7 +45,8 @@ impl FileSystem {
         match Self::ALL.into_iter().find(|one| one.name() == text) {
             Some(found) => Ok(found),
             None => usage(format!(
-                "Dyno makes no file system '{text}' for a server; it makes ext4, xfs, btrfs and zfs"
+                "Dyno cannot create a file system '{text}' for a server; expected ext4, xfs, btrfs \
+                 or zfs"
             )),
         }
     }

@@ -60,7 +60,7 @@ impl Place {
         let least = self.file_system.size_min();
         if self.size < least {
             return usage(format!(
-                "a server needs {} of {name} or more, not {}",
+                "a server needs at least {} of {name}, not {}",
                 human_size(least),
                 human_size(self.size)
             ));
@@ -68,13 +68,13 @@ impl Place {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_=,.:-".contains(c);
         if !self.options.chars().all(plain) || self.options.split(',').any(|o| o == "ro") {
             return usage(format!(
-                "'{}' is not how a server's file system can be mounted; try noatime",
+                "'{}' is not a valid mount option for a server's file system; try noatime",
                 self.options
             ));
         }
         if effective_uid() != 0 {
             return failed(format!(
-                "a file system of {name} for a server needs root, to mount it"
+                "mounting a file system of {name} for a server needs root"
             ));
         }
         let (programs, package) = self.file_system.programs();
@@ -82,8 +82,8 @@ impl Place {
             if program(wanted).is_none() {
                 let package = if *wanted == "mount" { "mount" } else { package };
                 return failed(format!(
-                    "there is no program {wanted} on this machine, by which a file system of \
-                     {name} is made; it usually comes with the package {package}"
+                    "creating a {name} file system needs the program {wanted}, which is not on \
+                     this machine; it is usually in the package {package}"
                 ));
             }
         }
@@ -106,7 +106,7 @@ impl Place {
         match self.size <= free {
             true => Ok(()),
             false => failed(format!(
-                "a file system of {} has no room: {} are free in {}",
+                "not enough space for a file system of {}: {} are free in {}",
                 human_size(self.size),
                 human_size(free),
                 there.display()
@@ -236,7 +236,7 @@ fn hold(record: &Path) -> Result<File> {
     match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(_) => failed(format!(
-            "another command is making or changing the server of {}; try again when it is done",
+            "another command is creating or changing the server of {}; try again when it is done",
             record.display()
         )),
     }
@@ -320,7 +320,7 @@ fn unmount(folder: &Folder, mount: &Mount) -> Result<()> {
         _ if self::mount(folder).is_none() => Ok(()),
         Some(error) if gone => Err(error).on("unmount", path),
         _ => failed(format!(
-            "{0} cannot be unmounted: some process uses it (`fuser -vm {0}` names it)",
+            "cannot unmount {0}: a process is using it (list it with `fuser -vm {0}`)",
             path.display()
         )),
     }
@@ -420,9 +420,9 @@ mod tests {
         };
         let error = huge.check(&home).expect_err("no room").to_string();
         let known = [
-            "has no room",
+            "not enough space",
             "needs root",
-            "there is no program",
+            "needs the program",
             "loop device",
         ];
         assert!(known.iter().any(|part| error.contains(part)), "{error}");

@@ -90,7 +90,7 @@ impl Work {
 /// The server does not answer, or its family has no such counters.
 pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Result<Settled> {
     let begun = Clock.now();
-    let lost = |why: String| failed(format!("whether the server is quiet cannot be seen: {why}"));
+    let lost = |why: String| failed(format!("cannot tell whether the server is quiet: {why}"));
     let mut reached = match connect_to(url) {
         Ok(reached) => reached,
         Err(why) => return lost(why),
@@ -99,7 +99,7 @@ pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Resul
     let mut server: Box<dyn Look> = match reached.family {
         Family::Mysql => Box::new(mysql::Counters::default()),
         Family::Postgres => Box::new(postgres::Counters::begin(&mut reached.control, at_most)),
-        _ => return lost("its family has no counters of background work".to_owned()),
+        _ => return lost("this kind of server has no counters of background work".to_owned()),
     };
     // A checkpoint timeout has closed the connection.
     if !reached.control.is_open() {
@@ -258,6 +258,6 @@ mod tests {
     fn a_server_that_is_not_there_is_an_error() {
         let url = "mysql://root@127.0.0.1:1/x";
         let error = settle(url, Duration::from_secs(1), &mut |_| {}).expect_err("nobody listens");
-        assert!(error.to_string().contains("cannot be seen"), "{error}");
+        assert!(error.to_string().contains("cannot tell whether"), "{error}");
     }
 }

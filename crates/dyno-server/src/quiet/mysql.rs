@@ -111,13 +111,10 @@ fn rocksdb(
 ) -> Vec<Work> {
     let mut work = Vec::new();
     for (name, is) in [
-        (
-            "compaction_pending",
-            "column families that await compaction",
-        ),
+        ("compaction_pending", "column families awaiting compaction"),
         (
             "mem_table_flush_pending",
-            "column families that await a flush",
+            "column families awaiting a flush",
         ),
         ("num_immutable_mem_table", "memtables to flush"),
     ] {
@@ -199,7 +196,7 @@ mod tests {
         let now = status(&[("rocksdb_compact_write_bytes", 1_034)]);
         let work = rocksdb(&families, &now, &before);
         let said = busy(&work);
-        assert_eq!(said[0], "RocksDB: column families that await compaction: 1");
+        assert_eq!(said[0], "RocksDB: column families awaiting compaction: 1");
         assert_eq!(said[1], "RocksDB's compaction writes 1.00 KiB/s");
         assert!(busy(&rocksdb(&BTreeMap::new(), &now, &now)).is_empty());
     }

@@ -55,7 +55,7 @@ impl Look for Counters {
         self.last_wal = wal;
         let mut what = format!("{} of WAL since the last checkpoint", human_size(wal));
         if let Some(why) = &self.refused {
-            what += &format!(", and none could be asked for: {why}");
+            what += &format!(", and requesting one failed: {why}");
         }
         let works = format!(
             "{} at work",
@@ -144,7 +144,7 @@ fn number(control: &mut Control, sql: &str) -> std::result::Result<u64, String> 
     let text = one(control, sql)?;
     match text.parse::<i64>() {
         Ok(number) => Ok(u64::try_from(number).unwrap_or(0)),
-        Err(_) => Err(format!("the server answers '{text}' where it was to count")),
+        Err(_) => Err(format!("the server answers '{text}' instead of a count")),
     }
 }
 

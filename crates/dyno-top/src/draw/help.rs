@@ -11,9 +11,9 @@ use crate::keys::HELP;
 const KEYS_WIDTH: u16 = 16;
 
 /// Explanations that the screens do not show.
-const ABOUT: &str = "Figures with /s are counters' differences over the last interval; – is what \
-                     the source does not tell, or not yet. Means and hit rates are of the last \
-                     interval, too. Any key goes back.";
+const ABOUT: &str = "Figures with /s are counter differences over the last interval; – means not \
+                     available, or not yet. Means and hit rates also cover the last interval. \
+                     Press any key to go back.";
 
 /// Draws the help.
 pub fn draw(buffer: &mut Buffer, area: Rect, look: &Look) {

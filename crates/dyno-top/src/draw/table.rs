@@ -152,7 +152,7 @@ fn title(table: &Table, view: &View, rows: &[&[Cell]], focused: bool) -> String 
     };
     let missing = match &view.shown.missing[..] {
         [] => String::new(),
-        missing => format!("  (not told by this server: {})", missing.join(", ")),
+        missing => format!("  (not provided by this server: {})", missing.join(", ")),
     };
     format!("{mark}{}{count}{from}{missing}", table.title)
 }

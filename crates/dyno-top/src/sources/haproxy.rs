@@ -52,7 +52,7 @@ impl HaProxy {
         let place = match tcp {
             Some(_) => Place::Tcp(socket.to_owned()),
             None if socket.is_empty() => {
-                return Err("a path or HOST:PORT of HAProxy's `stats socket` is needed".to_owned());
+                return Err("expected a path or HOST:PORT of HAProxy's `stats socket`".to_owned());
             }
             None => Place::Unix(PathBuf::from(socket)),
         };
@@ -73,8 +73,8 @@ impl HaProxy {
     fn exchange(&self, command: &str) -> Result<String, Trouble> {
         let lost = |error: std::io::Error| {
             Trouble::Lost(format!(
-                "cannot ask HAProxy at {}: {error}; `stats socket` in its section global names \
-                 the socket, whose user and mode must let this user in",
+                "cannot ask HAProxy at {}: {error}; the socket is set with `stats socket` in the \
+                 section global, and its user and mode must allow this user",
                 self.name
             ))
         };
@@ -259,7 +259,7 @@ pub(crate) fn profile(title: String) -> Profile {
         title,
         screens: SCREENS,
         values: VALUES,
-        latencies: Latencies::Absent("HAProxy tells means of its last 1,024 sessions only"),
+        latencies: Latencies::Absent("HAProxy provides only means of its last 1,024 sessions"),
         line: &[
             CONNECTIONS,
             SESSIONS,
@@ -386,7 +386,7 @@ const SCREENS: &[Screen] = &[
         figures: &[],
         heat: false,
         tables: &[Table {
-            title: "What HAProxy tells of itself",
+            title: "HAProxy process",
             asks: &[Ask::plain(INFO)],
             columns: &[
                 Figure::text("name", "name"),

@@ -34,15 +34,16 @@ pub(crate) fn profile(
     let schema = match schema.as_deref() {
         Some("1") => Ok(()),
         _ => Err(
-            "performance_schema is OFF, which only a start of the server with \
-                  performance_schema=ON changes"
+            "performance_schema is OFF and can only be enabled at startup: restart the server with \
+             performance_schema=ON"
                 .to_owned(),
         ),
     };
     let mut abilities = vec![("performance_schema", schema)];
     if is_mariadb {
         let on = is_on(asking, "SELECT @@userstat")?;
-        let off = "userstat is OFF: SET GLOBAL userstat = 1 counts for tables and indexes";
+        let off = "userstat is OFF: SET GLOBAL userstat = 1 enables the counters of tables and \
+                   indexes";
         abilities.push(("userstat", if on { Ok(()) } else { Err(off.to_owned()) }));
         let on = is_on(asking, "SELECT @@query_response_time_stats")?;
         let off = "MariaDB keeps a histogram only with its plugin: INSTALL SONAME \
@@ -52,19 +53,19 @@ pub(crate) fn profile(
             if on { Ok(()) } else { Err(off.to_owned()) },
         ));
     } else {
-        let none = "userstat is MariaDB's".to_owned();
+        let none = "only MariaDB has userstat".to_owned();
         abilities.push(("userstat", Err(none)));
     }
     let mut notes = Vec::new();
     if !sees_all(asking)? {
         notes.push(format!(
-            "the user's grants have no PROCESS: other users' sessions may be hidden; {PROCESS}"
+            "the user lacks the PROCESS privilege: other users' sessions may be hidden; {PROCESS}"
         ));
     }
     if proxied {
         notes.push(
-            "this is ProxySQL's port for clients, and any of its servers may answer; its own \
-             screens are behind its admin port"
+            "this is ProxySQL's client port, and any of its servers may answer; use the admin port \
+             for ProxySQL's own screens"
                 .to_owned(),
         );
     }
@@ -133,8 +134,8 @@ const RESPONSE_TIME: Latencies = Latencies::Buckets {
 const REMARKS_MARIADB: &[Remark] = &[Remark {
     screen: STATEMENTS.title,
     figure: Figure::rate("prepared/s", "Com_stmt_execute"),
-    words: "{} executions a second of prepared statements are in no table of digests: MariaDB \
-            keeps none of them",
+    words: "{} executions of prepared statements per second are not in any digest table: MariaDB \
+            keeps no digests of them",
 }];
 
 const VALUES: &[Values] = &[
@@ -214,7 +215,7 @@ const OVERVIEW: Screen = Screen {
     ],
     heat: true,
     tables: &[Table {
-        title: "Sessions by what they do",
+        title: "Sessions by state",
         asks: &[
             Ask::needing(
                 "performance_schema",
@@ -240,7 +241,7 @@ const OVERVIEW: Screen = Screen {
         ],
         key: &["command", "state"],
         sort: 1,
-        empty: "no other session that this user sees",
+        empty: "no other session visible to this user",
     }],
 };
 

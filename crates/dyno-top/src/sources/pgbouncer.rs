@@ -28,7 +28,7 @@ pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Troubl
         title: format!("{version} · {place}"),
         screens: SCREENS,
         values: VALUES,
-        latencies: Latencies::Absent("pgbouncer counts times in sums; see the means of its stats"),
+        latencies: Latencies::Absent("pgbouncer only sums times; see the means in its stats"),
         line: &[
             QUERIES,
             TRANSACTIONS,
@@ -106,7 +106,7 @@ const POOLS_SCREEN: Screen = Screen {
         ],
         key: &["database", "user"],
         sort: 2,
-        empty: "no pool yet: nobody has connected",
+        empty: "no pool yet: no client has connected",
     }],
 };
 
@@ -115,7 +115,7 @@ const STATS_SCREEN: Screen = Screen {
     figures: &[],
     heat: false,
     tables: &[Table {
-        title: "Databases by their traffic",
+        title: "Databases by traffic",
         asks: &[Ask::plain(STATS).or_advise(STATS_USERS)],
         columns: &[
             Figure::text("database", "database"),

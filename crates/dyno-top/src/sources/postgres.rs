@@ -37,9 +37,9 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
     let statements = match &schema {
         Some(_) => Ok(()),
         None => Err(
-            "statements are counted by the extension pg_stat_statements, which is not in \
-                     this database: add it to shared_preload_libraries, restart, and say CREATE \
-                     EXTENSION pg_stat_statements here"
+            "counting statements needs the extension pg_stat_statements, which is not in this \
+             database: add it to shared_preload_libraries, restart, and run CREATE EXTENSION \
+             pg_stat_statements here"
                 .to_owned(),
         ),
     };
@@ -47,7 +47,7 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
     let version: u32 = version.and_then(|text| text.parse().ok()).unwrap_or(0);
     let since = |first: u32, what: &str| match version / 10_000 >= first {
         true => Ok(()),
-        false => Err(format!("{what} is there from PostgreSQL {first} on")),
+        false => Err(format!("{what} exists since PostgreSQL {first}")),
     };
     let major = u16::try_from(version / 10_000).unwrap_or(u16::MAX);
     let requests = match meaning("pg_stat_io", Server::Postgres, (major, 0)) {
@@ -61,17 +61,15 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
         "SELECT pg_has_role(current_user, 'pg_monitor', 'USAGE')",
     )?;
     if monitors.as_deref() == Some("f") {
-        notes.push(format!(
-            "what other users' sessions do is hidden: {MONITOR}"
-        ));
+        notes.push(format!("other users' sessions are hidden: {MONITOR}"));
     }
     Ok(Profile {
         title,
         screens: SCREENS,
         values: VALUES,
         latencies: Latencies::Absent(
-            "PostgreSQL keeps no histogram; pg_stat_statements knows means, which the screen of \
-             statements shows",
+            "PostgreSQL keeps no histogram; the Statements screen shows the means from \
+             pg_stat_statements",
         ),
         line: LINE,
         abilities: vec![
@@ -183,7 +181,7 @@ const OVERVIEW: Screen = Screen {
     ],
     heat: true,
     tables: &[Table {
-        title: "Sessions by what they wait for",
+        title: "Sessions by wait event",
         asks: &[Ask::plain(
             "SELECT coalesce(state, '(hidden)') AS state, \
              CASE WHEN state = 'active' THEN coalesce(wait_event_type, '(running)') \

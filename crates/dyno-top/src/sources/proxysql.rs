@@ -138,7 +138,9 @@ const RULES: Screen = Screen {
                  LEFT JOIN mysql_query_rules r ON r.rule_id = s.rule_id \
                  ORDER BY s.rule_id LIMIT 500",
             )
-            .or_advise("only hits are shown: a user of admin-stats_credentials sees no rules"),
+            .or_advise(
+                "only hits are shown: a user of admin-stats_credentials cannot see the rules",
+            ),
             Ask::plain("SELECT * FROM stats_mysql_query_rules LIMIT 500").or_advise(ADMIN),
         ],
         columns: &[
@@ -223,7 +225,7 @@ const COUNTERS: Screen = Screen {
     figures: &[],
     heat: true,
     tables: &[Table {
-        title: "Commands, with how many a second took up to so long",
+        title: "Commands per second by duration",
         asks: &[Ask::plain(COMMANDS).or_advise(ADMIN)],
         columns: &[
             Figure::text("command", "Command"),

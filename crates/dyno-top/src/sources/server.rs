@@ -90,10 +90,7 @@ impl Server {
             None => return Err(closed()),
         };
         let misplaced = |what: &str, scheme: &str| {
-            Trouble::Lost(format!(
-                "{what} is asked by a {scheme} URL, not by {}",
-                self.target
-            ))
+            Trouble::Lost(format!("{what} needs a {scheme} URL, not {}", self.target))
         };
         match (self.console, family) {
             (Console::ProxySql, Family::Mysql) => return Ok(Kind::ProxySql),
@@ -130,7 +127,7 @@ fn leave_as_it_is(target: &mut Target) -> Result<(), Trouble> {
         Ok(()) if header[WRITE_VERSION_AT] == 2 => JournalMode::Wal,
         Ok(()) => JournalMode::Delete,
         Err(error) => {
-            let why = format!("there is no SQLite database {file} to look at: {error}");
+            let why = format!("cannot open the SQLite database {file}: {error}");
             return Err(Trouble::Lost(why));
         }
     };

@@ -17,7 +17,8 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
     let sizes = match pages <= PAGES_MAX {
         true => Ok(()),
         false => Err(format!(
-            "the sizes of tables take reading the whole file, which is done up to {PAGES_MAX} pages"
+            "table sizes require reading the whole file, which Dyno does only up to {PAGES_MAX} \
+             pages"
         )),
     };
     Ok(Profile {
@@ -30,8 +31,8 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
         schema: String::new(),
         remarks: &[],
         notes: vec![
-            "SQLite is a library within each of its programs: neither sessions nor statements \
-             nor I/O can be seen from outside"
+            "SQLite is a library inside each program: sessions, statements and I/O are not visible \
+             from outside"
                 .to_owned(),
         ],
     })

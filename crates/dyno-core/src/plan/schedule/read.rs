@@ -13,7 +13,7 @@ pub(super) fn part(text: &str, of: Scheduled, rest_s: Option<f64>) -> Result<Loa
         Scheduled::Rate => EXPECTED_RATE,
         Scheduled::Sessions => EXPECTED_SESSIONS,
     };
-    let other = || format!("'{text}' is no part of a schedule: {expected} is expected");
+    let other = || format!("'{text}' is not a part of a schedule: expected {expected}");
     let words: Vec<&str> = text.split_whitespace().collect();
     let (is_sine, words) = match words.as_slice() {
         ["sine", rest @ ..] => (true, rest),
@@ -39,11 +39,9 @@ pub(super) fn part(text: &str, of: Scheduled, rest_s: Option<f64>) -> Result<Loa
         ["over", time] if is_ramp => length(time)?,
         [] => match rest_s {
             Some(rest_s) if rest_s > 0.0 => rest_s,
-            Some(_) => return Err(format!("nothing of --time is left for '{text}'")),
+            Some(_) => return Err(format!("no time is left (--time) for '{text}'")),
             None => {
-                return Err(format!(
-                    "'{text}' does not say for how long: {expected} is expected"
-                ));
+                return Err(format!("'{text}' has no length: expected {expected}"));
             }
         },
         _ => return Err(other()),

@@ -43,11 +43,15 @@ pub(crate) fn senseless(check: &Check) -> Option<String> {
     match named.as_slice() {
         [] if is_judged => {
             return Some(
-                "it has nothing to check: ratio, figure, spread, fairness, first or stalls"
+                "it has nothing to check; expected ratio, figure, spread, fairness, first or stalls"
                     .to_owned(),
             );
         }
-        [one, other, ..] => return Some(format!("it says both `{one}` and `{other}`")),
+        [one, other, ..] => {
+            return Some(format!(
+                "it has both `{one}` and `{other}`; expected one of them"
+            ));
+        }
         _ => {}
     }
     for (name, value) in [
@@ -60,18 +64,20 @@ pub(crate) fn senseless(check: &Check) -> Option<String> {
             .filter(|value| bound(value).is_none_or(|bound| name == "within" && bound < 0.0));
         if let Some(value) = value {
             return Some(format!(
-                "`{name} = {value}` is no bound; expected a number, a share such as \"60 %\" or a \
-                 time such as \"10ms\""
+                "`{name} = {value}` is not a bound; expected a number, a share such as \"60 %\" or \
+                 a time such as \"10ms\""
             ));
         }
     }
     if let ["ratio" | "figure" | "spread" | "fairness"] = named.as_slice() {
         let Some(allowed) = Allowed::of(check) else {
-            return Some("it says no value: between, above, below, or is with within".to_owned());
+            return Some(
+                "it has no expected value: between, above, below, or is with within".to_owned(),
+            );
         };
         if allowed.low > allowed.high {
             return Some(format!(
-                "nothing is between {} and {}",
+                "no value is between {} and {}",
                 plain(allowed.low),
                 plain(allowed.high)
             ));

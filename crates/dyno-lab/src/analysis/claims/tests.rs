@@ -168,22 +168,22 @@ fn senseless_claims_are_told_before_anything_is_run() {
     for (check, told) in [
         (
             "ratio = 'rate', between = [0.6, 0.4]",
-            "nothing is between 0.6 and 0.4",
+            "no value is between 0.6 and 0.4",
         ),
         (
             "ratio = 'rate', above = 2, below = 1",
-            "nothing is between 2 and 1",
+            "no value is between 2 and 1",
         ),
         (
             "ratio = 'rate', spread = 'rate', over = 'engine', below = 1",
             "both `ratio` and `spread`",
         ),
-        ("ratio = 'rate'", "says no value"),
+        ("ratio = 'rate'", "has no expected value"),
         ("", "nothing to check"),
-        ("ratio = 'rate', below = 'x'", "`below = x` is no bound"),
+        ("ratio = 'rate', below = 'x'", "`below = x` is not a bound"),
         (
             "figure = 'rate', is = 1, within = -1",
-            "`within = -1` is no bound",
+            "`within = -1` is not a bound",
         ),
     ] {
         let text = format!(

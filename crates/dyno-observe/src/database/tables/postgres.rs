@@ -80,7 +80,8 @@ fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     for name in &listed.names {
         match oids.get(name) {
             Some(oid) if locked.contains(oid) => {
-                let why = "somebody has locked the table, so that its definition cannot be read";
+                let why = "cannot read the table's definition: another session has locked the \
+                           table";
                 asking.sink.gap(&format!("db.table[{name}]"), why);
             }
             Some(oid) => wanted.push(oid),

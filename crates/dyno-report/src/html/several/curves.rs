@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>])
     page.entry("curves", "Over time");
     let to_s = views.iter().map(|view| view.extent_s.1).fold(0.0, f64::max);
     if views.iter().all(|view| view.rates.is_empty()) {
-        page.nothing("No run has intervals on record, so that nothing is known over time.");
+        page.nothing("No run has recorded intervals, so nothing is known over time.");
     } else {
         let run = page.add_overlay(to_s);
         rates(page, sides, run);
@@ -57,8 +57,8 @@ fn rates(page: &mut Page, sides: &[Side<'_, '_>], run: usize) {
     let caption = Caption {
         id: "rate-overlay",
         title: "Throughput",
-        about: "Events per second of each run, from the start of its measurement. Press a name to \
-            hide its lines.",
+        about: "Events per second of each run, from the start of its measurement. Click a name to \
+                hide its lines.",
         source: &note,
         size: "tall",
     };
@@ -82,7 +82,7 @@ fn percentiles(page: &mut Page, sides: &[Side<'_, '_>], run: usize) {
         line.iter().any(|(_, ms)| ms.is_finite()).then_some(line)
     });
     if lines.is_empty() {
-        page.nothing("There are no percentiles over time: no interval has events enough for one.");
+        page.nothing("There are no percentiles over time: no interval has enough events.");
         return;
     }
     let word = views().next().map_or("latency", |view| view.latency_word());
@@ -92,8 +92,8 @@ fn percentiles(page: &mut Page, sides: &[Side<'_, '_>], run: usize) {
     let caption = Caption {
         id: "percentile-overlay",
         title: &title,
-        about: "Of each interval, on a logarithmic axis. Where a line is interrupted, an interval \
-            has too few events to carry the percentile.",
+        about: "Of each interval, on a logarithmic axis. A gap means that an interval has too few \
+                events for the percentile.",
         source: &note,
         size: "tall",
     };
@@ -147,7 +147,7 @@ fn distributions(page: &mut Page, sides: &[Side<'_, '_>]) {
     };
     let lines: Vec<Curve> = sides.iter().filter_map(curve).collect();
     if lines.is_empty() {
-        page.nothing("No run has a distribution of its latencies on record.");
+        page.nothing("No run has a recorded latency distribution.");
         return;
     }
     let mut x = Axis::new("latency", "ms");
@@ -155,10 +155,11 @@ fn distributions(page: &mut Page, sides: &[Side<'_, '_>]) {
     let caption = Caption {
         id: "ecdf",
         title: "Cumulative distribution of latency (ECDF)",
-        about: "The share of the events that took no longer: at 90 %, nine of ten took no longer \
-            than where the curve is. A curve further left is faster; steps are ways to be served. \
-            The tail shows what is left above, on a logarithmic axis: 1 % is the 99th percentile.",
-        source: "total histograms of the measurements; those of the runs of a side added up",
+        about: "The share of events up to each latency: at 90 %, nine of ten events took at most \
+                this long. A curve further left is faster; steps are separate paths, such as cache \
+                and disk. The tail shows the share above, on a logarithmic axis: 1 % is the 99th \
+                percentile.",
+        source: "total histograms of the measurements, summed over the runs of a side",
         size: "tall",
     };
     let chart = Chart::Curves(Curves {

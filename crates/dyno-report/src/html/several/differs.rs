@@ -32,10 +32,7 @@ pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>]) {
         rows(sides).into_iter().partition(|row| row.intended);
     if meant.is_empty() && other.is_empty() {
         page.nothing(match sides.iter().any(|side| side.compared.is_some()) {
-            true => {
-                "Nothing that is on record differs between the runs' plans, environments and \
-                settings."
-            }
+            true => "The runs' recorded plans, environments and settings do not differ.",
             false => "The runs are not compared.",
         });
         page.end_section();
@@ -57,8 +54,8 @@ pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>]) {
     }
     put!(
         page,
-        "<p class=\"source\">Source: facts, settings and plans of the runs. Factors differ on \
-            purpose, and what --factor names; a blank is as in the first.</p></div>\n"
+        "<p class=\"source\">Source: facts, settings and plans of the runs. Factors, and what \
+         --factor names, differ on purpose; a blank equals the first run's value.</p></div>\n"
     );
     page.end_section();
 }

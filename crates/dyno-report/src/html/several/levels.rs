@@ -220,7 +220,7 @@ fn throughput(page: &mut Page, sides: &[Side<'_, '_>], varied: &Varied) {
     let title = format!("Throughput by {}", varied.name);
     let word = bin_word(sides.iter().flat_map(|side| side.views.iter().copied()));
     let more = if varied.is_load() {
-        " Where the curve turns flat, something is used up."
+        " Where the curve flattens, a resource is saturated."
     } else {
         ""
     };
@@ -253,12 +253,12 @@ fn latency(page: &mut Page, sides: &[Side<'_, '_>], varied: &Varied) {
         ));
     }
     if lines.is_empty() {
-        page.nothing("No run carries percentiles of its latency.");
+        page.nothing("No run has latency percentiles.");
         return;
     }
     let title = format!("Latency by {}", varied.name);
     let more = if varied.is_load() {
-        " Where throughput is flat and latency rises, events wait for each other."
+        " Where throughput is flat and latency rises, events are queueing."
     } else {
         ""
     };

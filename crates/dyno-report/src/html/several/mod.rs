@@ -257,13 +257,13 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>], is_judged: bool) {
     let word = bin_word(sides.iter().flat_map(|side| side.views.iter().copied()));
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Mean, median {word}, variation and stalls \
-            stand side by side because each hides what the others show. Varies by: standard \
-            deviation of the {word}s over their mean. {}</p></div>\n",
+        "</tbody></table></div><p class=\"source\">Mean, median {word}, variation and stalls are \
+         shown together because each hides what the others reveal. Varies by: standard deviation \
+         of the {word}s over their mean. {}</p></div>\n",
         match is_judged {
             true => {
-                "Ratios compare the mean rate, or for an open loop the response time, with the \
-                 interval that contains the true ratio with 95 % confidence."
+                "Ratios compare the mean rate (in an open loop, the response time) and show the 95 \
+                 % confidence interval."
             }
             false => "The answer above has the ratios.",
         }

@@ -57,9 +57,8 @@ pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
     put!(
         page,
         "</tbody></table></div><p class=\"source\">In each cell: the mean of all its {word}s, its \
-            ratio to {} with the interval that holds the true one with 95 % confidence; the \
-            median {word}, how much the {word}s vary (standard deviation over mean), stalls, \
-            and the worst verdict.</p>",
+         ratio to {} with the 95 % confidence interval; the median {word}, how much the {word}s \
+         vary (standard deviation over mean), stalls, and the worst verdict.</p>",
         Text(&table.base)
     );
     match &table.pooled {
@@ -70,7 +69,7 @@ pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
         ),
         None => put!(
             page,
-            "<p class=\"source\">Runs of a cell are repetitions of the same.</p>"
+            "<p class=\"source\">Runs of a cell are repetitions.</p>"
         ),
     }
     put!(page, "</div>\n");

@@ -55,12 +55,12 @@ fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: 
     let (class, word) = verdict(Some(judged(compared)));
     let basis = match compared.basis {
         Basis::BetweenRuns => {
-            "Intervals and significance rest on how much the runs of one side differ."
+            "Intervals and significance are based on the variation between the runs of one side."
         }
         Basis::WithinRuns => {
-            "Confidence intervals and significance rest on the seconds, or a log's intervals, \
-                within the runs: how much runs of the same differ is not in them; three or more \
-                a side would tell."
+            "Confidence intervals and significance are based on the seconds (or a log's intervals) \
+             within the runs: they do not include run-to-run variation; run each side at least \
+             three times to include it."
         }
     };
     put!(

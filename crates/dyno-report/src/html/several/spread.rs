@@ -80,17 +80,17 @@ fn draw(page: &mut Page, groups: Vec<Group>, word: &str) {
         .max()
         .unwrap_or(0);
     if longest == 0 {
-        page.nothing("No run has whole intervals on record.");
+        page.nothing("No run has complete recorded intervals.");
         return;
     }
     let title = format!("Every {word} as a dot, with box plots");
     let about = format!(
-        "Each dot is the throughput of one {word}, scattered to be seen: dense bands are states of \
-            the server, dots near zero are stalls. A box spans the quartiles with the median \
-            across it; its whiskers reach the last {word} within 1.5 times its length."
+        "Each dot is the throughput of one {word}, jittered for visibility: dense bands are states \
+         of the server, dots near zero are stalls. A box spans the quartiles and marks the median; \
+         its whiskers reach the last {word} within 1.5 times its length."
     );
     let source =
-        format!("whole {word}s of the measurements; of more than {DOTS_MAX}, every so many-th");
+        format!("whole {word}s of the measurements; of more than {DOTS_MAX}, a regular subset");
     let caption = Caption {
         id: "seconds",
         title: &title,

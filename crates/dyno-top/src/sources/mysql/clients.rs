@@ -57,7 +57,7 @@ const AS_REPLICA: Table = Table {
     ],
     key: &["Connection_name|Channel_Name"],
     sort: 4,
-    empty: "this server is no replica",
+    empty: "this server is not a replica",
 };
 
 const REPLICAS: Table = Table {
@@ -74,7 +74,7 @@ const REPLICAS: Table = Table {
     ],
     key: &["Server_Id"],
     sort: 0,
-    empty: "no replica has told of itself (report_host)",
+    empty: "no replica has registered (report_host)",
 };
 
 const GROUP: Table = Table {
@@ -147,7 +147,7 @@ pub(super) const CONNECTIONS: Screen = Screen {
             ],
             key: &["user", "host", "db"],
             sort: 2,
-            empty: "no session that this user sees",
+            empty: "no session visible to this user",
         },
         Table {
             title: "By program",
@@ -166,7 +166,7 @@ pub(super) const CONNECTIONS: Screen = Screen {
             ],
             key: &["program"],
             sort: 0,
-            empty: "no client tells its program's name",
+            empty: "no client reports its program's name",
         },
     ],
 };

@@ -22,7 +22,7 @@ pub(super) const IO: Screen = Screen {
     heat: false,
     tables: &[
         Table {
-            title: "Files by what they are for",
+            title: "Files by purpose",
             asks: &[Ask::needing(
                 "performance_schema",
                 "SELECT EVENT_NAME, COUNT_READ, SUM_NUMBER_OF_BYTES_READ, COUNT_WRITE, \
@@ -44,7 +44,7 @@ pub(super) const IO: Screen = Screen {
             empty: "no file was used",
         },
         Table {
-            title: "Memory by what it is for",
+            title: "Memory by purpose",
             asks: &[Ask::needing(
                 "performance_schema",
                 "SELECT EVENT_NAME, CURRENT_COUNT_USED, CURRENT_NUMBER_OF_BYTES_USED, \

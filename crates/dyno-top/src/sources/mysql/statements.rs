@@ -34,10 +34,10 @@ pub(super) const STATEMENTS: Screen = Screen {
             ],
             key: &["ID"],
             sort: 1,
-            empty: "no other session that this user sees",
+            empty: "no other session visible to this user",
         },
         Table {
-            title: "Statements by their digests (the 100 that took most since the start)",
+            title: "Statements by digest (the 100 with the most time since the start)",
             asks: &[Ask::needing(
                 "performance_schema",
                 "SELECT SCHEMA_NAME, DIGEST, LEFT(DIGEST_TEXT, 300) AS DIGEST_TEXT, COUNT_STAR, \

@@ -67,11 +67,10 @@ pub(super) const TABLES: Screen = Screen {
             ],
             key: &["TABLE_SCHEMA", "TABLE_NAME", "INDEX_NAME"],
             sort: 2,
-            empty: "no index was used since the start (rows without an index name are whole \
-                    tables)",
+            empty: "no index was used since the start (rows without an index name are table scans)",
         },
         Table {
-            title: "Sizes, as the server estimates them",
+            title: "Sizes, estimated by the server",
             asks: &[Ask::plain(
                 "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_ROWS, DATA_LENGTH, INDEX_LENGTH, \
                  DATA_FREE FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' \
@@ -89,7 +88,7 @@ pub(super) const TABLES: Screen = Screen {
             ],
             key: &["TABLE_SCHEMA", "TABLE_NAME"],
             sort: 4,
-            empty: "no table that this user sees",
+            empty: "no table visible to this user",
         },
     ],
 };

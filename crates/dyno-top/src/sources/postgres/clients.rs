@@ -76,7 +76,7 @@ pub(super) const REPLICATION: Screen = Screen {
             ],
             key: &["sender_host"],
             sort: 0,
-            empty: "this server is no replica, or receives nothing",
+            empty: "this server is not a replica, or receives nothing",
         },
     ],
 };

@@ -22,7 +22,7 @@ pub(super) const IO: Screen = Screen {
     heat: false,
     tables: &[
         Table {
-            title: "Reads and writes by who does them",
+            title: "Reads and writes by backend",
             // From 18 on a request covers one or more blocks, before that exactly one. Bytes have
             // the same meaning on all versions.
             asks: &[
@@ -74,7 +74,7 @@ pub(super) const IO: Screen = Screen {
             empty: "no databases",
         },
         Table {
-            title: "Shared memory by what it is for",
+            title: "Shared memory by purpose",
             asks: &[Ask::needing(
                 "pg_shmem_allocations",
                 "SELECT coalesce(name, '(unused)') AS name, allocated_size \

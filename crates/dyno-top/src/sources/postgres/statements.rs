@@ -38,7 +38,7 @@ pub(super) const STATEMENTS: Screen = Screen {
             empty: "no other session",
         },
         Table {
-            title: "Statements (the 100 that took most since the reset)",
+            title: "Statements (the 100 with the most time since the reset)",
             asks: &[
                 Ask::needing(
                     "pg_stat_statements",

@@ -36,7 +36,7 @@ pub(super) const TABLES: Screen = Screen {
             ],
             key: &["relid"],
             sort: 3,
-            empty: "no tables in this database: another one is named by the target's URL",
+            empty: "no tables in this database; name another database in the target's URL",
         },
         Table {
             title: "Indexes of this database",

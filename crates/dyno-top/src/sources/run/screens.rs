@@ -66,7 +66,7 @@ const SCREENS: &[Screen] = &[
         heat: true,
         tables: &[
             Table {
-                title: "Sessions by what they do",
+                title: "Sessions by state",
                 asks: &[Ask::plain(STATES)],
                 columns: &[
                     Figure::text("state", "state"),
@@ -74,7 +74,7 @@ const SCREENS: &[Screen] = &[
                 ],
                 key: &["state"],
                 sort: 1,
-                empty: "not known yet",
+                empty: "unknown yet",
             },
             EVENT_TABLE,
         ],
@@ -97,7 +97,7 @@ const SCREENS: &[Screen] = &[
             ],
             key: &["name"],
             sort: 1,
-            empty: "none has ended yet",
+            empty: "none has finished yet",
         }],
     },
     Screen {
@@ -121,7 +121,7 @@ const SCREENS: &[Screen] = &[
             ],
             key: &["at"],
             sort: 0,
-            empty: "the measurement has not begun, or its first interval has not ended",
+            empty: "the measurement has not started, or its first interval has not ended",
         }],
     },
     Screen {
@@ -129,7 +129,7 @@ const SCREENS: &[Screen] = &[
         figures: &[],
         heat: false,
         tables: &[series(
-            "What the server's counters told last",
+            "Latest server counters",
             &[Ask::plain("series db. server. data.")],
         )],
     },
@@ -138,7 +138,7 @@ const SCREENS: &[Screen] = &[
         figures: &[],
         heat: false,
         tables: &[series(
-            "What the host and Dyno told last",
+            "Latest host and Dyno series",
             &[Ask::plain("series host. client. observer.")],
         )],
     },
@@ -163,7 +163,7 @@ const SCREENS: &[Screen] = &[
             ],
             key: &["agent"],
             sort: 0,
-            empty: "one load generator makes this load, or more than 64 do",
+            empty: "there is one load generator, or more than 64",
         }],
     },
 ];
@@ -195,6 +195,6 @@ const fn series(title: &'static str, asks: &'static [Ask]) -> Table {
         columns: SERIES_COLUMNS,
         key: &["name"],
         sort: 0,
-        empty: "nothing was observed: was the run begun with --observe off?",
+        empty: "nothing was observed: was the run started with --observe off?",
     }
 }
