@@ -3,13 +3,12 @@
 //! [`visible`]). Only output printed by scripts bypasses this.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use dyno_core::{redact, visible};
+use dyno_core::{drawn, redact, visible};
 use dyno_report::terminal::{Look, PIPE_COLUMNS};
 
 use crate::fold::fold;
@@ -68,7 +67,7 @@ pub fn raw(bytes: &[u8]) {
     // Flush the scripts' earlier output first.
     flush_c();
     if io::stdout().is_terminal() {
-        let _ = write!(io::stderr(), "{}", cleared());
+        let _ = write!(io::stderr(), "{}", drawn::cleared());
     }
     let mut lock = io::stdout().lock();
     let written = lock.write_all(bytes).and_then(|()| lock.flush());
@@ -110,7 +109,7 @@ pub fn note(line: &str) {
         text = fold(&text, columns_of(libc::STDERR_FILENO).unwrap_or(WIDTH));
     }
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{}{text}", cleared());
+    let _ = writeln!(stderr, "{}{text}", drawn::cleared());
 }
 
 /// Writes a line that may have colours to standard error, as [`page`] does.
@@ -121,7 +120,7 @@ pub fn line(look: &Look, render: impl Fn(&Look) -> String) {
     });
     if look.colour && visible::is_clean(&plain) {
         let mut stderr = io::stderr().lock();
-        let _ = writeln!(stderr, "{}{}", cleared(), render(look));
+        let _ = writeln!(stderr, "{}{}", drawn::cleared(), render(look));
     } else {
         note(&plain);
     }
@@ -136,21 +135,8 @@ pub fn draws() -> bool {
 pub fn progress(line: &str) {
     if draws() {
         let mut stderr = io::stderr().lock();
-        IS_DRAWN.store(!line.is_empty(), Ordering::Relaxed);
-        let _ = write!(stderr, "{CLEAR}{line}").and_then(|()| stderr.flush());
-    }
-}
-
-/// Moves to the start of the line and clears it.
-const CLEAR: &str = "\r\x1b[2K";
-/// Whether the last line of standard error is a progress line.
-static IS_DRAWN: AtomicBool = AtomicBool::new(false);
-
-/// Clears a progress line before the next output.
-fn cleared() -> &'static str {
-    match IS_DRAWN.swap(false, Ordering::Relaxed) {
-        true => CLEAR,
-        false => "",
+        drawn::set(!line.is_empty());
+        let _ = write!(stderr, "{}{line}", drawn::CLEAR).and_then(|()| stderr.flush());
     }
 }
 

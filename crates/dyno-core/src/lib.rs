@@ -37,6 +37,7 @@ pub mod counters;
 pub mod cpu_profile;
 pub mod db;
 pub mod distributions;
+pub mod drawn;
 pub mod factors;
 pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]

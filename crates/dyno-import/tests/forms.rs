@@ -277,17 +277,17 @@ fn forms_that_are_not_read_are_named() {
         (
             Tool::Fio,
             terse,
-            "this is fio's terse output, which is not read",
+            "this is fio's terse output, which Dyno does not read",
         ),
         (
             Tool::Fio,
             normal,
-            "this is fio's normal output, which is not read",
+            "this is fio's normal output, which Dyno does not read",
         ),
         (
             Tool::Hammerdb,
             tproch,
-            "this is a log of HammerDB's TPROC-H, which is not read",
+            "this is a log of HammerDB's TPROC-H, which Dyno does not read",
         ),
         (Tool::Hammerdb, terse, "it looks like fio's terse output"),
         (

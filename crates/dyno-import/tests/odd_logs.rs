@@ -119,7 +119,7 @@ fn a_report_of_sysbench_cut_within_a_figure_is_none() {
 fn a_line_beyond_the_report_is_left_out_and_named() {
     let text = format!("{}{}", lines(40, (17, 2400.0)), report(28_010, 40.003));
     let imported = all(Tool::Sysbench, &text);
-    assert_eq!(warns(&imported, "holds about 2400 events"), 1);
+    assert_eq!(warns(&imported, "implies about 2400 events"), 1);
     let run = &imported.runs[0];
     assert_eq!(run.intervals.len(), 39);
     assert_eq!(run.fact("import.contradictions"), None);
@@ -202,8 +202,8 @@ fn a_sampled_transaction_log_is_detected_by_its_numbers() {
     assert_eq!(one(Tool::Pgbench, &log(1)).fact(LOG_CUT_OFF), None);
     let imported = all(Tool::Pgbench, &log(4));
     let fact = imported.runs[0].fact(LOG_CUT_OFF).unwrap();
-    assert!(fact.contains("holds 50 of 197"), "{fact}");
-    assert_eq!(warns(&imported, "holds 50 of 197"), 1);
+    assert!(fact.contains("contains 50 of 197"), "{fact}");
+    assert_eq!(warns(&imported, "contains 50 of 197"), 1);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_transaction_log_of_another_run_is_doubted() {
     assert_eq!(fact(100), None);
     let found = fact(120).unwrap_or_default();
     assert!(
-        found.contains("holds 120 transactions, more than the 100 of the report"),
+        found.contains("contains 120 transactions, more than the 100 of the report"),
         "{found}"
     );
     // A log that ends at another time.

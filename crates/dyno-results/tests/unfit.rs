@@ -127,7 +127,7 @@ fn a_truncated_file_is_damaged() {
         refused(
             &path,
             |p| matches!(p, Problem::Damaged(_)),
-            &["damaged", "copy"],
+            &["damaged", "backup"],
         );
     }
 }

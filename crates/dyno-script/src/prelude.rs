@@ -2,10 +2,10 @@
 
 mod callbacks;
 
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use dyno_core::db::Family;
+use dyno_core::drawn;
 use dyno_core::plan::OptionValue;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
@@ -97,15 +97,6 @@ pub(crate) fn set_options(
     )
 }
 
-/// The prefix of a line on standard error, which clears a progress line that may be there.
-fn line_start() -> &'static str {
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    match std::io::stderr().is_terminal() && !is_dumb {
-        true => "\r\x1b[2K",
-        false => "",
-    }
-}
-
 fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("source", lua.create_string(&config.source.text)?)?;
     api.set("chunk_name", format!("@{}", config.source.path))?;
@@ -125,7 +116,8 @@ fn fill(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("sysbench", config.sysbench)?;
     let quiet = config.prints != Prints::Output;
     api.set("quiet_scripts", quiet)?;
-    api.set("line_start", if quiet { line_start() } else { "" })?;
+    let start = move |_: &Lua, ()| Ok(if quiet { drawn::cleared() } else { "" });
+    api.set("line_start", lua.create_function(start)?)?;
     let ignored = lua.create_table()?;
     for code in &config.ignored_errors {
         ignored.set(code.as_str(), true)?;

@@ -145,6 +145,6 @@ mod tests {
         let error = disk_of(Path::new("/proc"))
             .expect_err("it has no disk")
             .to_string();
-        assert!(error.contains("lies on proc"), "{error}");
+        assert!(error.contains("is on proc"), "{error}");
     }
 }

@@ -65,7 +65,7 @@ fn what_cannot_be_told_fails_with_the_reason() {
         ("p99.9 > 1s", "too few samples"),
         ("p95 > 1s", "not recorded"),
         ("new_order.p99 > 1s", "no 'new_order'"),
-        ("tpmC < 10", "it makes new orders"),
+        ("tpmC < 10", "it reports new orders"),
         ("rate < 0.95x", "for `dyno compare`"),
     ] {
         let held = held(text);

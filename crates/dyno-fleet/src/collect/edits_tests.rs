@@ -57,7 +57,7 @@ fn lines_out_of_their_order_are_named() {
         edit(&mut all[3], "\"seq\":2", "\"seq\":1152921504606846976");
         edit(&mut all[3], "\"index\":2", "\"index\":1152921504606846976");
     });
-    assert!(far.starts_with("interval 1152921504606846976 stands where"));
+    assert!(far.starts_with("interval 1152921504606846976 is where"));
 }
 
 #[test]

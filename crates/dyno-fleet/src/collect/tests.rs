@@ -195,7 +195,7 @@ fn files_of_other_runs_and_of_none_are_refused() {
     let folder = TempDir::new().unwrap();
     let one = || written(&folder, 1, 2, 1, Some(End::Completed));
     let refused = |files: Vec<AgentFile>| Collection::new(files).unwrap_err().to_string();
-    assert!(refused(Vec::new()).contains("no file"));
+    assert!(refused(Vec::new()).contains("no agent's file"));
     assert!(refused(vec![one(), one()]).contains("two files of agent gen1"));
     let other = TempDir::new().unwrap();
     let alone = written(&other, 2, 3, 1, None);

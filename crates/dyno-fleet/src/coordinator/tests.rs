@@ -213,7 +213,7 @@ fn an_interval_that_never_comes_fails_the_run_by_its_number() {
     bench.record(2, 11, Some(End::Completed));
     let report = bench.end();
     let failed = report.failed.as_deref().unwrap();
-    assert_eq!(failed, "intervals of gen1 never came: 0");
+    assert_eq!(failed, "intervals of gen1 never arrived: 0");
     assert_eq!(report.total.counters.events, 6);
 }
 

@@ -303,7 +303,7 @@ mod tests {
         assert!(told(1 << 20, 1).contains("level 2 cache (1 MiB)"));
         assert!(told(8 << 20, 2).contains("level 3 cache (32 MiB)"));
         assert!(told(8 << 20, 8).contains("64 MiB in all, are larger than the last cache"));
-        assert!(where_it_fits(8, 1, &[]).contains("not known"));
+        assert!(where_it_fits(8, 1, &[]).contains("it is unknown"));
     }
 
     #[test]

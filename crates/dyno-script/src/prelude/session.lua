@@ -46,7 +46,7 @@ base_globals.print = function(...)
   for i = 1, count do
     texts[i] = tostring(texts[i])
   end
-  output:write(line_start .. table.concat(texts, "\t", 1, count) .. "\n")
+  output:write(line_start() .. table.concat(texts, "\t", 1, count) .. "\n")
 end
 
 if P.quiet_scripts then

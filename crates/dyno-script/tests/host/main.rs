@@ -286,7 +286,7 @@ fn bounds_above_32_bits_are_drawn_from_whole_or_refused() {
              assert(most > 2 ^ 32, name)
              for _, bad in ipairs { 2 ^ 54, 1 / 0, 0 / 0 } do
                local ok, why = pcall(rand[name], 1, bad)
-               assert(not ok and why:find('bounds from 0 to 2^53', 1, true), why)
+               assert(not ok and why:find('bounds must be from 0 to 2^53', 1, true), why)
              end
              assert(not pcall(rand[name], -1, 34e9))
            end

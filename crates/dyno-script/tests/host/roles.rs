@@ -89,11 +89,11 @@ fn callbacks_are_functions_of_one_table_and_else_globals() {
     for (text, why) in [
         (
             "function dyno.callbacks.role() end",
-            "no dyno.callbacks.role; there are roles, phases",
+            "unknown callback dyno.callbacks.role; expected one of: roles, phases",
         ),
         (
             "dyno.callbacks.ledger = 7",
-            "dyno.callbacks.ledger is to be a function, and is: number",
+            "dyno.callbacks.ledger must be a function, not number",
         ),
     ] {
         let mut host = Host::new(Arc::new(config(text))).unwrap();
