@@ -286,7 +286,10 @@ fn what_ssh_cannot_do_is_told_in_its_own_words_with_what_to_try() {
         has(&output.failure(1), &[&ended, said, &by_hand(host)]);
     }
     let output = far.dyno(&format!("{run} --agents ssh:narrow"));
-    let told = ["remote port forwarding failed", "the sshd of narrow has to"];
+    let told = [
+        "remote port forwarding failed",
+        "the sshd of narrow must permit",
+    ];
     has(&output.failure(1), &told);
     let none = "--agent-command no-dyno-here";
     let install = "install Dyno on gen1 so that its shell finds no-dyno-here, or name";

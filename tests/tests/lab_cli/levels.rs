@@ -159,7 +159,7 @@ fn what_plots_prices_and_searches_cannot_be_is_told() {
     }
     for (search, told) in [
         ("max sessions with p99 < 10ms", "so it cannot be a factor"),
-        ("max rate with p99 < 10", "write for example"),
+        ("max rate with p99 < 10", "write e.g."),
         ("p99 < 10ms", "no search; expected for example"),
     ] {
         let text = SMALL.replace("[server]", &format!("search = '{search}'\n[server]"));

@@ -273,7 +273,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "import sysbench . --pattern '{a/x.txt'",
         2,
-        "--pattern: '{a/x.txt' has a { without its }; write for example {memory}",
+        "--pattern: '{a/x.txt' has a { without a }; write for example {memory}",
     ),
     (
         "show 1 --from 5q",

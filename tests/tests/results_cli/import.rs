@@ -364,7 +364,7 @@ fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
     assert_eq!(lab.number("SELECT count(*) FROM run"), 6.0);
 
     for (options, told) in [
-        ("--pattern 'BP{memory'", "has a { without its }"),
+        ("--pattern 'BP{memory'", "has a { without a }"),
         ("--pattern '{a}/{a}'", "has {a} twice"),
         ("--pattern 'xfs-off/BP{m}/rse.txt'", "the nearest are"),
         ("--vmstat x", "--vmstat applies to one log"),

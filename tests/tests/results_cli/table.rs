@@ -144,8 +144,8 @@ fn a_run_that_cannot_be_compared_is_left_out_and_named() {
     }
     lab.dyno(&format!("{run} --factor memory=1G --rate 50/s"))
         .success();
-    // Its tables are missing.
-    lab.dyno(&format!("{run} --factor memory=1G --tables 9"))
+    let script = lab.file("broken.lua", "function event() error('broken') end");
+    lab.dyno(&format!("run {script} {SHORT} -q --factor memory=1G"))
         .failure(1);
     let table = lab.dyno("table --rows memory").success();
     assert!(

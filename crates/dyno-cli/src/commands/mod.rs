@@ -10,6 +10,8 @@ mod doctor;
 mod drive;
 mod export;
 mod fleet;
+#[cfg(test)]
+mod guide_tests;
 mod hints;
 mod host;
 mod import;
