@@ -22,14 +22,15 @@ chmod 755 "$work"
 cd "$work"
 apt-get download -qq -o APT::Sandbox::User=root "postgresql-15=$version" \
   "postgresql-client-15=$version" "libpq5=$version" >/dev/null
-for package in *.deb; do dpkg-deb -x "$package" root; done
-bin=$work/root/usr/lib/postgresql/15/bin
+for package in *.deb; do dpkg-deb -x "$package" tree; done
+bin=$work/tree/usr/lib/postgresql/15/bin
 # The server refuses to run as root.
 mkdir data && chown nobody data
 as_nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups
-  env "LD_LIBRARY_PATH=$work/root/usr/lib/$(uname -m)-linux-gnu")
+  env "LD_LIBRARY_PATH=$work/tree/usr/lib/$(uname -m)-linux-gnu")
 trap '"${as_nobody[@]}" "$bin/pg_ctl" -D data -m immediate -s stop || true; rm -rf "$work"' EXIT
-"${as_nobody[@]}" "$bin/initdb" -D data -L "$work/root/usr/share/postgresql/15" -U postgres >/dev/null
+"${as_nobody[@]}" "$bin/initdb" -D data -L "$work/tree/usr/share/postgresql/15" -U postgres \
+  >/dev/null
 "${as_nobody[@]}" "$bin/pg_ctl" -D data -s -w -l data/log \
   -o "-c listen_addresses= -c unix_socket_directories=$work/data -c autovacuum=off" start
 ask() {
