@@ -30,7 +30,7 @@ pub const CASES: &[Case] = &[
     .prepared("SHAPES")
     .finds(Expect::Check("flow-control", "doubt", "paused writes"))
     // The other node is another process on this host.
-    .also(&["stalls", "steady-state", "other-load"]),
+    .also(&["stalls", "steady-state", "other-load", "other-processes"]),
     Case::new(
         On::Server(Mariadb),
         "a backup locks the tables in mid run",
