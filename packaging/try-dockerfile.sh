@@ -7,6 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 root=$(mktemp -d)
+chmod 755 "$root"
 trap 'rm -rf "$root"' EXIT
 stage=0
 user=root
