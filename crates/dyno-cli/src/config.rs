@@ -7,9 +7,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use dyno_host::{Edition, Test};
+use dyno_run::Workload;
 use toml::de::{DeTable, DeValue};
 
-use crate::commands::catalogue::{Command, Words};
+use crate::commands::catalogue::{Command, Words, find};
+use crate::commands::host::means_something;
 use crate::console;
 use crate::options::{Grammar, Opt, Script, find_own, parse};
 use crate::settings::usage;
@@ -52,6 +55,7 @@ pub fn with_defaults(command: &Command, mut args: Vec<String>) -> Result<Vec<Str
         let file = File {
             path: &path,
             text: &text,
+            test: workload.and_then(|name| dyno_host::find(name)),
         };
         defaults.extend(file.defaults(command, &options, workload.map(String::as_str))?);
     }
@@ -113,6 +117,8 @@ fn read(path: &Path) -> Result<String> {
 struct File<'a> {
     path: &'a Path,
     text: &'a str,
+    /// The workload, if it is a test of the host, to which some options do not apply.
+    test: Option<&'static Test>,
 }
 
 impl File<'_> {
@@ -148,6 +154,7 @@ impl File<'_> {
                 continue;
             };
             let name = key.get_ref().as_ref();
+            self.check_table(name, key.span().start)?;
             let of_command = name == command.name;
             if !of_command && workload != Some(name) {
                 continue;
@@ -171,9 +178,28 @@ impl File<'_> {
         Ok(args)
     }
 
+    /// Rejects a table that no command and no built-in workload reads.
+    fn check_table(&self, name: &str, at: usize) -> Result<()> {
+        // A script may be in another folder.
+        let is_script = name.contains(['.', '/']);
+        let known = match find(name) {
+            Some(command) => is_configurable(command),
+            None => is_script || Workload::find(name, Edition::Dyno).is_ok(),
+        };
+        if known {
+            return Ok(());
+        }
+        let what = format!("[{name}] is neither a command that reads {NAME} nor a workload");
+        Err(self.error(at, &what))
+    }
+
     fn arguments(&self, opt: &Opt, at: usize, value: &DeValue<'_>) -> Result<Vec<String>> {
         let variable = OF_ENVIRONMENT.iter().find(|(name, _)| *name == opt.name);
-        if variable.is_some_and(|(_, name)| env::var_os(name).is_some_and(|set| !set.is_empty())) {
+        let applies = self.test.is_none_or(|test| means_something(test, opt));
+        if !applies
+            || variable
+                .is_some_and(|(_, name)| env::var_os(name).is_some_and(|set| !set.is_empty()))
+        {
             return Ok(Vec::new());
         }
         match (opt.value, value) {
@@ -241,13 +267,13 @@ fn no_option(name: &str, of: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::catalogue::find;
 
     fn defaults(text: &str, command: &str, workload: Option<&str>) -> Result<String, String> {
         let command = find(command).unwrap();
         let file = File {
             path: Path::new("dyno.toml"),
             text,
+            test: workload.and_then(dyno_host::find),
         };
         let args = file.defaults(command, &command.options(), workload);
         args.map(|args| args.join(" "))
@@ -266,6 +292,8 @@ mod tests {
             defaults(TEXT, "run", Some("tpcc")).unwrap(),
             format!("{top} --warmup=10s")
         );
+        let text = "target = \"sqlite:a.db\"\nsessions = 2";
+        assert_eq!(defaults(text, "run", Some("cpu")).unwrap(), "--sessions=2");
         assert_eq!(defaults(TEXT, "compare", None).unwrap(), "--all");
         assert_eq!(defaults("quiet = false", "run", None).unwrap(), "");
     }
@@ -290,6 +318,8 @@ mod tests {
                 "dyno.toml:1: --quiet is a switch: true or false",
             ),
             ("a = = 1", "dyno.toml:1: "),
+            ("\n[rnu]\n", "dyno.toml:2: [rnu] is neither a command"),
+            ("[lab]\n", "dyno.toml:1: [lab] is neither a command"),
         ] {
             let error = defaults(text, "run", None).unwrap_err();
             assert!(error.starts_with(why), "{error}");

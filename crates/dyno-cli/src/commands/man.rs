@@ -143,9 +143,13 @@ fn of_command(command: &Command) -> String {
     let mut group = "";
     for opt in shown {
         if opt.group != group {
+            if group.is_empty() {
+                page += ".SH OPTIONS\n";
+            }
             group = opt.group;
-            let heading = format!("{group} options").to_uppercase();
-            let _ = writeln!(page, ".SH \"{}\"", escaped(&heading));
+            if group != "Options" {
+                let _ = writeln!(page, ".SS \"{}\"", escaped(group));
+            }
         }
         item(&mut page, &spelt(opt, command.grammar()), opt.help);
     }

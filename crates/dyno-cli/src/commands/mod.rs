@@ -13,7 +13,7 @@ mod fleet;
 #[cfg(test)]
 mod guide_tests;
 mod hints;
-mod host;
+pub mod host;
 mod import;
 mod kinds;
 mod lab;
