@@ -57,6 +57,9 @@ the target, where \fB\-\-target\fR is not given
 \fBDYNO_RESULTS\fR
 the results file, where \fB\-\-results\fR is not given; none for no file
 .TP
+\fBDYNO_CONFIG\fR
+the only file of defaults to read, instead of dyno.toml; none for no file
+.TP
 \fBNO_COLOR\fR
 no colours, if set
 .TP
