@@ -2,10 +2,7 @@
 
 mod file;
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use anyhow::{Result, bail};
-use dyno_core::plan::Plan;
 use dyno_core::summary::RunSummary;
 use dyno_core::visible;
 use dyno_report::json;
@@ -53,46 +50,6 @@ pub enum Output {
     Json,
     /// Text to standard output, and JSON to a file.
     Both(Destination),
-    /// The caller; prints nothing.
-    Kept(Kept),
-}
-
-/// Results of runs that are part of a larger command, such as an experiment.
-#[derive(Clone, Debug, Default)]
-pub struct Kept {
-    summaries: Arc<Mutex<Vec<RunSummary>>>,
-    plan: Arc<Mutex<Option<Plan>>>,
-}
-
-impl Kept {
-    /// Takes the results since the last call.
-    pub fn take(&self) -> Vec<RunSummary> {
-        std::mem::take(
-            &mut self
-                .summaries
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
-    }
-
-    /// Takes the last plan.
-    pub fn take_plan(&self) -> Option<Plan> {
-        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        plan.take()
-    }
-
-    /// Stores a plan.
-    pub fn put_plan(&self, plan: Plan) {
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
-    }
-
-    fn add(&self, summaries: &[RunSummary]) {
-        let mut kept = self
-            .summaries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(summaries);
-    }
 }
 
 impl Output {
@@ -115,11 +72,18 @@ impl Output {
     /// The file cannot be written; the text has been printed by then, so the result is not lost.
     pub fn write(self, summary: &RunSummary, look: &Look) -> Result<()> {
         self.show(summary, look);
-        self.keep(std::slice::from_ref(summary));
+        self.write_data(summary)
+    }
+
+    /// Writes the JSON of a result whose text has been printed.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_data(self, summary: &RunSummary) -> Result<()> {
         self.save(|| json::run(summary))
     }
 
-    /// Prints one of several results, if the output includes text.
+    /// Prints a run's result, if the output includes text.
     pub fn show(&self, summary: &RunSummary, look: &Look) {
         if self.is_shown() {
             console::page(look, |look| summary_text(summary, look));
@@ -134,7 +98,6 @@ impl Output {
         if self.is_shown() && summaries.len() > 1 {
             console::page(look, |look| phases_text(summaries, look));
         }
-        self.keep(summaries);
         self.save(|| json::runs(summaries))
     }
 
@@ -165,15 +128,9 @@ impl Output {
         matches!(self, Self::Terminal | Self::Both(_))
     }
 
-    fn keep(&self, summaries: &[RunSummary]) {
-        if let Self::Kept(kept) = self {
-            kept.add(summaries);
-        }
-    }
-
     fn save(self, text: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<()> {
         match self {
-            Self::Terminal | Self::Kept(_) => {}
+            Self::Terminal => {}
             Self::Json => console::json(&text()?),
             Self::Both(destination) => destination.write(visible::json(&text()?).as_bytes())?,
         }

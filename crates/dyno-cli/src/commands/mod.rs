@@ -8,6 +8,7 @@ mod complete;
 mod completions;
 mod doctor;
 mod drive;
+mod execute;
 mod export;
 mod fleet;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod meant;
 mod measure;
 mod phases;
 mod pivot;
+mod planned;
 mod plans;
 mod report;
 mod rm;
@@ -37,13 +39,12 @@ mod tables;
 pub mod target;
 mod top;
 mod waive;
-mod within;
 
+pub use execute::server;
 pub use hints::with_hint;
+pub use planned::options_of;
 pub use plans::check;
-pub use run::{options_of, server};
 pub use target::Password;
-pub use within::Within;
 
 use anyhow::Result;
 use dyno_host::Edition;

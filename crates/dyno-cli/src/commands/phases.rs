@@ -11,14 +11,16 @@ use dyno_core::redact;
 use dyno_core::summary::{PhaseOf, Preparation, RunEnd, RunSummary};
 use dyno_load::StopSignal;
 use dyno_report::phases::{Sequence, Table, ladder, step, terminal};
+use dyno_report::terminal::Look;
 use dyno_results::{Results, Scope};
 use dyno_script::Phase;
 
+use super::execute::{Executed, Shows};
 use super::hints::with_hint;
 use super::measure::{Screen, measure};
-use super::run::options_of;
+use super::planned::options_of;
 use crate::output::Output;
-use crate::{STATUS_DONE, console, loading, settings};
+use crate::{console, loading, settings};
 use dyno_run::RunRequest;
 use dyno_run::new_name;
 use dyno_run::{Job, Loaded, Ready};
@@ -35,15 +37,12 @@ pub struct Base {
     pub stop: Arc<StopSignal>,
 }
 
-/// Runs the phases and prints each when it ends.
-///
-/// # Errors
-/// A phase has no result; earlier ones are kept.
-pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
+/// Runs the phases, and shows each when it ends. An error ends the sequence; earlier phases are
+/// kept.
+pub fn run(base: &Base, screen: &Screen, shows: &mut Shows<'_>) -> Executed {
     let phases = &base.request.plan.phases;
     let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
-    let mut done: Vec<RunSummary> = Vec::new();
-    let mut status = STATUS_DONE;
+    let mut executed = Executed::default();
     for (index, phase) in phases.iter().enumerate() {
         let place = PhaseOf {
             sequence: sequence.clone(),
@@ -58,43 +57,38 @@ pub fn run(base: &Base, screen: &Screen, output: Output) -> Result<u8> {
             let (name, number, of) = (&place.name, place.number, place.of);
             console::note(&format!("Phase {number} of {of}: {name}"));
         }
-        let ended = one(base, phase, place, screen, &output)
+        let ended = one(base, phase, place, screen, shows)
             .with_context(|| format!("the phase {} failed", phase.name));
-        let (summary, own_status) = match ended {
+        let (summary, status) = match ended {
             Ok(ended) => ended,
-            Err(error) => {
-                // Show the earlier ones before the error.
-                if let Err(trouble) = show(base, &done, screen, output) {
-                    console::note(&format!("warning: {trouble:#}"));
-                }
-                return Err(error);
-            }
+            Err(error) => return executed.failed(error),
         };
         let completed = summary.end == RunEnd::Completed;
-        done.push(summary);
-        // The sequence's exit status is the worst of all.
-        status = status.max(own_status);
+        executed.add(summary, status);
         if !completed {
-            let left = phases.len() - done.len();
+            let left = phases.len() - executed.runs.len();
             if left > 0 && !screen.quiet {
                 console::note(&format!("{left} phase(s) did not run."));
             }
             break;
         }
     }
-    show(base, &done, screen, output).map(|()| status)
+    executed
 }
 
 /// Prints the summary of all phases, and a ladder's table.
-fn show(base: &Base, done: &[RunSummary], screen: &Screen, output: Output) -> Result<()> {
+///
+/// # Errors
+/// The output file cannot be written, or a record cannot be read.
+pub fn show(phases: &[PhasePlan], done: &[RunSummary], look: &Look, output: Output) -> Result<()> {
     let steps = match output {
-        Output::Json | Output::Kept(_) => Ok(None),
-        Output::Terminal | Output::Both(..) => steps(&base.request.plan.phases, done),
+        Output::Json => Ok(None),
+        Output::Terminal | Output::Both(..) => steps(phases, done),
     };
-    let written = output.write_all(done, &screen.look);
+    let written = output.write_all(done, look);
     if let Some(table) = steps? {
         let tables = [table];
-        console::page(&screen.look, |look| terminal(&tables, look));
+        console::page(look, |look| terminal(&tables, look));
     }
     written
 }
@@ -119,7 +113,7 @@ fn one(
     phase: &PhasePlan,
     mut place: PhaseOf,
     screen: &Screen,
-    output: &Output,
+    shows: &mut Shows<'_>,
 ) -> Result<(RunSummary, u8)> {
     let mut job = base.job.clone();
     phase.limit(&mut job.drive);
@@ -144,8 +138,8 @@ fn one(
         phase: Some(place),
     };
     let measured = measure(&mut ready, &request, screen)?;
-    output.show(&measured.summary, &screen.look);
     let summary = measured.summary.clone();
+    shows(&summary);
     let status = measured.end(&ready, &request)?;
     Ok((summary, status))
 }

@@ -17,7 +17,7 @@ use dyno_script::{OptionKind, Phase, ScriptOption};
 
 use super::host;
 use super::phases;
-use super::run::options_of;
+use super::planned::options_of;
 use crate::console;
 use crate::definitions::RUN;
 use crate::input;
@@ -29,7 +29,8 @@ const SHAPING: [&str; 2] = ["Load", "Random numbers"];
 
 /// A plan from a file, as command-line options. Options on the command line come later and so
 /// override it.
-pub struct Given {
+#[derive(Clone)]
+pub struct GivenPlan {
     /// The plan.
     pub plan: Plan,
     own: Vec<(&'static str, Option<String>)>,
@@ -45,7 +46,7 @@ pub fn is_wanted(parsed: &Parsed) -> bool {
     parsed.own.iter().any(bare)
 }
 
-impl Given {
+impl GivenPlan {
     /// The plan in the file of `--plan`.
     ///
     /// # Errors
@@ -264,19 +265,29 @@ fn text_of(value: &OptionValue) -> String {
 }
 
 /// Inputs of a plan apart from the job and its options.
-pub struct Shaping<'a> {
-    /// The command.
-    pub command: &'a str,
-    /// The workload.
-    pub workload: &'a str,
+#[derive(Clone)]
+pub struct Shaping {
+    /// The command in the plan.
+    pub command: String,
+    /// The workload, as typed.
+    pub workload: String,
     /// The database is temporary.
     pub temporary: bool,
     /// Numbers of sessions, one run each; empty for a single run.
-    pub ladder: &'a [u32],
+    pub ladder: Vec<u32>,
     /// The user requested the warm-up.
     pub warmup: bool,
-    /// The given plan, and whether it holds unchanged.
-    pub given: Option<(&'a Given, bool)>,
+    /// The plan from a file.
+    pub given: Option<GivenPlan>,
+    /// No option may change the given plan's phases and roles.
+    pub unchanged: bool,
+}
+
+impl Shaping {
+    /// The given plan, if its phases and roles apply as they are.
+    pub fn unchanged_plan(&self) -> Option<&GivenPlan> {
+        self.given.as_ref().filter(|_| self.unchanged)
+    }
 }
 
 /// The plan of a job.
@@ -284,20 +295,20 @@ pub struct Shaping<'a> {
 /// # Errors
 /// The script raised an error, or the given plan does not fit the script.
 pub fn make(
-    shaping: &Shaping<'_>,
+    shaping: &Shaping,
     loaded: &mut Loaded,
     own: &[(String, OptionValue)],
     record: RecordPlan,
 ) -> Result<Plan> {
-    let mut plan = loaded.job.plan(shaping.workload, own, record);
+    let mut plan = loaded.job.plan(&shaping.workload, own, record);
     plan.modules = loaded.description.modules.iter().cloned().collect();
-    plan.command = shaping.command.to_owned();
-    plan.ladder = shaping.ladder.to_vec();
+    plan.command.clone_from(&shaping.command);
+    plan.ladder.clone_from(&shaping.ladder);
     if shaping.temporary {
         plan.target = Some(TargetPlan::temporary());
     }
     let options = options_of(&loaded.job.drive, own);
-    if let Some((given, true)) = shaping.given
+    if let Some(given) = shaping.unchanged_plan()
         && !given.plan.phases.is_empty()
     {
         plan.phases.clone_from(&given.plan.phases);
@@ -309,9 +320,9 @@ pub fn make(
         plan.roles = loaded.roles(&options)?;
     }
     bound_workers(&mut plan, &loaded.job);
-    if let Some((given, unchanged)) = shaping.given {
-        let told = !given.plan.roles.is_empty() && given.plan.command == plan.command;
-        if unchanged && told && given.plan.roles != plan.roles {
+    if let Some(given) = &shaping.given {
+        let has_roles = !given.plan.roles.is_empty() && given.plan.command == plan.command;
+        if shaping.unchanged && has_roles && given.plan.roles != plan.roles {
             return Err(usage(format!(
                 "the plan's roles differ from those of {} with these options; leave them out of \
                  the plan, and change the options that define them",
@@ -338,12 +349,11 @@ pub fn set_phases(
     plan: &mut Plan,
     job: &Job,
     own: &[(String, OptionValue)],
-    shaping: &Shaping<'_>,
+    shaping: &Shaping,
     phases: &[Phase],
 ) -> Result<()> {
-    let given = shaping
-        .given
-        .map_or(&[][..], |(given, _)| &given.plan.phases);
+    let given = shaping.given.as_ref();
+    let given = given.map_or(&[][..], |given| &given.plan.phases);
     for known in given {
         if !phases.iter().any(|phase| phase.name == known.name) {
             return Err(usage(format!(

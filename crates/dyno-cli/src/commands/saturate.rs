@@ -7,16 +7,14 @@ use anyhow::{Context as _, Result};
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape, Plan, Scheduled};
 use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
-use dyno_report::saturation::Saturation;
-use dyno_report::terminal::Look;
 
+use super::execute::Executed;
 use super::measure::{Screen, measure};
 use super::phases::Base;
-use super::run::options_of;
+use super::planned::options_of;
+use crate::console;
 use crate::options::Parsed;
-use crate::output::Output;
 use crate::settings::{self, usage};
-use crate::{STATUS_DONE, console};
 use dyno_run::Loaded;
 use dyno_run::RunRequest;
 use dyno_run::new_name;
@@ -181,26 +179,10 @@ fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
     }
 }
 
-/// Prints a run and, if its parts are a ladder's steps, compares them.
-///
-/// # Errors
-/// The output file cannot be written.
-pub fn show(summary: &RunSummary, output: Output, look: &Look, in_one_run: bool) -> Result<()> {
-    if !in_one_run {
-        return output.write(summary, look);
-    }
-    output.show(summary, look);
-    output.write_saturation(&Saturation::of_parts(summary), look)
-}
-
-/// Runs the steps and compares them.
-///
-/// # Errors
-/// A step has no result; earlier ones are kept.
-pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Result<u8> {
+/// Runs the steps. An error ends the ladder; earlier steps are kept.
+pub fn run(base: &Base, ladder: &[u32], screen: &Screen) -> Executed {
     let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
-    let mut done: Vec<RunSummary> = Vec::new();
-    let mut status = STATUS_DONE;
+    let mut executed = Executed::default();
     for (index, sessions) in ladder.iter().enumerate() {
         let place = PhaseOf {
             sequence: sequence.clone(),
@@ -211,22 +193,23 @@ pub fn run(base: &Base, ladder: &[u32], screen: &Screen, output: Output) -> Resu
             per_event: 1.0,
             before: None,
         };
-        let (summary, own_status) = step(base, *sessions, place, screen)
-            .with_context(|| format!("the step of {sessions} sessions"))?;
+        let step = step(base, *sessions, place, screen)
+            .with_context(|| format!("the step of {sessions} sessions"));
+        let (summary, status) = match step {
+            Ok(ended) => ended,
+            Err(error) => return executed.failed(error),
+        };
         let completed = summary.end == RunEnd::Completed;
-        done.push(summary);
-        // The ladder's exit status is the worst of all.
-        status = status.max(own_status);
+        executed.add(summary, status);
         if !completed {
             break;
         }
     }
-    if done.len() < ladder.len() && !screen.quiet {
-        let left = ladder.len() - done.len();
+    let left = ladder.len() - executed.runs.len();
+    if left > 0 && !screen.quiet {
         console::note(&format!("{left} step(s) did not run."));
     }
-    output.write_saturation(&Saturation::of(&done), &screen.look)?;
-    Ok(status)
+    executed
 }
 
 fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(RunSummary, u8)> {

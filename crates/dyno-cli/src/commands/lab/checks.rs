@@ -7,14 +7,13 @@ use dyno_core::Target;
 use dyno_core::plan::Plan;
 use dyno_lab::file::Topology;
 use dyno_lab::{Cell, Experiment};
-use dyno_load::StopSignal;
 use dyno_server::{Home, Kind, Online, ProxyOptions};
 
 use super::beside::KEYS;
 use super::definition::settings;
 use super::host;
+use crate::commands::planned::Planned;
 use crate::commands::target::hide_password;
-use crate::commands::{Within, run};
 
 /// Cells that together contain every level of every factor: a level's mistake shows in all of its
 /// cells.
@@ -105,13 +104,7 @@ pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
 /// The plan of a command line; runs nothing.
 pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     let command = line[1].clone();
-    let within = Within {
-        plans_only: true,
-        ..Within::new(StopSignal::new())
-    };
-    run::run(line, &command, Some(&within))?;
-    let made = within.kept.take_plan();
-    made.ok_or_else(|| anyhow!("cannot make a plan from dyno {command}"))
+    Ok(Planned::of(line, &command)?.plan)
 }
 
 /// The proxy in front of a server.

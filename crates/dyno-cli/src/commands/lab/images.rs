@@ -1,7 +1,6 @@
 //! Images: the initial data of trials, one server each.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -16,7 +15,8 @@ use sha2::{Digest as _, Sha256};
 use super::site::{IMAGE, Site, since};
 use super::{definition, host, line};
 use crate::STATUS_DONE;
-use crate::commands::{Within, run};
+use crate::commands::execute::execute;
+use crate::commands::planned::Planned;
 
 /// Timeout, in seconds, for the end of a server whose process was killed.
 const ENDS_WITHIN_S: f64 = 60.0;
@@ -190,12 +190,11 @@ impl Site<'_> {
 
     /// Runs `dyno prepare …`.
     pub(super) fn prepare(&mut self, line: Vec<String>) -> Result<()> {
-        let within = Within::new(Arc::clone(&self.stop));
         let line = match self.quiet {
             true => [line, vec!["--quiet".to_owned()]].concat(),
             false => line,
         };
-        let status = run::run(line, "prepare", Some(&within))?;
+        let status = self.execute(line, "prepare")?;
         if self.stop.level() != StopLevel::None {
             bail!("interrupted");
         }
@@ -220,12 +219,12 @@ impl Site<'_> {
     }
 
     pub(super) fn command(&self, line: Vec<String>, command: &str) -> Result<u8> {
-        let within = Within::new(Arc::clone(&self.stop));
-        run::run(
-            [line, vec!["--quiet".to_owned()]].concat(),
-            command,
-            Some(&within),
-        )
+        self.execute([line, vec!["--quiet".to_owned()]].concat(), command)
+    }
+
+    fn execute(&self, line: Vec<String>, command: &str) -> Result<u8> {
+        let planned = Planned::of(line, command)?;
+        execute(planned, &self.stop, &mut |_| {})?.finish(&self.stop)
     }
 }
 

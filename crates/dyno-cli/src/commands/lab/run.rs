@@ -17,7 +17,8 @@ use super::definition::Lab;
 use super::progress::Told;
 use super::site::Site;
 use super::{count, line, options, results_file, there};
-use crate::commands::{Within, run};
+use crate::commands::execute::execute;
+use crate::commands::planned::Planned;
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
@@ -349,23 +350,22 @@ impl Running<'_> {
         }
     }
 
-    /// Searches for the load of a trial, if it has a promise, and returns the command line at that
-    /// load.
+    /// Searches for the load of a trial, if it has a promise, and returns the trial at that load.
     fn at_the_limit(
         &mut self,
         cell: &dyno_lab::Cell,
-        line: Vec<String>,
+        trial: Planned,
         identity: &str,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Planned> {
         let Some(text) = &cell.effective.search else {
-            return Ok(line);
+            return Ok(trial);
         };
         self.site.say(&format!("searching: {text}"));
         let name: String = identity.chars().take(SEARCH_NAME).collect();
-        let (line, found) =
-            super::search::search(line, text, (&name, self.file.quiet), &self.file.stop)?;
+        let (trial, found) =
+            super::search::search(&trial, text, (&name, self.file.quiet), &self.file.stop)?;
         self.site.note_done(&found);
-        Ok(line)
+        Ok(trial)
     }
 
     /// Prepares and runs one trial.
@@ -382,20 +382,17 @@ impl Running<'_> {
         let file = shown(&self.file.path)?;
         let line = line::run(cell, target.as_deref(), file, &self.lab.base);
         let line = line.ok_or_else(|| anyhow!("the trial has no workload"))?;
-        let line = self.at_the_limit(cell, line, identity)?;
+        let trial = Planned::of(line, "run")?;
+        let mut trial = self.at_the_limit(cell, trial, identity)?;
+        trial.plan.record.trial = Some(identity.to_owned());
         self.told.measuring(next.trial);
-        let within = Within {
-            trial: Some(identity.to_owned()),
-            ..Within::new(Arc::clone(&self.file.stop))
-        };
         let beside = self.site.beside(cell)?;
-        let ran = run::run(line, "run", Some(&within));
+        let executed = execute(trial, &self.file.stop, &mut |_| {});
         let captured = beside.map(Beside::end);
-        let runs = within.kept.take();
         if self.site.has_died() {
             bail!("the server ended while it was loaded");
         }
-        let status = ran?;
+        let (runs, status) = executed?.results(&self.file.stop)?;
         if let Some(RunEnd::Failed(why)) = runs
             .iter()
             .map(|run| &run.end)

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
 use dyno_load::{StopLevel, StopSignal};
@@ -12,15 +13,9 @@ use dyno_report::sheet::Sheet;
 
 use super::figures::{Done, subject};
 use super::tables::{by_cell, factors_but, mean, sheet, shown};
-use crate::commands::search::{Ask, FACTOR, conduct, promise, told};
-
-/// Run options that a search sets itself, and whether they take a value.
-const NOT_OF_SEARCHES: [(&str, bool); 4] = [
-    ("--rate", true),
-    ("--explain", true),
-    ("--statements", false),
-    ("--cpu-profile", false),
-];
+use crate::commands::planned::Planned;
+use crate::commands::search::promise::{self, Promise};
+use crate::commands::search::{Ask, conduct, shown as shown_load};
 
 /// The mistake in a promise, if there is one.
 pub fn check(text: &str) -> Option<String> {
@@ -37,41 +32,18 @@ pub fn kept_by(text: &str, run: &RunSummary) -> Option<bool> {
     promise::parse(text).ok()?.kept_by(run)
 }
 
-/// Searches with a run's command line; returns that line at the found load, and a sentence about
-/// it.
+/// Searches for a trial's load; returns the trial at that load, and a sentence about it.
 ///
 /// # Errors
 /// A run fails, the user ends it, or no load is the answer: the load generator was the limit, even
 /// the lowest load broke the promise, or votes decided nothing.
 pub fn search(
-    line: Vec<String>,
-    text: &str,
+    trial: &Planned,
+    promise: &str,
     (name, quiet): (&str, bool),
     stop: &Arc<StopSignal>,
-) -> Result<(Vec<String>, String)> {
-    let is_of_sessions = is_of_sessions(text);
-    let without = |line: &[String], sessions: bool| -> Vec<String> {
-        let mut kept = Vec::new();
-        let mut rest = line.iter();
-        while let Some(word) = rest.next() {
-            let known = NOT_OF_SEARCHES.iter().find(|(own, _)| own == word);
-            match known {
-                Some((_, true)) => drop(rest.next()),
-                Some((_, false)) => {}
-                None if sessions && word == "--sessions" => drop(rest.next()),
-                None => kept.push(word.clone()),
-            }
-        }
-        kept
-    };
-    let mut own = without(&line, is_of_sessions);
-    if !quiet {
-        // Report each run of the search.
-        own.retain(|word| word != "--quiet");
-    }
-    own.insert(3, text.to_owned());
-    own.extend(["--factor".to_owned(), format!("{FACTOR}={name}")]);
-    let ask = Ask::read("dyno", &own[2..])?.ok_or_else(|| anyhow!("no search was asked for"))?;
+) -> Result<(Planned, String)> {
+    let ask = Ask::of_trial(trial, promise, (name, quiet))?;
     let (found, trouble) = conduct(&ask, Arc::clone(stop));
     if let Some(error) = trouble {
         return Err(error.context("the search failed"));
@@ -85,41 +57,39 @@ pub fn search(
     let lower = found
         .lower
         .ok_or_else(|| anyhow!("the search found no load"))?;
-    let upper = found.upper.map_or_else(|| "–".to_owned(), told);
-    let unit = if is_of_sessions { " sessions" } else { "/s" };
+    let upper = found.upper.map_or_else(|| "–".to_owned(), shown_load);
+    let unit = match ask.promise.of {
+        Searched::Rate => "/s",
+        Searched::Sessions => " sessions",
+    };
     let words = format!(
         "searched in {} runs: {}{unit} keeps {}, {upper}{unit} does not",
         found.trials.len() + found.climb.len(),
-        told(lower),
+        shown_load(lower),
         found.plan.promise
     );
-    let option = if is_of_sessions {
-        "--sessions"
-    } else {
-        "--rate"
-    };
-    let mut line = line;
-    with_percentiles(&mut line, &ask.promise);
-    // The file's load is where the search starts.
-    if let Some(at) = line.iter().position(|word| word == option) {
-        line.drain(at..at + 2);
-    }
-    line.extend([option.to_owned(), told(lower)]);
-    Ok((line, words))
+    Ok((at(trial, &ask.promise, lower)?, words))
 }
 
-/// Makes the run record the promise's percentiles.
-fn with_percentiles(line: &mut [String], promise: &promise::Promise) {
-    let at = line.iter().position(|word| word == "--percentiles");
-    let Some(list) = at.and_then(|at| line.get_mut(at + 1)) else {
-        return;
-    };
-    for own in &promise.latencies {
-        let percent = own.percentile.to_string();
-        if !list.split(',').any(|known| known == percent) {
-            *list += &format!(",{percent}");
+/// The trial at a load, recording the promise's percentiles.
+fn at(trial: &Planned, promise: &Promise, load: f64) -> Result<Planned> {
+    let mut drive = trial.drive().clone();
+    match promise.of {
+        Searched::Rate => {
+            let arrivals = drive.open_loop.map_or(Arrivals::Poisson, |own| own.arrivals);
+            drive.open_loop = Some(OpenLoop {
+                per_second: shown_load(load).parse()?,
+                arrivals,
+            });
         }
+        Searched::Sessions => drive.sessions = load as u32,
     }
+    let mut record = trial.plan.record.clone();
+    let own = promise.latencies.iter().map(|own| own.percentile);
+    record.percentiles.extend(own);
+    record.percentiles.sort_by(f64::total_cmp);
+    record.percentiles.dedup();
+    trial.under(drive, record)
 }
 
 /// Why a search with this ending has no answer.

@@ -1,7 +1,7 @@
 //! Tables on running servers: Dyno uses the user's tables and never drops them without permission.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
 use dyno_core::redact;
@@ -12,7 +12,8 @@ use dyno_server::Online;
 
 use super::definition::{self, Lab, is_of_host};
 use super::line;
-use crate::commands::{Within, run};
+use crate::commands::execute::tables_there;
+use crate::commands::planned::Planned;
 use crate::settings::usage;
 
 /// What Dyno may do to a workload's tables on a running server.
@@ -139,20 +140,15 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
 
 /// The existing tables of a data set.
 fn tables(prepare: &[String], sessions: Option<u32>) -> Result<TablesThere> {
-    let kept = Arc::new(Mutex::new(None));
-    let within = Within {
-        tables: Some(Arc::clone(&kept)),
-        ..Within::new(Arc::new(StopSignal::default()))
-    };
     let mut line = prepare.to_vec();
     "run".clone_into(&mut line[1]);
     line.extend(["--results", "none", "--quiet"].map(str::to_owned));
     if let Some(sessions) = sessions.filter(|_| !line.iter().any(|word| word == "--sessions")) {
         line.push(format!("--sessions={sessions}"));
     }
-    run::run(line, "run", Some(&within)).context("before the first trial")?;
-    let found = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-    found.ok_or_else(|| anyhow!("the tables were not checked"))
+    let found = Planned::of(line, "run")
+        .and_then(|planned| tables_there(planned, &Arc::new(StopSignal::default())));
+    found.context("before the first trial")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_core::clock::wall_time;
-use dyno_core::db::Family;
+use dyno_core::plan::{Arrivals, OpenLoop, RecordPlan};
 use dyno_core::units;
 use dyno_host::Edition;
 use dyno_report::search::Searched;
@@ -13,6 +13,7 @@ use dyno_run::{Workload, cores, new_name};
 use dyno_stats::search::Goal;
 
 use super::promise::{self, EXAMPLE, Promise};
+use crate::commands::planned::Planned;
 use crate::commands::target::named;
 use crate::definitions::{NOT_OF_SEARCHES, OF_SEARCHES, RUN};
 use crate::fleet::Fleet;
@@ -24,19 +25,26 @@ use crate::settings::{self, usage};
 const SETTLE: Duration = Duration::from_secs(3);
 /// Default number of sessions of an open loop.
 const SESSIONS: u32 = 64;
+/// An open loop whose rate each trial replaces.
+const OPEN_LOOP: OpenLoop = OpenLoop {
+    per_second: 1.0,
+    arrivals: Arrivals::Poisson,
+};
 /// The factor that identifies the runs of a search.
 pub const FACTOR: &str = dyno_report::search::FACTOR;
 
-/// The search on a command line, which may contain a password.
+/// A search.
 pub struct Ask {
     /// The promise to keep.
     pub promise: Promise,
     /// The workload, as typed.
     pub workload: String,
-    /// Each run's command line without its load: all arguments but the search's own options.
-    pub line: Vec<String>,
+    /// A run of the workload, whose load each trial replaces.
+    pub base: Planned,
     /// The options.
     pub parsed: Parsed,
+    /// Print nothing while it runs.
+    pub quiet: bool,
     /// The required confidence.
     pub goal: Goal,
     /// Number of votes on a load.
@@ -101,38 +109,85 @@ impl Ask {
         let promise = promise::parse(&promise).map_err(usage)?;
         refuse(&parsed, &promise)?;
         let work = Workload::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
-        let target = named(&parsed);
-        if work.test().is_none() && target.is_none() {
+        if work.test().is_none() && named(&parsed).is_none() {
             return Err(usage(
                 "dyno search needs a --target URL: all its trials use the same tables",
             ));
         }
-        let of_host = work.test().is_some();
-        let embedded = of_host || target.as_deref().is_none_or(is_embedded);
+        let line = [program.to_owned(), "run".to_owned()].into_iter();
+        let line = line.chain(of_runs(&rest)).chain(offered(promise.of));
+        let base = Planned::of(line.collect(), "run")?;
+        let name = name(&parsed, workload)?;
+        let quiet = parsed.has("quiet");
+        parsed.forget_password();
+        Self::of(base, parsed, promise, (name, quiet)).map(Some)
+    }
+
+    /// The search for the load of an experiment's trial.
+    ///
+    /// # Errors
+    /// An invalid promise, or a trial that cannot be searched.
+    pub fn of_trial(trial: &Planned, promise: &str, (name, quiet): (&str, bool)) -> Result<Self> {
+        let promise = promise::parse(promise).map_err(usage)?;
+        let mut parsed = trial.parsed.clone();
+        let mut drive = trial.drive().clone();
+        match promise.of {
+            Searched::Rate => drive.open_loop = drive.open_loop.or(Some(OPEN_LOOP)),
+            Searched::Sessions => parsed.own.retain(|(name, _)| *name != "sessions"),
+        }
+        let record = RecordPlan {
+            statements: false,
+            explain: Vec::new(),
+            cpu_profile: false,
+            ..trial.plan.record.clone()
+        };
+        let base = trial.under(drive, record)?;
+        Self::of(base, parsed, promise, (name.to_owned(), quiet))
+    }
+
+    fn of(
+        base: Planned,
+        parsed: Parsed,
+        promise: Promise,
+        (name, quiet): (String, bool),
+    ) -> Result<Self> {
+        let workload = base.plan.workload.clone();
+        if !base.plan.phases.is_empty() {
+            return Err(usage(format!(
+                "{workload} has phases, each a separate run: dyno search cannot run it"
+            )));
+        }
         let (goal, votes) = goal(&parsed, &promise)?;
         let fleet = Fleet::read(&parsed)?;
         let fewest = fleet.map_or(Ok(1), |fleet| fleet.fewest_sessions())?;
-        let workload = workload.clone();
-        parsed.forget_password();
-        Ok(Some(Self {
-            line: [program.to_owned(), "run".to_owned()]
-                .into_iter()
-                .chain(of_runs(&rest))
-                .collect(),
+        let target = base.job().0.target.as_ref();
+        let embedded = target.is_none_or(|target| target.family.is_embedded());
+        Ok(Self {
             settle: settings::duration(&parsed, "warmup", SETTLE)?,
             sessions: sessions(&parsed, embedded, fewest)?,
             fewest,
             from: from(&parsed, promise.of)?,
-            name: name(&parsed, &workload)?,
+            name,
             workload,
+            of_host: target.is_none(),
+            base,
             promise,
             goal,
             votes,
             embedded,
-            of_host,
             parsed,
-        }))
+            quiet,
+        })
     }
+}
+
+/// The options that make a run an open loop, if the search varies its rate.
+fn offered(of: Searched) -> Vec<String> {
+    let mut own = vec!["--quiet".to_owned()];
+    if of == Searched::Rate {
+        own.push(format!("--rate={}/s", OPEN_LOOP.per_second));
+    }
+    own
 }
 
 /// Separates the promise from the other arguments. An option's value is never a promise.
@@ -310,13 +365,6 @@ fn name(parsed: &Parsed, workload: &str) -> Result<String> {
     Ok(given.unwrap_or_else(|| new_name(workload, wall_time().as_secs_f64()).replace(',', "-")))
 }
 
-fn is_embedded(url: &str) -> bool {
-    dyno_core::Target::parse(url).is_ok_and(|target| {
-        let family: Family = target.family;
-        family.is_embedded()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,7 +377,7 @@ mod tests {
     const T: &str = "--target=sqlite:t.db";
 
     #[test]
-    fn the_promise_may_stand_anywhere_but_in_a_value() {
+    fn accepts_the_promise_anywhere_but_in_a_value() {
         for args in [
             &["oltp_point_select", "p99 < 10ms", T, "--note", "a < b"][..],
             &["p99 < 10ms", "oltp_point_select", "--note=p95 < 1s", T],
@@ -354,15 +402,13 @@ mod tests {
             let ask = read(args).unwrap().unwrap();
             assert_eq!(ask.promise.to_string(), "p99 < 10 ms", "{args:?}");
             assert_eq!(ask.workload, "oltp_point_select");
-            assert!(!ask.line.contains(&"p99 < 10ms".to_owned()));
-            let notes = |args: &[&str]| args.iter().filter(|arg| arg.contains("note")).count();
-            let line: Vec<&str> = ask.line.iter().map(String::as_str).collect();
-            assert_eq!(notes(&line), notes(args));
+            let note = args.iter().position(|arg| arg.contains("note"));
+            assert_eq!(ask.base.plan.record.note.is_empty(), note.is_none());
         }
     }
 
     #[test]
-    fn runs_get_what_is_theirs() {
+    fn gives_runs_their_options_only() {
         let args = [
             "oltp_point_select",
             "--from",
@@ -381,17 +427,11 @@ mod tests {
             "8",
         ];
         let ask = read(&args).unwrap().unwrap();
-        let expected = [
-            "dyno",
-            "run",
-            "oltp_point_select",
-            T,
-            "--table-size",
-            "10",
-            "-c",
-            "8",
-        ];
-        assert_eq!(ask.line, expected);
+        let own = args.map(str::to_owned);
+        let (_, rest) = without_promise(&own, &known()).unwrap();
+        let expected = ["oltp_point_select", T, "--table-size", "10", "-c", "8"];
+        assert_eq!(of_runs(&rest), expected);
+        assert_eq!(ask.base.plan.drive.sessions, 8);
         assert_eq!((ask.from, ask.votes, ask.sessions), (Some(500.0), 3, 8));
         assert_eq!(ask.goal.trial_duration, Duration::from_secs(60));
         assert_eq!(ask.goal.duration_sum, Duration::from_secs(180));
@@ -428,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told_before_anything_runs() {
+    fn rejects_invalid_searches_before_anything_runs() {
         for (args, why) in [
             ("", "dyno search needs a promise, in quotes"),
             ("p99", "'p99' is not a promise: 'p99' has no '<'"),
@@ -443,7 +483,7 @@ mod tests {
             ("p99<1ms --votes 0", "--votes must be between"),
             ("p99<1ms --time 0", "must be above 0"),
             ("p99<1ms --from 0", "--from must be above 0"),
-            ("p99<1ms --sessions 0", "0 is out of range"),
+            ("p99<1ms --sessions 0", "0 is not between 1 and"),
             (
                 "p99<1ms --factor offered=1",
                 "the search itself sets offered",

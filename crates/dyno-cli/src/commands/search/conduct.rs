@@ -102,7 +102,7 @@ impl<'a> UnderWay<'a> {
                 break;
             }
             let number = self.runs.len() + 1;
-            let load = trial::told(asked.load);
+            let load = trial::shown(asked.load);
             let of = match (self.ask.promise.of, asked.purpose) {
                 (Searched::Rate, Purpose::Vote) => "/s",
                 (Searched::Rate, Purpose::Confirm) => "/s, to confirm",
@@ -217,14 +217,14 @@ impl<'a> UnderWay<'a> {
     }
 
     fn progress(&self, text: &str) {
-        if !self.ask.parsed.has("quiet") {
+        if !self.ask.quiet {
             console::progress(text);
         }
     }
 
     /// Prints the plan, with a time estimate.
     fn tell_plan(&self) {
-        if self.ask.parsed.has("quiet") {
+        if self.ask.quiet {
             return;
         }
         let (goal, votes) = (&self.ask.goal, self.ask.votes as usize);
@@ -257,7 +257,7 @@ impl<'a> UnderWay<'a> {
         let (Some(first), Some(last)) = (ground.steps.first(), ground.steps.last()) else {
             return;
         };
-        if self.ask.parsed.has("quiet") {
+        if self.ask.quiet {
             return;
         }
         let rates = ground.steps.iter().map(|step| step.events_per_s);
@@ -265,7 +265,7 @@ impl<'a> UnderWay<'a> {
             "Closed loop, sessions from {} to {}: up to {}/s.",
             first.sessions,
             last.sessions,
-            trial::told(rates.fold(0.0, f64::max).round())
+            trial::shown(rates.fold(0.0, f64::max).round())
         ));
         for warning in &ground.warnings {
             console::note(warning);
@@ -273,7 +273,7 @@ impl<'a> UnderWay<'a> {
     }
 
     fn tell_trial(&self) {
-        if self.ask.parsed.has("quiet") {
+        if self.ask.quiet {
             return;
         }
         let Some(found) = self.search.as_ref().map(Search::so_far) else {

@@ -3,16 +3,16 @@
 mod ask;
 mod climb;
 mod conduct;
+mod help;
 pub mod promise;
 mod trial;
-mod workload;
 
 use anyhow::Result;
 use dyno_report::search::SearchEnd;
 
 pub use self::ask::{Ask, FACTOR};
 pub use self::conduct::conduct;
-pub use self::trial::told;
+pub use self::trial::shown;
 use crate::output::Output;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, console, signals};
 
@@ -24,10 +24,9 @@ pub fn main(args: &[String]) -> Result<u8> {
     let program = args.first().map_or("dyno", String::as_str);
     let own = args.get(2..).unwrap_or_default();
     let Some(ask) = Ask::read(program, own)? else {
-        console::help(&workload::help_on(own));
+        console::help(&help::help_on(own));
         return Ok(STATUS_DONE);
     };
-    workload::check(&ask)?;
     let output = Output::of(&ask.parsed)?;
     let look = console::look(&ask.parsed);
     let (found, trouble) = conduct(&ask, signals::install()?);
@@ -47,7 +46,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         }
         None => output.write_search(&found, &look)?,
     }
-    if !found.trials.is_empty() && !ask.parsed.has("quiet") {
+    if !found.trials.is_empty() && !ask.quiet {
         conduct::tell_more(&ask, &found);
     }
     Ok(status)

@@ -201,9 +201,9 @@ impl fmt::Display for LatencyPromise {
 
 impl fmt::Display for Promise {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut told: Vec<String> = self.latencies.iter().map(ToString::to_string).collect();
-        told.extend(self.errors.map(|percent| format!("errors < {percent} %")));
-        out.write_str(&told.join(" and "))
+        let mut conditions: Vec<String> = self.latencies.iter().map(ToString::to_string).collect();
+        conditions.extend(self.errors.map(|percent| format!("errors < {percent} %")));
+        out.write_str(&conditions.join(" and "))
     }
 }
 
@@ -212,8 +212,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn promises_are_read_as_they_are_told() {
-        for (text, of, told) in [
+    fn parses_and_prints_promises() {
+        for (text, of, printed) in [
             ("p99 < 10ms", Searched::Rate, "p99 < 10 ms"),
             ("p99<10ms", Searched::Rate, "p99 < 10 ms"),
             ("P99.9 <= 1.5 s", Searched::Rate, "p99.9 < 1.5 s"),
@@ -228,7 +228,7 @@ mod tests {
             let promise = parse(text).unwrap();
             assert_eq!(
                 (promise.of, promise.to_string().as_str()),
-                (of, told),
+                (of, printed),
                 "{text}"
             );
             assert!(is_meant(text), "{text}");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_promise_is_told_with_an_example() {
+    fn rejects_other_texts_with_an_example() {
         for (text, why) in [
             ("", "it is empty"),
             ("p99 > 10ms", "is a lower limit"),

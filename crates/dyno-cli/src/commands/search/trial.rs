@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::finding::{Cause, Finding, Outcome as Found};
+use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{RunEnd, RunSummary};
-use dyno_core::units::{format_duration, human_count};
+use dyno_core::units::human_count;
 use dyno_load::{StopLevel, StopSignal};
 use dyno_report::search::Searched;
 use dyno_results::{Results, Scope};
@@ -15,8 +16,8 @@ use dyno_stats::search::Outcome;
 
 use super::ask::{Ask, FACTOR};
 use super::promise::LatencyPromise;
-use crate::STATUS_FAILED;
-use crate::commands::{Within, run};
+use crate::commands::execute::execute;
+use crate::{STATUS_FAILED, settings};
 
 /// The factor with the load of each trial.
 pub const OFFERED: &str = "offered";
@@ -33,7 +34,7 @@ const CLIENTS: [(&str, Found); 3] = [
 /// Runs the trials of a search.
 pub struct Trials<'a> {
     ask: &'a Ask,
-    within: Within,
+    stop: Arc<StopSignal>,
 }
 
 /// A finished trial.
@@ -48,13 +49,12 @@ pub struct Ended {
 
 impl<'a> Trials<'a> {
     pub fn new(ask: &'a Ask, stop: Arc<StopSignal>) -> Self {
-        let within = Within::new(stop);
-        Self { ask, within }
+        Self { ask, stop }
     }
 
     /// Whether the user requested the end.
     pub fn is_stopped(&self) -> bool {
-        self.within.stop.level() != StopLevel::None
+        self.stop.level() != StopLevel::None
     }
 
     /// Runs a trial at a load; `None` if the user ended it.
@@ -63,19 +63,19 @@ impl<'a> Trials<'a> {
     /// The run failed.
     pub fn at(&self, load: f64) -> Result<Option<Ended>> {
         let ask = self.ask;
-        let level = told(load);
-        let mut own = vec![
-            format!("--{FACTOR_OPTION}={FACTOR}={}", ask.name),
-            format!("--{FACTOR_OPTION}={OFFERED}={level}"),
-        ];
-        match ask.promise.of {
-            Searched::Rate => {
-                own.push(format!("--rate={level}/s"));
-                own.push(format!("--sessions={}", ask.sessions));
+        let (load, level) = rounded(load);
+        let mut drive = self.drive(ask.goal.trial_duration, ask.settle)?;
+        match (ask.promise.of, &mut drive.open_loop) {
+            (Searched::Rate, Some(open)) => {
+                open.per_second = load;
+                drive.sessions = ask.sessions;
             }
-            Searched::Sessions => own.push(format!("--sessions={level}")),
+            _ => drive.sessions = load as u32,
         }
-        let run = self.run(own, ask.goal.trial_duration, ask.settle)?;
+        let mut record = ask.base.plan.record.clone();
+        record.factors.insert(FACTOR.to_owned(), ask.name.clone());
+        record.factors.insert(OFFERED.to_owned(), level);
+        let run = self.run(drive, record)?;
         run.map(|run| self.judged(run)).transpose()
     }
 
@@ -84,44 +84,42 @@ impl<'a> Trials<'a> {
     /// # Errors
     /// The run failed.
     pub fn climb(&self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
-        let mut own = vec![
-            format!("--{FACTOR_OPTION}={CLIMB}={}", self.ask.name),
-            format!("--sessions={sessions}"),
-        ];
+        let drive = Drive {
+            sessions,
+            open_loop: None,
+            ..self.drive(time, self.ask.settle.min(time))?
+        };
+        let mut record = self.ask.base.plan.record.clone();
+        record
+            .factors
+            .insert(CLIMB.to_owned(), self.ask.name.clone());
         if !self.ask.of_host {
             // A calibration would take as long as the run.
-            own.push("--calibrate=never".to_owned());
+            record.calibrate = Calibrate::Never;
         }
-        self.run(own, time, self.ask.settle.min(time))
+        self.run(drive, record)
     }
 
-    fn run(
-        &self,
-        own: Vec<String>,
-        time: Duration,
-        settle: Duration,
-    ) -> Result<Option<RunSummary>> {
-        let mut line = self.ask.line.clone();
-        line.extend(own);
-        line.push(format!("--time={}", format_duration(time)));
-        line.push(format!("--warmup={}", format_duration(settle)));
-        let limit = self.ask.promise.longest();
-        line.push(format!("--latency-limit={}", format_duration(limit)));
-        line.push("--quiet".to_owned());
-        let ran = run::run(line, "run", Some(&self.within));
-        let mut kept = self.within.kept.take();
+    fn drive(&self, time: Duration, settle: Duration) -> Result<Drive> {
+        Ok(Drive {
+            time: Some(time),
+            warmup: settle,
+            latency_limit: Some(self.ask.promise.longest()),
+            // A different one in each run, unless the user set it.
+            seed: settings::seed(&self.ask.parsed, "seed")?,
+            ..self.ask.base.drive().clone()
+        })
+    }
+
+    fn run(&self, drive: Drive, record: RecordPlan) -> Result<Option<RunSummary>> {
+        let planned = self.ask.base.under(drive, record)?;
+        let executed = execute(planned, &self.stop, &mut |_| {});
         if self.is_stopped() {
             return Ok(None);
         }
-        let status = ran?;
-        let run = match (kept.pop(), kept.pop()) {
-            (Some(run), None) => run,
-            (None, _) => bail!("a trial ended without a result (status {status})"),
-            (Some(_), Some(_)) => bail!(
-                "{} runs in phases, each a separate run; a search needs a workload that is a \
-                 single run",
-                self.ask.workload
-            ),
+        let (mut runs, status) = executed?.results(&self.stop)?;
+        let Some(run) = runs.pop() else {
+            bail!("a trial ended without a result (status {status})");
         };
         match &run.end {
             RunEnd::Failed(why) => Err(anyhow!("{why}")),
@@ -182,16 +180,19 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// The option that sets a run's factors.
-const FACTOR_OPTION: &str = "factor";
-
 /// Whether events ended within the measurement: an overloaded trial may drop all.
 fn has_measured(run: &RunSummary) -> bool {
     run.totals.events > run.events_in_grace
 }
 
-/// A load as offered and as its factor shows it: whole from 1000 on, four digits below.
-pub fn told(load: f64) -> String {
+/// A load as offered, and the level of its factor.
+fn rounded(load: f64) -> (f64, String) {
+    let level = shown(load);
+    (level.parse().unwrap_or(load), level)
+}
+
+/// A load as its factor shows it: whole from 1000 on, four digits below.
+pub fn shown(load: f64) -> String {
     let decimals = (3.0 - load.log10().floor()).clamp(0.0, 17.0) as usize;
     let text = format!("{load:.decimals$}");
     match text.contains('.') {
@@ -302,13 +303,13 @@ pub fn refusals(runs: &[RunSummary]) -> Vec<String> {
         }
     }
     let all = human_count(runs.len() as u64);
-    let told = counts.iter().map(|(check, count)| {
+    let lines = counts.iter().map(|(check, count)| {
         format!(
             "{check} refuses {} of {all} trials: see dyno show RUN --findings",
             human_count(*count)
         )
     });
-    told.collect()
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -317,7 +318,7 @@ mod tests {
     use dyno_core::summary::{LatencyLimit, OpenLoopSummary};
 
     #[test]
-    fn loads_are_told_as_precisely_as_they_differ() {
+    fn loads_have_the_digits_that_distinguish_them() {
         for (load, text) in [
             (8_449.93, "8450"),
             (12_345.6, "12346"),
@@ -328,7 +329,7 @@ mod tests {
             (9_999.7, "10000"),
             (123_456.0, "123456"),
         ] {
-            assert_eq!(told(load), text);
+            assert_eq!(shown(load), text);
         }
     }
 
@@ -394,10 +395,10 @@ mod tests {
         let mut runs = vec![RunSummary::default(), RunSummary::default()];
         assert_eq!(super::waived(&runs), None);
         runs[1].findings = vec![waived];
-        let told = super::waived(&runs).unwrap();
+        let waived = super::waived(&runs).unwrap();
         assert!(
-            told.starts_with("In 1 of 2 trials the load generator was at fault"),
-            "{told}"
+            waived.starts_with("In 1 of 2 trials the load generator was at fault"),
+            "{waived}"
         );
         // Every name is that of an existing check.
         for (name, _) in CLIENTS {
@@ -409,10 +410,10 @@ mod tests {
         }
         let mut runs = vec![RunSummary::default(), RunSummary::default()];
         runs[0].findings = vec![finding("durability", Found::Refuse)];
-        let told = refusals(&runs);
+        let refusals = refusals(&runs);
         assert!(
-            told[0].starts_with("durability refuses 1 of 2 trials"),
-            "{told:?}"
+            refusals[0].starts_with("durability refuses 1 of 2 trials"),
+            "{refusals:?}"
         );
     }
 }

@@ -1,0 +1,363 @@
+//! Plans a command: reads its words, loads its script and makes its plan. Connects to nothing.
+
+use anyhow::{Context as _, Result};
+use dyno_core::Target;
+use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
+use dyno_core::redact;
+use dyno_host::Edition;
+use dyno_run::{
+    CALL_TIMEOUT, EXPLAIN_ALL, Job, Loaded, Prints, Workload, default_ignored_errors,
+};
+use dyno_script::{Description, ScriptOption};
+
+use super::drive::drive;
+use super::host;
+use super::meant::{only_runs, options_help, workload_help};
+use super::plans::{self, GivenPlan, Shaping};
+use super::saturate::{self, Steps};
+use super::target::{Temporary, target};
+use crate::console;
+use crate::definitions::RUN;
+use crate::options::{Grammar, Parsed, Script, near_miss, parse};
+use crate::record_options::{keeps_shapes, record_plan};
+use crate::settings::{self, usage};
+
+/// Default sessions of a parallel `dyno prepare`.
+const PREPARE_SESSIONS: u32 = 4;
+
+/// The meaning of a command's words.
+pub enum Words {
+    /// A request for this help.
+    Help(String),
+    /// A command to execute.
+    Command(Box<Planned>),
+}
+
+/// A command with its plan, its loaded script, and what a plan does not hold.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Dyno's own options.
+    pub parsed: Parsed,
+    /// The command that sessions run.
+    pub command: String,
+    /// Numbers of sessions, one run each; `None` for a single run.
+    pub ladder: Option<Vec<u32>>,
+    /// A ladder's steps are parts of one run.
+    pub in_one_run: bool,
+    pub(super) loaded: Loaded,
+    /// The workload's options.
+    pub(super) own: Vec<(String, OptionValue)>,
+    pub(super) shaping: Shaping,
+    /// The temporary database, dropped at the end of the run.
+    pub(super) temporary: Option<Temporary>,
+}
+
+impl Planned {
+    /// Plans the command of a command line.
+    ///
+    /// # Errors
+    /// As [`plan`], or a request for help.
+    pub fn of(args: Vec<String>, command: &str) -> Result<Self> {
+        match plan(args, command)? {
+            Words::Command(planned) => Ok(*planned),
+            Words::Help(_) => Err(usage(format!("dyno {command}: --help runs nothing"))),
+        }
+    }
+
+    /// The same command under another load, with its script loaded again.
+    ///
+    /// # Errors
+    /// The script raised an error.
+    pub fn under(&self, drive: Drive, record: RecordPlan) -> Result<Self> {
+        let mut job = Job {
+            drive,
+            percentile: record.percentiles.last().copied().unwrap_or(95.0),
+            shapes: record.statements || record.explain.iter().any(|what| what == EXPLAIN_ALL),
+            ..self.loaded.job.clone()
+        };
+        job.drive.workers = job.workers_for(job.drive.sessions);
+        let mut loaded = Loaded::new(job)?;
+        Ok(Self {
+            plan: plans::make(&self.shaping, &mut loaded, &self.own, record)?,
+            parsed: self.parsed.clone(),
+            command: self.command.clone(),
+            ladder: self.ladder.clone(),
+            in_one_run: self.in_one_run,
+            loaded,
+            own: self.own.clone(),
+            shaping: self.shaping.clone(),
+            temporary: None,
+        })
+    }
+
+    /// The load, as requested: without roles, which the script adds.
+    pub fn drive(&self) -> &Drive {
+        &self.loaded.job.drive
+    }
+
+    /// The job, and the options that its scripts see.
+    pub fn job(&self) -> (&Job, Vec<(String, OptionValue)>) {
+        let job = &self.loaded.job;
+        (job, options_of(&job.drive, &self.own))
+    }
+}
+
+/// Plans a command from the words of its command line.
+///
+/// # Errors
+/// Invalid usage, or a script that cannot be loaded.
+pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
+    let mut first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
+    let given = GivenPlan::read(&first, command)?;
+    only_runs(&first, command)?;
+    if let Some(given) = &given {
+        given.beneath(&mut first);
+    }
+    let Some(workload) = first.words.first().cloned() else {
+        return without_workload(command, &first).map(Words::Help);
+    };
+    let work = work(&workload, &first)?;
+    let steps = saturate::steps(command, &mut first)?;
+    let (target, temporary) = match work.test() {
+        Some(_) => (None, None),
+        None => {
+            let (target, temporary) = target(&first, steps.command)?;
+            (Some(target), temporary)
+        }
+    };
+    let job = job(&args, &steps, &first, (work, target))?;
+    let mut loaded =
+        Loaded::new(job).with_context(|| format!("the script {workload} cannot be loaded"))?;
+    let declared = loaded.description.options.clone();
+    let script = declared
+        .as_deref()
+        .map_or(Script::TakesAny, Script::Declares);
+    let mut parsed = parse(&args[2..], RUN, script, Grammar::Dyno)?;
+    let warmup = parsed.has("warmup");
+    let changed = given
+        .as_ref()
+        .is_some_and(|given| given.beneath(&mut parsed));
+    steps.beneath(&mut parsed);
+    // The target has the password now; keep a single copy.
+    drop(args);
+    first.forget_password();
+    parsed.forget_password();
+    if asks_help(&parsed) {
+        let all = parsed.has("help-all");
+        return Ok(Words::Help(workload_help(
+            steps.typed,
+            &workload,
+            &loaded,
+            all,
+        )));
+    }
+    one_word(&parsed)?;
+    if let Some(given) = &given {
+        given.fits(declared.as_deref(), &parsed)?;
+    }
+    let own = own_options(declared.as_deref(), &parsed)?;
+    loaded.job.shapes = keeps_shapes(&parsed);
+    if steps.command != "run"
+        && !parsed.has("sessions")
+        && is_parallel(steps.command, &loaded.job, &loaded.description)
+    {
+        loaded = loaded.with_sessions(PREPARE_SESSIONS);
+    }
+    let shaping = Shaping {
+        command: steps.typed.to_owned(),
+        workload,
+        temporary: temporary.is_some(),
+        ladder: steps.ladder.clone().unwrap_or_default(),
+        warmup,
+        unchanged: !changed,
+        given,
+    };
+    let plan = plans::make(&shaping, &mut loaded, &own, record_plan(&parsed)?)?;
+    Ok(Words::Command(Box::new(Planned {
+        plan,
+        parsed,
+        command: steps.command.to_owned(),
+        in_one_run: steps.in_one_run(),
+        ladder: steps.ladder,
+        loaded,
+        own,
+        shaping,
+        temporary,
+    })))
+}
+
+fn asks_help(parsed: &Parsed) -> bool {
+    parsed.has("help") || parsed.has("help-all")
+}
+
+/// A command's help without a workload.
+fn without_workload(command: &str, parsed: &Parsed) -> Result<String> {
+    if !asks_help(parsed) {
+        return Err(usage(format!(
+            "dyno {command} needs a workload; `dyno list` shows some"
+        )));
+    }
+    Ok(format!(
+        "Usage: dyno {command} WORKLOAD [--target URL] [options] [the workload's options]\n\
+         \x20      dyno {command} --plan FILE [options that override the plan]\n\
+         {}",
+        options_help(command, parsed.has("help-all"))
+    ))
+}
+
+fn own_options(
+    declared: Option<&[ScriptOption]>,
+    parsed: &Parsed,
+) -> Result<Vec<(String, OptionValue)>> {
+    match declared {
+        Some(declared) => settings::script_options(declared, &parsed.script),
+        None => {
+            warn_of_near_misses(parsed);
+            Ok(undeclared(parsed))
+        }
+    }
+}
+
+/// Warns of likely typos of Dyno's options, if the script declares no options.
+fn warn_of_near_misses(parsed: &Parsed) {
+    for (name, _) in &parsed.script {
+        if let Some(meant) = near_miss(name, RUN) {
+            console::note(&format!(
+                "warning: --{name} goes to the script; did you mean --{meant}?"
+            ));
+        }
+    }
+}
+
+/// Rejects words after the workload's name.
+fn one_word(parsed: &Parsed) -> Result<()> {
+    let [workload, word, ..] = parsed.words.as_slice() else {
+        return Ok(());
+    };
+    let bare_json = |(name, value): &(&str, Option<String>)| *name == "json" && value.is_none();
+    let hint = match parsed.own.iter().any(bare_json) {
+        true => format!("; to write the result to a file: --json={word}"),
+        false if parsed.has("plan") => {
+            "; to run a plan: dyno run --plan FILE, without a workload".to_owned()
+        }
+        false => String::new(),
+    };
+    Err(usage(format!(
+        "unexpected argument '{word}' after {workload}{hint}"
+    )))
+}
+
+/// Finds the workload, and rejects options that do not apply to it.
+fn work(workload: &str, parsed: &Parsed) -> Result<Workload> {
+    let work = Workload::find(workload, Edition::Dyno).map_err(|error| {
+        usage(match parsed.has("help") {
+            true => format!("{error}; -h asks for help, and --target names the server"),
+            false => error.to_string(),
+        })
+    })?;
+    if let Some(test) = work.test() {
+        host::refuse_meaningless(test, parsed)?;
+    }
+    Ok(work)
+}
+
+/// The job of a command, without the workload's options.
+fn job(
+    args: &[String],
+    steps: &Steps<'_>,
+    first: &Parsed,
+    (work, target): (Workload, Option<Target>),
+) -> Result<Job> {
+    let command = steps.command;
+    let percentiles =
+        settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
+    let ignored = match first.value("ignore-errors") {
+        None => default_ignored_errors(target.as_ref().map(|target| target.family)),
+        Some(list) => settings::ignored_errors(list)?,
+    };
+    let choice = |name: &str, a: &str, b: &str| match first.value(name) {
+        None => Ok(true),
+        Some(text) if text == a => Ok(true),
+        Some(text) if text == b => Ok(false),
+        Some(text) => Err(usage(format!("--{name}: '{text}' is neither {a} nor {b}"))),
+    };
+    Ok(Job {
+        work,
+        argv: redact::argv(args),
+        command: Some(match command {
+            // It executes what a run would.
+            "calibrate" => "run".to_owned(),
+            command => command.to_owned(),
+        }),
+        options: Vec::new(),
+        target,
+        drive: match command {
+            "run" => drive(first)?,
+            // The whole load, even if the plan is for a part of it.
+            _ => Drive {
+                shard: None,
+                begin_unix_s: None,
+                schedule: None,
+                ..drive(first)?
+            },
+        },
+        workers: settings::workers(first)?,
+        rand: settings::rand_plan(first)?,
+        percentile: percentiles.last().copied().unwrap_or(95.0),
+        ignored_errors: ignored,
+        reconnect_lost: choice("lost-connections", "reconnect", "stop")?,
+        call_timeout: settings::duration(first, "call-timeout", CALL_TIMEOUT)?,
+        emulate_prepared: !choice("ps-mode", "auto", "disable")?,
+        luajit_cmd: first.value("luajit-cmd").map(str::to_owned),
+        // A check's output is its result.
+        canned: false,
+        shapes: keeps_shapes(first),
+        prints: match command {
+            "check" => Prints::Output,
+            _ => Prints::Errors,
+        },
+        sysbench: false,
+        log: |_, _| {},
+    })
+}
+
+/// Whether a command of the script runs in several sessions.
+fn is_parallel(command: &str, job: &Job, description: &Description) -> bool {
+    let embedded = |target: &Target| target.family.is_embedded();
+    let mut commands = description.commands.iter();
+    !job.target.as_ref().is_some_and(embedded)
+        && commands.any(|(name, parallel)| name == command && *parallel)
+}
+
+/// The script's own options and the engine's, by sysbench's names, as in `sysbench.opt`.
+pub fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
+    let mut options = engine_options(drive);
+    options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
+    options.extend(own.iter().cloned());
+    options
+}
+
+fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
+    let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
+    vec![
+        number("threads", f64::from(drive.sessions)),
+        number("time", drive.time.map_or(0.0, |time| time.as_secs_f64())),
+        number("events", drive.events.unwrap_or(0) as f64),
+        number("warmup_time", drive.warmup.as_secs_f64()),
+        number("rate", drive.open_loop.map_or(0.0, |open| open.per_second)),
+        number("rand_seed", drive.seed as f64),
+        number("report_interval", drive.interval.as_secs_f64()),
+    ]
+}
+
+/// Options of a script that declares none: strings, as given; the last value of a name wins.
+fn undeclared(parsed: &Parsed) -> Vec<(String, OptionValue)> {
+    let mut options: Vec<(String, OptionValue)> = Vec::new();
+    for (name, value) in &parsed.script {
+        let name = name.replace('-', "_");
+        options.retain(|(own, _)| *own != name);
+        options.push((name, OptionValue::Text(value.clone().unwrap_or_default())));
+    }
+    options
+}
