@@ -12,7 +12,6 @@ use dyno_run::Workload;
 use toml::de::{DeTable, DeValue};
 
 use crate::commands::catalogue::{Command, Words, find};
-use crate::commands::host::means_something;
 use crate::console;
 use crate::options::{Grammar, Opt, Script, find_own, parse};
 use crate::settings::usage;
@@ -195,7 +194,7 @@ impl File<'_> {
 
     fn arguments(&self, opt: &Opt, at: usize, value: &DeValue<'_>) -> Result<Vec<String>> {
         let variable = OF_ENVIRONMENT.iter().find(|(name, _)| *name == opt.name);
-        let applies = self.test.is_none_or(|test| means_something(test, opt));
+        let applies = self.test.is_none_or(|test| opt.applies_to_test(test));
         if !applies
             || variable
                 .is_some_and(|(_, name)| env::var_os(name).is_some_and(|set| !set.is_empty()))

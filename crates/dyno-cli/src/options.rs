@@ -4,36 +4,14 @@
 //! leniently, to find the script and the options that affect its loading, then strictly.
 
 mod elsewhere;
+mod opt;
 
 use std::fmt::Write as _;
 
 use dyno_core::redact;
 use dyno_script::{OptionKind, ScriptOption};
 
-/// One of Dyno's own options.
-#[derive(Clone, Copy, Debug)]
-pub struct Opt {
-    /// Without dashes. `-` and `_` are equivalent on the command line.
-    pub name: &'static str,
-    /// The one-letter form.
-    pub short: Option<char>,
-    /// Other names, not shown in help.
-    pub aliases: &'static [&'static str],
-    /// The value's name in help; `None` for a switch.
-    pub value: Option<&'static str>,
-    /// The value is optional; only `--name=VALUE` sets it.
-    pub bare: bool,
-    /// It is `bare`, but takes the next word as its value if no word precedes it.
-    pub leads: bool,
-    /// It may be repeated.
-    pub repeats: bool,
-    /// The permitted words, for completion; empty if any value is valid.
-    pub choices: &'static [&'static str],
-    /// At most two short sentences, the last one without a full stop.
-    pub help: &'static str,
-    /// Heading in help.
-    pub group: &'static str,
-}
+pub use self::opt::{Opt, Scope};
 
 /// A usage error: what, where, what to try.
 #[derive(Debug, thiserror::Error)]
@@ -365,30 +343,10 @@ mod tests {
     use super::*;
 
     const OWN: &[Opt] = &[
-        Opt {
-            name: "sessions",
-            short: Some('c'),
-            aliases: &["threads"],
-            value: Some("N"),
-            bare: false,
-            leads: false,
-            repeats: false,
-            choices: &[],
-            help: "how many",
-            group: "Load",
-        },
-        Opt {
-            name: "quiet",
-            short: Some('q'),
-            aliases: &[],
-            value: None,
-            bare: false,
-            leads: false,
-            repeats: false,
-            choices: &[],
-            help: "say less",
-            group: "Output",
-        },
+        Opt::new("Load", "sessions", Some("N"), "how many")
+            .short('c')
+            .also(&["threads"]),
+        Opt::new("Output", "quiet", None, "say less").short('q'),
     ];
 
     fn args(text: &str) -> Vec<String> {

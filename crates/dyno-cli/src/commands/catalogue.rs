@@ -13,7 +13,7 @@ use super::{
 };
 use crate::definitions::{
     AGENT, COMPARE, DOCTOR, EXPORT, FLEET, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER,
-    SHOW, SYSBENCH, TABLE, TOP, WAIVE, means_something, search,
+    SHOW, SYSBENCH, TABLE, TOP, WAIVE, search,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -339,8 +339,7 @@ impl Command {
     /// Its options, without those of a workload.
     pub fn options(&self) -> Vec<Opt> {
         let options = (self.options)().iter();
-        let is_meant =
-            |opt: &&Opt| self.words != Words::Workload || means_something(self.name, opt);
+        let is_meant = |opt: &&Opt| self.words != Words::Workload || opt.applies_to(self.name);
         options.filter(is_meant).copied().collect()
     }
 

@@ -14,34 +14,13 @@ use crate::options::{Grammar, Opt, Parsed, help};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
-/// Options about databases, scripts, or threads that sessions share.
-const MEANINGLESS: [&str; 11] = [
-    "target",
-    "ask-password",
-    "workers",
-    "ps-mode",
-    "luajit-cmd",
-    "ignore-errors",
-    "lost-connections",
-    "ledger",
-    "claim",
-    "expect",
-    "calibrate",
-];
-
-/// Whether an option has an effect on the test.
-pub fn means_something(test: &Test, opt: &Opt) -> bool {
-    let random = opt.name.starts_with("rand-");
-    !MEANINGLESS.contains(&opt.name) && (!random || test.draws_places)
-}
-
 /// Rejects options without effect.
 ///
 /// # Errors
 /// There is such an option.
 pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
     let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
-    let Some(opt) = given.find(|opt| !means_something(test, opt)) else {
+    let Some(opt) = given.find(|opt| !opt.applies_to_test(test)) else {
         return Ok(());
     };
     let why = match opt.name {
@@ -57,7 +36,7 @@ pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
 
 /// Help on the options that apply.
 pub fn run_help(test: &Test) -> String {
-    let options = RUN.iter().filter(|opt| means_something(test, opt));
+    let options = RUN.iter().filter(|opt| opt.applies_to_test(test));
     let options: Vec<Opt> = options.copied().collect();
     help(&options, Grammar::Dyno)
 }

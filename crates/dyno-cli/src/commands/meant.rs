@@ -4,8 +4,8 @@ use anyhow::Result;
 use dyno_run::Loaded;
 
 use super::host;
-use crate::definitions::{RUN, means_something};
-use crate::options::{Grammar, Opt, Parsed, help};
+use crate::definitions::RUN;
+use crate::options::{Grammar, Opt, Parsed, Scope, help};
 use crate::settings::usage;
 
 /// Rejects options that apply to runs only, except times, so that a run's command line can be
@@ -15,14 +15,13 @@ use crate::settings::usage;
 /// There is such an option.
 pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     const LENGTHS: [&str; 3] = ["warmup", "grace", "ramp-up"];
-    const LADDERS: [&str; 2] = ["ladder", "in-one-run"];
     // These two have their own messages about numbers of sessions.
     if ["run", "saturate"].contains(&command) {
         return Ok(());
     }
     let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
-    let passes = |opt: &Opt| LADDERS.contains(&opt.name) || LENGTHS.contains(&opt.name);
-    match given.find(|opt| !passes(opt) && !means_something(command, opt)) {
+    let passes = |opt: &Opt| opt.scope == Scope::Ladders || LENGTHS.contains(&opt.name);
+    match given.find(|opt| !passes(opt) && !opt.applies_to(command)) {
         Some(opt) => Err(usage(format!(
             "--{} is an option of dyno run; dyno {command} does not use it",
             opt.name
@@ -31,20 +30,14 @@ pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     }
 }
 
-/// The options in the short help.
-const COMMON: [&str; 11] = [
-    "target", "sessions", "time", "warmup", "rate", "results", "note", "factor", "fail-if",
-    "verbose", "help",
-];
-
 /// Help on the command's options: the common ones, or all of them.
 pub fn options_help(command: &str, all: bool) -> String {
-    let options = RUN.iter().filter(|opt| means_something(command, opt));
+    let options = RUN.iter().filter(|opt| opt.applies_to(command));
     let options: Vec<Opt> = options.copied().collect();
     if all {
         return help(&options, Grammar::Dyno);
     }
-    let common = options.iter().filter(|opt| COMMON.contains(&opt.name));
+    let common = options.iter().filter(|opt| opt.is_common);
     let common: Vec<Opt> = common
         .map(|opt| Opt {
             group: "Common options",

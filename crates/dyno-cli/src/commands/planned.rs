@@ -5,9 +5,7 @@ use dyno_core::Target;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
-use dyno_run::{
-    CALL_TIMEOUT, EXPLAIN_ALL, Job, Loaded, Prints, Workload, default_ignored_errors,
-};
+use dyno_run::{CALL_TIMEOUT, EXPLAIN_ALL, Job, Loaded, Prints, Workload, default_ignored_errors};
 use dyno_script::{Description, ScriptOption};
 
 use super::drive::drive;
@@ -270,8 +268,7 @@ fn job(
     (work, target): (Workload, Option<Target>),
 ) -> Result<Job> {
     let command = steps.command;
-    let percentiles =
-        settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
+    let percentiles = settings::percentiles(first.value("percentiles").unwrap_or("50,95,99,99.9"))?;
     let ignored = match first.value("ignore-errors") {
         None => default_ignored_errors(target.as_ref().map(|target| target.family)),
         Some(list) => settings::ignored_errors(list)?,

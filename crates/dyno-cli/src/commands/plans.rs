@@ -15,7 +15,6 @@ use dyno_load::SESSIONS_MAX;
 use dyno_run::{Job, Loaded};
 use dyno_script::{OptionKind, Phase, ScriptOption};
 
-use super::host;
 use super::phases;
 use super::planned::options_of;
 use crate::console;
@@ -96,8 +95,8 @@ impl GivenPlan {
         let test = dyno_host::find(&self.plan.workload);
         let means = |name: &str| {
             let opt = RUN.iter().find(|opt| opt.name == name);
-            let means = |test| opt.is_none_or(|opt| host::means_something(test, opt));
-            test.is_none_or(means)
+            let applies = |test| opt.is_none_or(|opt| opt.applies_to_test(test));
+            test.is_none_or(applies)
         };
         // The plan's number of workers fits only its own sessions.
         let other_sessions = parsed.has("sessions") || parsed.has("ladder");

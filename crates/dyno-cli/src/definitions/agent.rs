@@ -1,7 +1,7 @@
 //! Options for load generators: those of runs, of `dyno agent` and of `dyno fleet`.
 
+use super::opt;
 use super::results::{HELP, JSON, NO_COLOR, RESULTS, VERBOSE};
-use super::{opt, short};
 use crate::options::Opt;
 
 const GENERATORS: &str = "Load generators, and the server's host";
@@ -135,7 +135,7 @@ pub const AGENT: &[Opt] = &[
         Some("RUN.NAME"),
         "Print the file that an agent on this host kept of a run; `dyno fleet collect` uses it",
     ),
-    short('h', opt(HOW, "help", None, "Print this help")),
+    opt(HOW, "help", None, "Print this help").short('h'),
 ];
 
 /// The options of `dyno fleet`.

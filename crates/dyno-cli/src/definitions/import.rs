@@ -1,7 +1,7 @@
 //! The options of `dyno import`.
 
+use super::opt;
 use super::results::{FROM, HELP, NO_COLOR, RESULTS, TO, VERBOSE};
-use super::{one_of, opt, repeated, short};
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -15,13 +15,14 @@ pub const IMPORT: &[Opt] = &[
         "In a folder, import the files whose path matches '…/{fs}-{binlog}/BP{memory}/res.txt': \
          parts in braces become factors, * matches any part of a name, … any folders",
     ),
-    repeated(
+    opt(
         GROUP,
         "vmstat",
         Some("FILE"),
         "Output of vmstat during the runs; may be repeated for several logs, each matched to the \
          log in its folder",
-    ),
+    )
+    .repeats(),
     opt(
         GROUP,
         "iostat",
@@ -52,10 +53,7 @@ pub const IMPORT: &[Opt] = &[
         None,
         "Import logs again that are already in the results file, in place of their runs",
     ),
-    short(
-        'q',
-        opt(GROUP, "quiet", None, "Print no summary of each run"),
-    ),
+    opt(GROUP, "quiet", None, "Print no summary of each run").short('q'),
     opt(
         GROUP,
         "started",
@@ -111,16 +109,14 @@ pub const IMPORT: &[Opt] = &[
         Some("NAME"),
         "Name the server if the log does not: 'MariaDB 10.11.6'",
     ),
-    one_of(
-        &["standard", "reference"],
-        opt(
-            GROUP,
-            "profile",
-            Some("WORD"),
-            "standard, or reference for a workload with the faults of the tool that it copies; the \
-             two are not compared [standard]",
-        ),
-    ),
+    opt(
+        GROUP,
+        "profile",
+        Some("WORD"),
+        "standard, or reference for a workload with the faults of the tool that it copies; the \
+         two are not compared [standard]",
+    )
+    .one_of(&["standard", "reference"]),
     opt(
         GROUP,
         "warmup",
@@ -130,12 +126,13 @@ pub const IMPORT: &[Opt] = &[
     FROM,
     TO,
     opt(GROUP, "note", Some("TEXT"), "Attach a note to the runs"),
-    repeated(
+    opt(
         GROUP,
         "factor",
         Some("NAME=LEVEL"),
         "Record what varies between the runs, e.g. memory=5G; may be repeated",
-    ),
+    )
+    .repeats(),
     VERBOSE,
     RESULTS,
     NO_COLOR,

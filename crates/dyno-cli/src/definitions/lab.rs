@@ -1,6 +1,6 @@
 //! The options of `dyno lab`.
 
-use super::{bare, opt, repeated, short};
+use super::opt;
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -45,15 +45,13 @@ pub const LAB: &[Opt] = &[
         Some("N"),
         "run, resume: give up after N failed trials in a row [3]",
     ),
-    short(
-        'o',
-        opt(
-            GROUP,
-            "output",
-            Some("FILE"),
-            "report: write the page to FILE [the experiment's name and .html]",
-        ),
-    ),
+    opt(
+        GROUP,
+        "output",
+        Some("FILE"),
+        "report: write the page to FILE [the experiment's name and .html]",
+    )
+    .short('o'),
     opt(GROUP, "force", None, "report: replace an existing file"),
     opt(
         GROUP,
@@ -67,59 +65,54 @@ pub const LAB: &[Opt] = &[
         None,
         "report: exit with status 4 if a claim does not hold, 3 if one cannot be judged",
     ),
-    repeated(
+    opt(
         VARY,
         "vary",
         Some("NAME=A,B,…"),
         "Compare these values of a server setting, a workload option, sessions or rate; may be \
          repeated",
-    ),
+    )
+    .repeats(),
     opt(
         VARY,
         "server",
         Some("KIND"),
         "Start this server, such as mariadb, mysql-9.7 or postgresql [the first installed]",
     ),
-    repeated(
+    opt(
         VARY,
         "set",
         Some("NAME=VALUE"),
         "Use this server setting in all trials; may be repeated",
-    ),
-    short(
-        'T',
-        opt(
-            VARY,
-            "target",
-            Some("URL"),
-            "Use a running server instead of starting one",
-        ),
-    ),
+    )
+    .repeats(),
+    opt(
+        VARY,
+        "target",
+        Some("URL"),
+        "Use a running server instead of starting one",
+    )
+    .short('T'),
     opt(
         VARY,
         "repeats",
         Some("N"),
         "Measure each combination N times [3]",
     ),
-    short(
-        'c',
-        opt(VARY, "sessions", Some("N"), "Run N simulated users [8]"),
-    ),
+    opt(VARY, "sessions", Some("N"), "Run N simulated users [8]").short('c'),
     opt(
         VARY,
         "rate",
         Some("N/s"),
         "Open loop: start events at this rate",
     ),
-    short(
-        't',
-        opt(
-            VARY,
-            "time",
-            Some("TIME"),
-            "Measure each trial for this long [30s]",
-        ),
-    ),
+    opt(
+        VARY,
+        "time",
+        Some("TIME"),
+        "Measure each trial for this long [30s]",
+    )
+    .short('t'),
     opt(
         VARY,
         "warmup",
@@ -132,13 +125,14 @@ pub const LAB: &[Opt] = &[
         Some("FILE"),
         "Results file; also $DYNO_RESULTS [dyno.db]",
     ),
-    bare(opt(
+    opt(
         GROUP,
         "json",
         Some("FILE"),
         "plan, status, report: print JSON to standard output or write it to FILE",
-    )),
-    short('q', opt(GROUP, "quiet", None, "Print only the result")),
+    )
+    .bare(),
+    opt(GROUP, "quiet", None, "Print only the result").short('q'),
     opt(GROUP, "no-color", None, "Disable colours"),
-    short('h', opt(GROUP, "help", None, "Print this help")),
+    opt(GROUP, "help", None, "Print this help").short('h'),
 ];

@@ -1,6 +1,6 @@
 //! The options of the commands that read and write results files.
 
-use super::{bare, one_of, opt, repeated, short};
+use super::opt;
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -11,19 +11,21 @@ pub(super) const RESULTS: Opt = opt(
     Some("FILE"),
     "Results file; also $DYNO_RESULTS [dyno.db]",
 );
-pub(super) const JSON: Opt = bare(opt(
+pub(super) const JSON: Opt = opt(
     GROUP,
     "json",
     Some("FILE"),
     "Print JSON instead of the text, or write JSON to FILE and print the text",
-));
-const FACTOR: Opt = repeated(
+)
+.bare();
+const FACTOR: Opt = opt(
     GROUP,
     "factor",
     Some("NAME"),
     "Name what was meant to differ: an option, a setting or a fact, or the beginning of such \
      names; may be repeated",
-);
+)
+.repeats();
 const WHERE: Opt = opt(
     GROUP,
     "where",
@@ -69,17 +71,15 @@ pub(super) const NO_COLOR: Opt = opt(
     None,
     "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
 );
-pub(super) const VERBOSE: Opt = short(
-    'v',
-    opt(
-        GROUP,
-        "verbose",
-        None,
-        "Print everything known about the run: distribution, findings with advice, costs, set-up; \
-         also $DYNO_VERBOSE",
-    ),
-);
-pub(super) const HELP: Opt = short('h', opt(GROUP, "help", None, "Print this help"));
+pub(super) const VERBOSE: Opt = opt(
+    GROUP,
+    "verbose",
+    None,
+    "Print everything known about the run: distribution, findings with advice, costs, set-up; \
+     also $DYNO_VERBOSE",
+)
+.short('v');
+pub(super) const HELP: Opt = opt(GROUP, "help", None, "Print this help").short('h');
 
 /// The options of `dyno show`.
 pub const SHOW: &[Opt] = &[
@@ -152,32 +152,28 @@ pub const LIST: &[Opt] = &[
         "Select runs whose note contains the text",
     ),
     WHERE,
-    one_of(
-        &["valid", "doubtful", "refused"],
-        opt(
-            GROUP,
-            "verdict",
-            Some("WORD"),
-            "Select runs that are valid, doubtful or refused",
-        ),
-    ),
-    one_of(
-        &[
-            "running",
-            "unfinished",
-            "completed",
-            "interrupted",
-            "failed",
-            "imported",
-        ],
-        opt(
-            GROUP,
-            "state",
-            Some("WORD"),
-            "Select runs that are running, unfinished (their process died), completed, \
-             interrupted, failed or imported",
-        ),
-    ),
+    opt(
+        GROUP,
+        "verdict",
+        Some("WORD"),
+        "Select runs that are valid, doubtful or refused",
+    )
+    .one_of(&["valid", "doubtful", "refused"]),
+    opt(
+        GROUP,
+        "state",
+        Some("WORD"),
+        "Select runs that are running, unfinished (their process died), completed, \
+         interrupted, failed or imported",
+    )
+    .one_of(&[
+        "running",
+        "unfinished",
+        "completed",
+        "interrupted",
+        "failed",
+        "imported",
+    ]),
     opt(
         GROUP,
         "since",
@@ -196,15 +192,13 @@ pub const LIST: &[Opt] = &[
 
 /// The options of `dyno report`.
 pub const REPORT: &[Opt] = &[
-    short(
-        'o',
-        opt(
-            GROUP,
-            "output",
-            Some("FILE"),
-            "Write the HTML page to FILE, - for standard output [the run's name with .html]",
-        ),
-    ),
+    opt(
+        GROUP,
+        "output",
+        Some("FILE"),
+        "Write the HTML page to FILE, - for standard output [the run's name with .html]",
+    )
+    .short('o'),
     opt(
         GROUP,
         "title",
@@ -239,13 +233,14 @@ pub const COMPARE: &[Opt] = &[
         None,
         "Compare runs of different workloads, and say so",
     ),
-    repeated(
+    opt(
         GROUP,
         "fail-if",
         Some("LIMIT"),
         "Exit with status 4 if the whole interval of a ratio meets the condition: 'rate < 0.95x', \
          'p99 > 1.1x'; may be repeated",
-    ),
+    )
+    .repeats(),
     opt(
         GROUP,
         "gate",
@@ -264,24 +259,22 @@ pub const COMPARE: &[Opt] = &[
 pub const TABLE: &[Opt] = &[
     ROWS,
     COLUMNS,
-    one_of(
-        &[
-            "rate",
-            "median_rate",
-            "queries",
-            "errors",
-            "mean",
-            "max",
-            "p99",
-        ],
-        opt(
-            GROUP,
-            "figure",
-            Some("NAME"),
-            "Figure to show in the cells: rate, median_rate, queries, errors, mean, max or a \
-             percentile such as p99 [rate]",
-        ),
-    ),
+    opt(
+        GROUP,
+        "figure",
+        Some("NAME"),
+        "Figure to show in the cells: rate, median_rate, queries, errors, mean, max or a \
+         percentile such as p99 [rate]",
+    )
+    .one_of(&[
+        "rate",
+        "median_rate",
+        "queries",
+        "errors",
+        "mean",
+        "max",
+        "p99",
+    ]),
     BASE,
     WHERE,
     opt(
@@ -325,26 +318,22 @@ pub const PHASES: &[Opt] = &[
 
 /// The options of `dyno export`.
 pub const EXPORT: &[Opt] = &[
-    one_of(
-        &["json", "csv", "series", "hlog", "openmetrics", "folded"],
-        opt(
-            GROUP,
-            "format",
-            Some("FORMAT"),
-            "Format: json (schema: docs/schema/export.json), csv (one line per interval), series \
-             (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with time \
-             stamps) or folded (stacks of the CPU profile) [json]",
-        ),
-    ),
-    short(
-        'o',
-        opt(
-            GROUP,
-            "output",
-            Some("FILE"),
-            "Write to FILE, completely or not at all [standard output]",
-        ),
-    ),
+    opt(
+        GROUP,
+        "format",
+        Some("FORMAT"),
+        "Format: json (schema: docs/schema/export.json), csv (one line per interval), series \
+         (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with time \
+         stamps) or folded (stacks of the CPU profile) [json]",
+    )
+    .one_of(&["json", "csv", "series", "hlog", "openmetrics", "folded"]),
+    opt(
+        GROUP,
+        "output",
+        Some("FILE"),
+        "Write to FILE, completely or not at all [standard output]",
+    )
+    .short('o'),
     WHERE,
     REPLACE,
     RESULTS,
@@ -353,15 +342,13 @@ pub const EXPORT: &[Opt] = &[
 
 /// The options of `dyno doctor`.
 pub const DOCTOR: &[Opt] = &[
-    short(
-        'T',
-        opt(
-            GROUP,
-            "target",
-            Some("URL"),
-            "Check this server as well; also $DYNO_TARGET",
-        ),
-    ),
+    opt(
+        GROUP,
+        "target",
+        Some("URL"),
+        "Check this server as well; also $DYNO_TARGET",
+    )
+    .short('T'),
     opt(
         GROUP,
         "ask-password",

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{RUN, means_something, opt};
+use super::{RUN, opt};
 use crate::options::Opt;
 
 const SEARCH: &str = "Search";
@@ -36,53 +36,11 @@ pub const OF_SEARCHES: &[Opt] = &[
     ),
 ];
 
-/// Run options that a search sets itself or cannot use, with the reason.
-pub const NOT_OF_SEARCHES: [(&str, &str); 17] = [
-    (
-        "metrics-linger",
-        "--metrics serves metrics during each of its trials",
-    ),
-    ("rate", "--from sets where it starts"),
-    ("latency-limit", "the promise sets it"),
-    ("ladder", "'max sessions with …' searches for sessions"),
-    ("in-one-run", "each trial is a separate run"),
-    ("events", "--time sets how long each trial measures"),
-    ("shard", "it uses a single load generator"),
-    ("begin-at", "its trials run one after the other"),
-    (
-        "ask-password",
-        "each trial would ask; docs/targets.md lists other ways to give a password",
-    ),
-    ("gate", "it exits with status 3 anyway when it ends refused"),
-    ("fail-if", "the promise takes its place"),
-    (
-        "plan",
-        "it has no plan; `dyno show RUN --plan` prints the plan of a trial",
-    ),
-    ("ramp-up", "--warmup lets each trial settle"),
-    (
-        "verbose",
-        "`dyno show RUN -v` prints everything about a trial",
-    ),
-    (
-        "explain",
-        "use `dyno run --explain` at the rate that was found",
-    ),
-    (
-        "cpu-profile",
-        "use `dyno run --cpu-profile` at the rate that was found",
-    ),
-    (
-        "statements",
-        "use `dyno run --statements` at the rate that was found",
-    ),
-];
-
 /// All options, its own first.
 pub fn search() -> &'static [Opt] {
     static ALL: OnceLock<Vec<Opt>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let meant = RUN.iter().filter(|opt| means_something("search", opt));
+        let meant = RUN.iter().filter(|opt| opt.applies_to("search"));
         OF_SEARCHES.iter().chain(meant).map(adapted).collect()
     })
 }

@@ -1,6 +1,6 @@
 //! The options of the commands about servers.
 
-use super::{opt, repeated, short};
+use super::opt;
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
@@ -17,19 +17,21 @@ pub const SERVER: &[Opt] = &[
         Some("NAME"),
         "up: name of the server [its kind]",
     ),
-    repeated(
+    opt(
         GROUP,
         "set",
         Some("NAME=VALUE"),
         "up, restart: change a server setting, and verify it when the server answers; may be \
          repeated",
-    ),
-    repeated(
+    )
+    .repeats(),
+    opt(
         GROUP,
         "unset",
         Some("NAME"),
         "restart: remove a setting made with --set; may be repeated",
-    ),
+    )
+    .repeats(),
     opt(
         GROUP,
         "basedir",
@@ -147,5 +149,5 @@ pub const SERVER: &[Opt] = &[
         Some("SIZE"),
         "Bytes read per second and written per second on its disk, each",
     ),
-    short('h', opt(GROUP, "help", None, "Print this help")),
+    opt(GROUP, "help", None, "Print this help").short('h'),
 ];

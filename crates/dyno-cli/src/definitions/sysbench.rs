@@ -1,6 +1,6 @@
 //! sysbench's options.
 
-use super::{also, bare, one_of, opt};
+use super::opt;
 use crate::options::Opt;
 
 const GENERAL: &str = "General options";
@@ -14,33 +14,27 @@ pub const DYNO: &str = "Options that sysbench does not have";
 
 /// sysbench's options. Those without help text are 1.0.20's old names.
 pub const SYSBENCH: &[Opt] = &[
-    also(
-        &["num-threads"],
-        opt(
-            GENERAL,
-            "threads",
-            Some("N"),
-            "number of threads to use [1]",
-        ),
-    ),
-    also(
-        &["max-requests"],
-        opt(
-            GENERAL,
-            "events",
-            Some("N"),
-            "limit for total number of events [0]",
-        ),
-    ),
-    also(
-        &["max-time"],
-        opt(
-            GENERAL,
-            "time",
-            Some("N"),
-            "limit for total execution time in seconds [10]",
-        ),
-    ),
+    opt(
+        GENERAL,
+        "threads",
+        Some("N"),
+        "number of threads to use [1]",
+    )
+    .also(&["num-threads"]),
+    opt(
+        GENERAL,
+        "events",
+        Some("N"),
+        "limit for total number of events [0]",
+    )
+    .also(&["max-requests"]),
+    opt(
+        GENERAL,
+        "time",
+        Some("N"),
+        "limit for total execution time in seconds [10]",
+    )
+    .also(&["max-time"]),
     opt(
         GENERAL,
         "warmup-time",
@@ -48,13 +42,14 @@ pub const SYSBENCH: &[Opt] = &[
         "execute events for this many seconds with statistics disabled before the actual \
          benchmark run with statistics enabled [0]",
     ),
-    bare(opt(
+    opt(
         GENERAL,
         "forced-shutdown",
         Some("STRING"),
         "number of seconds to wait after the --time limit before forcing shutdown, or 'off' to \
          disable [off]",
-    )),
+    )
+    .bare(),
     opt(
         GENERAL,
         "thread-stack-size",
@@ -67,15 +62,13 @@ pub const SYSBENCH: &[Opt] = &[
         Some("N"),
         "wait time in seconds for worker threads to initialize [30]",
     ),
-    also(
-        &["tx-rate"],
-        opt(
-            GENERAL,
-            "rate",
-            Some("N"),
-            "average transactions rate. 0 for unlimited rate [0]",
-        ),
-    ),
+    opt(
+        GENERAL,
+        "rate",
+        Some("N"),
+        "average transactions rate. 0 for unlimited rate [0]",
+    )
+    .also(&["tx-rate"]),
     opt(
         GENERAL,
         "report-interval",
@@ -89,30 +82,28 @@ pub const SYSBENCH: &[Opt] = &[
         Some("LIST"),
         "dump full statistics and reset all counters at specified points in time, in seconds []",
     ),
-    bare(opt(
+    opt(
         GENERAL,
         "debug",
         Some("on|off"),
         "print more debugging info [off]",
-    )),
-    bare(opt(
+    )
+    .bare(),
+    opt(
         GENERAL,
         "validate",
         Some("on|off"),
         "perform validation checks where possible [off]",
-    )),
-    bare(opt(
-        GENERAL,
-        "help",
-        Some("on|off"),
-        "print help and exit [off]",
-    )),
-    bare(opt(
+    )
+    .bare(),
+    opt(GENERAL, "help", Some("on|off"), "print help and exit [off]").bare(),
+    opt(
         GENERAL,
         "version",
         Some("on|off"),
         "print version and exit [off]",
-    )),
+    )
+    .bare(),
     opt(
         GENERAL,
         "config-file",
@@ -126,15 +117,13 @@ pub const SYSBENCH: &[Opt] = &[
         "perform LuaJIT control command, equivalent to 'luajit -j'",
     ),
     opt(GENERAL, "test", Some("STRING"), ""),
-    one_of(
-        &["uniform", "gaussian", "special", "pareto", "zipfian"],
-        opt(
-            PSEUDO,
-            "rand-type",
-            Some("STRING"),
-            "random numbers distribution {uniform, gaussian, special, pareto, zipfian} [uniform]",
-        ),
-    ),
+    opt(
+        PSEUDO,
+        "rand-type",
+        Some("STRING"),
+        "random numbers distribution {uniform, gaussian, special, pareto, zipfian} [uniform]",
+    )
+    .one_of(&["uniform", "gaussian", "special", "pareto", "zipfian"]),
     opt(
         PSEUDO,
         "rand-seed",
@@ -184,12 +173,13 @@ pub const SYSBENCH: &[Opt] = &[
         "percentile to calculate in latency statistics (1-100). Use the special value of 0 to \
          disable percentile calculations [95]",
     ),
-    bare(opt(
+    opt(
         LOG,
         "histogram",
         Some("on|off"),
         "print latency histogram in report [off]",
-    )),
+    )
+    .bare(),
     opt(
         DB,
         "db-driver",
@@ -202,12 +192,13 @@ pub const SYSBENCH: &[Opt] = &[
         Some("STRING"),
         "prepared statements usage mode {auto, disable} [auto]",
     ),
-    bare(opt(
+    opt(
         DB,
         "db-debug",
         Some("on|off"),
         "print database-specific debug information [off]",
-    )),
+    )
+    .bare(),
     opt(
         MYSQL,
         "mysql-host",
@@ -229,12 +220,13 @@ pub const SYSBENCH: &[Opt] = &[
         Some("STRING"),
         "MySQL database name [sbtest]",
     ),
-    bare(opt(
+    opt(
         MYSQL,
         "mysql-ssl",
         Some("MODE"),
         "on, off, or disabled, preferred, required, verify_ca, verify_identity [off]",
-    )),
+    )
+    .bare(),
     opt(
         MYSQL,
         "mysql-ssl-key",
@@ -259,36 +251,39 @@ pub const SYSBENCH: &[Opt] = &[
         Some("STRING"),
         "use specific cipher for SSL connections []",
     ),
-    bare(opt(
+    opt(
         MYSQL,
         "mysql-compression",
         Some("on|off"),
         "use compression [off]",
-    )),
+    )
+    .bare(),
     opt(
         MYSQL,
         "mysql-compression-algorithms",
         Some("LIST"),
         "compression algorithms to use []",
     ),
-    bare(opt(
+    opt(
         MYSQL,
         "mysql-debug",
         Some("on|off"),
         "trace all client library calls [off]",
-    )),
+    )
+    .bare(),
     opt(
         MYSQL,
         "mysql-ignore-errors",
         Some("LIST"),
         "list of errors to ignore, or \"all\" [1213,1020,1205]",
     ),
-    bare(opt(
+    opt(
         MYSQL,
         "mysql-dry-run",
         Some("on|off"),
         "pretend that all MySQL client API calls are successful without executing them [off]",
-    )),
+    )
+    .bare(),
     opt(
         PGSQL,
         "pgsql-host",
@@ -331,29 +326,28 @@ pub const SYSBENCH: &[Opt] = &[
         Some("FILENAME"),
         "SQLite database file [sbtest.db]",
     ),
-    one_of(
-        &["sessions"],
-        opt(
-            DYNO,
-            "workers",
-            Some("N|sessions"),
-            "threads that drive the sessions ('threads' above); 'sessions' gives each its own, for \
+    opt(
+        DYNO,
+        "workers",
+        Some("N|sessions"),
+        "threads that drive the sessions ('threads' above); 'sessions' gives each its own, for \
          scripts that block [one per core]",
-        ),
-    ),
+    )
+    .one_of(&["sessions"]),
     opt(
         DYNO,
         "db-ignore-errors",
         Some("LIST"),
         "errors to ignore with any driver: error numbers, SQLSTATEs, kinds or \"all\"",
     ),
-    bare(opt(
+    opt(
         DYNO,
         "allow-cleartext-password",
         Some("on|off"),
         "send the password in clear text to a server that asks for it and whose identity is not \
          verified [off]",
-    )),
+    )
+    .bare(),
     opt(
         DYNO,
         "mysql-server-public-key",

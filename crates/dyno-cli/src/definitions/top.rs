@@ -1,6 +1,6 @@
 //! The options of `dyno top`.
 
-use super::{opt, short};
+use super::opt;
 use crate::options::Opt;
 
 const WHAT: &str = "What to watch";
@@ -8,16 +8,14 @@ const HOW: &str = "Output";
 
 /// The options of `dyno top`.
 pub const TOP: &[Opt] = &[
-    short(
-        'T',
-        opt(
-            WHAT,
-            "target",
-            Some("URL"),
-            "Watch this server: mysql://, mariadb://, postgres:// or sqlite:FILE; also \
-             $DYNO_TARGET",
-        ),
-    ),
+    opt(
+        WHAT,
+        "target",
+        Some("URL"),
+        "Watch this server: mysql://, mariadb://, postgres:// or sqlite:FILE; also \
+         $DYNO_TARGET",
+    )
+    .short('T'),
     opt(
         WHAT,
         "ask-password",
@@ -79,5 +77,5 @@ pub const TOP: &[Opt] = &[
         None,
         "Disable colours; also $NO_COLOR. $CLICOLOR_FORCE keeps them without a terminal",
     ),
-    short('h', opt(HOW, "help", None, "Print this help")),
+    opt(HOW, "help", None, "Print this help").short('h'),
 ];

@@ -9,6 +9,7 @@ use dyno_fleet::coordinator::LossPolicy;
 use dyno_fleet::names::{AgentName, NAME_BYTES_MAX};
 
 use super::bus::ExternalBus;
+use crate::definitions::RUN;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 
@@ -183,19 +184,11 @@ impl Fleet {
 
 /// Rejects options that a run with several load generators does not use.
 fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
-    for (other, why) in [
-        (
-            "cpu-profile",
-            "it samples only this host: profile a run without agents",
-        ),
-        ("shard", "each agent gets its part"),
-        ("begin-at", "agents start together"),
-        ("ladder", "a ladder uses one load generator"),
-        ("in-one-run", "a ladder uses one load generator"),
-    ] {
-        if parsed.has(other) {
+    for opt in RUN.iter().filter(|opt| parsed.has(opt.name)) {
+        if let Some(why) = opt.not_with_agents {
+            let name = opt.name;
             return Err(usage(format!(
-                "--{other} cannot be used with --agents: {why}"
+                "--{name} cannot be used with --agents: {why}"
             )));
         }
     }

@@ -76,7 +76,9 @@ fn at(trial: &Planned, promise: &Promise, load: f64) -> Result<Planned> {
     let mut drive = trial.drive().clone();
     match promise.of {
         Searched::Rate => {
-            let arrivals = drive.open_loop.map_or(Arrivals::Poisson, |own| own.arrivals);
+            let arrivals = drive
+                .open_loop
+                .map_or(Arrivals::Poisson, |own| own.arrivals);
             drive.open_loop = Some(OpenLoop {
                 per_second: shown_load(load).parse()?,
                 arrivals,

@@ -15,7 +15,7 @@ use dyno_stats::search::Goal;
 use super::promise::{self, EXAMPLE, Promise};
 use crate::commands::planned::Planned;
 use crate::commands::target::named;
-use crate::definitions::{NOT_OF_SEARCHES, OF_SEARCHES, RUN};
+use crate::definitions::{OF_SEARCHES, RUN};
 use crate::fleet::Fleet;
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
 use crate::run_store;
@@ -246,8 +246,11 @@ fn of_runs(args: &[String]) -> Vec<String> {
 }
 
 fn refuse(parsed: &Parsed, promise: &Promise) -> Result<()> {
-    if let Some((name, why)) = NOT_OF_SEARCHES.iter().find(|(name, _)| parsed.has(name)) {
-        return Err(usage(format!("--{name} does not apply to a search: {why}")));
+    for opt in RUN.iter().filter(|opt| parsed.has(opt.name)) {
+        if let Some(why) = opt.not_of_searches {
+            let name = opt.name;
+            return Err(usage(format!("--{name} does not apply to a search: {why}")));
+        }
     }
     if promise.of == Searched::Sessions {
         for (name, why) in [
