@@ -193,7 +193,7 @@ pub fn options(
 
 /// Runs the commands before a phase, and rolls back if one fails.
 fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Result<Preparation> {
-    let (mut all_s, mut all_told) = (0.0, Vec::new());
+    let (mut all_s, mut answers) = (0.0, Vec::new());
     for before in &phase.before {
         if !quiet {
             console::note(&format!("Running '{before}' first."));
@@ -208,25 +208,25 @@ fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Re
             return Err(with_hint(error, ready, &base.request.plan.workload));
         }
         let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
-        let told = match ready.in_all_sessions(before) {
+        let answer = match ready.in_all_sessions(before) {
             // Each session has its own answer.
             true => None,
             false => ready.last_answer(),
         };
-        let told = redact::text(&told.unwrap_or_default());
+        let answer = redact::text(&answer.unwrap_or_default());
         if !quiet {
-            let rest = match told.as_str() {
+            let rest = match answer.as_str() {
                 "" => String::new(),
-                told => format!(": {told}"),
+                answer => format!(": {answer}"),
             };
             console::note(&format!("'{before}' took {seconds:.1} s{rest}"));
         }
         all_s += seconds;
-        all_told.extend((!told.is_empty()).then_some(told));
+        answers.extend((!answer.is_empty()).then_some(answer));
     }
     Ok(Preparation {
         command: phase.before.join(", "),
         seconds: all_s,
-        told: all_told.join("; "),
+        told: answers.join("; "),
     })
 }

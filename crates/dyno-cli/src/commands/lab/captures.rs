@@ -4,14 +4,14 @@ use dyno_lab::file::Experiment;
 use dyno_results::Captured;
 
 use super::figures::Done;
-use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
+use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 const MB: f64 = 1e6;
 
 /// The write rate of each cell, and the fraction of statements that were captured.
-pub fn captured(experiment: &Experiment, done: &[&Done]) -> Made {
+pub fn captured(experiment: &Experiment, done: &[&Done]) -> LabTable {
     if done.iter().all(|done| done.captured.is_none()) {
-        return Made::Not(
+        return LabTable::Missing(
             "a table of captures: no trial has an output = { file = \"…\" }".to_owned(),
         );
     }
@@ -40,5 +40,5 @@ pub fn captured(experiment: &Experiment, done: &[&Done]) -> Made {
         })));
         made.rows.push(row);
     }
-    Made::Sheet(made)
+    LabTable::Sheet(made)
 }

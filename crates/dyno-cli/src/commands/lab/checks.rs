@@ -120,7 +120,7 @@ pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
 const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
 /// Mistakes in commands during the load, ways to load, and files.
-fn besides(cells: &[Cell]) -> Vec<String> {
+fn other_mistakes(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     let outputs = cells.iter().flat_map(|cell| cell.effective.output.keys());
     if let Some(key) = outputs
@@ -242,7 +242,7 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
         say("a topology of several nodes");
     }
     wrong.extend(ways(&cells));
-    wrong.extend(besides(&cells));
+    wrong.extend(other_mistakes(&cells));
     let statements = cells.iter().flat_map(|cell| &cell.effective.sql);
     if let Some(sql) = statements.into_iter().find(|sql| is_of_session(sql)) {
         wrong.push(format!(

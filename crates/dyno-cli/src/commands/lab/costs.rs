@@ -3,7 +3,7 @@
 use dyno_lab::file::{Experiment, Monthly, Prices};
 
 use super::figures::Done;
-use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
+use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The components of a price, by their columns.
 type Component = (&'static str, fn(&Monthly) -> Option<f64>);
@@ -18,9 +18,9 @@ const COMPONENTS: [Component; 5] = [
 ];
 
 /// The monthly cost of each cell by component, and per 1,000 events per second.
-pub fn costs(experiment: &Experiment, done: &[&Done]) -> Made {
+pub fn costs(experiment: &Experiment, done: &[&Done]) -> LabTable {
     let Some(prices) = experiment.prices() else {
-        return Made::Not("a table of costs needs [price]".to_owned());
+        return LabTable::Missing("a table of costs needs [price]".to_owned());
     };
     let cells = experiment.cells();
     let of = |trials: &[&Done]| -> Option<Monthly> {
@@ -69,7 +69,7 @@ pub fn costs(experiment: &Experiment, done: &[&Done]) -> Made {
         }
         made.rows.push(row);
     }
-    Made::Sheet(made)
+    LabTable::Sheet(made)
 }
 
 fn about(prices: &Prices) -> String {

@@ -110,9 +110,9 @@ pub fn main(args: &[String]) -> Result<u8> {
             .filter(|opt| belongs(action, opt.name))
             .copied()
             .collect();
-        let (_, told, about) = known(action).copied().unwrap_or_default();
+        let (_, arguments, about) = known(action).copied().unwrap_or_default();
         console::help(&format!(
-            "Usage: dyno lab {action} {told}\n\n{about}.\n{}",
+            "Usage: dyno lab {action} {arguments}\n\n{about}.\n{}",
             help(&mine, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);

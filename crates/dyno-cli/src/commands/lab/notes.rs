@@ -69,8 +69,8 @@ pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
     for step in steps.filter(|step| matches!(step, Step::NotReadBack { .. })) {
         *counts.entry(step.to_string()).or_default() += 1;
     }
-    let told = counts.iter();
-    told.map(|(line, count)| format!("{line} ({count} trials)"))
+    let lines = counts.iter();
+    lines.map(|(line, count)| format!("{line} ({count} trials)"))
         .collect()
 }
 
@@ -88,16 +88,16 @@ pub fn why(done: &[Done]) -> Option<String> {
             *checks.entry(name).or_default() += 1;
         }
     }
-    let mut told: Vec<(&str, usize)> = checks.into_iter().collect();
-    told.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let told: Vec<String> = told
+    let mut lines: Vec<(&str, usize)> = checks.into_iter().collect();
+    lines.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let lines: Vec<String> = lines
         .iter()
         .map(|(name, count)| format!("{name} ({count})"))
         .collect();
-    (!told.is_empty()).then(|| {
+    (!lines.is_empty()).then(|| {
         format!(
             "doubtful or refused because of: {}; see dyno show RUN --findings",
-            told.join(", ")
+            lines.join(", ")
         )
     })
 }

@@ -3,16 +3,16 @@
 use dyno_lab::file::{Experiment, Table};
 
 use super::figures::Done;
-use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
+use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The table of a factor's pairs.
-pub fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
+pub fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> LabTable {
     let design = experiment.design.pair.as_ref().map(|pair| pair.get_ref());
     let Some(pair) = table.pair.as_ref().or(design) else {
-        return Made::Not("a paired table needs pair = \"FACTOR\"".to_owned());
+        return LabTable::Missing("a paired table needs pair = \"FACTOR\"".to_owned());
     };
     let Some(base) = experiment.base_level(pair) else {
-        return Made::Not(format!("there is no factor '{pair}'"));
+        return LabTable::Missing(format!("there is no factor '{pair}'"));
     };
     let factors = factors_but(done, &[pair]);
     let mut made = sheet(
@@ -43,5 +43,5 @@ pub fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> Made {
         row.push(shown(difference.map(|(new, base)| new - base)));
         made.rows.push(row);
     }
-    Made::Sheet(made)
+    LabTable::Sheet(made)
 }

@@ -3,10 +3,10 @@
 use dyno_lab::file::Experiment;
 
 use super::figures::Done;
-use super::tables::{Made, by_cell, factors_but, sheet, shown};
+use super::tables::{LabTable, by_cell, factors_but, sheet, shown};
 
 /// A figure of each phase of each cell, and its ratio to the baseline's.
-pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> Made {
+pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> LabTable {
     let mut steps: Vec<&String> = Vec::new();
     // In the order of execution.
     for run in done.iter().flat_map(|done| &done.runs) {
@@ -14,7 +14,7 @@ pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> Made {
         steps.extend(step.filter(|step| !steps.contains(step)));
     }
     if steps.is_empty() {
-        return Made::Not("a table of phases: no trial has phases".to_owned());
+        return LabTable::Missing("a table of phases: no trial has phases".to_owned());
     }
     let factors = factors_but(done, &[]);
     let mut made = sheet(
@@ -52,5 +52,5 @@ pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> Made {
             made.rows.push(row);
         }
     }
-    Made::Sheet(made)
+    LabTable::Sheet(made)
 }

@@ -10,7 +10,7 @@ use super::figures::Done;
 type Levels = BTreeMap<String, String>;
 
 /// A statement's execution plan, and the levels of the trials that had it.
-struct Seen<'a> {
+struct PlanAtLevels<'a> {
     plan: &'a StatementPlan,
     levels: Vec<&'a Levels>,
 }
@@ -18,7 +18,7 @@ struct Seen<'a> {
 /// The execution plans by statement, and a sentence with the number of statements that have
 /// several; `None` if none were recorded.
 pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
-    let mut statements: Vec<(&str, Vec<Seen<'_>>)> = Vec::new();
+    let mut statements: Vec<(&str, Vec<PlanAtLevels<'_>>)> = Vec::new();
     for one in done {
         let summaries = one.runs.iter().filter_map(|run| run.summary.as_ref());
         for plan in summaries.flat_map(|summary| &summary.plans) {
@@ -35,7 +35,7 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
                 .iter_mut()
                 .find(|other| other.plan.words() == plan.words())
             {
-                None => seen.push(Seen {
+                None => seen.push(PlanAtLevels {
                     plan,
                     levels: vec![levels],
                 }),
@@ -48,7 +48,7 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
         return None;
     }
     let several = statements.iter().filter(|(_, seen)| seen.len() > 1).count();
-    let told = sentence(several, statements.len());
+    let summary = sentence(several, statements.len());
     let mut cells: Vec<&Levels> = Vec::new();
     for one in done {
         if !cells.contains(&&one.measured.levels) {
@@ -76,7 +76,7 @@ pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
         columns: columns.map(|name| (name.to_owned(), name == "rows")).into(),
         rows,
     };
-    Some((sheet, told))
+    Some((sheet, summary))
 }
 
 /// How many of all statements have several plans.

@@ -14,7 +14,7 @@ use super::definition::Lab;
 use crate::console;
 
 /// The progress report.
-pub struct Told<'a> {
+pub struct Announcer<'a> {
     lab: &'a Lab,
     /// Options for suggested commands.
     options: String,
@@ -28,7 +28,7 @@ pub struct Told<'a> {
     interrupted: bool,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Announcer<'a> {
     /// Starts after this number of finished trials.
     pub fn new(lab: &'a Lab, done: usize, quiet: bool, options: String) -> Self {
         Self {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::figures::{self, Done};
 use super::notes::{as_it_is_now, best_again, broken, control, unseen, why};
-use super::tables::{self, Made};
+use super::tables::{self, LabTable};
 use super::{plans, plots, status};
 use crate::commands::report::compared;
 use crate::options::Parsed;
@@ -27,7 +27,7 @@ use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, output, run_stor
 /// With more runs than this, the page has no section for each run.
 const RUNS_SHOWN_MAX: usize = 40;
 /// With more effects than this, the answer leaves some out.
-const EFFECTS_TOLD_MAX: usize = 4;
+const EFFECTS_SHOWN_MAX: usize = 4;
 
 /// Prints an experiment's results, and writes its page.
 ///
@@ -59,7 +59,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
             head.name
         )));
     }
-    let mut found = Found::of(&stored, &experiment, done);
+    let mut found = LabResult::of(&stored, &experiment, done);
     found
         .answer
         .extend(best_again(&experiment, &found.done, again.as_ref()));
@@ -86,7 +86,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
 }
 
 /// An experiment's results.
-struct Found<'a> {
+struct LabResult<'a> {
     stored: &'a StoredExperiment,
     done: Vec<Done>,
     /// The repetition of the best cell.
@@ -97,7 +97,7 @@ struct Found<'a> {
     why: Option<String>,
     answer: Vec<String>,
     claims: Vec<Answer>,
-    tables: Vec<Made>,
+    tables: Vec<LabTable>,
     effects: Option<Sheet>,
     found: Vec<Effect>,
     plots: Vec<html::Plot>,
@@ -105,20 +105,20 @@ struct Found<'a> {
     bases: BTreeMap<String, String>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> LabResult<'a> {
     fn of(stored: &'a StoredExperiment, experiment: &Experiment, done: Vec<Done>) -> Self {
         let measured: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
         let subject = figures::subject(experiment);
         let effects = dyno_lab::effects(experiment, &measured, subject);
         let (plots, wrong) = plots::plots(experiment, &done);
         let mut tables = tables::tables(experiment, &done);
-        tables.extend(wrong.into_iter().map(Made::Not));
+        tables.extend(wrong.into_iter().map(LabTable::Missing));
         let together = dyno_lab::interactions(experiment, &measured, subject);
         let mut answer = answer(&effects, &together, subject);
         answer.extend(broken(experiment, &done));
-        if let Some((sheet, told)) = plans::plans(&done) {
-            tables.push(Made::Plans(sheet));
-            answer.push(told);
+        if let Some((sheet, summary)) = plans::plans(&done) {
+            tables.push(LabTable::Plans(sheet));
+            answer.push(summary);
         }
         Self {
             stored,
@@ -181,10 +181,10 @@ impl<'a> Found<'a> {
         }
         for made in &self.tables {
             match made {
-                Made::Cells(pivot) => out += &terminal::pivot(pivot, look),
-                Made::Plans(sheet) => out += &terminal::plans(sheet, look),
-                Made::Sheet(sheet) => out += &terminal::sheet(sheet, look),
-                Made::Not(why) => out += &format!("\n{why}\n"),
+                LabTable::Cells(pivot) => out += &terminal::pivot(pivot, look),
+                LabTable::Plans(sheet) => out += &terminal::plans(sheet, look),
+                LabTable::Sheet(sheet) => out += &terminal::sheet(sheet, look),
+                LabTable::Missing(why) => out += &format!("\n{why}\n"),
             }
         }
         if let Some(effects) = &self.effects {
@@ -267,9 +267,9 @@ impl<'a> Found<'a> {
         let mut sheets = Vec::new();
         for made in &self.tables {
             match made {
-                Made::Cells(pivot) => sheets.push(crate::commands::pivot::as_sheet(pivot)),
-                Made::Sheet(sheet) | Made::Plans(sheet) => sheets.push(sheet.clone()),
-                Made::Not(_) => {}
+                LabTable::Cells(pivot) => sheets.push(crate::commands::pivot::as_sheet(pivot)),
+                LabTable::Sheet(sheet) | LabTable::Plans(sheet) => sheets.push(sheet.clone()),
+                LabTable::Missing(_) => {}
             }
         }
         sheets.extend(self.effects.clone());
@@ -417,15 +417,15 @@ fn inconclusive(effect: &Effect, figure: &str) -> String {
 /// One sentence for the effect of each factor.
 fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String> {
     let figure = figures::subject_words(subject);
-    let mut told: Vec<&Effect> = effects.iter().collect();
-    if told.len() > EFFECTS_TOLD_MAX {
+    let mut shown: Vec<&Effect> = effects.iter().collect();
+    if shown.len() > EFFECTS_SHOWN_MAX {
         let size = |effect: &Effect| effect.ratio.value.ln().abs();
-        told.sort_by(|one, other| size(other).total_cmp(&size(one)));
-        told.truncate(EFFECTS_TOLD_MAX);
+        shown.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        shown.truncate(EFFECTS_SHOWN_MAX);
         // The greatest, in the file's order.
-        told = effects
+        shown = effects
             .iter()
-            .filter(|effect| told.iter().any(|own| std::ptr::eq(*own, *effect)))
+            .filter(|effect| shown.iter().any(|own| std::ptr::eq(*own, *effect)))
             .collect();
     }
     let sentence = |effect: &&Effect| {
@@ -457,12 +457,12 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
         let shown = together.iter().filter(|other| other.is_shown);
         shown.clone().any(|other| own(&other))
     };
-    let left = match effects.len() - told.len() {
+    let left = match effects.len() - shown.len() {
         0 => None,
         1 => Some("One more level is among the effects below".to_owned()),
         left => Some(format!("{left} more levels are among the effects below")),
     };
-    let sentences = told.iter().map(|effect| {
+    let sentences = shown.iter().map(|effect| {
         let sentence = sentence(effect);
         match differs(effect) {
             true => format!(

@@ -14,7 +14,7 @@ use dyno_server::Online;
 
 use super::beside::Beside;
 use super::definition::Lab;
-use super::progress::Told;
+use super::progress::Announcer;
 use super::site::Site;
 use super::{count, line, options, results_file, there};
 use crate::commands::execute::execute;
@@ -143,8 +143,8 @@ impl File {
     fn blocks(&mut self, lab: &Lab) -> Result<Option<u8>> {
         let id = self.results.keep_experiment(&lab.head, &lab.rows())?;
         let states = states(&self.results, lab)?;
-        let told = Told::new(lab, count_done(&states), self.quiet, self.options.clone());
-        told.begin();
+        let announcer = Announcer::new(lab, count_done(&states), self.quiet, self.options.clone());
+        announcer.begin();
         let spent_s = spent_s(&self.results, lab)?;
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?
             .with_tables(self.tables.clone());
@@ -153,23 +153,23 @@ impl File {
             id,
             site,
             file: self,
-            told,
+            announcer,
             spent_s,
             rows: BTreeMap::new(),
             unseen: BTreeSet::new(),
         };
         let ended = running.all(&states);
-        let Running { mut site, told, .. } = running;
+        let Running { mut site, announcer, .. } = running;
         let left = site.leave();
         // Images remain for the next block, or for `resume`.
         drop(site);
         left?;
-        if told.left() == 0 && ended.is_ok() {
+        if announcer.left() == 0 && ended.is_ok() {
             return Ok(None);
         }
-        told.stopped();
+        announcer.stopped();
         ended?;
-        Ok(Some(match told.is_interrupted() {
+        Ok(Some(match announcer.is_interrupted() {
             true => STATUS_INTERRUPTED,
             false => STATUS_FAILED,
         }))
@@ -179,7 +179,7 @@ impl File {
     fn finish(&self, lab: &Lab) -> Result<u8> {
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
-        Told::new(lab, lab.planned.len(), self.quiet, self.options.clone())
+        Announcer::new(lab, lab.planned.len(), self.quiet, self.options.clone())
             .end(&self.results, freed)?;
         Ok(STATUS_DONE)
     }
@@ -257,7 +257,7 @@ struct Running<'a> {
     id: i64,
     site: Site<'a>,
     file: &'a mut File,
-    told: Told<'a>,
+    announcer: Announcer<'a>,
     /// Total of all trials so far, in seconds.
     spent_s: f64,
     /// The fingerprints of the rows, by their origin.
@@ -281,7 +281,7 @@ impl Running<'_> {
                 break;
             }
             let identity = lab.planned[next.trial].identity.to_string();
-            self.told.next(next.trial, next.out_of_order);
+            self.announcer.next(next.trial, next.out_of_order);
             let attempt = self.file.results.begin_attempt(self.id, &identity)?;
             let outcome = self.one(&next, &identity);
             let interrupted = self.file.stop.level() != StopLevel::None;
@@ -296,17 +296,17 @@ impl Running<'_> {
             match outcome {
                 Ok(runs) => {
                     failures = 0;
-                    self.told.measured(next.trial, &runs);
+                    self.announcer.measured(next.trial, &runs);
                     schedule.ended(Outcome::Done);
                 }
                 Err(_) if interrupted => {
-                    self.told.interrupted();
+                    self.announcer.interrupted();
                     break;
                 }
                 Err(error) => {
                     failures += 1;
                     self.site.down();
-                    self.told.failed(next.trial, &error);
+                    self.announcer.failed(next.trial, &error);
                     schedule.ended(Outcome::Failed);
                     if failures >= self.file.failures_max {
                         bail!("{failures} trials in a row failed, the last one: {error:#}");
@@ -323,11 +323,11 @@ impl Running<'_> {
             return false;
         };
         let blocks = self.lab.blocks().max(1) as f64;
-        let block_s = self.told.estimate_s() / blocks;
-        let spent_s = self.spent_s + self.told.here_s();
+        let block_s = self.announcer.estimate_s() / blocks;
+        let spent_s = self.spent_s + self.announcer.here_s();
         let is_spent = spent_s > 0.0 && spent_s + block_s > budget.value().as_secs_f64();
         if is_spent {
-            self.told.spent(spent_s);
+            self.announcer.spent(spent_s);
         }
         is_spent
     }
@@ -385,7 +385,7 @@ impl Running<'_> {
         let trial = Planned::of(line, "run")?;
         let mut trial = self.at_the_limit(cell, trial, identity)?;
         trial.plan.record.trial = Some(identity.to_owned());
-        self.told.measuring(next.trial);
+        self.announcer.measuring(next.trial);
         let beside = self.site.beside(cell)?;
         let executed = execute(trial, &self.file.stop, &mut |_| {});
         let captured = beside.map(Beside::end);

@@ -4,7 +4,7 @@ use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Scalar, Table};
 use dyno_stats::{SCALABILITY_MIN, Scalability, scalability};
 
 use super::figures::Done;
-use super::tables::{Made, by_cell, factors_but, mean, sheet, shown};
+use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// Settings that give a server more memory.
 const MEMORY: [&str; 5] = [
@@ -16,12 +16,12 @@ const MEMORY: [&str; 5] = [
 ];
 
 /// Speed-up and efficiency along a factor.
-pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> Made {
+pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> LabTable {
     let Some(over) = &table.over else {
-        return Made::Not("a scaling table needs over = \"FACTOR\"".to_owned());
+        return LabTable::Missing("a scaling table needs over = \"FACTOR\"".to_owned());
     };
     let Some(factor) = experiment.factor(over) else {
-        return Made::Not(format!("there is no factor '{over}'"));
+        return LabTable::Missing(format!("there is no factor '{over}'"));
     };
     let columns = table
         .columns
@@ -52,7 +52,7 @@ pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &
     for law in laws {
         made.about += &format!(" {law}");
     }
-    Made::Sheet(made)
+    LabTable::Sheet(made)
 }
 
 /// Adds the rows of one cell; returns its levels, as numbers, with the figure.
@@ -120,10 +120,10 @@ fn law(factor: &Factor, cell: &str, points: &[(f64, f64)]) -> Option<String> {
     let least = points.iter().map(|(n, _)| *n).fold(f64::INFINITY, f64::min);
     let units: Vec<(f64, f64)> = points.iter().map(|(n, x)| (n / least, *x)).collect();
     let fit = scalability(&units)?;
-    Some(told(&fit, &of, least, factor.name.get_ref()))
+    Some(sentence(&fit, &of, least, factor.name.get_ref()))
 }
 
-fn told(fit: &Scalability, of: &str, least: f64, over: &str) -> String {
+fn sentence(fit: &Scalability, of: &str, least: f64, over: &str) -> String {
     let peak = match fit.peak() {
         Some(peak) => format!("highest at {} {over}", shown(Some(peak * least))),
         None => "no highest point".to_owned(),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_is_told_where_only_one_thing_grows() {
+    fn prints_a_law_if_only_one_resource_grows() {
         let sizes = "[{ name = 'a', host = { cpus = 1 } }, { name = 'b', host = { cpus = 2 } }]";
         let cpus = factor(sizes);
         assert_eq!(
@@ -172,8 +172,11 @@ mod tests {
         );
         let linear: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0].map(|n| (n, n * 50.0)).into();
         let law = |of: &Experiment, points: &[(f64, f64)]| law(&of.factors[0], "fs ext4", points);
-        let told = law(&cpus, &linear).unwrap();
-        assert!(told.contains("of fs ext4: contention 0.000"), "{told}");
+        let sentence = law(&cpus, &linear).unwrap();
+        assert!(
+            sentence.contains("of fs ext4: contention 0.000"),
+            "{sentence}"
+        );
         assert!(law(&cpus, &linear[..3]).is_none());
         let both = "[{ name = 'a', host = { cpus = 1, memory = '1G' } }]";
         assert!(

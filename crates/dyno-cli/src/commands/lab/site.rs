@@ -1,7 +1,7 @@
 //! Where trials run: on servers that Dyno starts from images of their data, on a running server, or
 //! only on the host.
 
-mod besides;
+mod setup;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use dyno_load::{StopLevel, StopSignal};
 use dyno_results::Step;
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
-use self::besides::has_plugins;
+use self::setup::has_plugins;
 use super::definition::{self, Lab, is_of_host};
 use super::there::Mode;
 use super::{host, line};
-use crate::commands::server::copies::told;
+use crate::commands::server::copies::copy_progress;
 use crate::commands::server::supervisor;
 use crate::console;
 
@@ -191,7 +191,7 @@ impl<'a> Site<'a> {
             let begun = Clock.now();
             let put_back = match self.quiet {
                 true => server.restore(IMAGE, &|_, _| {}),
-                false => server.restore(IMAGE, &told("restoring the data:")),
+                false => server.restore(IMAGE, &copy_progress("restoring the data:")),
             };
             put_back.context("cannot restore the data")?;
             self.note_done(&format!("data restored in {:.1} s", since(begun)));

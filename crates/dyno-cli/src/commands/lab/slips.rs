@@ -189,15 +189,15 @@ fn placeholders(experiment: &Experiment) -> Vec<String> {
             if known.contains(&word) || !is_meant {
                 continue;
             }
-            let told = format!(
+            let slip = format!(
                 "nothing replaces '{{{word}}}'; {}",
                 match near {
                     None => "nothing is replaced here".to_owned(),
                     Some(_) => format!("there are {}", bracket(known)),
                 }
             );
-            if !wrong.contains(&told) {
-                wrong.push(told);
+            if !wrong.contains(&slip) {
+                wrong.push(slip);
             }
         }
     };
@@ -262,18 +262,18 @@ mod tests {
             [[claim]]\ntext = 'x'\ncheck = { figure = 'new_orders_committed', above = 1.0 }\n\
             [[claim]]\ntext = 'x'\ncheck = { figure = 'written_to_disks', above = 1.0 }\n";
         let experiment = Experiment::parse("x.toml", text, None).unwrap();
-        let told = slips(&experiment, Path::new("."));
-        assert_eq!(told.len(), 4, "{told:?}");
+        let slip = slips(&experiment, Path::new("."));
+        assert_eq!(slip.len(), 4, "{slip:?}");
         assert!(
-            told[3].contains("no trial has a figure 'nonsense'"),
-            "{told:?}"
+            slip[3].contains("no trial has a figure 'nonsense'"),
+            "{slip:?}"
         );
         assert!(
-            told[0].contains("'dsk' is not a factor") && told[0].contains("disk"),
-            "{told:?}"
+            slip[0].contains("'dsk' is not a factor") && slip[0].contains("disk"),
+            "{slip:?}"
         );
-        assert!(told[1].contains("'median_rate'"), "{told:?}");
-        assert!(told[2].contains("did you mean 'rate'?"), "{told:?}");
+        assert!(slip[1].contains("'median_rate'"), "{slip:?}");
+        assert!(slip[2].contains("did you mean 'rate'?"), "{slip:?}");
     }
 
     #[test]
@@ -284,12 +284,12 @@ mod tests {
             { name = 'y', sql = ['SET GLOBAL a = {size}'] }, \
             { name = 'z', command = 'tcpdump -i {interface} port {port} > {out}/d' }]\n";
         let experiment = Experiment::parse("x.toml", text, None).unwrap();
-        let told = placeholders(&experiment);
-        assert_eq!(told.len(), 2, "{told:?}");
+        let slip = placeholders(&experiment);
+        assert_eq!(slip.len(), 2, "{slip:?}");
         assert!(
-            told[0].contains("'{ot}'; there are {out}, {port}, {interface}"),
-            "{told:?}"
+            slip[0].contains("'{ot}'; there are {out}, {port}, {interface}"),
+            "{slip:?}"
         );
-        assert!(told[1].contains("'{size}'"), "{told:?}");
+        assert!(slip[1].contains("'{size}'"), "{slip:?}");
     }
 }

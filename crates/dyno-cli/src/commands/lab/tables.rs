@@ -17,7 +17,7 @@ use super::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
 /// A table for output.
-pub enum Made {
+pub enum LabTable {
     /// Levels as rows and columns.
     Cells(Box<Pivot>),
     /// Plans of statements.
@@ -25,18 +25,18 @@ pub enum Made {
     /// Any other table.
     Sheet(Sheet),
     /// Why it cannot be made.
-    Not(String),
+    Missing(String),
 }
 
 /// The file's tables; by default the table of cells.
-pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
+pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
     if done.is_empty() {
         return Vec::new();
     }
     if let Some(search) = &experiment.search
         && experiment.tables.is_empty()
     {
-        return vec![Made::Sheet(super::search::searched(
+        return vec![LabTable::Sheet(super::search::searched(
             experiment,
             search.get_ref(),
             done,
@@ -69,7 +69,7 @@ pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<Made> {
         .collect()
 }
 
-fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
+fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> LabTable {
     let chosen: Vec<&Done> = done
         .iter()
         .filter(|done| experiment.is_of(&done.measured, &table.cells))
@@ -86,15 +86,15 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> Made {
             let own: Vec<&Done> = chosen;
             made(experiment, &own, (&rows, columns.as_deref()), figure)
         }
-        TableKind::Stalls => Made::Sheet(stalls(experiment, &chosen)),
-        TableKind::Resources => Made::Sheet(resources(experiment, &chosen)),
+        TableKind::Stalls => LabTable::Sheet(stalls(experiment, &chosen)),
+        TableKind::Resources => LabTable::Sheet(resources(experiment, &chosen)),
         TableKind::Paired => super::pairs::paired(experiment, table, &chosen),
         TableKind::Scaling => scaling(experiment, table, &chosen, figure),
         TableKind::Phases => super::phases::phases(experiment, &chosen, figure),
         TableKind::Cost => costs(experiment, &chosen),
         TableKind::Captured => super::captures::captured(experiment, &chosen),
         TableKind::Disturbances => {
-            Made::Not(format!("this version has no table of kind {:?}", table.kind).to_lowercase())
+            LabTable::Missing(format!("this version has no table of kind {:?}", table.kind).to_lowercase())
         }
     }
 }
@@ -136,7 +136,7 @@ fn cells(
     done: &[Done],
     (rows, columns): (&[String], Option<&String>),
     figure: &str,
-) -> Made {
+) -> LabTable {
     let all: Vec<&Done> = done.iter().collect();
     made(
         experiment,
@@ -151,23 +151,23 @@ fn made(
     done: &[&Done],
     (rows, columns): (&[String], Option<&str>),
     figure: &str,
-) -> Made {
+) -> LabTable {
     let known = done.iter().any(|done| done.value(figure).is_some());
-    let told = |pivot: &Pivot| pivot.cells.iter().any(|cell| cell.value.is_some());
+    let has_values = |pivot: &Pivot| pivot.cells.iter().any(|cell| cell.value.is_some());
     match try_cells(experiment, done, (rows, columns), figure) {
-        Ok(pivot) if told(&pivot) || !known => Made::Cells(Box::new(pivot)),
+        Ok(pivot) if has_values(&pivot) || !known => LabTable::Cells(Box::new(pivot)),
         // A figure of experiments that comparisons of runs lack.
         _ if known => {
             let factors = rows.iter().map(String::as_str).chain(columns);
-            Made::Sheet(means(
+            LabTable::Sheet(means(
                 experiment,
                 done,
                 &factors.collect::<Vec<_>>(),
                 figure,
             ))
         }
-        Err(error) => Made::Not(format!("{error:#}")),
-        Ok(pivot) => Made::Cells(Box::new(pivot)),
+        Err(error) => LabTable::Missing(format!("{error:#}")),
+        Ok(pivot) => LabTable::Cells(Box::new(pivot)),
     }
 }
 
@@ -260,7 +260,7 @@ fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&D
     if cell.ratio.is_none() || at == base {
         return;
     }
-    let besides: Vec<&str> = across.0.split(", ").collect();
+    let others: Vec<&str> = across.0.split(", ").collect();
     let is_at = |trial: &Measured, (names, levels): &(String, Vec<String>), at: usize| {
         let own = names.split(", ").map(|name| trial.levels.get(name));
         let own: Option<Vec<&str>> = own.map(|level| level.map(String::as_str)).collect();
@@ -273,7 +273,7 @@ fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&D
     let of = |trial: &Measured| in_row(trial) && is_at(trial, across, at);
     let to = |trial: &Measured| in_row(trial) && is_at(trial, across, base);
     let trials: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
-    let ratio = dyno_lab::between(&trials, (&of, &to), &besides, figure);
+    let ratio = dyno_lab::between(&trials, (&of, &to), &others, figure);
     // Two methods would give two ratios for the same runs.
     cell.ratio = ratio.map(|ratio| ratio.value);
     let bounds = ratio.and_then(|ratio| ratio.bounds);

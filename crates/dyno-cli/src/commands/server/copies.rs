@@ -32,8 +32,8 @@ pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     at_rest(&mut server, parsed, false, |server| {
         let begun = Clock.now();
-        let made = server.snapshot(&name, &told("copied"))?;
-        tell(
+        let made = server.snapshot(&name, &copy_progress("copied"))?;
+        print_copy(
             &format!("{}: snapshot {name}", server.folder().name()),
             &made,
             begun,
@@ -55,8 +55,8 @@ pub fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
     server.find_snapshot(&name)?;
     at_rest(&mut server, parsed, true, |server| {
         let begun = Clock.now();
-        let made = server.restore(&name, &told("restored"))?;
-        tell(
+        let made = server.restore(&name, &copy_progress("restored"))?;
+        print_copy(
             &format!("{}: {name} is restored", server.folder().name()),
             &made,
             begun,
@@ -115,7 +115,7 @@ fn at_rest(
 }
 
 /// A function that draws a copy's progress.
-pub fn told(what: &'static str) -> impl Fn(u64, u64) {
+pub fn copy_progress(what: &'static str) -> impl Fn(u64, u64) {
     let last = std::cell::Cell::new(Clock.now());
     move |bytes, total| {
         if Clock.now().saturating_sub(last.get()) >= DRAWN_EVERY_NS {
@@ -126,7 +126,7 @@ pub fn told(what: &'static str) -> impl Fn(u64, u64) {
     }
 }
 
-fn tell(what: &str, snapshot: &Snapshot, begun: Nanos) {
+fn print_copy(what: &str, snapshot: &Snapshot, begun: Nanos) {
     console::progress("");
     let seconds = Clock.now().saturating_sub(begun) as f64 / 1e9;
     let how = match snapshot.copied {

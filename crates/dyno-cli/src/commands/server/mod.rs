@@ -123,7 +123,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             });
         }
     };
-    let Some((_, told, about)) = ACTIONS.iter().find(|(name, ..)| *name == action) else {
+    let Some((_, arguments, about)) = ACTIONS.iter().find(|(name, ..)| *name == action) else {
         return Err(unknown(action));
     };
     if parsed.has("help") {
@@ -133,7 +133,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             .copied()
             .collect();
         console::help(&format!(
-            "Usage: dyno server {action} {told}\n\n{}.\n{}",
+            "Usage: dyno server {action} {arguments}\n\n{}.\n{}",
             capitalized(about),
             help(&mine, Grammar::Dyno)
         ));

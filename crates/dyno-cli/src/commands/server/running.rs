@@ -62,7 +62,7 @@ pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
         }
     };
     drop(held);
-    tell(parsed, &server, &started, &Beginnings::default())?;
+    print_started(parsed, &server, &started, &Beginnings::default())?;
     if !parsed.has("foreground") {
         started.lifeline.stay()?;
         return Ok(STATUS_DONE);
@@ -126,7 +126,7 @@ pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
 }
 
 /// Prints a started server's properties, and commands to use it.
-fn tell(
+fn print_started(
     parsed: &Parsed,
     server: &Server,
     started: &Started,
@@ -323,7 +323,7 @@ pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
         Err(error) => return Err(error),
     };
     let finished = beginnings.finish(&server, &started, parsed);
-    let told = finished.and_then(|()| tell(parsed, &server, &started, &beginnings));
+    let printed = finished.and_then(|()| print_started(parsed, &server, &started, &beginnings));
     started.lifeline.stay()?;
-    told.map(|()| STATUS_DONE)
+    printed.map(|()| STATUS_DONE)
 }
