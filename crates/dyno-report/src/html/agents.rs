@@ -50,9 +50,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         }
         put!(page, "</tr>");
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the agents' records, which add up to \
+        "<p class=\"source\">Source: the agents' records, which add up to \
          the run's. The run's percentiles are those of all samples together.</p>"
     );
     for finding in &summary.agent_findings {

@@ -146,7 +146,8 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
         for number in members {
             row(page, number, moved[number], picked.contains(&number));
         }
-        put!(page, "</tbody></table></div></details>");
+        page.end_table();
+        put!(page, "</details>");
     }
     put!(
         page,

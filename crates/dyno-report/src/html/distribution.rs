@@ -230,9 +230,10 @@ fn table(page: &mut Page, modes: &[(String, Vec<dyno_stats::modes::Mode>)]) {
             );
         }
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">A mode rises at least 0.15 decades above its \
+        "<p class=\"source\">A mode rises at least 0.15 decades above its \
          neighbouring valleys. Several modes often mean several paths: from a cache, from memory, \
          from a disk, after a lock. Source: total histograms of the operations.</p></div>\n"
     );

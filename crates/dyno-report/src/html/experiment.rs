@@ -86,7 +86,8 @@ fn claims(page: &mut Page, sheet: &Sheet) {
         }
         put!(page, "</tr>");
     }
-    put!(page, "</tbody></table></div></div>");
+    page.end_table();
+    put!(page, "</div>");
 }
 
 fn table(page: &mut Page, sheet: &Sheet) {
@@ -107,5 +108,5 @@ fn table(page: &mut Page, sheet: &Sheet) {
         }
         put!(page, "</tr>");
     }
-    put!(page, "</tbody></table></div>");
+    page.end_table();
 }

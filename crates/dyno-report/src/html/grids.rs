@@ -55,7 +55,8 @@ impl Grids {
 
     /// Ends the table.
     pub(crate) fn end(&mut self) {
-        put!(self.page, "</tbody></table></div></div>");
+        self.page.end_table();
+        put!(self.page, "</div>");
         self.page.end_section();
     }
 }

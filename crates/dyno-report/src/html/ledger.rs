@@ -58,9 +58,10 @@ fn costs(page: &mut Page, view: &View<'_>) {
             figure(client.us_per_query.unwrap_or(0.0))
         );
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">1 kB is 1,000 bytes, 1 KiB 1,024. A host's \
+        "<p class=\"source\">1 kB is 1,000 bytes, 1 KiB 1,024. A host's \
          counters include everything that ran on it.</p></div>\n"
     );
     page.end_section();
@@ -176,9 +177,10 @@ fn errors(page: &mut Page, view: &View<'_>) {
             Text(&error.sample)
         );
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Errors of all codes, ignored or not, during the \
+        "<p class=\"source\">Errors of all codes, ignored or not, during the \
          measurement and its grace period. Ignored: {}; events repeated: {}; events not done: {}; \
          reconnects: {}. Source: summary.</p></div>\n",
         number::thousands(summary.totals.errors),

@@ -97,9 +97,10 @@ fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
             known(latency.stddev_ms)
         );
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the run's total histograms, exact sums \
+        "<p class=\"source\">Source: the run's total histograms, exact sums \
             and extremes.</p></div>\n"
     );
 }

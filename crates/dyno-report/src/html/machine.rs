@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
                 Text(&value)
             );
         }
-        put!(page, "</tbody></table></div>");
+        page.end_table();
     }
     put!(page, "</div>\n");
     page.end_section();

@@ -77,9 +77,10 @@ fn operations(page: &mut Page, operations: &[OperationSummary]) {
     for operation in operations {
         row(page, operation);
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: summary. Latencies run from the start \
+        "<p class=\"source\">Source: summary. Latencies run from the start \
          of the first try to the end (in an open loop, from the scheduled time) and include work \
          that was done or rolled back by design. Work that was given up, ended by a duplicate key \
          or has an unknown outcome is in no rate and no latency. First tries are those of retried \
@@ -108,11 +109,7 @@ fn row(page: &mut Page, operation: &OperationSummary) {
     cells.push(ms(latencies.longest_ms()));
     let first = operation.first_tries.as_ref().map(|first| first.mean_ms);
     cells.push(figures::maybe(first, "ms"));
-    put!(page, "<tr><th scope=\"row\">{}</th>", Text(&operation.name));
-    for cell in cells {
-        put!(page, "<td class=\"n\">{}</td>", Text(&cell));
-    }
-    put!(page, "</tr>");
+    page.figures(&operation.name, &cells);
 }
 
 fn told(page: &mut Page, told: &[Figure]) {
@@ -126,9 +123,10 @@ fn told(page: &mut Page, told: &[Figure]) {
             Text(&figure.unit)
         );
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the workload's own figures.</p>"
+        "<p class=\"source\">Source: the workload's own figures.</p>"
     );
 }
 
@@ -166,15 +164,12 @@ fn roles(page: &mut Page, roles: &[RoleSummary]) {
             maybe(role.finished_first_s, "s"),
             maybe(role.finished_last_s, "s"),
         ];
-        put!(page, "<tr><th scope=\"row\">{}</th>", Text(&name));
-        for cell in cells {
-            put!(page, "<td class=\"n\">{}</td>", Text(&cell));
-        }
-        put!(page, "</tr>");
+        page.figures(&name, &cells);
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: summary. The run's events exclude those \
+        "<p class=\"source\">Source: summary. The run's events exclude those \
          of background roles. Events that could not start in time were dropped. A role is finished \
          when all its sessions have done their work.</p>"
     );
@@ -207,9 +202,10 @@ fn ledger(page: &mut Page, entries: &[LedgerEntry]) {
             Text(&entry.expected())
         );
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the workload's sums, read before and \
+        "<p class=\"source\">Source: the workload's sums, read before and \
          after the run, compared with what the server acknowledged to the sessions; a range if a \
          connection was lost during a commit.</p>"
     );

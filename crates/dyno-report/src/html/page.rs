@@ -232,6 +232,20 @@ impl Page {
         put!(self, "</tr></thead><tbody>");
     }
 
+    /// Ends a table.
+    pub(super) fn end_table(&mut self) {
+        put!(self, "</tbody></table></div>");
+    }
+
+    /// A row of figures under its name.
+    pub(super) fn figures(&mut self, name: &str, cells: &[String]) {
+        put!(self, "<tr><th scope=\"row\">{}</th>", Text(name));
+        for cell in cells {
+            put!(self, "<td class=\"n\">{}</td>", Text(cell));
+        }
+        put!(self, "</tr>");
+    }
+
     /// A chart with its caption and a place for its data as a table.
     pub(super) fn figure(&mut self, view: &View<'_>, caption: &Caption<'_>, chart: Chart) {
         let id = view.id(caption.id);

@@ -42,7 +42,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     for (index, part) in parts.iter().enumerate() {
         row(page, index + 1, part, &percents);
     }
-    put!(page, "</tbody></table></div>");
+    page.end_table();
     evidence(page, parts);
     put!(
         page,

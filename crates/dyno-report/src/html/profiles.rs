@@ -123,7 +123,8 @@ fn table(
             share(function.total)
         );
     }
-    put!(page, "</tbody></table></div></div>");
+    page.end_table();
+    put!(page, "</div>");
 }
 
 #[cfg(test)]

@@ -175,7 +175,8 @@ fn options(page: &mut Page, view: &View<'_>) {
             if changed { "no: as given" } else { "yes" }
         );
     }
-    put!(page, "</tbody></table></div></div>\n");
+    page.end_table();
+    put!(page, "</div>\n");
 }
 
 fn option(value: &OptionValue) -> String {
@@ -214,7 +215,8 @@ fn environment(page: &mut Page, view: &View<'_>) {
             Text(&known.source)
         );
     }
-    put!(page, "</tbody></table></div></div>\n");
+    page.end_table();
+    put!(page, "</div>\n");
     tables::write(page, view);
     page.end_section();
 }
@@ -264,7 +266,8 @@ fn configuration(page: &mut Page, view: &View<'_>) {
             Text(end)
         );
     }
-    put!(page, "</tbody></table></div></details>\n");
+    page.end_table();
+    put!(page, "</details>\n");
     page.end_section();
 }
 
@@ -290,7 +293,8 @@ fn gaps(page: &mut Page, view: &View<'_>) {
             Text(&gap.why)
         );
     }
-    put!(page, "</tbody></table></div></div>\n");
+    page.end_table();
+    put!(page, "</div>\n");
     page.end_section();
 }
 

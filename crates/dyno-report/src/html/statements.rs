@@ -40,9 +40,10 @@ fn shapes(page: &mut Page, first: &StatementSummary, statements: &[StatementSumm
     for statement in statements {
         row(page, statement);
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: summary, of the measurement and its \
+        "<p class=\"source\">Source: summary, of the measurement and its \
          grace period. Statements that differ only in their values (?), or in the number at the \
          end of a name (N), count as one. The time runs from sending a statement to receiving its \
          answer, as a share of the service time of all events; latencies cover successful \
@@ -78,9 +79,10 @@ fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
             Text(plan.rows_words())
         );
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: EXPLAIN of the first statement of each \
+        "<p class=\"source\">Source: EXPLAIN of the first statement of each \
          shape, after the load. Rows are the server's estimate per table and access: rows examined \
          on MySQL and MariaDB, rows left after filtering on PostgreSQL.</p></div>\n"
     );
@@ -114,7 +116,7 @@ fn of_server(page: &mut Page, told: &DigestsSummary) {
             ];
             cells_of(page, &text, &cells);
         }
-        put!(page, "</tbody></table></div>");
+        page.end_table();
     }
     put!(page, "<p class=\"source\">");
     if !told.source.is_empty() {

@@ -24,9 +24,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     for group in &groups {
         row(page, group);
     }
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Source: the server's own definitions, before \
+        "<p class=\"source\">Source: the server's own definitions, before \
             the load.</p></div>\n"
     );
 }

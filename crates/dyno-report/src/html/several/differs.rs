@@ -114,5 +114,5 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>], parts: &[&[Row<'_>]]) {
         }
         put!(page, "</tr>");
     }
-    put!(page, "</tbody></table></div>");
+    page.end_table();
 }

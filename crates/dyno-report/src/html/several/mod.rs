@@ -255,9 +255,10 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>], is_judged: bool) {
         row(page, side, is_judged);
     }
     let word = bin_word(sides.iter().flat_map(|side| side.views.iter().copied()));
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">Mean, median {word}, variation and stalls are \
+        "<p class=\"source\">Mean, median {word}, variation and stalls are \
          shown together because each hides what the others reveal. Varies by: standard deviation \
          of the {word}s over their mean. {}</p></div>\n",
         match is_judged {

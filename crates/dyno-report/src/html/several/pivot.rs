@@ -54,9 +54,10 @@ pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
         put!(page, "</tr>");
     }
     let word = bin_word(views.iter());
+    page.end_table();
     put!(
         page,
-        "</tbody></table></div><p class=\"source\">In each cell: the mean of all its {word}s, its \
+        "<p class=\"source\">In each cell: the mean of all its {word}s, its \
          ratio to {} with the 95 % confidence interval; the median {word}, how much the {word}s \
          vary (standard deviation over mean), stalls, and the worst verdict.</p>",
         Text(&table.base)

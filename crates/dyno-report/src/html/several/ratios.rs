@@ -79,7 +79,7 @@ fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: 
     for metric in compared.metrics.iter().filter(|metric| is_there(metric)) {
         row(page, metric);
     }
-    put!(page, "</tbody></table></div>");
+    page.end_table();
     doubts(page, compared);
 }
 
