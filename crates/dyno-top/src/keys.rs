@@ -35,6 +35,10 @@ pub enum Action {
     Clear,
     /// Freeze or continue the display.
     Freeze,
+    /// Freeze the display at the snapshot before.
+    Earlier,
+    /// Freeze the display at the snapshot after.
+    Later,
     /// Ask less often.
     Slower,
     /// Ask more often.
@@ -102,6 +106,8 @@ fn usual(code: KeyCode) -> Option<Action> {
         KeyCode::F(4) | KeyCode::Char('/') => Action::Filter,
         KeyCode::Esc => Action::Clear,
         KeyCode::Char(' ') => Action::Freeze,
+        KeyCode::Char('[') => Action::Earlier,
+        KeyCode::Char(']') => Action::Later,
         KeyCode::Char('+') => Action::Slower,
         KeyCode::Char('-') => Action::Faster,
         KeyCode::Char('r') => Action::Refresh,
@@ -119,7 +125,7 @@ fn usual(code: KeyCode) -> Option<Action> {
 }
 
 /// The help: keys and their actions.
-pub const HELP: [(&str, &str); 14] = [
+pub const HELP: [(&str, &str); 15] = [
     ("q F10 Ctrl-C", "quit"),
     ("1 … 9, Tab", "next screen; Shift-Tab: previous screen"),
     ("Enter t", "next table on the screen"),
@@ -127,6 +133,7 @@ pub const HELP: [(&str, &str); 14] = [
     ("I", "reverse the order"),
     ("F4 /", "show only rows that contain a text; Esc shows all"),
     ("Space", "freeze or resume"),
+    ("[ ]", "step back or forward through the last 120 snapshots"),
     ("+ -", "query less often, more often"),
     ("r", "query now"),
     ("↑ ↓ j k", "a row up or down"),

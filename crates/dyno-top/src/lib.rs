@@ -16,6 +16,7 @@ mod draw;
 mod figures;
 mod format;
 mod heat;
+mod history;
 mod keys;
 mod line;
 mod mask;

@@ -9,6 +9,7 @@ use dyno_core::clock::Nanos;
 use crate::figures::{Cell, Values, cell};
 use crate::format;
 use crate::heat::Strip;
+use crate::history::{History, Moment};
 use crate::keys::Action;
 use crate::poll::{Answered, Snapshot, Told};
 use crate::profile::{Figure, Kind, Profile, Screen, Table};
@@ -96,8 +97,10 @@ pub struct State {
     views: Vec<Vec<View>>,
     /// The focused table, by screen.
     focus: Vec<usize>,
-    now: Option<(Nanos, Values)>,
-    before: Option<(Nanos, Values)>,
+    now: Option<(Nanos, Arc<Values>)>,
+    before: Option<(Nanos, Arc<Values>)>,
+    /// Of the visible screen.
+    history: History,
 }
 
 impl State {
@@ -117,6 +120,7 @@ impl State {
             focus: Vec::new(),
             now: None,
             before: None,
+            history: History::default(),
             profile,
         };
         state.begin();
@@ -134,6 +138,7 @@ impl State {
                 }
                 // Counters of a different server start over.
                 (self.now, self.before) = (None, None);
+                self.history = History::default();
             }
             Told::Lost(why) => {
                 let since = self
@@ -166,7 +171,8 @@ impl State {
         self.unix_s = snapshot.unix_s;
         self.notes = snapshot.notes;
         self.strip.add(&snapshot.latencies);
-        self.before = self.now.replace((snapshot.at, snapshot.values));
+        let values = Arc::new(snapshot.values);
+        self.before = self.now.replace((snapshot.at, values));
         let Some(views) = self.views.get_mut(snapshot.screen) else {
             return;
         };
@@ -174,6 +180,44 @@ impl State {
         for ((view, table), answered) in views.iter_mut().zip(tables).zip(snapshot.tables) {
             view.add(table, answered);
         }
+        if snapshot.screen == self.screen {
+            self.history.add(Moment {
+                unix_s: self.unix_s,
+                now: self.now.clone(),
+                before: self.before.clone(),
+                shown: views.iter().map(|view| view.shown.clone()).collect(),
+            });
+        }
+    }
+
+    /// Freezes the display at the snapshot before the shown one, or after it.
+    fn step(&mut self, back: bool) {
+        self.frozen = true;
+        let moment = self.history.step(back).cloned();
+        self.show(moment);
+    }
+
+    fn resume(&mut self) {
+        self.frozen = false;
+        let moment = self.history.newest().cloned();
+        self.show(moment);
+    }
+
+    fn show(&mut self, moment: Option<Moment>) {
+        let Some(moment) = moment else {
+            return;
+        };
+        (self.unix_s, self.now, self.before) = (moment.unix_s, moment.now, moment.before);
+        let views = self.views.get_mut(self.screen).into_iter().flatten();
+        for (view, shown) in views.zip(moment.shown) {
+            view.shown = shown;
+        }
+    }
+
+    /// How long before the newest snapshot the shown one was made, in seconds; `None` for the
+    /// newest.
+    pub fn ago_s(&self) -> Option<f64> {
+        self.history.ago_s()
     }
 
     /// The visible screen.
@@ -216,8 +260,8 @@ impl State {
             return Cell::Absent;
         };
         let before = self.before.as_ref();
-        let before = before.map(|(earlier, values)| (values, seconds(*earlier, *at)));
-        cell(figure, now, before)
+        let before = before.map(|(earlier, values)| (values.as_ref(), seconds(*earlier, *at)));
+        cell(figure, now.as_ref(), before)
     }
 
     /// The filtered rows of a table of this screen, sorted.
@@ -265,10 +309,12 @@ impl State {
                 return Effect::Every(self.interval);
             }
             Action::Refresh => {
-                self.frozen = false;
+                self.resume();
                 return Effect::Refresh;
             }
-            Action::Freeze => self.frozen = !self.frozen,
+            Action::Freeze if self.frozen => self.resume(),
+            Action::Freeze => self.frozen = true,
+            Action::Earlier | Action::Later => self.step(action == Action::Earlier),
             Action::Help => {
                 self.mode = match self.mode {
                     Mode::Help => Mode::Usual,
@@ -326,6 +372,7 @@ impl State {
         }
         self.screen = screen;
         self.frozen = false;
+        self.history = History::default();
         // The last answer of this screen is old, so no interval begins there.
         for view in &mut self.views[screen] {
             view.forget();

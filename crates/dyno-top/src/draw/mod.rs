@@ -126,7 +126,11 @@ fn head(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
         right = format!("every {every}");
     }
     let width = right.chars().count() as u16;
-    let frozen = if state.frozen { "FROZEN" } else { "" };
+    let frozen = match (state.frozen, state.ago_s()) {
+        (false, _) => String::new(),
+        (true, None) => "FROZEN".to_owned(),
+        (true, Some(ago_s)) => format!("{ago_s:.0} s BACK"),
+    };
     let used = width + 1 + frozen.len() as u16;
     let room = area.width.saturating_sub(used + 1);
     put(
@@ -145,7 +149,7 @@ fn head(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
         at,
         area.y,
         frozen.len() as u16,
-        frozen,
+        &frozen,
         Look::reversed(),
     );
     let mut x = area.x;

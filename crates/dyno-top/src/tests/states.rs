@@ -206,6 +206,29 @@ fn what_is_frozen_stays_until_another_screen_or_a_refresh() {
 }
 
 #[test]
+fn steps_back_through_snapshots_and_resumes_at_the_newest() {
+    let recorded = rounds(RECORDED);
+    let mut state = state(&recorded[..1], profile(), 0, 10);
+    let before = names(&state);
+    let mut shot = crate::poll::snapshot(Box::new(recorded[1].clone()), &state.profile, 0).unwrap();
+    (shot.at, shot.unix_s) = (99_000_000_000, state.unix_s + 7.0);
+    state.take(crate::Told::Snapshot(Box::new(shot)));
+    let after = names(&state);
+    assert_ne!(before, after);
+    assert_eq!((state.frozen, state.ago_s()), (false, None));
+    for _ in 0..3 {
+        state.act(Action::Earlier);
+        assert_eq!((names(&state), state.ago_s()), (before.clone(), Some(7.0)));
+    }
+    assert!(state.frozen);
+    state.act(Action::Later);
+    assert_eq!((names(&state), state.ago_s()), (after.clone(), None));
+    state.act(Action::Earlier);
+    state.act(Action::Freeze);
+    assert_eq!((names(&state), state.frozen), (after, false));
+}
+
+#[test]
 fn intervals_go_by_steps_and_have_ends() {
     let mut state = both();
     assert_eq!(
