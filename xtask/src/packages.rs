@@ -19,6 +19,7 @@ const SSH_SERVER: &str = "openssh-server";
 const SSH_STAYS_OFF: &str = "/etc/ssh/sshd_not_to_be_run";
 const SSH_STAYS_OFF_TEXT: &str =
     "Made by Dyno's `cargo xtask test`, which installed sshd; remove it to have sshd started.\n";
+const PANDAS: &str = "/usr/lib/python3/dist-packages/pandas";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// The packages to install.
@@ -64,6 +65,8 @@ pub fn missing() -> Vec<&'static str> {
         (program("groff"), "groff-base"),
         (program("xz"), "xz-utils"),
         (program("rpmbuild"), "rpm"),
+        // Runs the guide's notebook.
+        (Path::new(PANDAS).exists(), "python3-pandas"),
     ];
     let absent = needed.into_iter().filter(|(there, _)| !there);
     absent.map(|(_, package)| package).collect()

@@ -16,6 +16,7 @@ mod full;
 mod import;
 mod imports_of_others;
 mod metrics;
+mod pandas;
 mod plan;
 mod profile;
 mod promtool;
