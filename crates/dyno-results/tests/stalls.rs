@@ -101,8 +101,11 @@ fn a_stall_has_the_same_length_everywhere() {
     let of_json = all.iter().find(|one| one["check"] == "stalls").unwrap();
     assert_eq!(of_json["stalls"], serde_json::to_value(&kept).unwrap());
 
-    let told = dyno_analysis::stalls::told(&run).unwrap();
-    assert_eq!((told.stalled_s(), told.longest_s()), (together, lengths[0]));
+    let stalls = dyno_analysis::stalls::of_run(&run).unwrap();
+    assert_eq!(
+        (stalls.stalled_s(), stalls.longest_s()),
+        (together, lengths[0])
+    );
     let compared = compare(&[&run], &[&other], &CompareOptions::default()).unwrap();
     assert_eq!(
         (compared.base.stalls, compared.base.stalled_s),
@@ -141,8 +144,8 @@ fn a_run_without_a_verdict_has_no_rows_but_shows_its_record() {
     let id = results.import(&stalled()).unwrap();
     assert_eq!(rows(&path), []);
     let run = results.load(id, &Scope::whole()).unwrap();
-    let told = dyno_analysis::stalls::told(&run).unwrap();
-    assert!((told.stalled_s() - 3.547).abs() < 1e-9, "{told:?}");
+    let stalls = dyno_analysis::stalls::of_run(&run).unwrap();
+    assert!((stalls.stalled_s() - 3.547).abs() < 1e-9, "{stalls:?}");
 }
 
 #[test]
