@@ -190,7 +190,8 @@ pub struct Preparation {
     /// Their total time, in seconds.
     pub seconds: f64,
     /// Their messages; may be empty.
-    pub told: String,
+    #[serde(rename = "told")]
+    pub messages: String,
 }
 
 impl PhaseOf {

@@ -79,7 +79,7 @@ pub enum Unit {
 
 impl Unit {
     /// A value in this unit, for display.
-    fn told(self, value: f64) -> String {
+    fn format(self, value: f64) -> String {
         let (value, suffix) = match (self, value.abs()) {
             (Self::Ms, under) if under < 1.0 => (value * 1e3, " µs"),
             (Self::Ms, over) if over >= 1000.0 => (value / 1e3, " s"),
@@ -131,9 +131,9 @@ pub struct Held {
 
 impl Held {
     /// The result in one line: `p99 > 20 ms: 23.1 ms`.
-    pub fn told(&self) -> String {
+    pub fn line(&self) -> String {
         match self.value {
-            Some(value) => format!("{}: {}", self.condition, self.unit.told(value)),
+            Some(value) => format!("{}: {}", self.condition, self.unit.format(value)),
             None => format!("{}: {}", self.condition, self.why),
         }
     }
@@ -201,7 +201,7 @@ impl Threshold {
             true => Err(format!(
                 "{} event(s) were unfinished at the end of the run; of the finished events, {}",
                 human_number(open, 0),
-                self.unit.told(value)
+                self.unit.format(value)
             )),
         }
     }

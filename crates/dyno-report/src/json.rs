@@ -286,7 +286,7 @@ mod tests {
         varied.plans = vec![StatementPlan {
             shape: "SELECT c FROM t WHERE id = ?".into(),
             accesses: vec![Access::default()],
-            besides: vec!["filesort".into()],
+            other_steps: vec!["filesort".into()],
             text: "{}".into(),
             why_not: "the server tells no plan".into(),
         }];

@@ -233,6 +233,6 @@ fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Re
     Ok(Preparation {
         command: phase.before.join(", "),
         seconds: all_s,
-        told: all_told.join("; "),
+        messages: all_told.join("; "),
     })
 }

@@ -15,7 +15,7 @@ const NAMED: [&str; 7] = [
 /// The start of a trigger's line, which Dyno adds to MySQL's definition.
 const TRIGGER: &str = "trigger `";
 /// Other entries of such a definition, each followed by a colon.
-const TOLD: [&str; 7] = [
+const ENTRIES: [&str; 7] = [
     "kind",
     "persistence",
     "access method",
@@ -55,8 +55,10 @@ pub fn follows_from_engine(what: &str) -> bool {
 fn of_catalogs(definition: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for line in definition.lines().skip(1) {
-        let told = line.split_once(": ").filter(|told| TOLD.contains(&told.0));
-        if let Some((what, says)) = told {
+        let entry = line
+            .split_once(": ")
+            .filter(|entry| ENTRIES.contains(&entry.0));
+        if let Some((what, says)) = entry {
             found.push((what.to_owned(), says.to_owned()));
             continue;
         }

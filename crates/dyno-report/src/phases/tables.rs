@@ -224,8 +224,8 @@ impl<'a> Grid<'a> {
                 let (command, name) = (&before.command, phase.name());
                 rows.push((format!("{label} {name}: {command}"), cells));
                 of_rows.push(row);
-                let text = format!("{command}: {}.", before.told);
-                if !before.told.is_empty() && !told.contains(&text) {
+                let text = format!("{command}: {}.", before.messages);
+                if !before.messages.is_empty() && !told.contains(&text) {
                     told.push(text);
                 }
             }

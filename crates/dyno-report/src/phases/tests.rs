@@ -266,7 +266,7 @@ fn what_was_done_before_a_phase_is_told_with_its_time() {
         phase.before = Some(Preparation {
             command: "settle".into(),
             seconds: 61.5,
-            told: "statistics".into(),
+            messages: "statistics".into(),
         });
     }
     let all = tables(&[Sequence {

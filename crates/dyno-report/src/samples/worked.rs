@@ -57,7 +57,7 @@ pub(crate) fn worked() -> RunSummary {
         before: Some(Preparation {
             command: "settle".into(),
             seconds: 61.4,
-            told: "statistics; checkpoint".into(),
+            messages: "statistics; checkpoint".into(),
         }),
     });
     run.ledger = vec![LedgerEntry {

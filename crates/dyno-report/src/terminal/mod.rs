@@ -157,7 +157,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
         page.row("phase", Ink::Plain, &text);
         if let Some(before) = &phase.before {
             let took = crate::number::length(before.seconds);
-            let text = format!("{} for {took}: {}", before.command, before.told);
+            let text = format!("{} for {took}: {}", before.command, before.messages);
             page.row("before it", Ink::Plain, text.trim_end_matches(": "));
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn thresholds(run: &RunSummary, page: &mut Page) {
             true => (Ink::Error, "✘ failed"),
             false => (Ink::Good, "✔ kept"),
         };
-        page.row(mark, ink, &held.told());
+        page.row(mark, ink, &held.line());
     }
 }
 
