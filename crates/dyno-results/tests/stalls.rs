@@ -33,7 +33,7 @@ fn judged(mut run: RunRecord) -> RunRecord {
     run
 }
 
-fn found(findings: &[Finding]) -> &Finding {
+fn stalls_finding(findings: &[Finding]) -> &Finding {
     findings.iter().find(|one| one.check == "stalls").unwrap()
 }
 
@@ -70,7 +70,7 @@ fn a_stall_has_the_same_length_everywhere() {
     let id = results.import(&judged(stalled())).unwrap();
     let other = judged(closed(&noisy(30, 1000.0, 0.04, 2), Product::Mysql));
     let mut run = results.load(id, &Scope::whole()).unwrap();
-    let finding = found(&run.findings).clone();
+    let finding = stalls_finding(&run.findings).clone();
     let number = |name: &str| finding.number(name).unwrap();
     let kept = finding.stalls.clone().unwrap();
     let lengths: Vec<f64> = kept.iter().map(Stall::length_s).collect();
@@ -151,7 +151,10 @@ fn a_run_without_a_verdict_has_no_rows_but_shows_its_record() {
 #[test]
 fn a_run_without_stalls_stores_an_empty_list() {
     let judged = judged(closed(&noisy(30, 1000.0, 0.04, 2), Product::Mysql));
-    assert_eq!(found(&judged.findings).stalls, Some(Vec::new()));
+    assert_eq!(stalls_finding(&judged.findings).stalls, Some(Vec::new()));
     let short = closed(&noisy(2, 1000.0, 0.04, 2), Product::Mysql);
-    assert_eq!(found(&judge(&short, &Context::default())).stalls, None);
+    assert_eq!(
+        stalls_finding(&judge(&short, &Context::default())).stalls,
+        None
+    );
 }
