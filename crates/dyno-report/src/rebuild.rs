@@ -100,7 +100,7 @@ mod tests {
     use dyno_core::record::{Operation, Profile, RunHead, Source, Span};
 
     #[test]
-    fn a_run_without_an_end_is_told_by_its_intervals() {
+    fn a_run_without_an_end_is_summarised_from_its_intervals() {
         let good = samples::good();
         let mut latencies = Latencies::default();
         for i in 0..1000 {

@@ -446,7 +446,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_search_is_told_with_its_votes_and_trials() {
+    fn a_search_is_shown_with_its_votes_and_trials() {
         let found = of_rates();
         assert_eq!((found.ending, found.confirmed), (SearchEnd::Found, true));
         let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());

@@ -113,9 +113,9 @@ fn draw(page: &mut Page, number: usize, plot: &Plot) {
             let mut drawn = Vec::new();
             for line in lines {
                 let points = thin(&line.points, POINTS_MAX, Keep::Extremes);
-                let told = source_note(&plot.source, &points, Keep::Extremes);
-                if told.len() > source.len() {
-                    source = told;
+                let note = source_note(&plot.source, &points, Keep::Extremes);
+                if note.len() > source.len() {
+                    source = note;
                 }
                 drawn.push(page.line(&line.name, 0, &points, Look::Line, line.colour));
             }

@@ -41,7 +41,7 @@ pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
         }
     }
     let mut label = "not checked";
-    for (reason, checks) in not_made(findings) {
+    for (reason, checks) in unchecked(findings) {
         page.row(
             label,
             Ink::Faint,
@@ -53,7 +53,7 @@ pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
 }
 
 /// Why checks were not made, each reason once with its checks, in their order.
-fn not_made(findings: &[Finding]) -> Vec<(&str, Vec<&str>)> {
+fn unchecked(findings: &[Finding]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for finding in findings
         .iter()

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_changes_is_told_with_its_level() {
+    fn a_changing_load_is_shown_with_its_level() {
         let line = |text: &str, of| {
             let schedule = LoadSchedule::parse(text, of, None).unwrap();
             let event = EventWord::Transaction;

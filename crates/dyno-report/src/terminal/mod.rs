@@ -164,7 +164,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
     sections::options(run, page);
     reported::facts(run, page);
     sections::drive(run, page);
-    verdict::kept(run, page);
+    verdict::note_and_record(run, page);
 }
 
 #[cfg(test)]
@@ -285,8 +285,8 @@ mod tests {
             because: vec!["synchronous_commit = off".to_owned()],
         });
         run.findings.push(finding);
-        let told = "\n  durability    lost on process crash because synchronous_commit = off\n";
-        assert!(plain(&run).contains(told), "{}", plain(&run));
+        let line = "\n  durability    lost on process crash because synchronous_commit = off\n";
+        assert!(plain(&run).contains(line), "{}", plain(&run));
     }
 
     #[test]

@@ -47,12 +47,12 @@ fn one(profile: &CpuProfile, page: &mut Page) {
         0 => "none lost".to_owned(),
         lost => format!("{} lost", thousands(lost)),
     };
-    let told = format!(
+    let text = format!(
         "{} samples at {} Hz, {lost}",
         thousands(profile.samples),
         profile.frequency_hz
     );
-    page.row(profile.process.name(), Ink::Strong, &told);
+    page.row(profile.process.name(), Ink::Strong, &text);
     if let Some(cut) = &profile.cut {
         page.row("", Ink::Warning, cut);
     }

@@ -65,13 +65,13 @@ fn narrow_and_wide() {
 #[test]
 fn what_decides_comes_before_what_does_not_and_the_rest_is_counted() {
     let comparison = compared(&[], 40);
-    let told = shown(&comparison, false, 80);
+    let text = shown(&comparison, false, 80);
     let place = |what: &str| {
-        told.find(what)
-            .unwrap_or_else(|| panic!("{what} in {told}"))
+        text.find(what)
+            .unwrap_or_else(|| panic!("{what} in {text}"))
     };
     assert!(place("setting sync_binlog: 0 → 1") < place("setting minor_0: 0 → 1"));
-    assert!(told.contains("more: --all shows them"), "{told}");
+    assert!(text.contains("more: --all shows them"), "{text}");
     let all = shown(&comparison, true, 80);
     assert!(
         all.contains("setting minor_39: 0 → 1") && !all.contains("--all"),
@@ -106,25 +106,25 @@ fn what_does_not_differ_is_said() {
     rate.for_each(|metric| {
         (metric.significant, metric.p_corrected) = (false, Some(0.08));
     });
-    let told = answer(&comparison);
+    let text = answer(&comparison);
     assert!(
-        told.ends_with("not significant among all figures (p 0.08)"),
-        "{told}"
+        text.ends_with("not significant among all figures (p 0.08)"),
+        "{text}"
     );
     for metric in &mut comparison.metrics {
         (metric.low, metric.high) = (Some(0.7), Some(1.1));
     }
-    let told = answer(&comparison);
+    let text = answer(&comparison);
     assert!(
-        told.starts_with("sync_binlog 1 against sync_binlog 0: inconclusive"),
-        "{told}"
+        text.starts_with("sync_binlog 1 against sync_binlog 0: inconclusive"),
+        "{text}"
     );
     for metric in &mut comparison.metrics {
         (metric.low, metric.high) = (Some(0.95), Some(1.05));
     }
-    let told = answer(&comparison);
+    let text = answer(&comparison);
     assert!(
-        told.starts_with("sync_binlog 1 against sync_binlog 0: no difference"),
-        "{told}"
+        text.starts_with("sync_binlog 1 against sync_binlog 0: no difference"),
+        "{text}"
     );
 }
