@@ -6,7 +6,7 @@ use dyno_core::record::RunRecord;
 use crate::samples::{self, Product, closed, noisy};
 use crate::{Context, checks, judge, waive};
 
-pub(crate) fn made(run: &RunRecord, context: &Context, check: &str) -> Finding {
+pub(crate) fn judge_one(run: &RunRecord, context: &Context, check: &str) -> Finding {
     let all = judge(run, context);
     let found = all.into_iter().find(|finding| finding.check == check);
     found.unwrap_or_else(|| panic!("there is no check {check}"))
@@ -30,12 +30,12 @@ pub(crate) fn expect_with(
 ) -> Finding {
     let (mut run, mut context) = (samples::good(), Context::default());
     change(&mut run, &mut context);
-    let finding = made(&run, &context, check);
+    let finding = judge_one(&run, &context, check);
     assert_eq!(finding.outcome, outcome, "{}", finding.evidence);
     assert!(finding.evidence.ends_with('.'), "{}", finding.evidence);
     assert!(finding.rule.ends_with('.'), "{}", finding.rule);
-    let told = finding.outcome > Outcome::NotChecked;
-    assert_eq!(!finding.advice.is_empty(), told, "{}", finding.advice);
+    let against = finding.outcome > Outcome::NotChecked;
+    assert_eq!(!finding.advice.is_empty(), against, "{}", finding.advice);
     finding
 }
 

@@ -61,7 +61,7 @@ pub(super) fn differences(
         );
         // A value that one side does not know is not a difference: a log shows little.
         let observed = !values.0.is_empty() && !values.1.is_empty();
-        if values.0 != values.1 && (observed || told_by_absence(what)) {
+        if values.0 != values.1 && (observed || differs_by_absence(what)) {
             found.push(Difference {
                 intended: intended(what, options),
                 what: what.clone(),
@@ -181,7 +181,7 @@ fn joined(values: &BTreeSet<String>) -> String {
 }
 
 /// Whether a missing value is a difference: options that are not given are missing.
-fn told_by_absence(what: &str) -> bool {
+fn differs_by_absence(what: &str) -> bool {
     what.starts_with("option ")
 }
 

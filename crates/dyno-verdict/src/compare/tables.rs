@@ -35,7 +35,7 @@ struct Table {
 }
 
 /// A difference: part, base, new.
-type Found = (String, String, String);
+type Change = (String, String, String);
 
 /// One line for all tables with the same differences.
 pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
@@ -51,13 +51,13 @@ pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
         return Vec::new();
     }
     let names: BTreeSet<&String> = base.tables.keys().chain(new.tables.keys()).collect();
-    let mut found: BTreeMap<Found, Vec<String>> = BTreeMap::new();
+    let mut found: BTreeMap<Change, Vec<String>> = BTreeMap::new();
     for name in names {
         for difference in of_table(name, &base, &new) {
             found.entry(difference).or_default().push(name.clone());
         }
     }
-    let mut lines: Vec<(Found, Vec<String>)> = found.into_iter().collect();
+    let mut lines: Vec<(Change, Vec<String>)> = found.into_iter().collect();
     lines.sort_by_cached_key(|(_, names)| natural(&names[0]));
     lines.into_iter().map(line).collect()
 }
@@ -123,7 +123,7 @@ fn parts(group: &TableGroup, is_coarse: bool) -> Vec<(String, String)> {
     parts
 }
 
-fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Found> {
+fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Change> {
     let is_unlike = |table: &Table, other: &Side| {
         // The number of tables with the same definition is an option of the run.
         !table
@@ -173,7 +173,7 @@ fn joined(values: &BTreeSet<String>) -> String {
     }
 }
 
-fn line(((what, base, new), names): (Found, Vec<String>)) -> Difference {
+fn line(((what, base, new), names): (Change, Vec<String>)) -> Difference {
     let number = match names.as_slice() {
         [name] => without_number(name).1,
         _ => "",

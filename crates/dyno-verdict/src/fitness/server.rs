@@ -119,7 +119,7 @@ fn statement_logs(known: &Known<'_>) -> Finding {
         rule: "The server does not write a log line for each statement.",
     };
     let logs = crate::server::writing(|name| known.setting(name));
-    let logs: Vec<String> = logs.into_iter().map(|(_, told)| told).collect();
+    let logs: Vec<String> = logs.into_iter().map(|(_, line)| line).collect();
     if !logs.is_empty() {
         return rule.doubt(
             format!("Each statement is logged: {}.", logs.join(", ")),

@@ -21,11 +21,11 @@ fn agents(run: &mut RunRecord, hosts: [&str; 2]) {
 #[test]
 fn load_generators_on_the_servers_host_count() {
     let said = expect("same-host", Pass, |run| agents(run, ["here", "here"]));
-    let told = "the coordinator and 2 load generators used 0.8 cores";
-    assert!(said.evidence.contains(told), "{}", said.evidence);
+    let expected = "the coordinator and 2 load generators used 0.8 cores";
+    assert!(said.evidence.contains(expected), "{}", said.evidence);
     let said = expect("same-host", Pass, |run| agents(run, ["there", "here"]));
-    let told = "the coordinator and 1 load generator used 0.55 cores";
-    assert!(said.evidence.contains(told), "{}", said.evidence);
+    let expected = "the coordinator and 1 load generator used 0.55 cores";
+    assert!(said.evidence.contains(expected), "{}", said.evidence);
     let said = expect("same-host", Pass, |run| agents(run, ["there", "there"]));
     assert!(!said.evidence.contains("cores"), "{}", said.evidence);
     // The CPU use of one is unknown.
@@ -66,13 +66,13 @@ fn one_of_several_that_stood_still_is_not_the_generator_itself() {
             });
         })
     };
-    for (of, told) in [
+    for (of, expected) in [
         (&[][..], "A load generator paused 1 time for 1.5 s"),
         (&[1], "The load generator gen2 paused 1 time for 1.5 s"),
         (&[0, 1], "The load generators gen1 and gen2 paused 1 time"),
     ] {
         let found = found(of);
-        assert!(found.evidence.starts_with(told), "{}", found.evidence);
+        assert!(found.evidence.starts_with(expected), "{}", found.evidence);
     }
 }
 

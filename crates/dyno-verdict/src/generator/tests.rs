@@ -9,7 +9,7 @@ use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
 
 use crate::context::{Calibration, Context};
 use crate::samples::{self, drop_fact, drop_series, fact, open_loop, scale, series};
-use crate::tests::{expect, expect_with, made, summary};
+use crate::tests::{expect, expect_with, judge_one, summary};
 
 fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
     Some(Calibration {
@@ -24,7 +24,7 @@ fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
 }
 
 fn of(run: &RunRecord, check: &str) -> (Outcome, String) {
-    let finding = made(run, &Context::default(), check);
+    let finding = judge_one(run, &Context::default(), check);
     (finding.outcome, finding.evidence)
 }
 
@@ -54,7 +54,7 @@ fn the_rate_stays_below_the_generators_ceiling() {
         calibration: calibrated(1000.0),
         ..Context::default()
     };
-    let finding = made(&sqlite, &context, "generator-ceiling");
+    let finding = judge_one(&sqlite, &context, "generator-ceiling");
     assert_eq!(finding.outcome, NotChecked);
 }
 
@@ -316,8 +316,8 @@ fn sessions_that_connect_again_and_again_are_at_work() {
         };
         summary(run).connect_errors.insert("111".to_owned(), error);
     });
-    let told = "had no connection at the end (attempts failed: the connection was refused).";
-    assert!(gone.evidence.contains(told), "{}", gone.evidence);
+    let expected = "had no connection at the end (attempts failed: the connection was refused).";
+    assert!(gone.evidence.contains(expected), "{}", gone.evidence);
     let advice = "Find out why the server accepted no connections: whether it was up";
     assert!(gone.advice.starts_with(advice), "{}", gone.advice);
     // Its attempts get no answer.

@@ -4,7 +4,7 @@ use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -72,10 +72,10 @@ const DESCRIPTORS: Threshold = Threshold {
     unit: "percent of the limit",
     why: "the next connection may fail on the generator's host",
 };
-fn client_cpu(view: &View) -> Made {
+fn client_cpu(view: &View) -> CheckResult {
     let own = Workers::of(view);
     if own.busiest.is_none() && own.waiting.is_none() {
-        return Made::not_checked(match view.imported() {
+        return CheckResult::not_checked(match view.imported() {
             true => "The log has no data on the generator's own CPU.".to_owned(),
             false => format!("{}.", view.why_not("client.worker")),
         });
@@ -86,15 +86,16 @@ fn client_cpu(view: &View) -> Made {
         said.push(fault.said);
         try_this.push(fault.advice);
     }
-    let made = match said.is_empty() {
-        true => Made::pass(own.summary()),
-        false => Made::doubt(
+    let result = match said.is_empty() {
+        true => CheckResult::pass(own.summary()),
+        false => CheckResult::doubt(
             format!("{} {}", text::sentence(&text::list(&said)), own.summary()),
             &try_this.join(" "),
         )
         .naming(causes),
     };
-    made.with_some("busiest worker", own.busiest, "percent of a core")
+    result
+        .with_some("busiest worker", own.busiest, "percent of a core")
         .with_some("longest wait for a CPU", own.waiting, "percent of the time")
         .with_some("involuntary switches", own.switches, "per second")
         .with_some("longest stall of a worker", own.stall_ms, "ms")

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::{Cause, Outcome};
 
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -51,7 +51,7 @@ const OF_TIME: &str = "% of the time";
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-fn resources(view: &View) -> Made {
+fn resources(view: &View) -> CheckResult {
     let steal = view.mean("host.cpu.steal");
     let throttled = view.mean("host.cgroup.cpu_throttled");
     let server = view.mean(OF_SERVER);
@@ -67,17 +67,17 @@ fn resources(view: &View) -> Made {
         ("swap", swap, "MiB per second", &SWAP),
     ];
     if measured.iter().all(|(_, value, ..)| value.is_none()) {
-        return Made::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
     }
     let quota = reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED);
     let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
     let outcome = if much { Outcome::Doubt } else { Outcome::Pass };
-    let told = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
+    let line = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
         value.map(|value| format!("{name} {} {unit}", text::plain(value)))
     };
-    let mut seen: Vec<String> = measured.iter().filter_map(told).collect();
+    let mut seen: Vec<String> = measured.iter().filter_map(line).collect();
     seen.extend(said(view));
-    Made::of(
+    CheckResult::of(
         outcome,
         text::sentence(&text::list(&seen)),
         &advice(&[

@@ -20,7 +20,7 @@ pub(crate) use dyno_core::finding::DurabilityClass as Class;
 use dyno_core::finding::{Cause, Durability, Outcome};
 use dyno_core::record::EventKind;
 
-use crate::check::{Check, Made, advice};
+use crate::check::{Check, CheckResult, advice};
 use crate::text;
 use crate::view::View;
 use commits::Commits;
@@ -138,7 +138,7 @@ impl Promise {
                 promise.weaken(Class::Process, why);
             }
             Commits::Unsynced(_) => {}
-            Commits::Made(how) => promise.said.push(how),
+            Commits::Committed(how) => promise.said.push(how),
             Commits::Unknown => {}
         }
         promise.said.extend(stored::file_system(view));
@@ -237,9 +237,9 @@ impl Default for Promise {
     }
 }
 
-fn durability(view: &View) -> Made {
+fn durability(view: &View) -> CheckResult {
     let Some(promise) = Promise::of(view) else {
-        return Made::not_checked(format!("{}.", view.why_not("settings")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
     };
     let outcome = match promise.class.is_doubted() {
         true => Outcome::Doubt,
@@ -249,14 +249,14 @@ fn durability(view: &View) -> Made {
         .several_endpoints()
         .filter(|_| outcome == Outcome::Pass)
     {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "Only the first of {nodes} endpoints was observed. For that one: {}",
             promise.sentence()
         ));
     }
     // The settings promise it for tables with a log, and for the file that was checked.
     if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "The settings promise this, but it may not apply to what was written: {}",
             promise.sentence()
         ));
@@ -287,7 +287,7 @@ fn durability(view: &View) -> Made {
              pages, a copy that can be restored), and state it with the figures.",
         ),
     ]);
-    Made::of(outcome, promise.sentence(), &try_this)
+    CheckResult::of(outcome, promise.sentence(), &try_this)
         .classified(Durability {
             class: promise.class,
             because: promise.deciding(),
