@@ -116,17 +116,17 @@ fn frequency(view: &View) -> CheckResult {
         ("governor", view.run.fact("host.cpu.governor")),
         ("turbo", view.run.fact("host.cpu.turbo")),
     ];
-    let said: Vec<String> = facts
+    let details: Vec<String> = facts
         .iter()
         .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)))
         .collect();
     let values = view.values("host.cpu_frequency.max");
     if (values.len() as f64) < SAMPLES.value {
-        return match said.is_empty() {
+        return match details.is_empty() {
             true => CheckResult::not_checked(format!("{}.", view.why_not("host.cpu_frequency"))),
             false => CheckResult::not_checked(format!(
                 "The frequency over time is not known, only the {}.",
-                text::list(&said)
+                text::list(&details)
             )),
         };
     }
@@ -141,9 +141,9 @@ fn frequency(view: &View) -> CheckResult {
     } else {
         0.0
     };
-    let named = match said.is_empty() {
+    let named = match details.is_empty() {
         true => String::new(),
-        false => format!(" ({})", said.join(", ")),
+        false => format!(" ({})", details.join(", ")),
     };
     CheckResult::of(
         doubted(fall, &SLOWED),
@@ -168,7 +168,7 @@ fn network(view: &View) -> CheckResult {
     // A server in a container has a separate network on this host.
     match (Traffic::of(view, "host"), Traffic::of(view, "server")) {
         (None, None) => CheckResult::not_checked(format!("{}.", view.why_not("host.tcp"))),
-        (own, there) => network_seen(own.as_ref(), there.as_ref(), trip),
+        (own, there) => network_result(own.as_ref(), there.as_ref(), trip),
     }
 }
 
@@ -205,7 +205,7 @@ impl Traffic {
         again.max(dropped)
     }
 
-    fn seen(&self) -> Vec<String> {
+    fn facts(&self) -> Vec<String> {
         let again = self.again.map(|(share, _)| {
             format!(
                 "{} % of the segments were retransmitted",
@@ -219,22 +219,26 @@ impl Traffic {
     }
 }
 
-fn network_seen(own: Option<&Traffic>, there: Option<&Traffic>, trip: Option<f64>) -> CheckResult {
+fn network_result(
+    own: Option<&Traffic>,
+    there: Option<&Traffic>,
+    trip: Option<f64>,
+) -> CheckResult {
     let both = own.into_iter().chain(there);
     let outcome = both.map(Traffic::outcome).max().unwrap_or(Outcome::Pass);
-    let mut seen = own.map(Traffic::seen).unwrap_or_default();
+    let mut facts = own.map(Traffic::facts).unwrap_or_default();
     if let Some(there) = there {
-        let there = text::list(&there.seen());
-        seen.push(format!("at the server's end {there}"));
+        let there = text::list(&there.facts());
+        facts.push(format!("at the server's end {there}"));
     }
     if let Some(trip) = trip {
-        seen.push(format!("the observer's round trip took {}", text::ms(trip)));
+        facts.push(format!("the observer's round trip took {}", text::ms(trip)));
     }
     let again = |of: Option<&Traffic>| of?.again.map(|(share, _)| share);
     let dropped = |of: Option<&Traffic>| of?.dropped;
     CheckResult::of(
         outcome,
-        text::sentence(&text::list(&seen)),
+        text::sentence(&text::list(&facts)),
         "Look at the interface's own counters (ip -s link, ethtool -S) and at what else uses the \
          path.",
     )
@@ -271,12 +275,12 @@ fn kernel_log(view: &View) -> CheckResult {
             ),
             false => String::new(),
         };
-        let said = match lines.is_empty() {
+        let words = match lines.is_empty() {
             true => String::new(),
             false => format!("The kernel's log says: {}.", text::few(&lines, 3)),
         };
         return CheckResult::doubt(
-            format!("{killed}{said}").trim().to_owned(),
+            format!("{killed}{words}").trim().to_owned(),
             "See the kernel's log (dmesg -T) around the run.",
         )
         .with("lines that matter", lines.len() as f64, "count")

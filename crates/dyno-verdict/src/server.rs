@@ -109,8 +109,8 @@ fn build(view: &View) -> CheckResult {
         .map_or("", |summary| summary.target.version.as_str());
     let version = if fact.is_empty() { stated } else { fact };
     let comment = view.run.fact("server.version_comment").unwrap_or_default();
-    let said = view.run.fact("server.build").unwrap_or("unknown");
-    let marks = format!("{said} {version} {comment}").to_ascii_lowercase();
+    let build = view.run.fact("server.build").unwrap_or("unknown");
+    let marks = format!("{build} {version} {comment}").to_ascii_lowercase();
     let kind = if ["debug", "assert"].iter().any(|mark| marks.contains(mark))
         || view.run.setting("debug_assertions") == Some("on")
     {
@@ -134,7 +134,7 @@ fn build(view: &View) -> CheckResult {
             format!("{name} is {kind}."),
             "Measure the build that users get.",
         ),
-        None if said == "release" => CheckResult::pass(format!("{name} is a release build.")),
+        None if build == "release" => CheckResult::pass(format!("{name} is a release build.")),
         None if name.is_empty() => {
             CheckResult::not_checked(format!("{}.", view.why_not("server.version")))
         }

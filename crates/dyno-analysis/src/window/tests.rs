@@ -201,9 +201,9 @@ fn a_gap_is_in_no_rate() {
     let part = cut(whole, window(2.0, 12.0)).unwrap().summary.unwrap();
     assert_eq!((part.measured_s, part.rates.events_per_s), (10.0, 100.0));
     assert_eq!(part.totals.events, 500);
-    let said = "Intervals cover 5 of these 10 s; rates refer to the covered time.";
+    let expected = "Intervals cover 5 of these 10 s; rates refer to the covered time.";
     assert!(
-        part.warnings.iter().any(|warning| warning == said),
+        part.warnings.iter().any(|warning| warning == expected),
         "{:?}",
         part.warnings
     );

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_profile_of_is_said() {
+    fn a_missing_profile_has_its_reason() {
         let mut run = bare();
         run.not_observed.push(NotObserved {
             what: "profile.server".to_owned(),

@@ -171,7 +171,7 @@ fn text_of(page: &str) -> String {
 fn the_first_screen_shows_what_matters() {
     let page = page_of(&[samples::run(SHORT)]);
     let text = text_of(&page);
-    for said in [
+    for part in [
         "oltp_read_write on MariaDB 10.11.6",
         "64 sessions on 4 workers",
         "<strong>doubtful</strong>",
@@ -182,7 +182,7 @@ fn the_first_screen_shows_what_matters() {
         "kernel: nvme nvme0",
         "TLS is on",
     ] {
-        assert!(text.contains(said), "{said}");
+        assert!(text.contains(part), "{part}");
     }
 }
 

@@ -368,7 +368,7 @@ fn metrics(comparison: &Comparison, look: &Look) -> String {
     let dash = || "–".to_owned();
     let number = |value: Option<f64>| value.map_or_else(dash, digits);
     for metric in comparison.metrics.iter().filter(|one| is_there(one)) {
-        let (ink, said) = said(metric);
+        let (ink, direction) = direction(metric);
         let strong = match metric.significant {
             true => Ink::Strong,
             false => Ink::Plain,
@@ -381,7 +381,7 @@ fn metrics(comparison: &Comparison, look: &Look) -> String {
             (strong, metric.ratio.map_or_else(dash, times)),
             (Ink::Plain, interval(metric, between).unwrap_or_else(dash)),
             (Ink::Faint, metric.p_corrected.map_or_else(dash, chance)),
-            (ink, said),
+            (ink, direction),
         ]);
     }
     let (base, new) = (comparison.base.stalled_s, comparison.new.stalled_s);
@@ -443,7 +443,7 @@ fn unit(unit: &str) -> String {
 }
 
 /// The ratio in words, with its colour.
-fn said(metric: &Metric) -> (Ink, String) {
+fn direction(metric: &Metric) -> (Ink, String) {
     let Some(ratio) = metric.ratio.filter(|_| metric.significant) else {
         return (Ink::Faint, String::new());
     };

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_in_place_says_how_much_is_left() {
+    fn a_line_in_place_shows_how_much_is_left() {
         let look = Look::default();
         let line = live_line(
             &interval(),

@@ -91,9 +91,9 @@ fn side(views: &[View], is_coarse: bool) -> Side {
                 }
                 let table = side.tables.entry(name).or_default();
                 table.digests.insert(group.sha256.clone());
-                for (what, says) in &parts {
+                for (what, text) in &parts {
                     let known = table.parts.entry(what.clone()).or_default();
-                    known.insert(says.clone());
+                    known.insert(text.clone());
                 }
             }
         }
@@ -106,20 +106,20 @@ fn parts(group: &TableGroup, is_coarse: bool) -> Vec<(String, String)> {
         true => Vec::new(),
         false => group.general_elements(),
     };
-    let mut say = |what: &str, says: Option<String>| {
-        parts.extend(says.map(|says| (what.to_owned(), says)));
+    let mut add = |what: &str, text: Option<String>| {
+        parts.extend(text.map(|text| (what.to_owned(), text)));
     };
     if is_coarse {
-        say("indexes", group.indexes.map(|count| count.to_string()));
+        add("indexes", group.indexes.map(|count| count.to_string()));
         let answer = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-        say("primary key", group.primary_key.map(answer));
+        add("primary key", group.primary_key.map(answer));
     }
     let analysed = group.analysed.map(|count| match count {
         0 => "not analysed".to_owned(),
         count if count >= group.tables => "analysed".to_owned(),
         count => format!("{count} of {} analysed", group.tables),
     });
-    say("statistics", analysed);
+    add("statistics", analysed);
     parts
 }
 

@@ -215,7 +215,7 @@ fn several_runs_a_side_bring_their_own_variance() {
 }
 
 #[test]
-fn one_side_after_the_other_is_said() {
+fn one_side_after_the_other_is_reported() {
     let base: Vec<_> = (0..3).map(|i| run(1000.0, i)).collect();
     let new: Vec<_> = (3..6).map(|i| run(1000.0, i)).collect();
     assert_eq!(outcome(&sides(&base, &new), 43), Doubt);

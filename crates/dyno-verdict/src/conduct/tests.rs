@@ -61,7 +61,7 @@ fn observers_that_fail_are_noticed() {
 }
 
 #[test]
-fn a_gap_of_an_observer_is_told_once_with_its_start_and_its_length() {
+fn a_gap_of_an_observer_is_reported_once_with_its_start_and_length() {
     let event = |at_s, until_s, text: &str| Event {
         at_s,
         until_s,

@@ -84,7 +84,10 @@ fn statistics(view: &View) -> CheckResult {
     let meant = bad && view.run.fact(RESTRICT) == Some("no");
     let why = match (meant, needless) {
         (true, _) => ", and no statement restricts the rows that it reads".to_owned(),
-        (false, true) => format!(", for {} that it returned or changed", found(view)),
+        (false, true) => format!(
+            ", for {} that it returned or changed",
+            rows_found_text(view)
+        ),
         (false, false) => String::new(),
     };
     CheckResult::of(
@@ -116,7 +119,7 @@ fn rows_found(view: &View) -> f64 {
     totals.rows as f64 / statements.max(1) as f64
 }
 
-fn found(view: &View) -> String {
+fn rows_found_text(view: &View) -> String {
     let rows = rows_found(view);
     let plural = if rows == 1.0 { "" } else { "s" };
     format!("{} row{plural}", text::plain(rows))

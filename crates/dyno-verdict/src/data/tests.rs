@@ -192,7 +192,7 @@ fn tables_hold_the_rows_that_were_loaded() {
 }
 
 #[test]
-fn caches_that_are_filled_are_told_without_a_claim() {
+fn filling_caches_are_reported_without_a_claim() {
     let warming: Vec<f64> = (0..30).map(|s| 9000.0 * 0.8_f64.powi(s)).collect();
     let cold = expect("cold-or-warm", Doubt, |run| {
         missing(run, 0.0);

@@ -154,7 +154,7 @@ fn consistency_needs_the_workloads_own_check() {
 }
 
 #[test]
-fn the_servers_warnings_are_heard() {
+fn the_servers_warnings_are_reported() {
     expect("server-warnings", Pass, |_| {});
     expect("server-warnings", Doubt, |run| {
         series(run, "db.status.innodb_deadlocks", &[40.0; 30]);
@@ -341,7 +341,7 @@ fn the_server_counts_what_the_client_counts() {
 }
 
 #[test]
-fn others_at_work_are_told_whatever_the_counters_say() {
+fn others_at_work_are_reported_whatever_the_counters_show() {
     const ACTIVE: &str = "db.other_sessions_active";
     expect("server-counters", Pass, |run| {
         series(run, ACTIVE, &[0.0, 1.0, 0.0, 0.0, 0.0]);

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn relaxed_durability_is_said_and_is_no_fault() {
+    fn relaxed_durability_is_reported_and_is_no_fault() {
         let findings = judged(&[], &[("innodb_flush_log_at_trx_commit", "2")]);
         let of = |check: &str| findings.iter().find(|f| f.check == check).unwrap();
         assert_eq!(of("durability").outcome, Outcome::Pass);

@@ -80,16 +80,20 @@ fn client_cpu(view: &View) -> CheckResult {
             false => format!("{}.", view.why_not("client.worker")),
         });
     }
-    let (mut causes, mut said, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut causes, mut evidence, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
     for fault in own.faults(view) {
         causes.extend(fault.causes);
-        said.push(fault.said);
+        evidence.push(fault.evidence);
         try_this.push(fault.advice);
     }
-    let result = match said.is_empty() {
+    let result = match evidence.is_empty() {
         true => CheckResult::pass(own.summary()),
         false => CheckResult::doubt(
-            format!("{} {}", text::sentence(&text::list(&said)), own.summary()),
+            format!(
+                "{} {}",
+                text::sentence(&text::list(&evidence)),
+                own.summary()
+            ),
             &try_this.join(" "),
         )
         .naming(causes),
@@ -105,7 +109,7 @@ fn client_cpu(view: &View) -> CheckResult {
 
 struct Fault {
     causes: &'static [Cause],
-    said: String,
+    evidence: String,
     advice: &'static str,
 }
 
@@ -174,11 +178,11 @@ impl Workers {
         let reaches =
             |value: Option<f64>, bound: &Threshold| value.is_some_and(|v| v >= bound.value);
         let mut faults = Vec::new();
-        let mut add = |causes, said: &str, advice| {
-            let said = said.to_owned();
+        let mut add = |causes, evidence: &str, advice| {
+            let evidence = evidence.to_owned();
             faults.push(Fault {
                 causes,
-                said,
+                evidence,
                 advice,
             });
         };
@@ -197,7 +201,7 @@ impl Workers {
             );
         }
         match frozen(view) {
-            Some((causes, said, advice)) => add(causes, &said, advice),
+            Some((causes, evidence, advice)) => add(causes, &evidence, advice),
             None if alone && shared && reaches(self.stall_ms, &STALL_MS) => add(
                 &[Cause::StalledWorker],
                 "a worker was stalled, and its sessions with it",
@@ -339,14 +343,14 @@ fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
         [one] => format!("the load generator {one}"),
         several => format!("the load generators {}", several.join(" and ")),
     };
-    let said = format!(
+    let evidence = format!(
         "{who} paused {} time{} for {} in all, first at {}, {why}",
         times.len(),
         text::plural(times.len() as u64),
         text::seconds(all_s),
         text::seconds(first.at_s.max(0.0))
     );
-    Some((causes, said, try_this))
+    Some((causes, evidence, try_this))
 }
 
 /// Whether the generator waited for a CPU in most of these times: by its own record, which needs no

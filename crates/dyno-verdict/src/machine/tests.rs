@@ -9,11 +9,11 @@ use crate::tests::{expect, expect_with, judge_one};
 
 #[test]
 fn a_cpu_that_slows_down_is_noticed() {
-    let said = expect("cpu-frequency", Pass, |_| {});
+    let finding = expect("cpu-frequency", Pass, |_| {});
     assert!(
-        said.evidence.contains("governor performance"),
+        finding.evidence.contains("governor performance"),
         "{}",
-        said.evidence
+        finding.evidence
     );
     let falling: Vec<f64> = (0..30).map(|s| 3000.0 - 30.0 * f64::from(s)).collect();
     expect("cpu-frequency", Doubt, |run| {
@@ -112,7 +112,7 @@ fn a_file_system_in_memory_is_no_disk() {
 
 /// The file system is only looked at now and then: for a short run, in its warm-up.
 #[test]
-fn a_disk_that_is_full_is_told_of_short_runs_too() {
+fn a_full_disk_is_reported_for_short_runs_too() {
     let before = |run: &mut RunRecord, free: f64| {
         series(run, "host.filesystem.free", &[free]);
         series(run, "host.filesystem.size", &[100e9]);
@@ -161,7 +161,7 @@ fn a_network_that_loses_is_noticed() {
 }
 
 #[test]
-fn the_kernels_complaints_are_heard() {
+fn the_kernels_problems_are_reported() {
     let event = |at_s, text: &str, detail: EventDetail| Event {
         at_s,
         until_s: None,

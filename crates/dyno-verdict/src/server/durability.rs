@@ -56,7 +56,7 @@ pub(crate) struct Promise {
     /// other findings as text.
     pub(crate) weaker: Vec<(Class, String)>,
     /// All relevant settings, and the location of the data.
-    pub(crate) said: Vec<String>,
+    pub(crate) evidence: Vec<String>,
     /// Unknown facts, and those that concern only a part of the work.
     open: Vec<String>,
     /// Whether sessions ended within a transaction.
@@ -93,11 +93,11 @@ impl Promise {
                     },
                 );
             }
-            if !promise.said.contains(&entry) {
-                promise.said.push(entry);
+            if !promise.evidence.contains(&entry) {
+                promise.evidence.push(entry);
             }
         }
-        (!promise.said.is_empty()).then_some(promise)
+        (!promise.evidence.is_empty()).then_some(promise)
     }
 
     /// The class of a server without a run: by its settings and the location of its data.
@@ -138,10 +138,10 @@ impl Promise {
                 promise.weaken(Class::Process, why);
             }
             Commits::Unsynced(_) => {}
-            Commits::Committed(how) => promise.said.push(how),
+            Commits::Committed(how) => promise.evidence.push(how),
             Commits::Unknown => {}
         }
-        promise.said.extend(stored::file_system(view));
+        promise.evidence.extend(stored::file_system(view));
         promise.open.extend(stored::open(view));
         (known || !promise.weaker.is_empty()).then_some(promise)
     }
@@ -181,7 +181,9 @@ impl Promise {
                     }
                     None => self.weaken(class, entry),
                 },
-                None if settings::decides(name) || name == "sql_log_bin" => self.said.push(entry),
+                None if settings::decides(name) || name == "sql_log_bin" => {
+                    self.evidence.push(entry)
+                }
                 None => {}
             }
         }
@@ -209,11 +211,11 @@ impl Promise {
             deciding => format!(" because {}", text::list(deciding)),
         };
         let name = self.class.name();
-        let said = match self.said.as_slice() {
+        let evidence = match self.evidence.as_slice() {
             [] => String::new(),
-            said => format!(": {}", said.join(", ")),
+            evidence => format!(": {}", evidence.join(", ")),
         };
-        let parts = [vec![format!("{name}{by}{said}")], self.open.clone()].concat();
+        let parts = [vec![format!("{name}{by}{evidence}")], self.open.clone()].concat();
         text::sentence(&parts.join("; "))
     }
 
@@ -230,7 +232,7 @@ impl Default for Promise {
         Self {
             class: Class::Durable,
             weaker: Vec::new(),
-            said: Vec::new(),
+            evidence: Vec::new(),
             open: Vec::new(),
             left_open: false,
         }
@@ -261,7 +263,7 @@ fn durability(view: &View) -> CheckResult {
             promise.sentence()
         ));
     }
-    let found = |wanted: &[Class]| {
+    let any_of = |wanted: &[Class]| {
         promise
             .weaker
             .iter()
@@ -269,16 +271,16 @@ fn durability(view: &View) -> CheckResult {
     };
     let try_this = advice(&[
         (
-            found(&[Class::Uncommitted]),
+            any_of(&[Class::Uncommitted]),
             "Have the workload commit what it writes: set autocommit, or end its transactions \
              with COMMIT.",
         ),
         (
-            found(&[Class::Host, Class::Emptied]),
+            any_of(&[Class::Host, Class::Emptied]),
             "Keep lasting data in logged tables of a transactional engine, on a disk.",
         ),
         (
-            found(&[Class::Damaged]),
+            any_of(&[Class::Damaged]),
             "Turn on the settings that protect the database from damage.",
         ),
         (

@@ -99,7 +99,7 @@ fn sides_are_named_by_what_differs() {
 }
 
 #[test]
-fn what_does_not_differ_is_said() {
+fn sides_without_a_difference_are_reported() {
     let mut comparison = compared(&["sync_binlog"], 0);
     let rate = comparison.metrics.iter_mut();
     let rate = rate.filter(|metric| metric.name == "events");

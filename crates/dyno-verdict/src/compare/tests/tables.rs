@@ -18,13 +18,13 @@ fn on(tables: u32, definition: &str, seed: u64) -> RunRecord {
         1 => "sbtest1".to_owned(),
         tables => format!("sbtest1..sbtest{tables}"),
     };
-    let mut say = |what: &str, value: &str| {
+    let mut add_fact = |what: &str, value: &str| {
         fact(&mut run, &format!("db.table[{label}].{what}"), value);
     };
-    say("definition", definition);
-    say("sha256", &format!("{:x}", definition.len()));
-    say("names", &label);
-    say("analysed", &format!("{tables} of {tables}"));
+    add_fact("definition", definition);
+    add_fact("sha256", &format!("{:x}", definition.len()));
+    add_fact("names", &label);
+    add_fact("analysed", &format!("{tables} of {tables}"));
     fact(&mut run, "db.tables", &tables.to_string());
     fact(&mut run, "db.tables.read", &tables.to_string());
     run
@@ -129,7 +129,7 @@ fn tables_that_were_not_read_are_not_called_the_same() {
 }
 
 #[test]
-fn what_follows_from_another_difference_is_told_once() {
+fn a_difference_that_follows_from_another_is_listed_once() {
     let placed = |kind: &str, seed: u64| {
         let mut run = on(4, INNODB, seed);
         for (name, value) in [
