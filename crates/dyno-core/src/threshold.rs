@@ -116,7 +116,7 @@ pub struct ThresholdError {
 
 /// The result of a threshold for a run or a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Held {
+pub struct ThresholdResult {
     /// The condition, e.g. `p99 > 20 ms`.
     pub condition: String,
     /// The figure; `None` if it is missing.
@@ -129,7 +129,7 @@ pub struct Held {
     pub why: String,
 }
 
-impl Held {
+impl ThresholdResult {
     /// The result in one line: `p99 > 20 ms: 23.1 ms`.
     pub fn line(&self) -> String {
         match self.value {
@@ -141,7 +141,7 @@ impl Held {
 
 impl Threshold {
     /// Evaluates it for a run.
-    pub fn judge(&self, run: &RunSummary) -> Held {
+    pub fn judge(&self, run: &RunSummary) -> ThresholdResult {
         let found = match self.unit {
             Unit::Times => Err("a ratio is for `dyno compare`".to_owned()),
             _ => self
@@ -152,7 +152,7 @@ impl Threshold {
             Ok(value) => (Some(value), String::new()),
             Err(why) => (None, why),
         };
-        Held {
+        ThresholdResult {
             condition: self.to_string(),
             value,
             unit: self.unit,

@@ -101,11 +101,8 @@ fn a_stall_has_the_same_length_everywhere() {
     let of_json = all.iter().find(|one| one["check"] == "stalls").unwrap();
     assert_eq!(of_json["stalls"], serde_json::to_value(&kept).unwrap());
 
-    let stalls = dyno_analysis::stalls::of_run(&run).unwrap();
-    assert_eq!(
-        (stalls.stalled_s(), stalls.longest_s()),
-        (together, lengths[0])
-    );
+    let own = dyno_analysis::stalls::of_run(&run).unwrap();
+    assert_eq!((own.stalled_s(), own.longest_s()), (together, lengths[0]));
     let compared = compare(&[&run], &[&other], &CompareOptions::default()).unwrap();
     assert_eq!(
         (compared.base.stalls, compared.base.stalled_s),

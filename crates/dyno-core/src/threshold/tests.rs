@@ -35,7 +35,7 @@ fn run() -> RunSummary {
     }
 }
 
-fn held(text: &str) -> Held {
+fn held(text: &str) -> ThresholdResult {
     text.parse::<Threshold>().unwrap().judge(&run())
 }
 

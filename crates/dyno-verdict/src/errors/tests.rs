@@ -115,12 +115,8 @@ fn work_was_done_and_not_too_fast() {
     let outside = expect("work-done", Doubt, |run| {
         samples::scale(&mut summary(run).service, 0.5)
     });
-    let expected = "The sessions spent 50 % of their time outside events";
-    assert!(
-        outside.evidence.starts_with(expected),
-        "{}",
-        outside.evidence
-    );
+    let part = "The sessions spent 50 % of their time outside events";
+    assert!(outside.evidence.starts_with(part), "{}", outside.evidence);
     let empty = expect("work-done", Doubt, |run| {
         let totals = &mut summary(run).totals;
         (totals.writes, totals.other) = (0, 0);

@@ -288,11 +288,7 @@ fn steady_state(view: &View) -> CheckResult {
     let mut faults = unsteady(view, &rate, change, latency.as_ref());
     let trends = faults.len();
     let much = |dips: &&Dips| lose_much(dips);
-    faults.extend(
-        dips.as_ref()
-            .filter(much)
-            .map(|dips| describe_dips(view, dips)),
-    );
+    faults.extend(dips.as_ref().filter(much).map(|dips| dips_text(view, dips)));
     let spells = spells::of(view, &rates).filter(|_| faults.is_empty());
     faults.extend(spells.as_ref().map(|spells| spells::describe(view, spells)));
     match still(view) {
@@ -416,7 +412,7 @@ fn without_stalls(view: &View, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-fn describe_dips(view: &View, dips: &Dips) -> String {
+fn dips_text(view: &View, dips: &Dips) -> String {
     format!(
         "the rate dips by {} % every {} ({} times), which costs {} % of the throughput",
         text::plain(dips.depth * 100.0),

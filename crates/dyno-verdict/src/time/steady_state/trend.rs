@@ -5,7 +5,7 @@ use dyno_stats::dips::Dips;
 use dyno_stats::intervals::Bounds;
 use dyno_stats::{Beginning, Shape};
 
-use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SMALL_DRIFT, SURE, describe_dips};
+use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SMALL_DRIFT, SURE, dips_text};
 use crate::text;
 use crate::view::View;
 
@@ -69,10 +69,7 @@ impl Trend {
             text::signed(bounds.low),
             text::signed(bounds.high),
             pages(view),
-            dips.map_or_else(String::new, |dips| format!(
-                "; {}",
-                describe_dips(view, dips)
-            ))
+            dips.map_or_else(String::new, |dips| format!("; {}", dips_text(view, dips)))
         )
     }
 
