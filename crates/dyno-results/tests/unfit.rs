@@ -223,8 +223,8 @@ fn what_cannot_be_written_can_be_read() {
         folder.path().join("readable"),
         folder.path().join("unfinished"),
     );
-    for made in [&readable, &unfinished] {
-        fs::create_dir(made).unwrap();
+    for path in [&readable, &unfinished] {
+        fs::create_dir(path).unwrap();
     }
     fs::copy(one_run(folder.path()), folder.path().join("secret.db")).unwrap();
     let path = one_run(&readable);

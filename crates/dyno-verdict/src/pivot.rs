@@ -82,17 +82,17 @@ impl Layout {
         };
         let rows = levels(rows)?;
         let columns = columns.map(levels).transpose()?;
-        let place = |run: &T, (name, levels): &(String, Vec<String>)| {
+        let level_index = |run: &T, (name, levels): &(String, Vec<String>)| {
             let own = level(run, name)?;
             levels.iter().position(|level| *level == own)
         };
         let mut places: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (number, run) in runs.iter().enumerate() {
             let column = match &columns {
-                Some(columns) => place(run, columns),
+                Some(columns) => level_index(run, columns),
                 None => Some(0),
             };
-            if let (Some(row), Some(column)) = (place(run, &rows), column) {
+            if let (Some(row), Some(column)) = (level_index(run, &rows), column) {
                 places.entry((row, column)).or_default().push(number);
             }
         }

@@ -9,17 +9,17 @@ use super::page::Page;
 pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title(title);
-    let mut made: Vec<&Finding> = findings
+    let mut checked: Vec<&Finding> = findings
         .iter()
         .filter(|finding| finding.outcome != Outcome::NotChecked)
         .collect();
-    made.sort_by_key(|finding| match (finding.outcome, &finding.waived) {
+    checked.sort_by_key(|finding| match (finding.outcome, &finding.waived) {
         (Outcome::Pass | Outcome::NotChecked, _) => 3,
         (_, Some(_)) => 2,
         (Outcome::Doubt, None) => 1,
         (Outcome::Refuse, None) => 0,
     });
-    for finding in made {
+    for finding in checked {
         let (label, ink) = match (finding.outcome, &finding.waived) {
             (Outcome::Pass, _) => ("pass", Ink::Good),
             (_, Some(_)) => ("waived", Ink::Faint),

@@ -12,7 +12,7 @@ const CACHE_BYTES_MIN: f64 = 256.0 * 1024.0 * 1024.0;
 pub fn server(known: &Known<'_>) -> Vec<Finding> {
     vec![
         build(known),
-        place(known),
+        same_host(known),
         cache(known),
         durability(known),
         statement_logs(known),
@@ -37,7 +37,7 @@ fn build(known: &Known<'_>) -> Finding {
     }
 }
 
-fn place(known: &Known<'_>) -> Finding {
+fn same_host(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "same-host",
         number: 10,

@@ -5,7 +5,7 @@ use crate::html::samples::{Shape, USUAL, run};
 
 /// A run compared with one of 0.77 times its speed, with other settings.
 pub(in crate::terminal) fn compared(intended: &[&str], settings: usize) -> Comparison {
-    let made = |stream, speed| {
+    let run_at = |stream, speed| {
         run(Shape {
             stream,
             speed,
@@ -14,7 +14,7 @@ pub(in crate::terminal) fn compared(intended: &[&str], settings: usize) -> Compa
             ..USUAL
         })
     };
-    let (mut base, mut new) = (made(1, 1.0), made(2, 0.77));
+    let (mut base, mut new) = (run_at(1, 1.0), run_at(2, 0.77));
     (base.id, new.id) = (3, 4);
     let mut set = |name: &str, of_base: &str, of_new: &str| {
         for (run, value) in [(&mut base, of_base), (&mut new, of_new)] {
