@@ -5,19 +5,19 @@
 //! for most of its time also has a level. A second is *stalled* if its rate is at most
 //! [`STALL_SHARE`] of the level. A silence no longer than the shortest event is not a stall: if
 //! sessions run in step, no event ends for that long. The verdict stores its stalls with the run
-//! ([`told`]), and the view `where_did_it_stall` of the results file reads it.
+//! ([`of_run`]), and the view `where_did_it_stall` of the results file reads it.
 //!
 //! A silence that the load generator recorded to the millisecond ([`EventKind::Stall`]) replaces
 //! such seconds, or is added to them if it covers no whole second. Seconds in which the generator
 //! itself was frozen ([`EventKind::Frozen`]) are not stalls of the target.
 
-mod told;
+mod run_stalls;
 
 use std::fmt;
 
 use dyno_core::record::{Event, EventKind, RunRecord};
 pub use dyno_stats::stalls::STALL_SHARE;
-pub use told::{Told, told};
+pub use run_stalls::{RunStalls, of_run};
 
 use crate::bins::Bin;
 

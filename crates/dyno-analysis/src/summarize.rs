@@ -276,23 +276,23 @@ mod tests {
 
     #[test]
     fn a_percentile_needs_samples_beyond_it() {
-        let told = |count: u64, percent: f64| {
+        let percentile = |count: u64, percent: f64| {
             let latencies = recorded(&(1..=count).map(|i| i * 1_000_000).collect::<Vec<_>>());
             service(&latencies, &[percent]).percentiles[0].value_ms
         };
-        assert_eq!(told(99, 95.0), None);
-        let p95 = told(100, 95.0).unwrap();
+        assert_eq!(percentile(99, 95.0), None);
+        let p95 = percentile(100, 95.0).unwrap();
         assert!((p95 - 95.0).abs() < 0.1, "{p95}");
-        assert_eq!(told(4999, 99.9), None);
-        assert!(told(5000, 99.9).is_some());
-        assert_eq!(told(99, 5.0), None);
-        assert!(told(100, 5.0).is_some());
-        assert_eq!(told(9, 50.0), None);
-        assert!(told(10, 50.0).is_some());
-        assert_eq!(told(3, 100.0), Some(3.0));
-        assert_eq!(told(3, 0.0), Some(1.0));
-        assert_eq!(told(1000, 101.0), None);
-        assert_eq!(told(0, 100.0), None);
+        assert_eq!(percentile(4999, 99.9), None);
+        assert!(percentile(5000, 99.9).is_some());
+        assert_eq!(percentile(99, 5.0), None);
+        assert!(percentile(100, 5.0).is_some());
+        assert_eq!(percentile(9, 50.0), None);
+        assert!(percentile(10, 50.0).is_some());
+        assert_eq!(percentile(3, 100.0), Some(3.0));
+        assert_eq!(percentile(3, 0.0), Some(1.0));
+        assert_eq!(percentile(1000, 101.0), None);
+        assert_eq!(percentile(0, 100.0), None);
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_of_an_open_loop_tells_response_times() {
+    fn an_interval_of_an_open_loop_has_response_times() {
         let mut measured = Interval {
             start: 5_000_000_000,
             end: 6_000_000_000,
@@ -396,9 +396,9 @@ mod tests {
             for pair in summary.buckets.windows(2) {
                 prop_assert_eq!(pair[0].to_ms, pair[1].from_ms);
             }
-            let told: Vec<f64> = summary.percentiles.iter().filter_map(|p| p.value_ms).collect();
-            prop_assert!(told.is_sorted(), "{:?}", told);
-            for value in told {
+            let values: Vec<f64> = summary.percentiles.iter().filter_map(|p| p.value_ms).collect();
+            prop_assert!(values.is_sorted(), "{:?}", values);
+            for value in values {
                 prop_assert!((summary.min_ms..=summary.max_ms).contains(&value));
             }
         }
@@ -412,8 +412,9 @@ mod tests {
             for percent in [50.0, 90.0, 95.0] {
                 let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
                 let exact = sorted[rank - 1] as f64 / 1e6;
-                let told = service(&recorded(&values), &[percent]).percentiles[0].value_ms.unwrap();
-                prop_assert!((told - exact).abs() <= exact * 1e-3 + 1e-6, "{told} {exact}");
+                let summary = service(&recorded(&values), &[percent]);
+                let value_ms = summary.percentiles[0].value_ms.unwrap();
+                prop_assert!((value_ms - exact).abs() <= exact * 1e-3 + 1e-6, "{value_ms} {exact}");
             }
         }
     }

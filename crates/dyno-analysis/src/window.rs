@@ -59,7 +59,7 @@ pub enum WindowError {
 
 /// The figures of the intervals of a part.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct PartFigures {
     /// Sums.
     pub totals: Counters,
     /// Rates over the time that the intervals cover; not rounded if the log printed rates.
@@ -72,7 +72,7 @@ pub struct Told {
     pub backlog_max: Option<u64>,
 }
 
-impl Told {
+impl PartFigures {
     /// The open loop of this part, which ends with this interval.
     pub fn open_loop(&self, open: OpenLoop, last: Option<&IntervalSummary>) -> OpenLoopSummary {
         OpenLoopSummary {
@@ -86,27 +86,29 @@ impl Told {
 }
 
 /// The figures of these intervals.
-pub fn told<'a>(intervals: impl Iterator<Item = &'a IntervalSummary> + Clone) -> Told {
-    let mut told = Told::default();
+pub fn part_figures<'a>(
+    intervals: impl Iterator<Item = &'a IntervalSummary> + Clone,
+) -> PartFigures {
+    let mut part = PartFigures::default();
     let (mut events, mut statements) = (0.0, 0.0);
     let mut bounds: Option<(f64, f64)> = None;
     for interval in intervals {
-        told.totals.merge(&interval.counters);
-        told.covered_s += interval.length_s.max(0.0);
-        told.backlog_max = told.backlog_max.max(interval.backlog);
+        part.totals.merge(&interval.counters);
+        part.covered_s += interval.length_s.max(0.0);
+        part.backlog_max = part.backlog_max.max(interval.backlog);
         let of = bins::exact(interval);
         (events, statements) = (events + of.0, statements + of.1);
         let start = interval.at_s - interval.length_s;
         let (from, to) = bounds.unwrap_or((start, interval.at_s));
         bounds = Some((from.min(start), to.max(interval.at_s)));
     }
-    told.length_s = bounds.map_or(0.0, |(from, to)| to - from);
-    told.rates = summarize::rates(&told.totals, told.covered_s);
-    if told.covered_s > 0.0 {
-        told.rates.events_per_s = events / told.covered_s;
-        told.rates.queries_per_s = statements / told.covered_s;
+    part.length_s = bounds.map_or(0.0, |(from, to)| to - from);
+    part.rates = summarize::rates(&part.totals, part.covered_s);
+    if part.covered_s > 0.0 {
+        part.rates.events_per_s = events / part.covered_s;
+        part.rates.queries_per_s = statements / part.covered_s;
     }
-    told
+    part
 }
 
 /// The merged latencies of these spans, and the time that they cover.
@@ -137,14 +139,15 @@ pub fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f64) {
 /// the highest.
 pub fn of_percentiles(intervals: &[&IntervalSummary]) -> Vec<Figure> {
     let all = intervals.iter().flat_map(|interval| &interval.percentiles);
-    let mut percents: Vec<f64> = all.map(|told| told.percent).collect();
+    let mut percents: Vec<f64> = all.map(|percentile| percentile.percent).collect();
     percents.sort_by(f64::total_cmp);
     percents.dedup();
     let mut figures = Vec::new();
     for percent in percents {
         let own = |interval: &&IntervalSummary| {
             let mut all = interval.percentiles.iter();
-            all.find(|told| told.percent == percent)?.value_ms
+            all.find(|percentile| percentile.percent == percent)?
+                .value_ms
         };
         let values: Vec<f64> = intervals.iter().filter_map(own).collect();
         let highest = values.iter().copied().reduce(f64::max);
@@ -268,7 +271,7 @@ fn summary(
     inside: &[&IntervalSummary],
     bounds: (f64, f64),
 ) -> RunSummary {
-    let told = told(inside.iter().copied());
+    let part = part_figures(inside.iter().copied());
     let (origin, _) = bounds;
     let whole = run.summary.clone().unwrap_or_else(|| RunSummary {
         schema_version: dyno_core::summary::SCHEMA_VERSION,
@@ -285,21 +288,21 @@ fn summary(
     let known = !latencies.service.is_empty();
     let open = drive.and_then(|drive| drive.open_loop);
     let last = inside.last();
-    let mut warnings = warnings(run, &told, bounds, known.then_some(spanned_s));
+    let mut warnings = warnings(run, &part, bounds, known.then_some(spanned_s));
     warnings.extend(whole.warnings.iter().cloned());
     let operations = run.operations.iter().skip(1);
     RunSummary {
         started_unix_s: whole.started_unix_s.map(|started| started + origin),
-        measured_s: told.length_s,
-        elapsed_s: told.length_s,
-        totals: told.totals,
-        rates: told.rates,
+        measured_s: part.length_s,
+        elapsed_s: part.length_s,
+        totals: part.totals,
+        rates: part.rates,
         service: match known {
             true => summarize::service(&latencies, percents),
             false => unknown_latencies(percents),
         },
         response: (open.is_some() && known).then(|| summarize::response(&latencies, percents)),
-        open_loop: open.map(|open| told.open_loop(open, inside.last().copied())),
+        open_loop: open.map(|open| part.open_loop(open, inside.last().copied())),
         events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),
@@ -311,7 +314,7 @@ fn summary(
         limits: Vec::new(),
         warnings,
         operations: operations
-            .map(|operation| operation_summary(operation, bounds, (told.length_s, percents)))
+            .map(|operation| operation_summary(operation, bounds, (part.length_s, percents)))
             .collect(),
         roles: Vec::new(),
         statements: Vec::new(),
@@ -331,7 +334,7 @@ fn summary(
 /// The warnings of a part of a run. `spanned_s` is the number of seconds with latencies, if any.
 fn warnings(
     run: &RunRecord,
-    told: &Told,
+    part: &PartFigures,
     bounds: (f64, f64),
     spanned_s: Option<f64>,
 ) -> Vec<String> {
@@ -342,20 +345,20 @@ fn warnings(
         number(end),
         number(bins::length_s(run)),
     )];
-    let least_s = told.length_s * 0.99 - ROOM_S;
+    let least_s = part.length_s * 0.99 - ROOM_S;
     if let Some(spanned_s) = spanned_s.filter(|spanned_s| *spanned_s < least_s) {
         warnings.push(format!(
             "The latencies cover {} of these {} s: later hours of a run are stored in longer \
              spans, and spans that cross an end of the window are left out.",
             number(spanned_s),
-            number(told.length_s),
+            number(part.length_s),
         ));
     }
-    if told.covered_s < told.length_s * 0.99 - ROOM_S {
+    if part.covered_s < part.length_s * 0.99 - ROOM_S {
         warnings.push(format!(
             "Intervals cover {} of these {} s; rates refer to the covered time.",
-            number(told.covered_s),
-            number(told.length_s)
+            number(part.covered_s),
+            number(part.length_s)
         ));
     }
     warnings

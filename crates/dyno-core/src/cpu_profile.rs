@@ -179,12 +179,12 @@ mod tests {
     #[test]
     fn functions_have_their_own_and_their_total_samples() {
         let functions = profile().functions();
-        let told: Vec<(&str, u64, u64)> = functions
+        let counts: Vec<(&str, u64, u64)> = functions
             .iter()
             .map(|one| (one.name.as_str(), one.own, one.total))
             .collect();
         assert_eq!(
-            told,
+            counts,
             [
                 ("parse", 7, 7),
                 ("walk", 2, 2),

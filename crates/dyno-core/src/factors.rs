@@ -77,8 +77,8 @@ mod tests {
     fn names_have_one_level() {
         let of = |texts: &[&str]| parse_factors(texts.iter().copied());
         let factors = of(&["memory=5G", " fs = xfs ", "memory=5G", "sql=a=b"]).unwrap();
-        let told: Vec<String> = factors.iter().map(|(n, l)| format!("{n}:{l}")).collect();
-        assert_eq!(told, ["fs:xfs", "memory:5G", "sql:a=b"]);
+        let texts: Vec<String> = factors.iter().map(|(n, l)| format!("{n}:{l}")).collect();
+        assert_eq!(texts, ["fs:xfs", "memory:5G", "sql:a=b"]);
         for (texts, why) in [
             (&["memory"][..], "'memory' has no level"),
             (&["=5G"], "has an empty name"),

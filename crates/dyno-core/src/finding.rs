@@ -142,11 +142,11 @@ pub struct Tally {
 }
 
 /// With at least one in this many checks run, a verdict is well founded.
-const MADE_SHARE_MIN: usize = 4;
+const RAN_SHARE_MIN: usize = 4;
 
-/// Whether `made` of `all` checks are too few to vouch for a run that passed them.
-pub fn is_thin(made: usize, all: usize) -> bool {
-    made * MADE_SHARE_MIN < all
+/// Whether `ran` of `all` checks are too few to vouch for a run that passed them.
+pub fn is_thin(ran: usize, all: usize) -> bool {
+    ran * RAN_SHARE_MIN < all
 }
 
 impl Tally {
@@ -170,16 +170,16 @@ impl Tally {
     }
 
     /// Number of checks that ran.
-    pub fn made(&self) -> usize {
+    pub fn ran(&self) -> usize {
         self.passed + self.doubts + self.refusals + self.waived
     }
 
     /// Whether too few checks ran to vouch for the run.
     pub fn is_thin(&self) -> bool {
-        is_thin(self.made(), self.all)
+        is_thin(self.ran(), self.all)
     }
 
-    /// `31 of 55 checks made: 1 refusal, 2 doubts, 27 passed, 1 waived`.
+    /// `31 of 55 checks ran: 1 refusal, 2 doubts, 27 passed, 1 waived`.
     pub fn words(&self) -> String {
         if self.all == 0 {
             return "no checks ran".to_owned();
@@ -191,12 +191,12 @@ impl Tally {
             (self.passed, format!("{} passed", self.passed)),
             (self.waived, format!("{} waived", self.waived)),
         ];
-        let told = parts.into_iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(_, text)| text).collect();
-        let made = format!("{} of {} ran", self.made(), plural(self.all, "check"));
-        match told.is_empty() {
-            true => made,
-            false => format!("{made}: {}", told.join(", ")),
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(_, text)| text).collect();
+        let ran = format!("{} of {} ran", self.ran(), plural(self.all, "check"));
+        match parts.is_empty() {
+            true => ran,
+            false => format!("{ran}: {}", parts.join(", ")),
         }
     }
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_tells_how_much_a_verdict_rests_on() {
+    fn a_tally_counts_the_checks_that_ran() {
         use Outcome::{Doubt, NotChecked, Pass, Refuse};
         let mut findings = vec![
             finding(Refuse, None),

@@ -23,7 +23,7 @@ use crate::record::{Cost, Fact, NotObserved};
 use crate::reported::Figure;
 use crate::states::SessionStates;
 use crate::tables::TableGroup;
-use crate::threshold::Held;
+use crate::threshold::ThresholdResult;
 
 pub use agents::{AgentClock, AgentFinding, AgentSummary};
 pub use digests::{DigestSummary, DigestsSummary};
@@ -154,7 +154,7 @@ pub struct RunSummary {
     pub costs: Vec<Cost>,
     /// The conditions under which the run was to fail, with their results.
     #[serde(default)]
-    pub thresholds: Vec<Held>,
+    pub thresholds: Vec<ThresholdResult>,
     /// What could not be observed, and why.
     #[serde(default)]
     pub not_observed: Vec<NotObserved>,
@@ -190,7 +190,8 @@ pub struct Preparation {
     /// Their total time, in seconds.
     pub seconds: f64,
     /// Their messages; may be empty.
-    pub told: String,
+    #[serde(rename = "told")]
+    pub messages: String,
 }
 
 impl PhaseOf {

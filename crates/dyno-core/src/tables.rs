@@ -77,7 +77,7 @@ impl TableGroup {
         let general = |text: &str| general(&first, text, &own);
         let parts = parts.iter();
         parts
-            .map(|(what, says)| (general(what), general(says)))
+            .map(|(what, spec)| (general(what), general(spec)))
             .collect()
     }
 

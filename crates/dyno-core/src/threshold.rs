@@ -79,7 +79,7 @@ pub enum Unit {
 
 impl Unit {
     /// A value in this unit, for display.
-    fn told(self, value: f64) -> String {
+    fn format(self, value: f64) -> String {
         let (value, suffix) = match (self, value.abs()) {
             (Self::Ms, under) if under < 1.0 => (value * 1e3, " µs"),
             (Self::Ms, over) if over >= 1000.0 => (value / 1e3, " s"),
@@ -116,7 +116,7 @@ pub struct ThresholdError {
 
 /// The result of a threshold for a run or a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Held {
+pub struct ThresholdResult {
     /// The condition, e.g. `p99 > 20 ms`.
     pub condition: String,
     /// The figure; `None` if it is missing.
@@ -129,11 +129,11 @@ pub struct Held {
     pub why: String,
 }
 
-impl Held {
+impl ThresholdResult {
     /// The result in one line: `p99 > 20 ms: 23.1 ms`.
-    pub fn told(&self) -> String {
+    pub fn line(&self) -> String {
         match self.value {
-            Some(value) => format!("{}: {}", self.condition, self.unit.told(value)),
+            Some(value) => format!("{}: {}", self.condition, self.unit.format(value)),
             None => format!("{}: {}", self.condition, self.why),
         }
     }
@@ -141,7 +141,7 @@ impl Held {
 
 impl Threshold {
     /// Evaluates it for a run.
-    pub fn judge(&self, run: &RunSummary) -> Held {
+    pub fn judge(&self, run: &RunSummary) -> ThresholdResult {
         let found = match self.unit {
             Unit::Times => Err("a ratio is for `dyno compare`".to_owned()),
             _ => self
@@ -152,7 +152,7 @@ impl Threshold {
             Ok(value) => (Some(value), String::new()),
             Err(why) => (None, why),
         };
-        Held {
+        ThresholdResult {
             condition: self.to_string(),
             value,
             unit: self.unit,
@@ -201,7 +201,7 @@ impl Threshold {
             true => Err(format!(
                 "{} event(s) were unfinished at the end of the run; of the finished events, {}",
                 human_number(open, 0),
-                self.unit.told(value)
+                self.unit.format(value)
             )),
         }
     }

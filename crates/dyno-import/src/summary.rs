@@ -67,7 +67,7 @@ pub(crate) fn of_intervals(
     not_observed: &[NotObserved],
 ) -> Option<RunSummary> {
     let last = intervals.last()?;
-    let told = window::told(intervals.iter());
+    let told = window::part_figures(intervals.iter());
     let all: Vec<&IntervalSummary> = intervals.iter().collect();
     Some(RunSummary {
         schema_version: SCHEMA_VERSION,

@@ -112,14 +112,14 @@ function curvesOption(spec, toggles) {
   const rows = names.length > 1 ? legendRows(names) : 0;
   const y = tail ? tailAxis(spec) : valueAxis({ ...spec.y, max: spec.tail ? 100 : null }, 'left', spec.y.log ? logScale(spec.lines.flatMap((line) => groups(line.points, 2).map(([, value]) => value))) : linearCurve(spec));
   const head = (value) => (spec.ticks.length > 0 ? `${spec.x.name} ${nearest(new Map(spec.ticks), value)}` : withUnit(value, spec.x.unit));
-  const told = (value) => (spec.tail ? (tail ? `${tailLabel(value)} took longer` : `${significant(value)} %`) : withUnit(value, spec.y.unit));
+  const valueText = (value) => (spec.tail ? (tail ? `${tailLabel(value)} took longer` : `${significant(value)} %`) : withUnit(value, spec.y.unit));
   return {
     ...base(),
     grid: { left: LEFT, right: 24, top: 34 + 20 * rows, bottom: 44 },
     legend: rows > 0 ? legendOf(names) : undefined,
     tooltip: tooltip('axis', (points) => {
       const list = (Array.isArray(points) ? points : [points]).filter((p) => p.seriesType === 'line');
-      return list.length === 0 ? '' : tip(head(list[0].axisValue), list.map((p) => [p.color, p.seriesName || spec.y.name, told(p.value[1])]));
+      return list.length === 0 ? '' : tip(head(list[0].axisValue), list.map((p) => [p.color, p.seriesName || spec.y.name, valueText(p.value[1])]));
     }),
     xAxis: curveAxis(spec),
     yAxis: y,

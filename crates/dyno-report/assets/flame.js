@@ -50,19 +50,19 @@ function setUpFlame(place) {
     const of = frame.up ? `, ${significant((100 * frame.samples) / data.samples)} % of all` : '';
     return `${frame.name}${ofKind[frame.kind]}: ${significant(frame.samples)} samples${of}`;
   };
-  const told = element('span', { 'aria-live': 'polite' }, words(whole));
+  const description = element('span', { 'aria-live': 'polite' }, words(whole));
   const reset = element('button', { type: 'button', hidden: '' }, 'Whole graph');
   const scroll = element('div', { class: 'scroll' });
-  place.append(element('p', { class: 'told' }, told, reset), scroll);
+  place.append(element('p', { class: 'description' }, description, reset), scroll);
   // The frame that fills the width, the described frame, and the positions of the boxes.
   let root = whole;
   let at = whole;
   let boxes = new Map();
-  const tell = (frame) => {
+  const describe = (frame) => {
     boxes.get(at)?.classList.remove('at');
     at = frame;
     boxes.get(at)?.classList.add('at');
-    told.textContent = words(frame);
+    description.textContent = words(frame);
   };
   const draw = () => {
     const width = scroll.clientWidth;
@@ -95,7 +95,7 @@ function setUpFlame(place) {
   };
   const zoom = (frame) => {
     root = frame;
-    tell(frame);
+    describe(frame);
     draw();
   };
   // To the caller, to the largest callee, to the neighbours.
@@ -113,7 +113,7 @@ function setUpFlame(place) {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target !== place) return;
     const to = step(event.key);
     if (to) {
-      tell(to);
+      describe(to);
       boxes.get(to)?.scrollIntoView({ block: 'nearest' });
     } else if (event.key === 'Enter') zoom(at);
     else if (event.key === 'Escape') zoom(whole);

@@ -25,9 +25,9 @@ pub fn run(run: &RunSummary) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`run`].
 pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
-    let told = runs.iter().map(|run| with_nulls(run, &run.not_observed));
-    let told: Vec<Value> = told.collect::<Result<_, _>>()?;
-    let mut text = serde_json::to_string_pretty(&told)?;
+    let values = runs.iter().map(|run| with_nulls(run, &run.not_observed));
+    let values: Vec<Value> = values.collect::<Result<_, _>>()?;
+    let mut text = serde_json::to_string_pretty(&values)?;
     text.push('\n');
     Ok(text)
 }
@@ -142,12 +142,12 @@ mod tests {
                 why: "the log does not contain it".to_owned(),
             })
             .to_vec();
-        let told = json(&run);
-        assert_eq!(told["service"]["min_ms"], Value::Null);
+        let value = json(&run);
+        assert_eq!(value["service"]["min_ms"], Value::Null);
         // Other values are known.
-        assert_eq!(told["service"]["mean_ms"], 4.5);
+        assert_eq!(value["service"]["mean_ms"], 4.5);
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
-        assert!(validator.is_valid(&told));
+        assert!(validator.is_valid(&value));
     }
 
     #[test]
@@ -171,13 +171,13 @@ mod tests {
         (interval.counters, interval.errors_seen) = Default::default();
         (interval.max_ms, interval.backlog) = (None, None);
         (interval.sessions, interval.concurrency) = (None, None);
-        let told = json(&run);
-        let first = &told["intervals"][0];
+        let value = json(&run);
+        let first = &value["intervals"][0];
         let unknown = [
-            &told["totals"]["rows"],
-            &told["totals"]["reads"],
-            &told["totals"]["errors"],
-            &told["rates"]["queries_per_s"],
+            &value["totals"]["rows"],
+            &value["totals"]["reads"],
+            &value["totals"]["errors"],
+            &value["rates"]["queries_per_s"],
             &first["counters"]["bytes_in"],
             &first["counters"]["errors"],
             &first["errors_seen"],
@@ -186,13 +186,13 @@ mod tests {
             &first["sessions"],
             &first["concurrency"],
         ];
-        assert_eq!(unknown, [&Value::Null; 11], "{told:#}");
+        assert_eq!(unknown, [&Value::Null; 11], "{value:#}");
         assert_eq!(
-            (&first["counters"]["events"], &told["totals"]["retries"]),
+            (&first["counters"]["events"], &value["totals"]["retries"]),
             (&0.into(), &0.into())
         );
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
-        assert!(validator.is_valid(&told));
+        assert!(validator.is_valid(&value));
     }
 
     #[test]
@@ -207,29 +207,29 @@ mod tests {
         };
         (run.measured_s, run.elapsed_s) = (0.0, 0.0);
         (run.totals, run.rates, run.service) = Default::default();
-        let told = json(&run);
+        let value = json(&run);
         let unknown = [
-            &told["measured_s"],
-            &told["elapsed_s"],
-            &told["totals"]["events"],
-            &told["rates"]["events_per_s"],
-            &told["service"]["min_ms"],
+            &value["measured_s"],
+            &value["elapsed_s"],
+            &value["totals"]["events"],
+            &value["rates"]["events_per_s"],
+            &value["service"]["min_ms"],
         ];
-        assert_eq!(unknown, [&Value::Null; 5], "{told:#}");
+        assert_eq!(unknown, [&Value::Null; 5], "{value:#}");
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
-        assert!(validator.is_valid(&told));
+        assert!(validator.is_valid(&value));
 
         let mut run = samples::good();
         run.not_observed = vec![gap(KINDS_UNKNOWN), gap("service.sum_ms")];
         (run.totals.reads, run.totals.writes, run.totals.other) = (0, 0, 900);
         run.service.sum_ms = 0.0;
-        let told = json(&run);
+        let value = json(&run);
         for kind in KINDS {
-            assert_eq!(told["totals"][kind], Value::Null);
+            assert_eq!(value["totals"][kind], Value::Null);
         }
-        assert_eq!(told["service"]["sum_ms"], Value::Null);
-        assert!(told["rates"]["queries_per_s"].is_number());
-        assert!(validator.is_valid(&told));
+        assert_eq!(value["service"]["sum_ms"], Value::Null);
+        assert!(value["rates"]["queries_per_s"].is_number());
+        assert!(validator.is_valid(&value));
     }
 
     fn schema() -> Value {
@@ -286,7 +286,7 @@ mod tests {
         varied.plans = vec![StatementPlan {
             shape: "SELECT c FROM t WHERE id = ?".into(),
             accesses: vec![Access::default()],
-            besides: vec!["filesort".into()],
+            other_steps: vec!["filesort".into()],
             text: "{}".into(),
             why_not: "the server tells no plan".into(),
         }];
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_run_ended_is_told_with_its_reason() {
+    fn the_end_of_a_run_has_its_reason() {
         let mut sample = samples::good();
         assert_eq!(
             json(&sample)["end"],

@@ -17,12 +17,12 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
         .intervals
         .iter()
         .filter(|interval| interval.at_s > ROOM_S);
-    let told = window::told(measured.clone());
+    let part = window::part_figures(measured.clone());
     let measured_s = run
         .intervals
         .last()
         .map_or(0.0, |interval| interval.at_s.max(0.0));
-    let (totals, rates) = (told.totals, told.rates);
+    let (totals, rates) = (part.totals, part.rates);
     let event = run.operations.first();
     let spans = event.iter().flat_map(|operation| &operation.spans);
     let (latencies, _) = window::merged(spans.filter(|span| span.to_s > ROOM_S));
@@ -48,7 +48,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
             false => window::of_percentiles(&measured),
         },
         response: open.map(|_| summarize::response(&latencies, &head.percentiles)),
-        open_loop: open.map(|open| told.open_loop(open, run.intervals.last())),
+        open_loop: open.map(|open| part.open_loop(open, run.intervals.last())),
         events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),
@@ -100,7 +100,7 @@ mod tests {
     use dyno_core::record::{Operation, Profile, RunHead, Source, Span};
 
     #[test]
-    fn a_run_without_an_end_is_told_by_its_intervals() {
+    fn a_run_without_an_end_is_summarised_from_its_intervals() {
         let good = samples::good();
         let mut latencies = Latencies::default();
         for i in 0..1000 {

@@ -2,7 +2,7 @@
 
 use dyno_core::record::{Fact, RunRecord};
 use dyno_stats::Bounds;
-use dyno_stats::search::{self as stats, Class, Found, Outcome, Purpose};
+use dyno_stats::search::{self as stats, Class, Outcome, Purpose, SearchSummary};
 use serde::Serialize;
 
 /// The quantity that a search varies.
@@ -208,7 +208,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 impl SearchResult {
     /// Combines the result of a search with the data of its trials, which are in the same order.
-    pub fn of(plan: SearchPlan, found: &Found, trials: Vec<SearchTrial>) -> Self {
+    pub fn of(plan: SearchPlan, found: &SearchSummary, trials: Vec<SearchTrial>) -> Self {
         let lower = found.lower.map(|bound| bound.load);
         let goodput_per_s = match plan.searched {
             Searched::Rate => found.goodput,
@@ -446,7 +446,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_search_is_told_with_its_votes_and_trials() {
+    fn a_search_is_shown_with_its_votes_and_trials() {
         let found = of_rates();
         assert_eq!((found.ending, found.confirmed), (SearchEnd::Found, true));
         let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());

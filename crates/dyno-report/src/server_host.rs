@@ -3,7 +3,7 @@
 use dyno_core::summary::ServerHost;
 
 /// `64 % of 16 CPUs busy, 52 % by the server (--server-agent ssh:db1)`.
-pub(crate) fn told(host: &ServerHost) -> String {
+pub(crate) fn describe(host: &ServerHost) -> String {
     let mut text = match (host.busy_percent, host.cpus) {
         (None, _) => "its CPUs were not observed".to_owned(),
         (Some(busy), Some(1.0)) => format!("its CPU {busy:.0} % busy"),
@@ -20,10 +20,10 @@ pub(crate) fn told(host: &ServerHost) -> String {
 mod tests {
     use dyno_core::summary::ServerHost;
 
-    use super::told;
+    use super::describe;
 
     #[test]
-    fn what_is_not_known_is_not_told() {
+    fn unknown_figures_are_left_out() {
         let mut host = ServerHost {
             observer: "ssh:db1".to_owned(),
             cpus: Some(16.0),
@@ -31,13 +31,16 @@ mod tests {
             server_percent: Some(51.9),
         };
         let whole = "64 % of 16 CPUs busy, 52 % by the server (--server-agent ssh:db1)";
-        assert_eq!(told(&host), whole);
+        assert_eq!(describe(&host), whole);
         host.server_percent = None;
         host.cpus = None;
-        assert_eq!(told(&host), "its CPUs 64 % busy (--server-agent ssh:db1)");
+        assert_eq!(
+            describe(&host),
+            "its CPUs 64 % busy (--server-agent ssh:db1)"
+        );
         host.busy_percent = None;
         assert_eq!(
-            told(&host),
+            describe(&host),
             "its CPUs were not observed (--server-agent ssh:db1)"
         );
     }

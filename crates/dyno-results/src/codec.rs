@@ -226,8 +226,8 @@ impl SpanRow {
 /// The quantiles with columns; `None` where there are too few samples.
 fn quantiles(histogram: &Histogram<u64>) -> [Option<u64>; PERCENTS.len()] {
     PERCENTS.map(|percent| {
-        let told = !histogram.is_empty() && carries(histogram.len(), percent);
-        told.then(|| histogram.value_at_quantile(percent / 100.0))
+        let known = !histogram.is_empty() && carries(histogram.len(), percent);
+        known.then(|| histogram.value_at_quantile(percent / 100.0))
     })
 }
 
@@ -271,16 +271,16 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_told_where_samples_carry_it() {
-        let told = |count: u64| {
+    fn a_quantile_needs_samples_that_carry_it() {
+        let known = |count: u64| {
             let values: Vec<u64> = (1..=count).map(|i| i * 1_000_000).collect();
             let row = Measured::from(&recorded(&values)).row(0.0, 1.0);
             row.service_ns.map(|ns| ns.is_some())
         };
-        assert_eq!(told(0), [false; 4]);
-        assert_eq!(told(9), [false; 4]);
-        assert_eq!(told(100), [true, true, false, false]);
-        assert_eq!(told(5000), [true; 4]);
+        assert_eq!(known(0), [false; 4]);
+        assert_eq!(known(9), [false; 4]);
+        assert_eq!(known(100), [true, true, false, false]);
+        assert_eq!(known(5000), [true; 4]);
     }
 
     proptest! {

@@ -42,7 +42,7 @@ pub(crate) struct Decoder {
 }
 
 /// The kind of an encoded histogram.
-enum Found {
+enum Encoding {
     /// One with our header; its counts are in the buffer.
     Ours(Header),
     /// Any other that the format allows.
@@ -69,9 +69,9 @@ impl Decoder {
         let Some(bytes) = bytes else {
             return Ok(span_histogram(0));
         };
-        let mut histogram = match self.found(bytes)? {
-            Found::Ours(header) => self.ours(&header)?,
-            Found::Other(histogram) => histogram,
+        let mut histogram = match self.encoding(bytes)? {
+            Encoding::Ours(header) => self.ours(&header)?,
+            Encoding::Other(histogram) => histogram,
         };
         histogram.auto(true);
         Ok(histogram)
@@ -94,9 +94,9 @@ impl Decoder {
         let Some(bytes) = bytes else {
             return Ok(());
         };
-        let header = match self.found(bytes)? {
-            Found::Ours(header) => header,
-            Found::Other(histogram) => {
+        let header = match self.encoding(bytes)? {
+            Encoding::Ours(header) => header,
+            Encoding::Other(histogram) => {
                 return to
                     .add(&histogram)
                     .ok_or_else(|| unreadable("its range is too wide"));
@@ -112,15 +112,15 @@ impl Decoder {
     }
 
     /// Inflates a histogram into the buffer and reads its header.
-    fn found(&mut self, bytes: &[u8]) -> Result<Found, Problem> {
+    fn encoding(&mut self, bytes: &[u8]) -> Result<Encoding, Problem> {
         if number(bytes, 0) == Some(COOKIE_PLAIN) {
-            return other(bytes).map(Found::Other);
+            return other(bytes).map(Encoding::Other);
         }
         let length = self.inflate(bytes)?;
         let plain = &self.plain[..length];
         match Header::ours(plain) {
-            Some(header) => Ok(Found::Ours(header)),
-            None => other(plain).map(Found::Other),
+            Some(header) => Ok(Encoding::Ours(header)),
+            None => other(plain).map(Encoding::Other),
         }
     }
 
@@ -270,8 +270,8 @@ impl Sum {
 /// logarithm: 128 with two digits, 1024 with three. HdrHistogram takes half of the first power of
 /// two at or above 2 * 10^digits.
 fn half_bits(digits: u8) -> u32 {
-    let told_apart = 2 * 10_u64.pow(u32::from(digits));
-    told_apart.next_power_of_two().trailing_zeros() - 1
+    let distinguished = 2 * 10_u64.pow(u32::from(digits));
+    distinguished.next_power_of_two().trailing_zeros() - 1
 }
 
 /// The lowest value of the bin at this index: the first bins hold one value each, and each half

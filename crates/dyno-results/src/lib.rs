@@ -29,7 +29,7 @@ pub use experiments::{
 };
 pub use open::{PATIENCE, Results};
 pub use read::{
-    Filter, IntervalDetail, Place, Progress, RunHeadline, RunLine, RunStage, SPANS_HELD_MAX,
+    Filter, IntervalDetail, Progress, ReadPosition, RunHeadline, RunLine, RunStage, SPANS_HELD_MAX,
     SampleOf, Scope,
 };
 pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt, THREAD_NAME};

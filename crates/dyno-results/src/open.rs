@@ -196,8 +196,8 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     // treats a file shorter than one page as an empty database.
     if length < due && (!has_log(at.path) || length < page_bytes(&header).max(HEADER_BYTES as u64))
     {
-        let told = format!("it has {length} bytes and should have {due}");
-        return Err(at.error(Problem::Damaged(told)));
+        let why = format!("it has {length} bytes and should have {due}");
+        return Err(at.error(Problem::Damaged(why)));
     }
     let mut id = [0; 4];
     id.copy_from_slice(&header[APPLICATION_ID_AT..APPLICATION_ID_AT + 4]);
@@ -333,8 +333,8 @@ fn prepare(
         .busy_timeout(Duration::from_secs_f64(at.patience_s))
         .map_err(sqlite)?;
     if connection.is_readonly("main").map_err(sqlite)? {
-        let told = "the file's permissions do not allow it".to_owned();
-        return Err(at.error(Problem::ReadOnly(told)));
+        let why = "the file's permissions do not allow it".to_owned();
+        return Err(at.error(Problem::ReadOnly(why)));
     }
     let kind = known(at, connection, migrations)?;
     if kind == Kind::Empty {

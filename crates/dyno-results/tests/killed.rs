@@ -81,21 +81,21 @@ fn whoever_is_killed_loses_at_most_one_interval() {
         let mut lines = BufReader::new(child.stdout.take().unwrap())
             .lines()
             .map_while(Result::ok);
-        let mut told = Vec::new();
+        let mut lines_printed = Vec::new();
         // In the first rounds, kill it while it creates the file or enters the run.
         for (from_round, word) in [(4, "begun "), (8, "wrote ")] {
             if round >= from_round {
-                told.extend(lines.by_ref().find(|line| line.contains(word)));
+                lines_printed.extend(lines.by_ref().find(|line| line.contains(word)));
             }
         }
         // The clock's last digits serve as a random delay.
         std::thread::sleep(Duration::from_micros(Clock.now() / 1000 % 40_000));
         child.kill().unwrap();
         child.wait().unwrap();
-        told.extend(lines);
-        let last_told = last_number(&told, "wrote ").unwrap_or(3590);
-        if let Some(id) = last_number(&told, "begun ") {
-            check(&path, i64::from(id), last_told);
+        lines_printed.extend(lines);
+        let last_printed = last_number(&lines_printed, "wrote ").unwrap_or(3590);
+        if let Some(id) = last_number(&lines_printed, "begun ") {
+            check(&path, i64::from(id), last_printed);
         }
     }
     // Unless some children got far enough, this tested nothing.
@@ -118,7 +118,7 @@ fn last_number(lines: &[String], word: &str) -> Option<u32> {
     lines.iter().rev().find_map(number)
 }
 
-fn check(path: &Path, id: i64, last_told: u32) {
+fn check(path: &Path, id: i64, last_printed: u32) {
     let verdict = integrity(path);
     assert_eq!(verdict, "ok");
     let results = Results::open_read(path).unwrap();
@@ -131,8 +131,8 @@ fn check(path: &Path, id: i64, last_told: u32) {
     // Everything it printed as written is in the file; one more interval may be, if it was killed
     // before printing.
     assert!(
-        saved == last_told || saved == last_told + 1,
-        "told {last_told}, saved {saved}"
+        saved == last_printed || saved == last_printed + 1,
+        "printed {last_printed}, saved {saved}"
     );
     assert_eq!(run.intervals.len() as u32, saved - 3590);
     let counted: u64 = run

@@ -6,7 +6,7 @@ mod common;
 
 use common::{head, interval, latencies};
 use dyno_core::record::{Event, EventKind, SeriesKey, SeriesKind};
-use dyno_results::{Place, Results, RunStage};
+use dyno_results::{ReadPosition, Results, RunStage};
 use tempfile::TempDir;
 
 fn note(at_s: f64) -> Event {
@@ -28,12 +28,12 @@ fn each_look_has_what_came_since_the_last() {
         .begin(&head("followed"))
         .unwrap();
     let reader = Results::open_read(&path).unwrap();
-    let mut place = Place::default();
-    let nothing = reader.progress(run.id(), &mut place).unwrap();
+    let mut position = ReadPosition::default();
+    let nothing = reader.progress(run.id(), &mut position).unwrap();
     assert!(nothing.intervals.is_empty() && nothing.spans.is_empty());
     assert_eq!(nothing.head.stage, RunStage::Running);
     assert_eq!(nothing.head.name, "followed");
-    assert_eq!(place, Place::default());
+    assert_eq!(position, ReadPosition::default());
 
     let key = SeriesKey {
         name: "host.cpu.idle".to_owned(),
@@ -48,7 +48,7 @@ fn each_look_has_what_came_since_the_last() {
         let all = latencies(100 * u64::from(number), 5);
         run.interval(&interval(number), &[("event", &all), ("PAY", &all)])
             .unwrap();
-        let seen = reader.progress(run.id(), &mut place).unwrap();
+        let seen = reader.progress(run.id(), &mut position).unwrap();
         assert_eq!(
             format!("{:?}", seen.intervals),
             format!("{:?}", [interval(number)])
@@ -71,17 +71,19 @@ fn each_look_has_what_came_since_the_last() {
             (f64::from(number), f64::from(number) * 10.0)
         );
     }
-    let idle = reader.progress(run.id(), &mut place).unwrap();
+    let idle = reader.progress(run.id(), &mut position).unwrap();
     assert!(idle.intervals.is_empty() && idle.spans.is_empty() && idle.events.is_empty());
     // The first call returns all of it, in order.
-    let all = reader.progress(run.id(), &mut Place::default()).unwrap();
+    let all = reader
+        .progress(run.id(), &mut ReadPosition::default())
+        .unwrap();
     let ends: Vec<f64> = all.intervals.iter().map(|interval| interval.at_s).collect();
     assert!(ends.len() == 3 && ends.is_sorted(), "{ends:?}");
     assert_eq!(all.spans.len(), 6);
     assert_eq!(all.samples.len(), 3);
     assert!(
         reader
-            .progress(run.id() + 1, &mut Place::default())
+            .progress(run.id() + 1, &mut ReadPosition::default())
             .is_err()
     );
 }

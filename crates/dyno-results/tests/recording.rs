@@ -112,10 +112,10 @@ fn a_run_comes_back_as_it_was_recorded() {
     let intervals: Vec<String> = run.intervals.iter().map(|i| format!("{i:?}")).collect();
     let expected: Vec<String> = (1..=3).map(|n| format!("{:?}", interval(n))).collect();
     assert_eq!(intervals, expected);
-    let told = run.summary.unwrap();
-    assert_eq!(told.costs, summary().costs);
-    assert_eq!(told.recorded.unwrap().name, "20261121-oltp-aaaa");
-    assert!(told.intervals.is_empty());
+    let stored = run.summary.unwrap();
+    assert_eq!(stored.costs, summary().costs);
+    assert_eq!(stored.recorded.unwrap().name, "20261121-oltp-aaaa");
+    assert!(stored.intervals.is_empty());
 }
 
 fn check_latencies(run: &RunRecord, whole: &Latencies) {
@@ -341,15 +341,15 @@ fn columns_of_an_imported_run_say_what_its_json_says() {
             why: "the log does not contain it".to_owned(),
         };
         run.not_observed = unknown.iter().map(gap).collect();
-        let mut told = summary();
+        let mut own = summary();
         // The errors are counted, but without codes.
-        told.errors.clear();
-        told.totals.errors = 10;
-        told.not_observed.clone_from(&run.not_observed);
-        run.summary = Some(told.clone());
+        own.errors.clear();
+        own.totals.errors = 10;
+        own.not_observed.clone_from(&run.not_observed);
+        run.summary = Some(own.clone());
         let id = results.import(&run).unwrap();
         assert_eq!(columns(id), expected, "{name}");
-        results.set_summary(id, &told).unwrap();
+        results.set_summary(id, &own).unwrap();
         assert_eq!(columns(id), expected, "{name}, judged");
     }
 }

@@ -75,7 +75,7 @@ fn recorded(spans: u64) -> (TempDir, Results, i64) {
 
 /// The aggregate of an operation's spans.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Aggregate {
     name: String,
     from_to_s: Vec<f64>,
     count: u64,
@@ -86,7 +86,7 @@ struct Told {
     response: Vec<u64>,
 }
 
-fn told(operation: &Operation) -> Told {
+fn aggregate(operation: &Operation) -> Aggregate {
     let spans = &operation.spans;
     let filled = || spans.iter().filter(|span| span.count > 0);
     let merged = |of: fn(&Span) -> &Histogram<u64>| {
@@ -98,7 +98,7 @@ fn told(operation: &Operation) -> Told {
         [values.as_slice(), &[sum.len()]].concat()
     };
     let ends = [spans.first().unwrap().from_s, spans.last().unwrap().to_s];
-    Told {
+    Aggregate {
         name: operation.name.clone(),
         from_to_s: ends.to_vec(),
         count: spans.iter().map(|span| span.count).sum(),
@@ -110,8 +110,8 @@ fn told(operation: &Operation) -> Told {
     }
 }
 
-fn all_told(run: &RunRecord) -> Vec<Told> {
-    run.operations.iter().map(told).collect()
+fn aggregates(run: &RunRecord) -> Vec<Aggregate> {
+    run.operations.iter().map(aggregate).collect()
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn columns_add_up_to_the_whole() {
     let every = results.load(id, &Scope::every()).unwrap();
     let whole = results.load(id, &Scope::whole()).unwrap();
     let columns = results.load(id, &Scope::columns(COLUMNS)).unwrap();
-    assert_eq!(all_told(&columns), all_told(&whole));
-    assert_eq!(all_told(&columns), all_told(&every));
+    assert_eq!(aggregates(&columns), aggregates(&whole));
+    assert_eq!(aggregates(&columns), aggregates(&every));
     assert_eq!(
         format!("{:?}", columns.intervals),
         format!("{:?}", whole.intervals)
@@ -150,7 +150,7 @@ fn a_short_run_has_its_spans_as_they_are() {
     let (_folder, results, id) = recorded(spans as u64);
     let every = results.load(id, &Scope::every()).unwrap();
     let columns = results.load(id, &Scope::columns(COLUMNS)).unwrap();
-    assert_eq!(all_told(&columns), all_told(&every));
+    assert_eq!(aggregates(&columns), aggregates(&every));
     assert!(
         columns
             .operations

@@ -41,16 +41,16 @@ fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
         assert_eq!(of(wanted), Ok(vec![1, 2, 5]), "{wanted}");
     }
     assert_eq!(of("three"), Ok(vec![4]));
-    let told = |wanted: &str| of(wanted).unwrap_err();
+    let error = |wanted: &str| of(wanted).unwrap_err();
     assert!(
-        told("alone").contains("not a phase of a sequence"),
+        error("alone").contains("not a phase of a sequence"),
         "{}",
-        told("alone")
+        error("alone")
     );
     assert!(
-        told("20261121").contains("20261121-beta-2"),
+        error("20261121").contains("20261121-beta-2"),
         "{}",
-        told("20261121")
+        error("20261121")
     );
-    assert!(told("gone").contains("no run `gone`"), "{}", told("gone"));
+    assert!(error("gone").contains("no run `gone`"), "{}", error("gone"));
 }

@@ -33,7 +33,7 @@ fn judged(mut run: RunRecord) -> RunRecord {
     run
 }
 
-fn found(findings: &[Finding]) -> &Finding {
+fn stalls_finding(findings: &[Finding]) -> &Finding {
     findings.iter().find(|one| one.check == "stalls").unwrap()
 }
 
@@ -70,7 +70,7 @@ fn a_stall_has_the_same_length_everywhere() {
     let id = results.import(&judged(stalled())).unwrap();
     let other = judged(closed(&noisy(30, 1000.0, 0.04, 2), Product::Mysql));
     let mut run = results.load(id, &Scope::whole()).unwrap();
-    let finding = found(&run.findings).clone();
+    let finding = stalls_finding(&run.findings).clone();
     let number = |name: &str| finding.number(name).unwrap();
     let kept = finding.stalls.clone().unwrap();
     let lengths: Vec<f64> = kept.iter().map(Stall::length_s).collect();
@@ -101,8 +101,8 @@ fn a_stall_has_the_same_length_everywhere() {
     let of_json = all.iter().find(|one| one["check"] == "stalls").unwrap();
     assert_eq!(of_json["stalls"], serde_json::to_value(&kept).unwrap());
 
-    let told = dyno_analysis::stalls::told(&run).unwrap();
-    assert_eq!((told.stalled_s(), told.longest_s()), (together, lengths[0]));
+    let own = dyno_analysis::stalls::of_run(&run).unwrap();
+    assert_eq!((own.stalled_s(), own.longest_s()), (together, lengths[0]));
     let compared = compare(&[&run], &[&other], &CompareOptions::default()).unwrap();
     assert_eq!(
         (compared.base.stalls, compared.base.stalled_s),
@@ -141,14 +141,17 @@ fn a_run_without_a_verdict_has_no_rows_but_shows_its_record() {
     let id = results.import(&stalled()).unwrap();
     assert_eq!(rows(&path), []);
     let run = results.load(id, &Scope::whole()).unwrap();
-    let told = dyno_analysis::stalls::told(&run).unwrap();
-    assert!((told.stalled_s() - 3.547).abs() < 1e-9, "{told:?}");
+    let stalls = dyno_analysis::stalls::of_run(&run).unwrap();
+    assert!((stalls.stalled_s() - 3.547).abs() < 1e-9, "{stalls:?}");
 }
 
 #[test]
 fn a_run_without_stalls_stores_an_empty_list() {
     let judged = judged(closed(&noisy(30, 1000.0, 0.04, 2), Product::Mysql));
-    assert_eq!(found(&judged.findings).stalls, Some(Vec::new()));
+    assert_eq!(stalls_finding(&judged.findings).stalls, Some(Vec::new()));
     let short = closed(&noisy(2, 1000.0, 0.04, 2), Product::Mysql);
-    assert_eq!(found(&judge(&short, &Context::default())).stalls, None);
+    assert_eq!(
+        stalls_finding(&judge(&short, &Context::default())).stalls,
+        None
+    );
 }

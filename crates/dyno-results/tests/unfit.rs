@@ -37,10 +37,10 @@ fn refused(path: &Path, fits: impl Fn(&Problem) -> bool, words: &[&str]) {
     ];
     for error in errors {
         assert!(fits(&error.problem), "{error:?}");
-        let told = error.to_string();
-        assert!(told.contains(&path.display().to_string()), "{told}");
+        let message = error.to_string();
+        assert!(message.contains(&path.display().to_string()), "{message}");
         for word in words {
-            assert!(told.contains(word), "`{word}` in: {told}");
+            assert!(message.contains(word), "`{word}` in: {message}");
         }
     }
     assert_eq!(fs::read(path).ok(), before);
@@ -133,7 +133,7 @@ fn a_truncated_file_is_damaged() {
 }
 
 #[test]
-fn an_overwritten_file_is_told_when_it_is_read() {
+fn reading_an_overwritten_file_is_an_error() {
     let folder = TempDir::new().unwrap();
     let path = one_run(folder.path());
     let mut bytes = fs::read(&path).unwrap();
@@ -148,7 +148,7 @@ fn an_overwritten_file_is_told_when_it_is_read() {
 }
 
 #[test]
-fn what_is_not_there_is_made_only_to_write() {
+fn a_missing_file_is_created_only_for_writing() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let error = Results::open_read(&path).unwrap_err();
@@ -223,8 +223,8 @@ fn what_cannot_be_written_can_be_read() {
         folder.path().join("readable"),
         folder.path().join("unfinished"),
     );
-    for made in [&readable, &unfinished] {
-        fs::create_dir(made).unwrap();
+    for path in [&readable, &unfinished] {
+        fs::create_dir(path).unwrap();
     }
     fs::copy(one_run(folder.path()), folder.path().join("secret.db")).unwrap();
     let path = one_run(&readable);
@@ -265,10 +265,10 @@ fn what_cannot_be_written_can_be_read() {
     for folder in [&readable, &unfinished] {
         mode(folder, 0o755);
     }
-    let told = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && told.contains("1 passed"),
-        "{told}"
+        output.status.success() && printed.contains("1 passed"),
+        "{printed}"
     );
 }
 

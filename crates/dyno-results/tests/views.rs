@@ -169,7 +169,7 @@ fn every_view_answers_with_rows() {
 }
 
 #[test]
-fn views_tell_what_they_are_asked() {
+fn views_answer_their_questions() {
     let folder = TempDir::new().unwrap();
     let connection = Connection::open(two_runs(folder.path())).unwrap();
     let text = |sql: &str| -> Vec<String> {
@@ -178,13 +178,13 @@ fn views_tell_what_they_are_asked() {
         let rows = statement.query_map([], |row| {
             let value = |index| row.get::<_, rusqlite::types::Value>(index);
             let values: Result<Vec<_>, _> = (0..columns).map(value).collect();
-            let told = values?.into_iter().map(|value| match value {
+            let texts = values?.into_iter().map(|value| match value {
                 rusqlite::types::Value::Text(text) => text,
                 rusqlite::types::Value::Integer(number) => number.to_string(),
                 rusqlite::types::Value::Real(number) => format!("{number:.2}"),
                 _ => "-".to_owned(),
             });
-            Ok(told.collect::<Vec<_>>().join(" "))
+            Ok(texts.collect::<Vec<_>>().join(" "))
         });
         rows.unwrap().map(Result::unwrap).collect()
     };
@@ -238,14 +238,14 @@ fn views_tell_what_they_are_asked() {
 }
 
 #[test]
-fn profiles_are_told_without_their_stacks() {
+fn profiles_are_listed_without_their_stacks() {
     let folder = TempDir::new().unwrap();
     let connection = Connection::open(two_runs(folder.path())).unwrap();
     let sql = "SELECT process, samples, lost FROM what_was_profiled WHERE run = 'a'";
-    let told: (String, i64, i64) = connection
+    let profile: (String, i64, i64) = connection
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .unwrap();
-    assert_eq!(told, ("server".to_owned(), 5, 1));
+    assert_eq!(profile, ("server".to_owned(), 5, 1));
 }
 
 #[test]

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_has_no_beginning() {
+    fn unusable_series_have_no_beginning() {
         assert_eq!(beginning(&level(9)), None);
         assert_eq!(beginning(&[7.0; 60]), None);
         let mut broken = level(30);

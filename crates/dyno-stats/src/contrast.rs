@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_told_from_noise() {
+    fn separates_a_difference_from_noise() {
         let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
         let series: Vec<f64> = (0..40).map(|at| 1000.0 + noise(at)).collect();
         let marks: Vec<bool> = (0..40).map(|at| at % 10 < 3).collect();
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_none() {
+    fn unusable_series_have_no_contrast() {
         let series: Vec<f64> = (0..20).map(f64::from).collect();
         assert_eq!(contrast(&series, &[true; 20]), None);
         assert_eq!(contrast(&series, &[false; 20]), None);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_has_no_step() {
+    fn unusable_series_have_no_step() {
         assert_eq!(step(&level(STEP_MIN - 1)), None);
         assert_eq!(step(&[7.0; 60]), None);
         let mut broken = level(30);

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use dyno_stats::search::{
-    Asked, Bound, Class, Confirm, Ending, Found, Goal, Loads, Next, Outcome, Purpose, Search,
-    Start, Trial,
+    Asked, Bound, Class, Confirm, Ending, Goal, Loads, Next, Outcome, Purpose, Search,
+    SearchSummary, Start, Trial,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -110,7 +110,7 @@ fn run(
     case: &Case,
     mut outcome: impl FnMut(&Asked) -> Outcome,
     mut look: impl FnMut(&Search),
-) -> Found {
+) -> SearchSummary {
     let mut search = case.search();
     loop {
         look(&search);
@@ -126,7 +126,7 @@ fn by(fates: &[Fate]) -> impl FnMut(&Asked) -> Outcome {
     move |asked| fates.next().unwrap().outcome(asked)
 }
 
-fn recorded(found: &Found) -> Vec<Trial> {
+fn recorded(found: &SearchSummary) -> Vec<Trial> {
     let trials = found.trials.iter();
     trials.map(|judged| judged.trial.clone()).collect()
 }

@@ -150,13 +150,13 @@ fn digests(run: &RunRecord) -> Vec<String> {
     /// Scans of fewer rows are cheap.
     const ROWS_MIN: f64 = 100.0;
     const LISTED_MAX: usize = 5;
-    let told = run.summary.as_ref();
-    let told = told.and_then(|summary| summary.digests.as_ref());
-    let digests = told.map_or(&[][..], |told| &told.digests);
+    let summary = run.summary.as_ref();
+    let summary = summary.and_then(|summary| summary.digests.as_ref());
+    let digests = summary.map_or(&[][..], |summary| &summary.digests);
     let often = |count: Option<u64>, of: u64| {
         count.filter(|count| *count as f64 >= SHARE * of as f64 && *count > 0)
     };
-    let tell = |one: &DigestSummary| {
+    let line = |one: &DigestSummary| {
         let examined = one.rows_examined? as f64 / (one.count as f64).max(1.0);
         let scans = often(one.no_index, one.count).filter(|_| examined >= ROWS_MIN);
         let scans = scans.map(|scans| {
@@ -178,7 +178,7 @@ fn digests(run: &RunRecord) -> Vec<String> {
         let name = one.shape.as_ref().unwrap_or(&one.text);
         (!both.is_empty()).then(|| format!("{}: {name}", both.join("; ")))
     };
-    digests.iter().filter_map(tell).take(LISTED_MAX).collect()
+    digests.iter().filter_map(line).take(LISTED_MAX).collect()
 }
 
 fn disks(view: &View) -> Vec<String> {
@@ -193,19 +193,19 @@ fn disks(view: &View) -> Vec<String> {
             )
         })
     };
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for (device, _) in view.devices("host.disk[", "].writes") {
         let reads = size(device, "read_bytes", "reads");
         let writes = size(device, "write_bytes", "writes");
         let each: Vec<String> = [("reads", reads), ("writes", writes)]
             .into_iter()
-            .filter_map(|(what, told)| Some(format!("{what}: {}", told?)))
+            .filter_map(|(what, words)| Some(format!("{what}: {}", words?)))
             .collect();
         if !each.is_empty() {
-            told.push(format!("{device}, {}", each.join("; ")));
+            lines.push(format!("{device}, {}", each.join("; ")));
         }
     }
-    told
+    lines
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub struct Check {
     pub rule: &'static str,
     /// The thresholds of the rule.
     pub thresholds: &'static [Threshold],
-    pub(crate) make: fn(&View) -> Made,
+    pub(crate) make: fn(&View) -> CheckResult,
 }
 
 /// A number that a rule compares with.
@@ -32,7 +32,7 @@ pub struct Threshold {
     pub why: &'static str,
 }
 
-pub(crate) struct Made {
+pub(crate) struct CheckResult {
     pub(crate) outcome: Outcome,
     pub(crate) evidence: String,
     numbers: Vec<Number>,
@@ -52,13 +52,13 @@ impl Check {
         rule
     }
 
-    pub(crate) fn made(&self, view: &View) -> Finding {
+    pub(crate) fn judge(&self, view: &View) -> Finding {
         self.finding((self.make)(view))
     }
 
-    pub(crate) fn finding(&self, made: Made) -> Finding {
-        let mut numbers = made.numbers;
-        if made.outcome != Outcome::NotChecked {
+    pub(crate) fn finding(&self, result: CheckResult) -> Finding {
+        let mut numbers = result.numbers;
+        if result.outcome != Outcome::NotChecked {
             numbers.extend(self.thresholds.iter().map(|threshold| Number {
                 name: format!("threshold: {}", threshold.name),
                 value: Some(threshold.value),
@@ -68,20 +68,20 @@ impl Check {
         Finding {
             check: self.name.to_owned(),
             number: self.number,
-            outcome: made.outcome,
-            evidence: made.evidence,
+            outcome: result.outcome,
+            evidence: result.evidence,
             rule: self.rule_text(),
             numbers,
-            advice: made.advice,
+            advice: result.advice,
             waived: None,
-            causes: made.causes,
-            durability: made.durability.map(|found| *found),
-            stalls: made.stalls,
+            causes: result.causes,
+            durability: result.durability.map(|found| *found),
+            stalls: result.stalls,
         }
     }
 }
 
-impl Made {
+impl CheckResult {
     pub(crate) fn pass(evidence: impl Into<String>) -> Self {
         Self::new(Outcome::Pass, evidence.into(), "")
     }

@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_analysis::stalls::{Told, told};
+use dyno_analysis::stalls::{RunStalls, of_run};
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunRecord, RunState};
 
@@ -328,14 +328,19 @@ fn side(views: &[View]) -> Side {
     let rates: Vec<f64> = views.iter().flat_map(View::rates).collect();
     let stalls: Vec<_> = views
         .iter()
-        .filter_map(|view| told(view.run).ok())
+        .filter_map(|view| of_run(view.run).ok())
         .collect();
     let whole = !stalls.is_empty() && stalls.len() == views.len();
     Side {
         runs: views.iter().map(label).collect(),
         mean_per_s: metrics::pooled_rate(views, metrics::Counted::Events),
         median_per_s: dyno_stats::median(&rates),
-        stalled_s: whole.then(|| stalls.iter().map(Told::stalled_s).fold(0.0, |a, b| a + b)),
+        stalled_s: whole.then(|| {
+            stalls
+                .iter()
+                .map(RunStalls::stalled_s)
+                .fold(0.0, |a, b| a + b)
+        }),
         stalls: whole.then(|| stalls.iter().map(|found| found.stalls.len() as u64).sum()),
     }
 }

@@ -10,7 +10,7 @@ use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, LOG_CUT_OFF, RunRecord};
 use dyno_core::summary::{AgentSummary, IntervalSummary};
 
-use crate::check::{Check, Made, Threshold, doubted};
+use crate::check::{Check, CheckResult, Threshold, doubted};
 use crate::context::Keeping;
 use crate::text;
 use crate::view::View;
@@ -114,10 +114,10 @@ const SAME_S: f64 = 1e-3;
 /// Rounding error of a quotient of times, in samples.
 const ROUNDING: f64 = 1e-6;
 
-fn agents(view: &View) -> Made {
+fn agents(view: &View) -> CheckResult {
     let summary = view.run.summary.as_ref();
     let Some(summary) = summary.filter(|summary| !summary.agents.is_empty()) else {
-        return Made::not_checked("The run had one load generator.");
+        return CheckResult::not_checked("The run had one load generator.");
     };
     let found = &summary.agent_findings;
     let with = |outcome: Outcome| {
@@ -130,17 +130,17 @@ fn agents(view: &View) -> Made {
                   its terminal or journal.";
     let (refused, doubted) = (with(Outcome::Refuse), with(Outcome::Doubt));
     if !refused.is_empty() {
-        return Made::refuse(refused.join(" "), advice);
+        return CheckResult::refuse(refused.join(" "), advice);
     }
     if !doubted.is_empty() {
-        return Made::doubt(doubted.join(" "), advice);
+        return CheckResult::doubt(doubted.join(" "), advice);
     }
     let agents = &summary.agents;
     let worst =
         |of: &dyn Fn(&AgentSummary) -> Option<f64>| agents.iter().filter_map(of).reduce(f64::max);
     let bound = worst(&|agent| agent.clock.map(|clock| clock.bound_ms));
     let late = worst(&|agent| agent.late_ms);
-    Made::pass(format!(
+    CheckResult::pass(format!(
         "{} load generators: their intervals are complete and add up to their totals and the \
          run's; clocks are known to {} ms, and the last one started {} ms late.",
         agents.len(),
@@ -151,16 +151,16 @@ fn agents(view: &View) -> Made {
     .with_some("latest start", late, "ms")
 }
 
-fn cost(view: &View) -> Made {
+fn cost(view: &View) -> CheckResult {
     let Some(cores) = view.mean("observer.cpu") else {
-        return Made::not_checked(format!("{}.", view.why_not("observer.cpu")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("observer.cpu")));
     };
-    let told = |name| {
+    let cores_of = |name| {
         view.run
             .fact(name)
             .and_then(|cores| cores.parse::<f64>().ok())
     };
-    let (exports, profile) = (told(EXPORT_CORES), told(PROFILE_CORES));
+    let (exports, profile) = (cores_of(EXPORT_CORES), cores_of(PROFILE_CORES));
     let percent = (cores + exports.unwrap_or(0.0) + profile.unwrap_or(0.0)) * 100.0;
     let who = match (exports, profile) {
         (None, None) => "The observers",
@@ -169,13 +169,13 @@ fn cost(view: &View) -> Made {
         (Some(_), Some(_)) => "The observers, metrics exporters and perf",
     };
     if view.length_s < ENOUGH.value {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{who} used {} % of a core in {} s, the first sample included.",
             text::plain(percent),
             text::plain(view.length_s)
         ));
     }
-    Made::of(
+    CheckResult::of(
         doubted(percent, &COST),
         format!("{who} used {} % of a core.", text::plain(percent)),
         match profile {
@@ -191,13 +191,13 @@ fn cost(view: &View) -> Made {
 /// At least one of these series is sampled every period, whatever the target.
 const EVERY_SECOND: [&str; 3] = ["host.cpu.idle", "client.cpu.user", "observer.cpu"];
 
-fn observers(view: &View) -> Made {
+fn observers(view: &View) -> CheckResult {
     let samples = EVERY_SECOND
         .iter()
         .filter_map(|name| view.run.series(name))
         .max_by_key(|series| series.points.len());
     let Some(series) = samples.filter(|_| !view.imported()) else {
-        return Made::not_checked(match view.imported() {
+        return CheckResult::not_checked(match view.imported() {
             true => "The log's own observers are not known.".to_owned(),
             false => format!("{}.", view.why_not("observer")),
         });
@@ -233,7 +233,7 @@ fn observers(view: &View) -> Made {
             if samples == 1 { "is" } else { "are" }
         ),
     });
-    Made::of(
+    CheckResult::of(
         outcome,
         format!("{failed}{late_by}{gaps}."),
         "Read the other findings with these gaps in mind: what was not observed cannot cause a \
@@ -253,18 +253,18 @@ fn failures(view: &View) -> Vec<String> {
         .iter()
         .filter_map(|event| Some((event.at_s, event.until_s?)));
     let spans: Vec<(f64, f64)> = spans.collect();
-    let tells_of = |span: &(f64, f64), at_s: f64| (span.0 - at_s).abs() < SAME_S;
+    let begins_at = |span: &(f64, f64), at_s: f64| (span.0 - at_s).abs() < SAME_S;
     let has_beginning = |at_s: f64| {
         let mut moments = events.iter().filter(|event| event.until_s.is_none());
         moments.any(|event| (event.at_s - at_s).abs() < SAME_S)
     };
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for event in &events {
         if event.until_s.is_some() && has_beginning(event.at_s) {
             continue;
         }
         let own = event.until_s.map(|until_s| (event.at_s, until_s));
-        let of_it = spans.iter().find(|span| tells_of(span, event.at_s));
+        let of_it = spans.iter().find(|span| begins_at(span, event.at_s));
         let when = match own.or(of_it.copied()) {
             None => format!("at {}", text::seconds(event.at_s.max(0.0))),
             Some((from_s, until_s)) => {
@@ -277,26 +277,26 @@ fn failures(view: &View) -> Vec<String> {
                 )
             }
         };
-        told.push(format!("{when} ({})", event.text.trim_end_matches('.')));
+        lines.push(format!("{when} ({})", event.text.trim_end_matches('.')));
     }
-    told
+    lines
 }
 
-fn record(view: &View) -> Made {
+fn record(view: &View) -> CheckResult {
     if let Some(missing) = view.run.fact(LOG_CUT_OFF).filter(|_| view.imported()) {
-        return Made::doubt(
+        return CheckResult::doubt(
             format!("The log is incomplete: {}.", missing.trim_end_matches('.')),
             "Import the whole log. Without its end it is not known whether the run ended properly, \
              and its last counts are missing.",
         );
     }
-    if let Some(made) = sums_differ(view) {
-        return made;
+    if let Some(result) = sums_differ(view) {
+        return result;
     }
     match &view.context.keeping {
-        None => Made::not_checked("The run was not written to a results file while it ran."),
-        Some(Keeping::Whole) => Made::pass("Everything recorded is in the results file."),
-        Some(Keeping::Lost(what)) => Made::doubt(
+        None => CheckResult::not_checked("The run was not written to a results file while it ran."),
+        Some(Keeping::Whole) => CheckResult::pass("Everything recorded is in the results file."),
+        Some(Keeping::Lost(what)) => CheckResult::doubt(
             format!("The record is incomplete: {}.", what.trim_end_matches('.')),
             "Rates, latencies and errors were counted in memory and are complete. Observed series \
              may end early, and findings based on them may miss the end of the run.",
@@ -305,7 +305,7 @@ fn record(view: &View) -> Made {
 }
 
 /// The finding that the intervals do not add up to the summary.
-fn sums_differ(view: &View) -> Option<Made> {
+fn sums_differ(view: &View) -> Option<CheckResult> {
     let summary = view.summary().filter(|_| !view.imported())?;
     let intervals = &view.run.intervals;
     if intervals.is_empty() {
@@ -325,7 +325,7 @@ fn sums_differ(view: &View) -> Option<Made> {
         Some(Keeping::Lost(what)) => format!(" {}.", text::sentence(what.trim_end_matches('.'))),
         _ => String::new(),
     };
-    let made = Made::doubt(
+    let result = CheckResult::doubt(
         format!(
             "The intervals and the grace have {} events, the total has {}.{lost}",
             text::count(sum),
@@ -334,13 +334,13 @@ fn sums_differ(view: &View) -> Option<Made> {
         "The total was counted separately and is complete; the intervals, and what is based on \
          them, have gaps.",
     );
-    let made = made.with("events of the intervals", sum as f64, "count");
-    Some(made.with("events in all", summary.totals.events as f64, "count"))
+    let result = result.with("events of the intervals", sum as f64, "count");
+    Some(result.with("events in all", summary.totals.events as f64, "count"))
 }
 
 /// The finding that the intervals have more than the whole run. Statements in the grace period are
 /// in the totals only, so the totals may be larger.
-fn more_than_all(view: &View, totals: &Counters) -> Option<Made> {
+fn more_than_all(view: &View, totals: &Counters) -> Option<CheckResult> {
     let mut sums = Counters::default();
     for interval in &view.run.intervals {
         sums.merge(&interval.counters);
@@ -348,7 +348,7 @@ fn more_than_all(view: &View, totals: &Counters) -> Option<Made> {
     let both = sums.values().into_iter().zip(totals.values());
     let mut named = Counters::NAMES.iter().zip(both);
     let (name, (sum, total)) = named.find(|(_, (sum, total))| sum > total)?;
-    Some(Made::doubt(
+    Some(CheckResult::doubt(
         format!(
             "The intervals have {} of `{name}`, and the total has {}.",
             text::count(sum),
@@ -358,7 +358,7 @@ fn more_than_all(view: &View, totals: &Counters) -> Option<Made> {
     ))
 }
 
-fn secrets(view: &View) -> Made {
+fn secrets(view: &View) -> CheckResult {
     let mut found = exposed(view.run);
     let looked = ["arguments", "URL", "note", "facts", "settings"];
     let mut places = looked.map(str::to_owned).to_vec();
@@ -370,20 +370,20 @@ fn secrets(view: &View) -> Made {
     found.dedup();
     let scan = view.context.secret_scan.as_ref();
     let hidden = scan.map_or(&[][..], |scan| &scan.hidden[..]);
-    let made = match found.is_empty() {
-        true if !hidden.is_empty() => Made::pass(format!(
+    let result = match found.is_empty() {
+        true if !hidden.is_empty() => CheckResult::pass(format!(
             "The target's password was hidden in {}; no password was found in {}.",
             text::list(hidden),
             text::list(&places)
         )),
-        true => Made::pass(format!("No password was found in {}.", text::list(&places))),
-        false => Made::refuse(
+        true => CheckResult::pass(format!("No password was found in {}.", text::list(&places))),
+        false => CheckResult::refuse(
             format!("A password was found in {}.", text::few(&found, 5)),
             "Change the password, remove the run from its results file, and give passwords by \
              environment or file (see docs/targets.md).",
         ),
     };
-    made.with("places", found.len() as f64, "count")
+    result.with("places", found.len() as f64, "count")
 }
 
 /// The places of a URL with a password; never the password.
@@ -427,9 +427,11 @@ fn holds_password(text: &str) -> bool {
     })
 }
 
-fn provenance(view: &View) -> Made {
+fn provenance(view: &View) -> CheckResult {
     if view.imported() {
-        return Made::not_checked("The log contains neither the script's text nor its seed.");
+        return CheckResult::not_checked(
+            "The log contains neither the script's text nor its seed.",
+        );
     }
     let head = &view.run.head;
     let mut missing = Vec::new();
@@ -446,13 +448,13 @@ fn provenance(view: &View) -> Made {
         .drive()
         .map_or_else(String::new, |drive| drive.seed.to_string());
     match missing.is_empty() {
-        true => Made::pass(format!(
+        true => CheckResult::pass(format!(
             "Made by {}; script {} with the hash {}; seed {seed}.",
             head.tool,
             head.workload.shown(),
             head.script_sha256.get(..12).unwrap_or(&head.script_sha256)
         )),
-        false => Made::doubt(
+        false => CheckResult::doubt(
             text::sentence(&format!("{} is not recorded", text::list(&missing))),
             "Record the run with a tool that stores them.",
         ),

@@ -124,21 +124,21 @@ const POSTGRES: &[Row] = &[
 const OTHERS_MATTER: f64 = 10.0;
 
 /// PostgreSQL sessions report their counts at most once in this many seconds.
-const TOLD_EVERY_S: f64 = 1.0;
+const REPORT_EVERY_S: f64 = 1.0;
 /// A delay of the counts above this share of the measurement is significant.
-const UNTOLD_MATTERS: f64 = 0.02;
+const DELAY_MATTERS: f64 = 0.02;
 
 /// Why PostgreSQL's own counts miss a part of the run: without a warm-up, no session reports its
 /// first second within the first second of the measurement.
 fn counts_come_late(view: &View) -> Option<String> {
     let warmup_s = view.run.head.drive.as_ref()?.warmup.as_secs_f64();
     let measured_s = view.summary()?.measured_s;
-    let late = warmup_s < TOLD_EVERY_S && TOLD_EVERY_S > UNTOLD_MATTERS * measured_s;
+    let late = warmup_s < REPORT_EVERY_S && REPORT_EVERY_S > DELAY_MATTERS * measured_s;
     late.then(|| {
         format!(
             "PostgreSQL sessions report their counts up to a second late; without a \
              warm-up that is {} % of this run",
-            text::plain((TOLD_EVERY_S / measured_s * 100.0).min(100.0))
+            text::plain((REPORT_EVERY_S / measured_s * 100.0).min(100.0))
         )
     })
 }

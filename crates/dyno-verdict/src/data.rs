@@ -12,7 +12,7 @@ mod tests;
 
 pub(crate) use misses::missed;
 
-use crate::check::{Check, Made};
+use crate::check::{Check, CheckResult};
 use crate::context::RowCount;
 use crate::text;
 use crate::view::View;
@@ -69,10 +69,10 @@ pub fn too_few(counts: &[RowCount]) -> Vec<String> {
     counts.iter().filter_map(differs).collect()
 }
 
-fn row_counts(view: &View) -> Made {
+fn row_counts(view: &View) -> CheckResult {
     let counts = &view.context.row_counts;
     if counts.is_empty() {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "The rows of the workload's tables were not counted: the tables belong to another \
              workload, have more than a million rows, or are claimed to be cold, which counting \
              would end; or there was no time.",
@@ -80,12 +80,12 @@ fn row_counts(view: &View) -> Made {
     }
     let known = counts.iter().filter(|count| count.found.is_some()).count();
     if known == 0 {
-        return Made::not_checked("The rows of the workload's tables could not be counted.");
+        return CheckResult::not_checked("The rows of the workload's tables could not be counted.");
     }
     let wrong = too_few(counts);
     let more = |count: &&RowCount| count.found.is_some_and(|found| found > count.expected);
-    let made = match wrong.is_empty() {
-        true => Made::pass(match counts.iter().find(more) {
+    let result = match wrong.is_empty() {
+        true => CheckResult::pass(match counts.iter().find(more) {
             None => format!(
                 "{known} of {} tables were counted, and contain the loaded rows.",
                 counts.len()
@@ -99,12 +99,12 @@ fn row_counts(view: &View) -> Made {
                 text::count(larger.expected)
             ),
         }),
-        false => Made::refuse(
+        false => CheckResult::refuse(
             format!("{}.", text::few(&wrong, 4)),
             "Load the tables again with the run's options.",
         ),
     };
-    made.with("tables counted", known as f64, "count").with(
+    result.with("tables counted", known as f64, "count").with(
         "tables that differ",
         wrong.len() as f64,
         "count",

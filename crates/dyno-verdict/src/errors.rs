@@ -21,7 +21,7 @@ use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
 
-use crate::check::{Check, Made, Threshold, graded};
+use crate::check::{Check, CheckResult, Threshold, graded};
 use crate::text;
 use crate::view::View;
 
@@ -60,7 +60,7 @@ const NOT_DONE: Threshold = Threshold {
     why: "these slowest events are in no latency; one in a thousand affects p99.9",
 };
 
-fn errors(view: &View) -> Made {
+fn errors(view: &View) -> CheckResult {
     let totals = view.totals();
     let codes = view.summary().map(|summary| &summary.errors);
     let seen: u64 = codes.map_or(0, |codes| {
@@ -72,14 +72,14 @@ fn errors(view: &View) -> Made {
     let not_done = not_done(view);
     let attempts = view.attempts(&totals, errors);
     if let Some(why) = failure(view) {
-        return Made::refuse(
+        return CheckResult::refuse(
             format!("The run failed: {}.", why.trim_end_matches('.')),
             "Find the cause and run again; the figures cover the time before the failure.",
         )
         .with("errors", errors as f64, "count");
     }
     if attempts == 0 {
-        return Made::not_checked("Nothing was attempted.");
+        return CheckResult::not_checked("Nothing was attempted.");
     }
     // An event may have several errors.
     let share = (errors as f64 / attempts as f64 * 100.0).min(100.0);
@@ -97,7 +97,7 @@ fn errors(view: &View) -> Made {
     };
     let refused = refused(totals.connects_failed);
     let left = left(not_done, missing);
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}{refused}",
@@ -196,9 +196,9 @@ pub(crate) fn are_lost_connections(view: &View) -> bool {
 }
 
 fn kinds(codes: &ErrorsByCode) -> Vec<String> {
-    let told = |sum: &KindCount<'_>| {
+    let line = |sum: &KindCount<'_>| {
         let (count, noun) = (text::count(sum.count), sum.kind.noun(sum.count));
         format!("{count} {noun} ({})", sum.codes.join(", "))
     };
-    errors::by_kind(codes).iter().map(told).collect()
+    errors::by_kind(codes).iter().map(line).collect()
 }

@@ -19,7 +19,7 @@ mod tests;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::summary::AgentSummary;
 
-use crate::check::{Check, Made, Threshold, doubted, graded};
+use crate::check::{Check, CheckResult, Threshold, doubted, graded};
 use crate::text;
 use crate::view::View;
 
@@ -97,20 +97,20 @@ const SHARED_CLIENT: Threshold = Threshold {
     why: "the host was busier asking than answering",
 };
 
-fn ceiling(view: &View) -> Made {
+fn ceiling(view: &View) -> CheckResult {
     if view.embedded() {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "An embedded database runs inside the generator, so the generator alone has no \
              ceiling.",
         );
     }
     let Some(calibration) = &view.context.calibration else {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "There is no calibration of this script against a null target on this host.",
         );
     };
     let (Some(rate), true) = (view.events_per_s(), calibration.ceiling_per_s > 0.0) else {
-        return Made::not_checked("No event ended, or the calibration is empty.");
+        return CheckResult::not_checked("No event ended, or the calibration is empty.");
     };
     let own = own_ceiling(view, calibration.ceiling_per_s);
     let ceiling = own.unwrap_or(calibration.ceiling_per_s);
@@ -129,7 +129,7 @@ fn ceiling(view: &View) -> Made {
         ),
         _ => String::new(),
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "The run reached {} events per second, {} % of the {} that the generator can offer \
@@ -173,9 +173,9 @@ const SLOW_CLOCKS: [&str; 4] = ["acpi_pm", "hpet", "jiffies", "pit"];
 /// The finest resolution of a kernel clock, in nanoseconds.
 const FINE_NS: f64 = 1.0;
 
-fn clock(view: &View) -> Made {
+fn clock(view: &View) -> CheckResult {
     let Some(source) = view.run.fact("host.clock.source") else {
-        return Made::not_checked(format!("{}.", view.why_not("host.clock.source")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("host.clock.source")));
     };
     let resolution: Option<f64> = view
         .run
@@ -212,7 +212,7 @@ fn clock(view: &View) -> Made {
         }
         false => "Let each event do more: events as short as this measure the clock.",
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         format!("The clock source is {}{ticks}{short}.", source.trim()),
         advice,
@@ -222,22 +222,24 @@ fn clock(view: &View) -> Made {
     .with_some("tick", tick, "percent of the shortest percentile")
 }
 
-fn same_host(view: &View) -> Made {
+fn same_host(view: &View) -> CheckResult {
     if view.embedded() {
-        return Made::pass("The database is embedded: generator and database are one process.");
+        return CheckResult::pass(
+            "The database is embedded: generator and database are one process.",
+        );
     }
     if view.family().is_none() && !view.imported() {
-        return Made::not_checked("No database was used.");
+        return CheckResult::not_checked("No database was used.");
     }
     match view.same_host() {
-        None => Made::not_checked(match view.run.fact("server.same_host") {
+        None => CheckResult::not_checked(match view.run.fact("server.same_host") {
             Some(_) => format!(
                 "Whether the server runs on this host could not be determined{}.",
                 view.why_unplaced()
             ),
             None => format!("{}.", view.why_not("server.same_host")),
         }),
-        Some(false) => Made::pass(match view.agents().is_empty() {
+        Some(false) => CheckResult::pass(match view.agents().is_empty() {
             true => "The server runs on another host than the generator.",
             false => "The server runs on another host than the coordinator.",
         }),
@@ -257,9 +259,9 @@ fn agents_here<'a>(view: &View<'a>) -> impl Iterator<Item = &'a AgentSummary> + 
     all.filter(move |agent| host.is_none_or(|host| agent.host.is_empty() || agent.host == host))
 }
 
-fn shared(view: &View) -> Made {
+fn shared(view: &View) -> CheckResult {
     if !view.agents().is_empty() && agents_here(view).next().is_none() {
-        return Made::pass(
+        return CheckResult::pass(
             "The coordinator runs on the server's host, and the load generators on others.",
         );
     }
@@ -267,7 +269,7 @@ fn shared(view: &View) -> Made {
     let server = view.mean_sum(&["server.cpu.user", "server.cpu.system"]);
     let busy = view.host_busy();
     let (Some(client), Some(busy), Some(cpus)) = (client, busy, view.cpus()) else {
-        return Made::pass(
+        return CheckResult::pass(
             "The generator runs on the server's host; how much of its CPUs each used was not \
              observed.",
         );
@@ -292,7 +294,7 @@ fn shared(view: &View) -> Made {
     let servers = server.map_or_else(String::new, |server| {
         format!(", the server {}", text::plain(server))
     });
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "The {} on the server's host: its {} CPUs were {} % busy; the {who} used {} \

@@ -78,7 +78,7 @@ pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
 /// The same, plus the judged parts of a load that changed over time.
 pub fn judge_with_parts(run: &RunRecord, context: &Context) -> (Vec<Finding>, Vec<PartSummary>) {
     let view = View::new(run, context);
-    let mut findings: Vec<Finding> = checks().iter().map(|check| check.made(&view)).collect();
+    let mut findings: Vec<Finding> = checks().iter().map(|check| check.judge(&view)).collect();
     server_host::apply(run, context, &mut findings);
     let parts = schedule::judge(run, context, &mut findings);
     root_causes::apply(&view, &mut findings);

@@ -11,7 +11,7 @@ pub(crate) use resources::THROTTLED;
 use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;
 
-use crate::check::{Check, Made, Threshold, doubted};
+use crate::check::{Check, CheckResult, Threshold, doubted};
 use crate::text;
 use crate::time::other_load;
 use crate::view::View;
@@ -111,22 +111,22 @@ const STEP: Threshold = Threshold {
           apart",
 };
 
-fn frequency(view: &View) -> Made {
+fn frequency(view: &View) -> CheckResult {
     let facts = [
         ("governor", view.run.fact("host.cpu.governor")),
         ("turbo", view.run.fact("host.cpu.turbo")),
     ];
-    let said: Vec<String> = facts
+    let details: Vec<String> = facts
         .iter()
         .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)))
         .collect();
     let values = view.values("host.cpu_frequency.max");
     if (values.len() as f64) < SAMPLES.value {
-        return match said.is_empty() {
-            true => Made::not_checked(format!("{}.", view.why_not("host.cpu_frequency"))),
-            false => Made::not_checked(format!(
+        return match details.is_empty() {
+            true => CheckResult::not_checked(format!("{}.", view.why_not("host.cpu_frequency"))),
+            false => CheckResult::not_checked(format!(
                 "The frequency over time is not known, only the {}.",
-                text::list(&said)
+                text::list(&details)
             )),
         };
     }
@@ -141,11 +141,11 @@ fn frequency(view: &View) -> Made {
     } else {
         0.0
     };
-    let named = match said.is_empty() {
+    let named = match details.is_empty() {
         true => String::new(),
-        false => format!(" ({})", said.join(", ")),
+        false => format!(" ({})", details.join(", ")),
     };
-    Made::of(
+    CheckResult::of(
         doubted(fall, &SLOWED),
         format!(
             "The fastest CPU ran at {} MHz in the first third and {} MHz in the last{named}.",
@@ -160,15 +160,15 @@ fn frequency(view: &View) -> Made {
     .with("fall", fall, "percent")
 }
 
-fn network(view: &View) -> Made {
+fn network(view: &View) -> CheckResult {
     if view.embedded() {
-        return Made::not_checked("An embedded database has no network.");
+        return CheckResult::not_checked("An embedded database has no network.");
     }
     let trip = dyno_stats::median(&view.values("db.round_trip"));
     // A server in a container has a separate network on this host.
     match (Traffic::of(view, "host"), Traffic::of(view, "server")) {
-        (None, None) => Made::not_checked(format!("{}.", view.why_not("host.tcp"))),
-        (own, there) => network_seen(own.as_ref(), there.as_ref(), trip),
+        (None, None) => CheckResult::not_checked(format!("{}.", view.why_not("host.tcp"))),
+        (own, there) => network_result(own.as_ref(), there.as_ref(), trip),
     }
 }
 
@@ -205,7 +205,7 @@ impl Traffic {
         again.max(dropped)
     }
 
-    fn seen(&self) -> Vec<String> {
+    fn facts(&self) -> Vec<String> {
         let again = self.again.map(|(share, _)| {
             format!(
                 "{} % of the segments were retransmitted",
@@ -219,22 +219,26 @@ impl Traffic {
     }
 }
 
-fn network_seen(own: Option<&Traffic>, there: Option<&Traffic>, trip: Option<f64>) -> Made {
+fn network_result(
+    own: Option<&Traffic>,
+    there: Option<&Traffic>,
+    trip: Option<f64>,
+) -> CheckResult {
     let both = own.into_iter().chain(there);
     let outcome = both.map(Traffic::outcome).max().unwrap_or(Outcome::Pass);
-    let mut seen = own.map(Traffic::seen).unwrap_or_default();
+    let mut facts = own.map(Traffic::facts).unwrap_or_default();
     if let Some(there) = there {
-        let there = text::list(&there.seen());
-        seen.push(format!("at the server's end {there}"));
+        let there = text::list(&there.facts());
+        facts.push(format!("at the server's end {there}"));
     }
     if let Some(trip) = trip {
-        seen.push(format!("the observer's round trip took {}", text::ms(trip)));
+        facts.push(format!("the observer's round trip took {}", text::ms(trip)));
     }
     let again = |of: Option<&Traffic>| of?.again.map(|(share, _)| share);
     let dropped = |of: Option<&Traffic>| of?.dropped;
-    Made::of(
+    CheckResult::of(
         outcome,
-        text::sentence(&text::list(&seen)),
+        text::sentence(&text::list(&facts)),
         "Look at the interface's own counters (ip -s link, ethtool -S) and at what else uses the \
          path.",
     )
@@ -253,7 +257,7 @@ fn network_seen(own: Option<&Traffic>, there: Option<&Traffic>, trip: Option<f64
     .with_some("round trip, median", trip, "ms")
 }
 
-fn kernel_log(view: &View) -> Made {
+fn kernel_log(view: &View) -> CheckResult {
     let lines: Vec<String> = view
         .events(EventKind::Note)
         .iter()
@@ -271,25 +275,25 @@ fn kernel_log(view: &View) -> Made {
             ),
             false => String::new(),
         };
-        let said = match lines.is_empty() {
+        let words = match lines.is_empty() {
             true => String::new(),
             false => format!("The kernel's log says: {}.", text::few(&lines, 3)),
         };
-        return Made::doubt(
-            format!("{killed}{said}").trim().to_owned(),
+        return CheckResult::doubt(
+            format!("{killed}{words}").trim().to_owned(),
             "See the kernel's log (dmesg -T) around the run.",
         )
         .with("lines that matter", lines.len() as f64, "count")
         .with("processes killed for memory", kills, "count");
     }
     match view.run.fact("host.kernel_log.readable") {
-        Some("yes") => Made::pass("The kernel's log shows no problem at this time.").with(
+        Some("yes") => CheckResult::pass("The kernel's log shows no problem at this time.").with(
             "lines that matter",
             0.0,
             "count",
         ),
-        Some(_) => Made::not_checked("The kernel's log is not readable for this user."),
-        None => Made::not_checked(format!("{}.", view.why_not("host.kernel_log"))),
+        Some(_) => CheckResult::not_checked("The kernel's log is not readable for this user."),
+        None => CheckResult::not_checked(format!("{}.", view.why_not("host.kernel_log"))),
     }
 }
 
@@ -316,10 +320,10 @@ pub(crate) fn server_among_others(view: &View) -> (String, String) {
     if !view.unplaced() {
         return (String::new(), String::new());
     }
-    let told = |name: &str| view.run.fact(name).map(|told| told.trim_end_matches('.'));
+    let fact = |name: &str| view.run.fact(name).map(|value| value.trim_end_matches('.'));
     let why = view.why_unplaced();
-    let proxy = told("server.proxy").map(|proxy| format!("{proxy} is in between"));
-    match (told("server.presumed"), proxy) {
+    let proxy = fact("server.proxy").map(|proxy| format!("{proxy} is in between"));
+    match (fact("server.presumed"), proxy) {
         (Some(server), proxy) => {
             let proxy = proxy.map_or_else(String::new, |proxy| format!("; {proxy}"));
             let why = format!(
@@ -368,19 +372,19 @@ pub(crate) fn others_by_name(view: &View) -> Option<String> {
     })
 }
 
-fn other_processes(view: &View) -> Made {
+fn other_processes(view: &View) -> CheckResult {
     let Some((share, cores)) = others(view) else {
-        return Made::not_checked(format!("{}.", view.why_not("host.others")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("host.others")));
     };
     if others_are_many(view) && other_load::for_a_part(view) {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "Other processes were busy for only part of the measurement (see `other-load`).",
         );
     }
     let (among, presumed) = server_among_others(view);
     let named = others_by_name(view);
     let named = named.map_or_else(String::new, |named| format!(": {named}"));
-    Made::of(
+    CheckResult::of(
         doubted(share, &OTHERS),
         format!(
             "Other processes used {} cores, {} % of the host's CPUs{named}{among}.{presumed}",
@@ -393,10 +397,10 @@ fn other_processes(view: &View) -> Made {
     .with("other processes, share", share, "percent of the host")
 }
 
-fn clock_steps(view: &View) -> Made {
+fn clock_steps(view: &View) -> CheckResult {
     let offsets = view.points("host.clock.step");
     if offsets.len() < 2 {
-        return Made::not_checked(format!("{}.", view.why_not("host.clock.step")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("host.clock.step")));
     }
     let largest = offsets
         .windows(2)
@@ -416,7 +420,7 @@ fn clock_steps(view: &View) -> Made {
             text::seconds(largest.0)
         ),
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         evidence,
         "Let the time service settle before a run. Latencies use the monotonic clock and are \

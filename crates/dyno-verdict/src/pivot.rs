@@ -82,17 +82,17 @@ impl Layout {
         };
         let rows = levels(rows)?;
         let columns = columns.map(levels).transpose()?;
-        let place = |run: &T, (name, levels): &(String, Vec<String>)| {
+        let level_index = |run: &T, (name, levels): &(String, Vec<String>)| {
             let own = level(run, name)?;
             levels.iter().position(|level| *level == own)
         };
         let mut places: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (number, run) in runs.iter().enumerate() {
             let column = match &columns {
-                Some(columns) => place(run, columns),
+                Some(columns) => level_index(run, columns),
                 None => Some(0),
             };
-            if let (Some(row), Some(column)) = (place(run, &rows), column) {
+            if let (Some(row), Some(column)) = (level_index(run, &rows), column) {
                 places.entry((row, column)).or_default().push(number);
             }
         }
@@ -187,15 +187,15 @@ pub fn pivot(
 /// A warning about cells with runs that differ in a factor that is neither rows nor columns: one
 /// figure of unlike runs.
 pub fn pooled(groups: &[Group<'_>]) -> Option<String> {
-    let told = [by_factors(groups), besides(groups)];
-    let told: Vec<String> = told.into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join(" "))
+    let warnings = [by_factors(groups), undeclared(groups)];
+    let warnings: Vec<String> = warnings.into_iter().flatten().collect();
+    (!warnings.is_empty()).then(|| warnings.join(" "))
 }
 
 const NAMED_MAX: usize = 6;
 
 /// Undeclared differences between runs of one cell: settings, tables, load.
-fn besides(groups: &[Group<'_>]) -> Option<String> {
+fn undeclared(groups: &[Group<'_>]) -> Option<String> {
     let mut found: BTreeSet<String> = BTreeSet::new();
     for group in groups {
         let Some((first, others)) = group.runs.split_first() else {
@@ -208,15 +208,15 @@ fn besides(groups: &[Group<'_>]) -> Option<String> {
         }
     }
     let count = found.len();
-    let mut told: Vec<String> = found.into_iter().take(NAMED_MAX).collect();
-    if count > told.len() {
-        told.push(format!("{} more", count - told.len()));
+    let mut names: Vec<String> = found.into_iter().take(NAMED_MAX).collect();
+    if count > names.len() {
+        names.push(format!("{} more", count - names.len()));
     }
     (count > 0).then(|| {
         format!(
             "Runs of one cell have undeclared differences in {}: run `dyno compare` on two of them \
              for details.",
-            told.join(", ")
+            names.join(", ")
         )
     })
 }
@@ -239,14 +239,14 @@ fn by_factors(groups: &[Group<'_>]) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    let told = found.iter().map(|(name, levels)| {
+    let factors = found.iter().map(|(name, levels)| {
         let levels: Vec<&str> = levels.iter().copied().collect();
         format!("{name} ({})", levels.join(", "))
     });
     Some(format!(
         "Runs of one cell differ in {} and count as repetitions: use that as rows or columns, or \
          select a level with --where.",
-        told.collect::<Vec<_>>().join(", ")
+        factors.collect::<Vec<_>>().join(", ")
     ))
 }
 
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_unlike_runs_is_told() {
+    fn warns_about_cells_of_unlike_runs() {
         let mut runs: Vec<RunRecord> = (1..=4).map(|id| run(id, 1_000.0)).collect();
         for (run, (memory, binlog)) in
             runs.iter_mut()
@@ -319,16 +319,16 @@ mod tests {
             .into_iter()
             .map(|run| &*Box::leak(Box::new(run)))
             .collect();
-        let told = pooled(&[group(0, &all[..2]), group(1, &all[2..])]).unwrap();
+        let warning = pooled(&[group(0, &all[..2]), group(1, &all[2..])]).unwrap();
         assert!(
-            told.contains("differ in binlog (off, on) and count"),
-            "{told}"
+            warning.contains("differ in binlog (off, on) and count"),
+            "{warning}"
         );
         assert_eq!(pooled(&[group(0, &all[2..])]), None);
     }
 
     #[test]
-    fn cells_are_what_compare_tells_of_their_runs() {
+    fn cells_match_the_comparison_of_their_runs() {
         let mut runs: Vec<RunRecord> = (1..=6).map(|id| run(id, 1_000.0)).collect();
         runs.extend((7..=9).map(|id| run(id, 1_300.0)));
         runs[7].verdict = Some(Verdict::Doubtful);

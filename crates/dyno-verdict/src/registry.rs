@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::check::{Check, Made};
+use crate::check::{Check, CheckResult};
 use crate::{conduct, data, errors, generator, machine, server, time};
 
 /// All checks, in the order of their numbers.
@@ -91,7 +91,7 @@ const fn pair(number: u8, name: &'static str, title: &'static str, rule: &'stati
         title,
         rule,
         thresholds: &[],
-        make: |_| Made::not_checked("It needs a comparison with another run."),
+        make: |_| CheckResult::not_checked("It needs a comparison with another run."),
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
 
     /// `DYNO_WRITE_GUIDE=1` rewrites the paragraphs.
     #[test]
-    fn the_guide_tells_of_every_check_and_of_no_other() {
+    fn the_guide_describes_every_check_and_no_other() {
         if std::env::var_os("DYNO_WRITE_GUIDE").is_some() {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/validity.md");
             std::fs::write(path, rewritten()).unwrap();
@@ -164,9 +164,9 @@ mod tests {
                 "docs/validity.md lacks this paragraph (DYNO_WRITE_GUIDE=1 writes it):\n{text}"
             );
         }
-        let told = GUIDE.lines().filter(|line| line.starts_with("#### `"));
+        let paragraphs = GUIDE.lines().filter(|line| line.starts_with("#### `"));
         assert_eq!(
-            told.count(),
+            paragraphs.count(),
             expected.len(),
             "paragraphs on checks too many"
         );

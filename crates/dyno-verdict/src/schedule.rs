@@ -67,7 +67,7 @@ pub(crate) fn judge(
         && !only.part.is_constant()
     {
         // A level that changes all the time makes one part of the whole.
-        unmade(only, findings);
+        withdraw(only, findings);
         unequal(schedule.of, findings);
         let summaries = run.summary.iter();
         return summaries
@@ -87,19 +87,19 @@ pub(crate) fn judge(
         };
         // A part without an interval is still listed.
         let Ok(part) = window::cut(around(run, &bare, &placed), window) else {
-            parts.push(untold(placed));
+            parts.push(without_figures(placed));
             continue;
         };
         let view = View::new(&part, context);
         let mut own: Vec<Finding> = registry::checks()
             .iter()
-            .map(|check| check.made(&view))
+            .map(|check| check.judge(&view))
             .collect();
         root_causes::apply(&view, &mut own);
         own.retain(|finding| OF_PARTS.contains(&finding.check.as_str()));
-        unmade(&placed, &mut own);
-        if let Some(told) = &part.summary {
-            parts.push(summary(placed.clone(), told, &own));
+        withdraw(&placed, &mut own);
+        if let Some(of_part) = &part.summary {
+            parts.push(summary(placed.clone(), of_part, &own));
         }
         judged.push(Judged {
             placed,
@@ -120,7 +120,7 @@ fn unequal(of: Scheduled, findings: &mut [Finding]) {
     let compared = |finding: &&mut Finding| OF_SESSIONS.contains(&finding.check.as_str());
     if of == Scheduled::Sessions {
         for finding in findings.iter_mut().filter(compared) {
-            not_made(finding, "Sessions ran for different times, as scheduled.");
+            not_checked(finding, "Sessions ran for different times, as scheduled.");
         }
     }
 }
@@ -155,11 +155,11 @@ fn around(run: &RunRecord, bare: &RunRecord, placed: &PlacedPart) -> RunRecord {
 }
 
 /// Withdraws checks of a changing level.
-fn unmade(placed: &PlacedPart, findings: &mut [Finding]) {
+fn withdraw(placed: &PlacedPart, findings: &mut [Finding]) {
     let part = &placed.part;
     if part.max() <= 0.0 {
         for finding in findings {
-            not_made(finding, "No work was scheduled.");
+            not_checked(finding, "No work was scheduled.");
         }
         return;
     }
@@ -170,12 +170,12 @@ fn unmade(placed: &PlacedPart, findings: &mut [Finding]) {
     for finding in findings {
         let check = finding.check.as_str();
         if OF_A_LEVEL.contains(&check) || low && check == "stalls" {
-            not_made(finding, CHANGES);
+            not_checked(finding, CHANGES);
         }
     }
 }
 
-fn not_made(finding: &mut Finding, why: &str) {
+fn not_checked(finding: &mut Finding, why: &str) {
     finding.outcome = Outcome::NotChecked;
     finding.evidence = why.to_owned();
     finding.numbers.clear();
@@ -189,19 +189,21 @@ fn put_together(finding: &mut Finding, judged: &[Judged]) {
         let mut all = judged.findings.iter();
         all.find(|own| own.check == finding.check).cloned()
     };
-    let made: Vec<(&Judged, Finding)> = judged
+    let checked: Vec<(&Judged, Finding)> = judged
         .iter()
         .filter_map(|judged| Some((judged, own(judged)?)))
         .filter(|(_, own)| own.outcome != Outcome::NotChecked)
         .collect();
     // The first of equally bad ones.
-    let worst = made.iter().rev().max_by_key(|(_, own)| own.outcome);
+    let worst = checked.iter().rev().max_by_key(|(_, own)| own.outcome);
     let Some((part, worst)) = worst else {
         let why = judged.first().and_then(own).map(|own| own.evidence);
-        not_made(finding, why.as_deref().unwrap_or(CHANGES));
+        not_checked(finding, why.as_deref().unwrap_or(CHANGES));
         return;
     };
-    let alike = made.iter().filter(|(_, own)| own.outcome == worst.outcome);
+    let alike = checked
+        .iter()
+        .filter(|(_, own)| own.outcome == worst.outcome);
     let alike = alike.count();
     finding.clone_from(worst);
     let place = format!(
@@ -210,7 +212,7 @@ fn put_together(finding: &mut Finding, judged: &[Judged]) {
         text::plain(part.placed.from_s),
         text::plain(part.placed.to_s)
     );
-    let told = match worst.outcome {
+    let prefix = match worst.outcome {
         Outcome::Pass if judged.len() == 1 => format!("In part {place}: "),
         Outcome::Pass if alike == judged.len() => {
             format!("In each of the {alike} parts; the first one: ")
@@ -222,13 +224,13 @@ fn put_together(finding: &mut Finding, judged: &[Judged]) {
         ),
         _ => format!("In part {place}: "),
     };
-    finding.evidence = told + &worst.evidence;
-    finding.stalls = stalls(&made);
+    finding.evidence = prefix + &worst.evidence;
+    finding.stalls = stalls(&checked);
 }
 
 /// The stalls of all parts, in the time of the run.
-fn stalls(made: &[(&Judged, Finding)]) -> Option<Vec<Stall>> {
-    let known = made
+fn stalls(checked: &[(&Judged, Finding)]) -> Option<Vec<Stall>> {
+    let known = checked
         .iter()
         .filter_map(|(judged, own)| Some((judged.placed.from_s, own.stalls.as_ref()?)));
     let later = |(by_s, stalls): (f64, &Vec<Stall>)| {
@@ -242,17 +244,17 @@ fn stalls(made: &[(&Judged, Finding)]) -> Option<Vec<Stall>> {
     known.map(later).reduce(|all, own| [all, own].concat())
 }
 
-fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartSummary {
+fn summary(placed: PlacedPart, own: &RunSummary, findings: &[Finding]) -> PartSummary {
     let against = findings.iter().filter(|finding| {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.waived.is_none()
     });
-    let drive = told.drive.as_ref();
+    let drive = own.drive.as_ref();
     PartSummary {
         offered_per_s: drive.and_then(|drive| Some(drive.open_loop?.per_second)),
         sessions: drive.map_or(0, |drive| drive.sessions),
-        totals: told.totals,
-        rates: told.rates,
-        latency: told.response.clone().unwrap_or(told.service.clone()),
+        totals: own.totals,
+        rates: own.rates,
+        latency: own.response.clone().unwrap_or(own.service.clone()),
         // A pause is not judged.
         verdict: (placed.part.max() > 0.0).then(|| verdict(findings)),
         against: against
@@ -262,11 +264,11 @@ fn summary(placed: PlacedPart, told: &RunSummary, findings: &[Finding]) -> PartS
                 evidence: finding.evidence.clone(),
             })
             .collect(),
-        ..untold(placed)
+        ..without_figures(placed)
     }
 }
 
-fn untold(placed: PlacedPart) -> PartSummary {
+fn without_figures(placed: PlacedPart) -> PartSummary {
     PartSummary {
         label: placed.label,
         from_s: placed.from_s,

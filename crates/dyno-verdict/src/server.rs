@@ -18,7 +18,7 @@ use dyno_core::finding::{Cause, Outcome};
 use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -96,9 +96,9 @@ const CONNECTIONS: Threshold = Threshold {
 /// whole seconds, and observers ask once a second.
 const ENDS_S: f64 = 3.0;
 
-fn build(view: &View) -> Made {
+fn build(view: &View) -> CheckResult {
     if view.family().is_none() {
-        return Made::not_checked(match view.imported() {
+        return CheckResult::not_checked(match view.imported() {
             true => "The log does not name the server.",
             false => "No database was used.",
         });
@@ -109,8 +109,8 @@ fn build(view: &View) -> Made {
         .map_or("", |summary| summary.target.version.as_str());
     let version = if fact.is_empty() { stated } else { fact };
     let comment = view.run.fact("server.version_comment").unwrap_or_default();
-    let said = view.run.fact("server.build").unwrap_or("unknown");
-    let marks = format!("{said} {version} {comment}").to_ascii_lowercase();
+    let build = view.run.fact("server.build").unwrap_or("unknown");
+    let marks = format!("{build} {version} {comment}").to_ascii_lowercase();
     let kind = if ["debug", "assert"].iter().any(|mark| marks.contains(mark))
         || view.run.setting("debug_assertions") == Some("on")
     {
@@ -130,23 +130,23 @@ fn build(view: &View) -> Made {
         .collect::<Vec<_>>()
         .join(" ");
     match kind {
-        Some(kind) => Made::refuse(
+        Some(kind) => CheckResult::refuse(
             format!("{name} is {kind}."),
             "Measure the build that users get.",
         ),
-        None if said == "release" => Made::pass(format!("{name} is a release build.")),
+        None if build == "release" => CheckResult::pass(format!("{name} is a release build.")),
         None if name.is_empty() => {
-            Made::not_checked(format!("{}.", view.why_not("server.version")))
+            CheckResult::not_checked(format!("{}.", view.why_not("server.version")))
         }
-        None => Made::not_checked(format!(
+        None => CheckResult::not_checked(format!(
             "{name} does not report its kind of build; nothing indicates a debug build."
         )),
     }
 }
 
-fn connection(view: &View) -> Made {
+fn connection(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return Made::not_checked("There was no connection to check.");
+        return CheckResult::not_checked("There was no connection to check.");
     }
     let plan = view.run.head.plan.as_ref();
     let mode = plan.and_then(|plan| plan.target.as_ref()?.tls_mode());
@@ -189,7 +189,7 @@ fn connection(view: &View) -> Made {
         true => facts,
         false => format!("{} {facts}", text::sentence(&text::list(&faults))),
     };
-    Made::of(
+    CheckResult::of(
         if faults.is_empty() {
             Outcome::Pass
         } else {
@@ -233,9 +233,9 @@ fn declared_prepared(view: &View) -> Option<bool> {
     }
 }
 
-fn restarts(view: &View) -> Made {
+fn restarts(view: &View) -> CheckResult {
     if view.embedded() || view.family().is_none() {
-        return Made::not_checked("There is no server to restart.");
+        return CheckResult::not_checked("There is no server to restart.");
     }
     let totals = view.totals();
     let events = totals.events.saturating_add(totals.errors).max(1) as f64;
@@ -251,7 +251,7 @@ fn restarts(view: &View) -> Made {
         false => reconnects(totals.reconnects),
     };
     let see_log = "See the server's log for why it ended or hung, and run again.";
-    let made = if let Some(how) = &restart {
+    let result = if let Some(how) = &restart {
         let declared = !view.events(EventKind::Disturbance).is_empty();
         let outcome = if declared {
             Outcome::Doubt
@@ -263,14 +263,14 @@ fn restarts(view: &View) -> Made {
         } else {
             ""
         };
-        Made::of(outcome, format!("{how}{disturbed}; {reconnects}."), see_log)
+        CheckResult::of(outcome, format!("{how}{disturbed}; {reconnects}."), see_log)
     } else if (share >= RECONNECTS.value || all_ended(view)) && !asked || silent >= SILENT.value {
         let silence = match totals.reconnects {
             0 => silence(silent),
             _ => unanswered(silent),
         };
         match stayed_up(view) {
-            Some(how) => Made::doubt(
+            Some(how) => CheckResult::doubt(
                 format!("The server was not restarted: {how}; {reconnects}{silence}."),
                 match silent >= SILENT.value && totals.reconnects == 0 {
                     true => "See the server's log for why it did not answer, and run again.",
@@ -280,22 +280,23 @@ fn restarts(view: &View) -> Made {
                     }
                 },
             ),
-            None => Made::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
+            None => CheckResult::doubt(format!("{}{silence}.", capital(&reconnects)), see_log),
         }
         .naming([match totals.reconnects {
             0 => Cause::SilentWithoutReconnects,
             _ => Cause::LostConnections,
         }])
-    } else if let Some(made) = connects_anew(view).filter(|_| !asked) {
-        made
+    } else if let Some(result) = connects_anew(view).filter(|_| !asked) {
+        result
     } else if observed || totals.reconnects > 0 {
-        Made::pass(format!(
+        CheckResult::pass(format!(
             "The server was up from the start to the end; {reconnects}."
         ))
     } else {
-        return Made::not_checked(format!("{}.", view.why_not("db.uptime")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("db.uptime")));
     };
-    made.with("reconnects", totals.reconnects as f64, "count")
+    result
+        .with("reconnects", totals.reconnects as f64, "count")
         .with("reconnects, share", share, "percent of the events")
         .with("seconds without an answer", silent, "count")
 }
@@ -312,7 +313,7 @@ fn all_ended(view: &View) -> bool {
 }
 
 /// Connections, if their number per event shows that the run's script makes them.
-fn connects_anew(view: &View) -> Option<Made> {
+fn connects_anew(view: &View) -> Option<CheckResult> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     let counters = ["db.status.connections", "db.database.sessions"];
     let found = counters.iter().find_map(|name| {
@@ -324,7 +325,7 @@ fn connects_anew(view: &View) -> Option<Made> {
     let each = per_s / events;
     let many = each.is_finite() && per_s >= 1.0 && each * 100.0 >= CONNECTIONS.value;
     many.then(|| {
-        Made::doubt(
+        CheckResult::doubt(
             format!(
                 "The server counted {} new connections per second, {} per event.",
                 text::rate(per_s),

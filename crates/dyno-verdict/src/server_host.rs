@@ -84,10 +84,10 @@ pub(crate) fn apply(run: &RunRecord, context: &Context, findings: &mut [Finding]
     let view = View::new(&there, context);
     let checks = registry::checks();
     for check in checks.iter().filter(|check| CHECKS.contains(&check.name)) {
-        let made = check.made(&view);
-        let own = findings.iter_mut().find(|own| own.check == made.check);
-        if let Some(own) = own.filter(|_| made.outcome != Outcome::NotChecked) {
-            add(own, made);
+        let finding = check.judge(&view);
+        let own = findings.iter_mut().find(|own| own.check == finding.check);
+        if let Some(own) = own.filter(|_| finding.outcome != Outcome::NotChecked) {
+            add(own, finding);
         }
     }
 }
@@ -95,8 +95,8 @@ pub(crate) fn apply(run: &RunRecord, context: &Context, findings: &mut [Finding]
 /// Adds the result of a check there to the result here.
 fn add(own: &mut Finding, there: Finding) {
     let evidence = format!("{ON_IT}{}", there.evidence);
-    let was_made = own.outcome != Outcome::NotChecked;
-    own.evidence = match was_made {
+    let was_checked = own.outcome != Outcome::NotChecked;
+    own.evidence = match was_checked {
         true => format!("{} {evidence}", own.evidence),
         // The reason why it did not run here matters less than the evidence there.
         false => evidence,
@@ -104,12 +104,12 @@ fn add(own: &mut Finding, there: Finding) {
     for mut number in there.numbers {
         if !number.name.starts_with("threshold: ") {
             number.name = format!("server's host: {}", number.name);
-        } else if was_made {
+        } else if was_checked {
             continue;
         }
         own.numbers.push(number);
     }
-    if there.outcome > own.outcome || !was_made {
+    if there.outcome > own.outcome || !was_checked {
         own.outcome = there.outcome;
         own.advice = there.advice;
     }

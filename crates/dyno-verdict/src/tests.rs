@@ -6,7 +6,7 @@ use dyno_core::record::RunRecord;
 use crate::samples::{self, Product, closed, noisy};
 use crate::{Context, checks, judge, waive};
 
-pub(crate) fn made(run: &RunRecord, context: &Context, check: &str) -> Finding {
+pub(crate) fn judge_one(run: &RunRecord, context: &Context, check: &str) -> Finding {
     let all = judge(run, context);
     let found = all.into_iter().find(|finding| finding.check == check);
     found.unwrap_or_else(|| panic!("there is no check {check}"))
@@ -30,12 +30,12 @@ pub(crate) fn expect_with(
 ) -> Finding {
     let (mut run, mut context) = (samples::good(), Context::default());
     change(&mut run, &mut context);
-    let finding = made(&run, &context, check);
+    let finding = judge_one(&run, &context, check);
     assert_eq!(finding.outcome, outcome, "{}", finding.evidence);
     assert!(finding.evidence.ends_with('.'), "{}", finding.evidence);
     assert!(finding.rule.ends_with('.'), "{}", finding.rule);
-    let told = finding.outcome > Outcome::NotChecked;
-    assert_eq!(!finding.advice.is_empty(), told, "{}", finding.advice);
+    let against = finding.outcome > Outcome::NotChecked;
+    assert_eq!(!finding.advice.is_empty(), against, "{}", finding.advice);
     finding
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn summary(run: &mut RunRecord) -> &mut dyno_core::summary::RunSummar
     run.summary.as_mut().unwrap()
 }
 
-fn speaking_against(run: &RunRecord) -> Vec<Finding> {
+fn findings_against(run: &RunRecord) -> Vec<Finding> {
     let mut findings = judge(run, &Context::default());
     findings.retain(|finding| finding.outcome > Outcome::NotChecked);
     findings
@@ -56,7 +56,7 @@ fn good_runs_of_every_length_and_product_are_valid() {
         for seconds in [10, 20, 30, 60] {
             for product in [Product::Mysql, Product::Postgres, Product::Sqlite] {
                 let rates = noisy(seconds, 1000.0, 0.08, seed);
-                let mut against = speaking_against(&closed(&rates, product));
+                let mut against = findings_against(&closed(&rates, product));
                 // So short a run cannot distinguish noise from a drift, and reports that.
                 against.retain(|finding| seconds > 20 || finding.check != "length");
                 wrong.extend(
@@ -66,7 +66,7 @@ fn good_runs_of_every_length_and_product_are_valid() {
                 );
             }
             let run = samples::open_loop(seconds, 500.0, seed);
-            let mut against = speaking_against(&run);
+            let mut against = findings_against(&run);
             against.retain(|finding| seconds > 20 || finding.check != "length");
             wrong.extend(
                 against

@@ -15,7 +15,7 @@ mod tests;
 use dyno_core::finding::Cause;
 use dyno_stats::{ChangePoint, ChangePoints};
 
-use crate::check::{Check, Made, Threshold, doubted};
+use crate::check::{Check, CheckResult, Threshold, doubted};
 use crate::text;
 use crate::view::View;
 
@@ -91,13 +91,13 @@ pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
     found
 }
 
-fn length(view: &View) -> Made {
+fn length(view: &View) -> CheckResult {
     if view.length_s <= 0.0 {
-        return Made::not_checked("There was no measurement.");
+        return CheckResult::not_checked("There was no measurement.");
     }
     // A few milliseconds short is acceptable.
     if view.length_s < SHORTEST_S.value - 0.1 {
-        return Made::doubt(
+        return CheckResult::doubt(
             format!(
                 "{} are too short to judge the warm-up, the rate's trend or the precision of its \
                  mean.",
@@ -109,19 +109,19 @@ fn length(view: &View) -> Made {
     }
     let rates = view.rates();
     if (rates.len() as f64) < LENGTH_BINS.value {
-        return Made::not_checked(format!("{} are too few.", view.whole(rates.len())));
+        return CheckResult::not_checked(format!("{} are too few.", view.whole(rates.len())));
     }
     let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0);
     let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, 0.95);
     let (Some(mean), Some(bounds)) = (mean, bounds) else {
-        return Made::not_checked("The rate's mean and interval cannot be computed.");
+        return CheckResult::not_checked("The rate's mean and interval cannot be computed.");
     };
     let half = (bounds.high - bounds.low) / 2.0 / mean * 100.0;
-    if let Some(made) = too_short(view, half) {
-        return made;
+    if let Some(result) = too_short(view, half) {
+        return result;
     }
-    if half >= PRECISION.value && steady_state::is_told(view) {
-        return Made::not_checked(
+    if half >= PRECISION.value && steady_state::level_moves(view) {
+        return CheckResult::not_checked(
             "The level of the rate moves (see `steady-state`, `warm-up` or `stalls`), so the \
              precision of its mean is not judged.",
         );
@@ -131,7 +131,7 @@ fn length(view: &View) -> Made {
     // estimate would contradict it.
     let effective = dyno_stats::autocorrelation::effective_sample_size(&rates)
         .filter(|_| rates.len() >= ESTIMATED);
-    Made::of(
+    CheckResult::of(
         doubted(half, &PRECISION),
         format!(
             "In {} the mean rate is {} per second, known to {}{}.",
@@ -158,7 +158,7 @@ fn length(view: &View) -> Made {
 }
 
 /// No finding, but the rate is too variable and the run too short for one.
-fn too_short(view: &View, half: f64) -> Option<Made> {
+fn too_short(view: &View, half: f64) -> Option<CheckResult> {
     if !(UNDECIDED.value..PRECISION.value).contains(&half) {
         return None;
     }
@@ -170,7 +170,7 @@ fn too_short(view: &View, half: f64) -> Option<Made> {
         true => "End other processes on this host, and m",
         false => "M",
     };
-    let made = Made::doubt(
+    let result = CheckResult::doubt(
         format!(
             "{} at such an uneven rate (its mean is known to {} % either way) are too short to \
              distinguish a steady state from a drift.{}",
@@ -185,5 +185,5 @@ fn too_short(view: &View, half: f64) -> Option<Made> {
     .with("half of the interval", half, "percent of the mean")
     .naming(cause.causes)
     .naming([Cause::UncertainMean]);
-    Some(made)
+    Some(result)
 }

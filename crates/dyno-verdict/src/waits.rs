@@ -132,13 +132,14 @@ mod tests {
             samples::series(&mut run, "server.cgroup.cpu_throttled", &[percent; 30]);
             waits(&run)
         };
-        let told = "The server's cgroup: its quota of CPU time was used up in 72 % of the periods.";
-        assert_eq!(of(72.0), [told]);
+        let expected =
+            "The server's cgroup: its quota of CPU time was used up in 72 % of the periods.";
+        assert_eq!(of(72.0), [expected]);
         assert!(of(20.0).is_empty());
     }
 
     #[test]
-    fn sessions_that_open_tables_are_told() {
+    fn reports_sessions_that_open_tables() {
         assert!(waits(&samples::good()).is_empty());
         assert!(waits(&run(0.05)).is_empty());
         let mut once = run(1.0);
@@ -147,13 +148,13 @@ mod tests {
         let mut crowded = run(0.4);
         let sessions = f64::from(crowded.head.drive.as_ref().unwrap().sessions);
         samples::series(&mut crowded, "db.other_sessions", &[sessions; 4]);
-        let told = "The server's cache of tables: 15 % of the sessions, including those of \
+        let expected = "The server's cache of tables: 15 % of the sessions, including those of \
                     other clients, were opening tables on average.";
-        assert_eq!(waits(&crowded), [told]);
+        assert_eq!(waits(&crowded), [expected]);
         // More sessions than the run has are attributed to nobody.
         let crowded = waits(&run(8.65));
-        let told = "75 % of the sessions, including those of other clients,";
-        assert!(crowded[0].contains(told), "{crowded:?}");
+        let expected = "75 % of the sessions, including those of other clients,";
+        assert!(crowded[0].contains(expected), "{crowded:?}");
         for misses in [0.0, 0.3] {
             let mut cached = run(0.4);
             let name = "db.status.table_open_cache_misses";
@@ -164,14 +165,17 @@ mod tests {
         samples::drop_series(&mut uncounted, "db.status.");
         assert!(waits(&uncounted).is_empty());
         let mut run = run(0.4);
-        let told = "The server's cache of tables: 30 % of the sessions were opening tables on \
+        let expected = "The server's cache of tables: 30 % of the sessions were opening tables on \
                     average";
-        assert_eq!(waits(&run), [format!("{told}.")]);
+        assert_eq!(waits(&run), [format!("{expected}.")]);
         run.settings.push(Setting {
             name: "table_open_cache".into(),
             start: Some("100".into()),
             end: None,
         });
-        assert_eq!(waits(&run), [format!("{told}; table_open_cache is 100.")]);
+        assert_eq!(
+            waits(&run),
+            [format!("{expected}; table_open_cache is 100.")]
+        );
     }
 }

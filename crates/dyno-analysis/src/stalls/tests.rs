@@ -99,7 +99,7 @@ fn a_cold_start_is_no_stall() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn reports_what_is_missing() {
     assert_eq!(
         of_bins(&bins(&[1000; 4]), &[], Shortest::default()),
         Err(TooLittle::Seconds(4))

@@ -175,7 +175,7 @@ fn without_histograms_percentiles_are_those_of_intervals() {
             .service
             .percentiles
             .iter()
-            .all(|told| told.value_ms.is_none())
+            .all(|percentile| percentile.value_ms.is_none())
     );
     let figures: Vec<(&str, f64)> = summary
         .figures
@@ -201,16 +201,16 @@ fn a_gap_is_in_no_rate() {
     let part = cut(whole, window(2.0, 12.0)).unwrap().summary.unwrap();
     assert_eq!((part.measured_s, part.rates.events_per_s), (10.0, 100.0));
     assert_eq!(part.totals.events, 500);
-    let said = "Intervals cover 5 of these 10 s; rates refer to the covered time.";
+    let expected = "Intervals cover 5 of these 10 s; rates refer to the covered time.";
     assert!(
-        part.warnings.iter().any(|warning| warning == said),
+        part.warnings.iter().any(|warning| warning == expected),
         "{:?}",
         part.warnings
     );
 }
 
 #[test]
-fn windows_without_sense_are_told() {
+fn rejects_windows_without_sense() {
     let error = |from_s, to_s| cut(run(0, &[1.0; 5]), window(from_s, to_s)).unwrap_err();
     assert!(error(9.0, 12.0).to_string().contains("is only 5 s long"));
     assert!(

@@ -227,6 +227,6 @@ fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Re
     Ok(Preparation {
         command: phase.before.join(", "),
         seconds: all_s,
-        told: answers.join("; "),
+        messages: answers.join("; "),
     })
 }

@@ -291,11 +291,11 @@ mod tests {
             Pattern::new(&source).append(&mut stream, &mut out);
             prop_assert!(out.starts_with(b"before"));
             prop_assert_eq!(out.len(), 6 + source.len());
-            for (&made, &asked) in out[6..].iter().zip(&source) {
+            for (&byte, &asked) in out[6..].iter().zip(&source) {
                 match asked {
-                    b'#' => prop_assert!(made.is_ascii_digit()),
-                    b'@' => prop_assert!(made.is_ascii_lowercase()),
-                    other => prop_assert_eq!(made, other),
+                    b'#' => prop_assert!(byte.is_ascii_digit()),
+                    b'@' => prop_assert!(byte.is_ascii_lowercase()),
+                    other => prop_assert_eq!(byte, other),
                 }
             }
         }

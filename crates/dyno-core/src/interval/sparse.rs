@@ -1,6 +1,6 @@
 //! Sparse histograms, which keep only nonzero counts: enough for data that is sent and added once.
 //!
-//! As text: the number of empty places before each count, then the count, in base64 digits of five
+//! As text: the number of empty slots before each count, then the count, in base64 digits of five
 //! bits each, lowest first; all digits but the last have the sixth bit set (the VLQ of source maps,
 //! without a sign). The text of a histogram is unique.
 
@@ -15,11 +15,11 @@ use super::{
     SparseInterval,
 };
 
-/// Values below this have one place each; from there on, each power of two has half as many.
+/// Values below this have one slot each; from there on, each power of two has half as many.
 const SUB_BUCKETS: u64 = 2048;
 const HALF: u64 = SUB_BUCKETS / 2;
-/// The places of a latency histogram: up to the power of two that contains the longest latency.
-const PLACES: u32 = 33 * HALF as u32;
+/// The slots of a latency histogram: up to the power of two that contains the longest latency.
+const SLOTS: u32 = 33 * HALF as u32;
 /// A limit that keeps sums of two histograms from overflowing.
 const SAMPLES_MAX: u64 = u64::MAX / 4;
 
@@ -42,7 +42,7 @@ const VALUES: [u8; 256] = {
 /// A latency histogram as its nonzero counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SparseHistogram {
-    /// Places with their nonzero counts, sorted by place.
+    /// Slots with their nonzero counts, sorted by slot.
     counts: Vec<(u32, u64)>,
     samples: u64,
 }
@@ -51,7 +51,7 @@ impl SparseHistogram {
     /// The counts of a histogram with latency bounds.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let recorded = histogram.iter_recorded();
-        let counts = recorded.map(|step| (place(step.value_iterated_to()), step.count_at_value()));
+        let counts = recorded.map(|step| (slot(step.value_iterated_to()), step.count_at_value()));
         Self {
             counts: counts.collect(),
             samples: histogram.len(),
@@ -61,9 +61,9 @@ impl SparseHistogram {
     fn text(&self) -> String {
         let mut text = String::with_capacity(self.counts.len() * 3);
         let mut next = 0;
-        for (place, _) in &self.counts {
-            push(&mut text, u64::from(place - next));
-            next = place + 1;
+        for (slot, _) in &self.counts {
+            push(&mut text, u64::from(slot - next));
+            next = slot + 1;
         }
         for (_, count) in &self.counts {
             push(&mut text, *count);
@@ -80,16 +80,16 @@ impl SparseHistogram {
         let (mut next, mut samples) = (0_u64, 0_u64);
         let mut own = Vec::with_capacity(counts.len());
         for (gap, count) in gaps.iter().zip(counts) {
-            let place = next.saturating_add(*gap);
-            if place >= u64::from(PLACES) {
+            let slot = next.saturating_add(*gap);
+            if slot >= u64::from(SLOTS) {
                 return Err("it counts latencies longer than the maximum");
             }
             if *count == 0 {
                 return Err("it has a count of 0");
             }
-            next = place + 1;
+            next = slot + 1;
             samples = samples.saturating_add(*count);
-            own.push((place as u32, *count));
+            own.push((slot as u32, *count));
         }
         match samples <= SAMPLES_MAX {
             true => Ok(Self {
@@ -140,18 +140,18 @@ fn push(text: &mut String, mut number: u64) {
     }
 }
 
-/// The place of a value, by HdrHistogram's rules for three digits from 1 on.
-fn place(value: u64) -> u32 {
+/// The slot of a value, by HdrHistogram's rules for three digits from 1 on.
+fn slot(value: u64) -> u32 {
     let power = (u64::BITS - (value | (SUB_BUCKETS - 1)).leading_zeros()) - SUB_BUCKETS.ilog2();
     power * HALF as u32 + (value >> power) as u32
 }
 
-/// The smallest value of a place.
-fn value(place: u32) -> u64 {
-    let place = u64::from(place);
-    match place < SUB_BUCKETS {
-        true => place,
-        false => (place % HALF + HALF) << (place / HALF - 1),
+/// The smallest value of a slot.
+fn value(slot: u32) -> u64 {
+    let slot = u64::from(slot);
+    match slot < SUB_BUCKETS {
+        true => slot,
+        false => (slot % HALF + HALF) << (slot / HALF - 1),
     }
 }
 
@@ -169,9 +169,9 @@ impl Distribution for SparseHistogram {
     }
 
     fn add_to(&self, sum: &mut Histogram<u64>) {
-        for (place, count) in &self.counts {
-            // All places are within the bounds.
-            let _ = sum.record_n(value(*place), *count);
+        for (slot, count) in &self.counts {
+            // All slots are within the bounds.
+            let _ = sum.record_n(value(*slot), *count);
         }
     }
 
@@ -311,25 +311,25 @@ mod tests {
         #[test]
         fn a_value_is_counted_where_it_was_recorded(value in 0..=LATENCY_NS_MAX) {
             let histogram = recorded(&[(value, 1)]);
-            let place = place(value);
-            prop_assert!(place < PLACES);
-            prop_assert_eq!(super::value(place), histogram.lowest_equivalent(value));
-            prop_assert_eq!(super::place(histogram.highest_equivalent(value)), place);
+            let slot = slot(value);
+            prop_assert!(slot < SLOTS);
+            prop_assert_eq!(super::value(slot), histogram.lowest_equivalent(value));
+            prop_assert_eq!(super::slot(histogram.highest_equivalent(value)), slot);
         }
     }
 
     #[test]
-    fn it_has_the_places_of_a_histogram_of_latencies() {
+    fn it_has_the_slots_of_a_histogram_of_latencies() {
         let mut histogram = latency_histogram();
-        assert_eq!(histogram.distinct_values(), PLACES as usize);
-        for (place, step) in (0..).zip(latency_histogram().iter_all()) {
-            assert_eq!(super::place(step.value_iterated_to()), place);
-            assert_eq!(histogram.lowest_equivalent(value(place)), value(place));
-            histogram.record(value(place)).unwrap();
+        assert_eq!(histogram.distinct_values(), SLOTS as usize);
+        for (slot, step) in (0..).zip(latency_histogram().iter_all()) {
+            assert_eq!(super::slot(step.value_iterated_to()), slot);
+            assert_eq!(histogram.lowest_equivalent(value(slot)), value(slot));
+            histogram.record(value(slot)).unwrap();
         }
         assert_eq!(
             SparseHistogram::of(&histogram).text().len(),
-            2 * PLACES as usize
+            2 * SLOTS as usize
         );
     }
 
@@ -342,9 +342,9 @@ mod tests {
         };
         assert_eq!(read("").unwrap(), SparseHistogram::empty());
         assert_eq!(read(&(number(7) + "B")).unwrap().samples(), 1);
-        let last = number(u64::from(PLACES) - 1);
+        let last = number(u64::from(SLOTS) - 1);
         assert_eq!(read(&(last + "B")).unwrap().samples(), 1);
-        let beyond = number(u64::from(PLACES));
+        let beyond = number(u64::from(SLOTS));
         let many = number(SAMPLES_MAX);
         for (text, why) in [
             ("A".to_owned(), "number of buckets differs"),

@@ -143,9 +143,9 @@ proptest! {
 #[test]
 fn the_serialised_form_stays() {
     let text = include_str!("interval.json");
-    let made = part(&[(1_000, 6, 4), (2_000_000, 7, 5), (3_500, 15, 10)], 2);
+    let original = part(&[(1_000, 6, 4), (2_000_000, 7, 5), (3_500, 15, 10)], 2);
     let read: Interval = serde_json::from_str(text).unwrap();
-    assert_eq!(read, made);
+    assert_eq!(read, original);
     // From before there were kinds.
     let older = text.replace("\"kind\": \"conflict\",", "");
     let read: Interval = serde_json::from_str(&older).unwrap();

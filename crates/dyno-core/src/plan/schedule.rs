@@ -227,11 +227,11 @@ impl LoadSchedule {
     /// The levels in short, without lengths: `100/s → 200/s`. Of many parts only the first ones and
     /// the last.
     pub fn short(&self) -> String {
-        const TOLD_MAX: usize = 5;
+        const LABELS_MAX: usize = 5;
         let label = |part: &LoadPart| part.label(self.of);
         let labels: Vec<String> = self.parts.iter().map(label).collect();
         match labels.as_slice() {
-            [first, second, .., last] if labels.len() > TOLD_MAX => {
+            [first, second, .., last] if labels.len() > LABELS_MAX => {
                 format!("{first} → {second} → … → {last} ({} parts)", labels.len())
             }
             all => all.join(" → "),
@@ -406,8 +406,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_part() {
-        for (text, told) in [
+    fn errors_name_the_wrong_part() {
+        for (text, message) in [
             ("100/s for 30s, 200/s", "part 2: '200/s' has no length"),
             ("100/s for 30s, fast for 3s", "part 2: "),
             ("100/s for", "'100/s for' is not a part of a schedule"),
@@ -419,7 +419,7 @@ mod tests {
             ("1/s for 0s", "must be longer than 0"),
         ] {
             let why = rate(text).unwrap_err();
-            assert!(why.contains(told), "{text}: {why}");
+            assert!(why.contains(message), "{text}: {why}");
         }
         let fast = "sine 1..10000 every 1ms for 1h";
         let why = LoadSchedule::parse(fast, Scheduled::Sessions, None).unwrap_err();

@@ -166,7 +166,7 @@ mod tests {
         ] {
             learn(text);
         }
-        for (said, shown) in [
+        for (input, shown) in [
             ("using xKn0wn-l0ng-oney", Some("using x***y")),
             ("'Kn0w' or Kn0wledge", Some("'***' or Kn0wledge")),
             ("xKn0wn-l0ng", Some("x***")),
@@ -177,7 +177,7 @@ mod tests {
             ("p%40ss%2", None),
             ("a 50%2541-%C3%b6l, 50%41-öl", Some("a ***, ***")),
         ] {
-            assert_eq!(known(said).as_deref(), shown, "{said}");
+            assert_eq!(known(input).as_deref(), shown, "{input}");
         }
     }
 }

@@ -10,8 +10,8 @@ pub struct StatementPlan {
     /// Table accesses, in the server's order.
     pub accesses: Vec<Access>,
     /// Other steps of the plan, such as `filesort`, `temporary table`, `Sort`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub besides: Vec<String>,
+    #[serde(default, rename = "besides", skip_serializing_if = "Vec::is_empty")]
+    pub other_steps: Vec<String>,
     /// The server's output: JSON, or lines for SQLite; empty without a plan.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -52,9 +52,9 @@ impl StatementPlan {
             true => "no table".to_owned(),
             false => all.join(", "),
         };
-        match self.besides.is_empty() {
+        match self.other_steps.is_empty() {
             true => tables,
-            false => format!("{tables}; {}", self.besides.join(", ")),
+            false => format!("{tables}; {}", self.other_steps.join(", ")),
         }
     }
 

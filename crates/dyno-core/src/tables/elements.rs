@@ -15,7 +15,7 @@ const NAMED: [&str; 7] = [
 /// The start of a trigger's line, which Dyno adds to MySQL's definition.
 const TRIGGER: &str = "trigger `";
 /// Other entries of such a definition, each followed by a colon.
-const TOLD: [&str; 7] = [
+const ENTRIES: [&str; 7] = [
     "kind",
     "persistence",
     "access method",
@@ -55,15 +55,17 @@ pub fn follows_from_engine(what: &str) -> bool {
 fn of_catalogs(definition: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for line in definition.lines().skip(1) {
-        let told = line.split_once(": ").filter(|told| TOLD.contains(&told.0));
-        if let Some((what, says)) = told {
-            found.push((what.to_owned(), says.to_owned()));
+        let entry = line
+            .split_once(": ")
+            .filter(|entry| ENTRIES.contains(&entry.0));
+        if let Some((what, spec)) = entry {
+            found.push((what.to_owned(), spec.to_owned()));
             continue;
         }
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         if NAMED.contains(&kind) {
-            let (name, says) = first_word(rest);
-            found.push((format!("{kind} {name}"), says.to_owned()));
+            let (name, spec) = first_word(rest);
+            found.push((format!("{kind} {name}"), spec.to_owned()));
         }
     }
     found
@@ -96,7 +98,7 @@ fn of_show_create(definition: &str) -> Vec<(String, String)> {
         lines.partition(|line| line.starts_with(TRIGGER));
     for trigger in triggers {
         let named = trigger[TRIGGER.len()..].split_once("` ");
-        found.extend(named.map(|(name, says)| (format!("trigger {name}"), says.to_owned())));
+        found.extend(named.map(|(name, spec)| (format!("trigger {name}"), spec.to_owned())));
     }
     let partitions: Vec<&str> = lines.into_iter().map(str::trim).collect();
     if !partitions.is_empty() {
@@ -110,8 +112,8 @@ fn of_show_create(definition: &str) -> Vec<(String, String)> {
 
 fn part(line: &str) -> (String, String) {
     let after = |name: &str, rest: &str| -> Option<(String, String)> {
-        let (quoted, says) = rest.strip_prefix('`')?.split_once('`')?;
-        Some((format!("{name} {quoted}"), says.trim().to_owned()))
+        let (quoted, spec) = rest.strip_prefix('`')?.split_once('`')?;
+        Some((format!("{name} {quoted}"), spec.trim().to_owned()))
     };
     if line.starts_with("PRIMARY KEY") {
         return ("index PRIMARY".to_owned(), line.to_owned());
@@ -127,7 +129,7 @@ fn part(line: &str) -> (String, String) {
     // `UNIQUE KEY`, `FULLTEXT KEY` and the like.
     match line.split_once("KEY ") {
         Some((kind, rest)) => match after("index", rest) {
-            Some((name, says)) => (name, format!("{kind}KEY {says}")),
+            Some((name, spec)) => (name, format!("{kind}KEY {spec}")),
             None => ("index".to_owned(), line.to_owned()),
         },
         None => ("clause".to_owned(), line.to_owned()),
@@ -136,11 +138,11 @@ fn part(line: &str) -> (String, String) {
 
 /// A column in a form common to both products: MariaDB adds meaningless widths, and MySQL quotes
 /// numbers.
-fn plain_column(says: &str) -> String {
-    let mut words: Vec<String> = says.split(' ').map(str::to_owned).collect();
+fn plain_column(spec: &str) -> String {
+    let mut words: Vec<String> = spec.split(' ').map(str::to_owned).collect();
     if let Some(first) = words.first_mut() {
         let (name, width) = first.split_once('(').unwrap_or((first.as_str(), ""));
-        if name.ends_with("int") && width.ends_with(')') && !says.contains("zerofill") {
+        if name.ends_with("int") && width.ends_with(')') && !spec.contains("zerofill") {
             *first = name.to_owned();
         }
     }
@@ -197,11 +199,11 @@ fn of_sqlite(definition: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for statement in definition.split(";\n") {
         let words: Vec<&str> = statement.split_whitespace().collect();
-        let says = words.join(" ");
-        let upper = says.to_ascii_uppercase();
+        let spec = words.join(" ");
+        let upper = spec.to_ascii_uppercase();
         let name_after = |kind: &str| -> Option<String> {
             let at = upper.find(&format!("{kind} "))? + kind.len() + 1;
-            let rest = says.get(at..)?;
+            let rest = spec.get(at..)?;
             let rest = match rest.get(.."IF NOT EXISTS ".len()) {
                 Some(clause) if clause.eq_ignore_ascii_case("IF NOT EXISTS ") => {
                     &rest[clause.len()..]
@@ -221,8 +223,8 @@ fn of_sqlite(definition: &str) -> Vec<(String, String)> {
                 name_after(kind)?
             ))
         });
-        if !says.is_empty() {
-            found.push((what.unwrap_or_else(|| "definition".to_owned()), says));
+        if !spec.is_empty() {
+            found.push((what.unwrap_or_else(|| "definition".to_owned()), spec));
         }
     }
     found
@@ -241,7 +243,7 @@ mod tests {
 
     fn of<'a>(found: &'a [(String, String)], what: &str) -> &'a str {
         let entry = found.iter().find(|(name, _)| name == what);
-        entry.map_or("(not there)", |(_, says)| says)
+        entry.map_or("(not there)", |(_, spec)| spec)
     }
 
     #[test]

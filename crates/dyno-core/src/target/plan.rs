@@ -87,8 +87,8 @@ impl TargetPlan {
     /// The TLS mode, with libpq's names; `None` if not given.
     pub fn tls_mode(&self) -> Option<&str> {
         let implied = self.parameters.get("sslrootcert").map(|_| "verify-ca");
-        let said = self.parameters.get("sslmode").map(String::as_str);
-        said.or(implied)
+        let explicit = self.parameters.get("sslmode").map(String::as_str);
+        explicit.or(implied)
     }
 
     /// The target's URL; `None` for a temporary database.

@@ -35,13 +35,13 @@ fn run() -> RunSummary {
     }
 }
 
-fn held(text: &str) -> Held {
+fn held(text: &str) -> ThresholdResult {
     text.parse::<Threshold>().unwrap().judge(&run())
 }
 
 #[test]
 fn conditions_that_hold_fail_the_run() {
-    for (text, failed, told) in [
+    for (text, failed, line) in [
         ("p99 > 20ms", true, "p99 > 20ms: 23.1 ms"),
         ("p99>23.14ms", false, "p99 > 23.14ms: 23.1 ms"),
         ("p99 >= 23140us", true, "p99 >= 23.14ms: 23.1 ms"),
@@ -55,12 +55,12 @@ fn conditions_that_hold_fail_the_run() {
         ("new_orders < 13", true, "new_orders < 13: 12"),
     ] {
         let held = held(text);
-        assert_eq!((held.failed, &*held.told()), (failed, told), "{text}");
+        assert_eq!((held.failed, &*held.line()), (failed, line), "{text}");
     }
 }
 
 #[test]
-fn what_cannot_be_told_fails_with_the_reason() {
+fn a_missing_figure_fails_with_the_reason() {
     for (text, why) in [
         ("p99.9 > 1s", "too few samples"),
         ("p95 > 1s", "not recorded"),
@@ -69,7 +69,7 @@ fn what_cannot_be_told_fails_with_the_reason() {
         ("rate < 0.95x", "for `dyno compare`"),
     ] {
         let held = held(text);
-        assert!(held.failed && held.told().contains(why), "{}", held.told());
+        assert!(held.failed && held.line().contains(why), "{}", held.line());
     }
 }
 
@@ -126,11 +126,11 @@ fn what_had_not_ended_is_no_short_latency() {
     let judged = |text: &str, run: &RunSummary| text.parse::<Threshold>().unwrap().judge(run);
     for text in ["max > 1s", "p99.7 > 1s", "mean > 11ms"] {
         let held = judged(text, &hung);
-        assert!(held.failed, "{text}: {}", held.told());
+        assert!(held.failed, "{text}: {}", held.line());
     }
     let held = judged("max > 1s", &hung);
     assert_eq!(
-        held.told(),
+        held.line(),
         "max > 1s: 4 event(s) were unfinished at the end of the run; of the finished events, 60.0 \
          ms"
     );
@@ -138,7 +138,7 @@ fn what_had_not_ended_is_no_short_latency() {
     assert!(!judged("p99 > 1s", &hung).failed);
     assert!(!judged("mean > 20ms", &hung).failed);
     // A condition that holds anyway has its figure.
-    assert_eq!(judged("max > 50ms", &hung).told(), "max > 50ms: 60.0 ms");
+    assert_eq!(judged("max > 50ms", &hung).line(), "max > 50ms: 60.0 ms");
     let behind = RunSummary {
         open_loop: Some(crate::summary::OpenLoopSummary {
             offered_per_s: 400.0,

@@ -428,7 +428,7 @@ fn summary(
 
 /// The summary from progress lines of a run without a report.
 fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
-    let told = dyno_analysis::window::told(run.intervals.iter());
+    let told = dyno_analysis::window::part_figures(run.intervals.iter());
     let mut summary = runs::summary(run, started, told.length_s);
     summary.totals = told.totals;
     summary.rates = told.rates;

@@ -38,7 +38,7 @@ pub fn explain(
     let mut plan = match told {
         Ok((accesses, besides, text)) => StatementPlan {
             accesses,
-            besides,
+            other_steps: besides,
             text: cut(&redact::text(&text)),
             ..StatementPlan::default()
         },

@@ -32,8 +32,8 @@ const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 /// # Errors
 /// None for a record: its keys are texts and its numbers are numbers.
 pub fn run(run: &RunRecord) -> Result<String, serde_json::Error> {
-    let told = crate::json::with_nulls(&Exported::of(run), &run.not_observed)?;
-    let mut text = serde_json::to_string_pretty(&told)?;
+    let value = crate::json::with_nulls(&Exported::of(run), &run.not_observed)?;
+    let mut text = serde_json::to_string_pretty(&value)?;
     text.push('\n');
     Ok(text)
 }

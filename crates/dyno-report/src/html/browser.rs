@@ -78,7 +78,7 @@ fn keep(name: &str, content: &[u8]) {
 
 /// No error, and no request except the page itself.
 fn assert_quiet(tab: &mut Tab) {
-    let (errors, requests) = tab.heard();
+    let (errors, requests) = tab.errors_and_requests();
     assert_eq!(errors, Vec::<String>::new());
     assert_eq!(requests.len(), 1, "{requests:?}");
     assert!(requests[0].starts_with("file://"), "{requests:?}");
@@ -247,11 +247,11 @@ fn a_cross_hair_goes_over_all_charts_and_keys_move_it() {
     };
     press(&mut tab, "Home");
     press(&mut tab, "ArrowRight");
-    let said = tab.evaluate("document.getElementById('said').textContent");
-    let said = said.as_str().unwrap();
+    let text = tab.evaluate("document.getElementById('said').textContent");
+    let text = text.as_str().unwrap();
     assert!(
-        said.contains("events/s ") && said.contains("p99 latency "),
-        "{said}"
+        text.contains("events/s ") && text.contains("p99 latency "),
+        "{text}"
     );
     let lines = "document.querySelectorAll('i.cross:not([hidden])').length";
     let shown = tab.evaluate(lines).as_u64().unwrap();

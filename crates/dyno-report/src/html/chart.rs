@@ -25,7 +25,7 @@ impl Chart {
         let Self::Time(time) = self else {
             return None;
         };
-        let mut told: Vec<String> = Vec::new();
+        let mut values: Vec<String> = Vec::new();
         for line in &time.lines {
             let mut known = line
                 .y
@@ -41,11 +41,11 @@ impl Chart {
                 .get(line.axis)
                 .map_or("", |axis| axis.unit.as_str());
             let value = first.map_or("nothing".to_owned(), |first| figures::value(first, unit));
-            if !told.contains(&value) {
-                told.push(value);
+            if !values.contains(&value) {
+                values.push(value);
             }
         }
-        match told.as_slice() {
+        match values.as_slice() {
             // No lines yet: the reader picks.
             [] => None,
             // A single point is not a line.
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_never_move_are_told_instead() {
+    fn constant_lines_become_a_sentence() {
         let quiet = |all: &[&[f64]]| lines(all).quiet();
         assert_eq!(quiet(&[&[0.0, 0.0, f64::NAN]]).unwrap(), "0 B throughout");
         assert_eq!(

@@ -24,7 +24,7 @@ pub(super) fn hostile(text: &str) -> Several {
         head(run, text);
         series(run, text);
         facts(run, text);
-        said(run, text);
+        findings_and_errors(run, text);
         profiled(run, text);
     }
     for compared in all.compared.iter_mut().flatten() {
@@ -154,7 +154,7 @@ fn facts(run: &mut RunRecord, text: &str) {
     });
 }
 
-fn said(run: &mut RunRecord, text: &str) {
+fn findings_and_errors(run: &mut RunRecord, text: &str) {
     for finding in &mut run.findings {
         finding.check = format!("{}{text}", finding.number);
         finding.evidence = text.into();

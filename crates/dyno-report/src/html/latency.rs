@@ -176,11 +176,11 @@ fn columns(spans: &[Span]) -> Vec<Column> {
 
 fn column(spans: &[Span]) -> Option<Column> {
     let (first, last) = (spans.first()?, spans.last()?);
-    let mut latencies = Histogram::new_from(seen(first));
+    let mut latencies = Histogram::new_from(user_latencies(first));
     latencies.auto(true);
     for span in spans {
         // Fails only if a histogram must grow beyond the available memory.
-        latencies.add(seen(span)).ok()?;
+        latencies.add(user_latencies(span)).ok()?;
     }
     Some(Column {
         from_s: first.from_s,
@@ -190,7 +190,7 @@ fn column(spans: &[Span]) -> Option<Column> {
 }
 
 /// The latencies that users saw: response times if recorded, else service times.
-pub(super) fn seen(span: &Span) -> &Histogram<u64> {
+pub(super) fn user_latencies(span: &Span) -> &Histogram<u64> {
     if span.response.is_empty() {
         &span.service
     } else {
@@ -201,7 +201,7 @@ pub(super) fn seen(span: &Span) -> &Histogram<u64> {
 /// All spans of an operation merged, or its total.
 pub(super) fn whole(operation: &Operation) -> Option<Histogram<u64>> {
     if let Some(total) = &operation.total {
-        return Some(seen(total).clone());
+        return Some(user_latencies(total).clone());
     }
     column(&operation.spans).map(|column| column.latencies)
 }

@@ -103,14 +103,14 @@ pub struct Pivot {
 impl Pivot {
     /// The row's factor and level of a cell, and the column's if there is one.
     fn levels(&self, cell: &Cell) -> (String, Option<String>) {
-        let told = |(name, levels): &(String, Vec<String>), at: usize| {
+        let heading = |(name, levels): &(String, Vec<String>), at: usize| {
             let level = levels.get(at).map_or("", String::as_str);
             format!("{name} {level}")
         };
         let columns = self.columns.as_ref();
         (
-            told(&self.rows, cell.row),
-            columns.map(|columns| told(columns, cell.column)),
+            heading(&self.rows, cell.row),
+            columns.map(|columns| heading(columns, cell.column)),
         )
     }
 }
@@ -153,11 +153,11 @@ pub fn report(input: &ReportInput<'_>) -> String {
 
 fn one_run(page: &mut Page, view: &View<'_>) {
     if !view.label.is_empty() {
-        let told = format!("{} – {}", view.entry(), view.title());
+        let text = format!("{} – {}", view.entry(), view.title());
         put!(
             page,
             "<details class=\"run\"><summary>{}</summary>",
-            Text(told)
+            Text(text)
         );
     }
     overview::write(page, view);

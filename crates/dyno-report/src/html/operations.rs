@@ -25,7 +25,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         operations(page, &summary.operations);
     }
     if !summary.figures.is_empty() {
-        told(page, &summary.figures);
+        figure_table(page, &summary.figures);
     }
     if let Some(limit) = &summary.latency_limit {
         let ended = number::thousands(summary.totals.events);
@@ -112,9 +112,9 @@ fn row(page: &mut Page, operation: &OperationSummary) {
     page.figures(&operation.name, &cells);
 }
 
-fn told(page: &mut Page, told: &[Figure]) {
+fn figure_table(page: &mut Page, figures: &[Figure]) {
     page.table(&["figure", "#", "of"]);
-    for figure in told {
+    for figure in figures {
         put!(
             page,
             "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>",

@@ -124,7 +124,7 @@ fn lead(view: &View<'_>) -> String {
 /// Why a run is incomplete.
 fn state(page: &mut Page, view: &View<'_>) {
     let end = view.run.summary.as_ref().map(|summary| &summary.end);
-    let said = match (view.run.state, end) {
+    let text = match (view.run.state, end) {
         (RunState::Running, _) => "This run has no recorded end: it is still running, or its \
                                    process died. The figures cover what was recorded so far."
             .to_owned(),
@@ -138,7 +138,7 @@ fn state(page: &mut Page, view: &View<'_>) {
             .to_owned(),
         (RunState::Completed, _) => return,
     };
-    put!(page, "<p class=\"banner\">{}</p>", Text(said));
+    put!(page, "<p class=\"banner\">{}</p>", Text(text));
 }
 
 fn verdict(page: &mut Page, view: &View<'_>) {
@@ -157,22 +157,17 @@ fn verdict(page: &mut Page, view: &View<'_>) {
         icon(view.run.verdict.filter(|_| class != "unjudged")),
         Text(tally.words())
     );
-    let mut against: Vec<&Finding> = view
-        .run
-        .findings
-        .iter()
-        .filter(|f| speaks_against(f))
-        .collect();
+    let mut against: Vec<&Finding> = view.run.findings.iter().filter(|f| is_against(f)).collect();
     against.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
     if against.is_empty() {
-        let said = match view.run.verdict {
+        let text = match view.run.verdict {
             None => "This run was not judged yet.",
             Some(_) if view.run.findings.iter().any(|f| f.waived.is_some()) => {
                 "No finding speaks against these figures except the waived ones."
             }
             Some(_) => "No finding speaks against these figures.",
         };
-        put!(page, "<p class=\"against\">{said}</p></div>");
+        put!(page, "<p class=\"against\">{text}</p></div>");
         return;
     }
     put!(page, "<ul class=\"against\">");
@@ -190,7 +185,7 @@ fn verdict(page: &mut Page, view: &View<'_>) {
     put!(page, "</ul></div>");
 }
 
-fn speaks_against(finding: &Finding) -> bool {
+fn is_against(finding: &Finding) -> bool {
     finding.waived.is_none() && matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
 }
 

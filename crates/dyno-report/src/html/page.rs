@@ -255,12 +255,12 @@ impl Page {
     /// A chart that does not belong to a single run.
     pub(super) fn figure_with_id(&mut self, id: String, caption: &Caption<'_>, chart: Chart) {
         let quiet = chart.quiet();
-        if let Some(told) = &quiet {
+        if let Some(text) = &quiet {
             put!(
                 self,
                 "<details class=\"panel quiet\"><summary>{}: {}</summary>",
                 Text(caption.title),
-                Text(told)
+                Text(text)
             );
         }
         put!(
@@ -456,12 +456,12 @@ mod tests {
 
     #[test]
     fn the_version_is_that_of_the_file() {
-        let told = format!("Apache ECharts {ECHARTS_VERSION},");
+        let banner = format!("Apache ECharts {ECHARTS_VERSION},");
         assert!(
             echarts()
                 .lines()
                 .take(3)
-                .any(|line| line.starts_with(&told))
+                .any(|line| line.starts_with(&banner))
         );
     }
 

@@ -94,17 +94,17 @@ fn draw(page: &mut Page, number: usize, plot: &Plot) {
     let axis = Axis::new(&plot.value, &plot.unit);
     let chart = match &plot.drawing {
         PlotDrawing::Groups { groups, dots } => {
-            let made = groups.iter().map(|group| {
-                let mut made =
+            let shapes = groups.iter().map(|group| {
+                let mut shape =
                     spread::group(&group.name, &group.heading, group.colour, &group.values);
                 if !dots {
-                    made.dots = Vec::new();
+                    shape.dots = Vec::new();
                 }
-                made
+                shape
             });
             Chart::Groups(super::chart::Groups {
                 axis,
-                groups: made.collect(),
+                groups: shapes.collect(),
             })
         }
         PlotDrawing::Time(lines) => {
@@ -113,9 +113,9 @@ fn draw(page: &mut Page, number: usize, plot: &Plot) {
             let mut drawn = Vec::new();
             for line in lines {
                 let points = thin(&line.points, POINTS_MAX, Keep::Extremes);
-                let told = source_note(&plot.source, &points, Keep::Extremes);
-                if told.len() > source.len() {
-                    source = told;
+                let note = source_note(&plot.source, &points, Keep::Extremes);
+                if note.len() > source.len() {
+                    source = note;
                 }
                 drawn.push(page.line(&line.name, 0, &points, Look::Line, line.colour));
             }

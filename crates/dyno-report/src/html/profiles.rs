@@ -61,7 +61,7 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
         page,
         "<div class=\"panel\" id=\"{id}\"><h3>{title}</h3><p class=\"about\">{about}. {}. Each box \
          is a function, as wide as its share of the samples, below its callers; click to zoom.</p>",
-        Text(told(profile))
+        Text(sample_counts(profile))
     );
     let label = format!("Flame graph of the {}", profile.process.name());
     page.flame(&label, flame);
@@ -77,7 +77,7 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
 }
 
 /// Number of samples, and missing ones.
-fn told(profile: &CpuProfile) -> String {
+fn sample_counts(profile: &CpuProfile) -> String {
     let lost = match profile.lost {
         0 => "none lost".to_owned(),
         lost => format!("{} lost", number::thousands(lost)),
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_profile_of_is_said() {
+    fn a_missing_profile_has_its_reason() {
         let mut run = bare();
         run.not_observed.push(NotObserved {
             what: "profile.server".to_owned(),
             why: "it runs on <another> host".to_owned(),
         });
         let page = page_of(&[run]);
-        let told = "No profile of the server: it runs on &lt;another&gt; host.";
-        assert!(section(&page).contains(told));
+        let reason = "No profile of the server: it runs on &lt;another&gt; host.";
+        assert!(section(&page).contains(reason));
     }
 }

@@ -1,7 +1,7 @@
 //! A run with values that several sections derive from it.
 
 use dyno_analysis::bins::{self, Bin};
-use dyno_analysis::stalls::{self, Told, TooLittle};
+use dyno_analysis::stalls::{self, RunStalls, TooLittle};
 use dyno_core::finding::Stall;
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
@@ -33,7 +33,7 @@ pub(super) struct View<'a> {
     /// The median second's rate; `None` without whole seconds.
     pub(super) median_per_s: Option<f64>,
     /// Seconds in which almost nothing ended, or why they are unknown.
-    pub(super) stalls: Result<Told, TooLittle>,
+    pub(super) stalls: Result<RunStalls, TooLittle>,
 }
 
 impl<'a> View<'a> {
@@ -61,7 +61,7 @@ impl<'a> View<'a> {
             extent_s: extent(run),
             bin_s: dyno_stats::median(&lengths).unwrap_or(1.0),
             median_per_s: dyno_stats::median(&seconds),
-            stalls: stalls::told(run),
+            stalls: stalls::of_run(run),
             seconds,
             rates,
         }

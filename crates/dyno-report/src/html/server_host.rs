@@ -16,11 +16,11 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     };
     page.section(view, "server-host", "The server's host");
-    let told = crate::server_host::told(host);
+    let text = crate::server_host::describe(host);
     put!(
         page,
         "<p class=\"source\">Over the measurement: {}.</p>",
-        Text(told)
+        Text(text)
     );
     let states = Plot {
         id: "server-host-cpu",

@@ -89,12 +89,12 @@ fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
 }
 
 /// The server's own statistics.
-fn of_server(page: &mut Page, told: &DigestsSummary) {
+fn of_server(page: &mut Page, summary: &DigestsSummary) {
     put!(
         page,
         "<div class=\"panel\"><h3>The server's own digests</h3>"
     );
-    if !told.digests.is_empty() {
+    if !summary.digests.is_empty() {
         page.table(&[
             "digest",
             "#executions",
@@ -105,32 +105,32 @@ fn of_server(page: &mut Page, told: &DigestsSummary) {
             "#without index",
             "#tables on disk",
         ]);
-        for one in &told.digests {
+        for one in &summary.digests {
             digest(page, one);
         }
-        if told.others > 0 {
-            let text = format!("{} others", number::thousands(told.others));
+        if summary.others > 0 {
+            let text = format!("{} others", number::thousands(summary.others));
             let cells = [
-                number::thousands(told.others_count),
-                figures::maybe(Some(told.others_ms), "ms"),
+                number::thousands(summary.others_count),
+                figures::maybe(Some(summary.others_ms), "ms"),
             ];
             cells_of(page, &text, &cells);
         }
         page.end_table();
     }
     put!(page, "<p class=\"source\">");
-    if !told.source.is_empty() {
+    if !summary.source.is_empty() {
         put!(
             page,
             "Source: {}, read before and after the measurement. Rows are of one execution, on \
              average. {} executions in other databases and {} on the server's catalogs and \
              settings (such as those of Dyno's observers) are excluded. ",
-            Text(&told.source),
-            number::thousands(told.elsewhere_count),
-            number::thousands(told.catalogs_count)
+            Text(&summary.source),
+            number::thousands(summary.elsewhere_count),
+            number::thousands(summary.catalogs_count)
         );
     }
-    put!(page, "{}</p></div>\n", Text(&told.notes.join(" ")));
+    put!(page, "{}</p></div>\n", Text(&summary.notes.join(" ")));
 }
 
 fn digest(page: &mut Page, one: &DigestSummary) {

@@ -55,11 +55,11 @@ fn written(
 /// A run with a changing load.
 pub(super) fn scheduled() -> RunRecord {
     let mut run = samples::run(SHORT);
-    let told = crate::samples::scheduled();
-    run.head.drive.clone_from(&told.drive);
+    let other = crate::samples::scheduled();
+    run.head.drive.clone_from(&other.drive);
     if let Some(summary) = &mut run.summary {
-        summary.drive = told.drive;
-        summary.parts = told.parts;
+        summary.drive = other.drive;
+        summary.parts = other.parts;
     }
     run
 }
@@ -67,7 +67,7 @@ pub(super) fn scheduled() -> RunRecord {
 #[test]
 fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
     let page = page_of(&[scheduled()]);
-    for told in [
+    for text in [
         "Parts of the load",
         "sine 400/s..800/s every 5s",
         "Of 600 events per second that were due, 571 were served.",
@@ -75,7 +75,7 @@ fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
         "Dotted: the start of each part of the load",
         "open loop, 100/s → 100/s..500/s",
     ] {
-        assert!(page.contains(told), "no '{told}'");
+        assert!(page.contains(text), "no '{text}'");
     }
     assert!(page.contains(r#""parts":[{"at":10,"text":"2"},{"at":20,"text":"3"}"#));
     assert!(!page_of(&[samples::run(SHORT)]).contains("Parts of the load"));
@@ -108,7 +108,7 @@ pub(super) fn bare() -> RunRecord {
 }
 
 #[test]
-fn a_test_of_the_host_tells_what_it_measured() {
+fn a_host_test_shows_its_measurements() {
     let mut run = samples::run(SHORT);
     run.head.workload.name = "memory".to_owned();
     (run.head.target.url, run.head.target.product) = Default::default();
@@ -123,12 +123,12 @@ fn a_test_of_the_host_tells_what_it_measured() {
         depth: 1,
     });
     let page = page_of(&[run]);
-    for told in [
+    for text in [
         "What was measured",
         "block &lt;of&gt; 1 MiB",
         "43,937 MiB/s",
     ] {
-        assert!(page.contains(told), "{told}");
+        assert!(page.contains(text), "{text}");
     }
     assert!(page.contains("<title>memory"), "the title names no server");
     let usual = page_of(&[samples::run(SHORT)]);
@@ -168,10 +168,10 @@ fn text_of(page: &str) -> String {
 }
 
 #[test]
-fn the_first_screen_tells_what_matters() {
+fn the_first_screen_shows_what_matters() {
     let page = page_of(&[samples::run(SHORT)]);
     let text = text_of(&page);
-    for said in [
+    for part in [
         "oltp_read_write on MariaDB 10.11.6",
         "64 sessions on 4 workers",
         "<strong>doubtful</strong>",
@@ -182,7 +182,7 @@ fn the_first_screen_tells_what_matters() {
         "kernel: nvme nvme0",
         "TLS is on",
     ] {
-        assert!(text.contains(said), "{said}");
+        assert!(text.contains(part), "{part}");
     }
 }
 

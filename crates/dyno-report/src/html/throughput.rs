@@ -105,28 +105,28 @@ fn levels(schedule: &LoadSchedule, (from_s, to_s): (f64, f64)) -> (Vec<f64>, Vec
 
 /// The meaning of the marks in use.
 fn legend(view: &View<'_>, latencies: bool) -> String {
-    let mut told = vec!["Each point is an interval.".to_owned()];
+    let mut parts = vec!["Each point is an interval.".to_owned()];
     if view.warmup_s().is_some() {
-        told.push("Grey: the warm-up.".to_owned());
+        parts.push("Grey: the warm-up.".to_owned());
     }
     if !view.part_marks().is_empty() {
-        told.push("Dotted: the start of each part of the load, numbered below.".to_owned());
+        parts.push("Dotted: the start of each part of the load, numbered below.".to_owned());
     }
     if !view.stall_spans().is_empty() {
-        told.push("Red: stalls.".to_owned());
+        parts.push("Red: stalls.".to_owned());
     }
     match view.run.events.len() {
         0 => {}
-        1 => told.push("Dashed: the event E1, listed below.".to_owned()),
-        count => told.push(format!("Dashed: the events E1 to E{count}, listed below.")),
+        1 => parts.push("Dashed: the event E1, listed below.".to_owned()),
+        count => parts.push(format!("Dashed: the events E1 to E{count}, listed below.")),
     }
     if view.is_open() && view.run.head.drive.is_some() {
-        told.push("Grey dashes: the offered rate.".to_owned());
+        parts.push("Grey dashes: the offered rate.".to_owned());
     }
     if latencies {
-        told.push("The latency axis is logarithmic.".to_owned());
+        parts.push("The latency axis is logarithmic.".to_owned());
     }
-    told.join(" ")
+    parts.join(" ")
 }
 
 /// Events, queries and errors each second.

@@ -25,7 +25,8 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.section(view, "waits", "What sessions waited for");
-    for finding in view.run.findings.iter().filter(|finding| tells(finding)) {
+    let findings = view.run.findings.iter();
+    for finding in findings.filter(|finding| shows_waits(finding)) {
         put!(
             page,
             "<p class=\"banner\"><a href=\"#{}-{}\">{}</a> {}</p>",
@@ -40,7 +41,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 }
 
 /// Whether a finding says that the server stalled, with the states of its sessions.
-fn tells(finding: &Finding) -> bool {
+fn shows_waits(finding: &Finding) -> bool {
     let against = matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse);
     against && CHECKS.contains(&finding.check.as_str())
 }
@@ -150,7 +151,7 @@ mod tests {
         let lock = page.find("\"waiting for lock\"").unwrap();
         assert!(lock < page.find("\"updating\"").unwrap(), "the most first");
         assert!(!page.contains("\"never\""));
-        let stalled = run.findings.iter().any(tells);
+        let stalled = run.findings.iter().any(shows_waits);
         assert_eq!(
             page.contains("<p class=\"banner\"><a href=\"#r1-finding-"),
             stalled

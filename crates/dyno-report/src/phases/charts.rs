@@ -100,8 +100,8 @@ impl<'a> Album<'a> {
             let mut roles: Vec<&RoleSummary> = Vec::new();
             for (_, _, phase) in &phases {
                 for role in phase.roles() {
-                    let told = !role.background || role.asked_per_s.is_some();
-                    if told && !roles.iter().any(|known| known.name == role.name) {
+                    let shown = !role.background || role.asked_per_s.is_some();
+                    if shown && !roles.iter().any(|known| known.name == role.name) {
                         roles.push(role);
                     }
                 }

@@ -273,7 +273,7 @@ impl<'a> Phase<'a> {
         let summary = self.run.summary.as_ref();
         let (client_rates, tenths) = (self.client_rates(), self.tenths());
         let queries = (self.unit() == "queries").then(|| self.rate()).flatten();
-        let stalled_s = dyno_analysis::stalls::told(self.run).ok();
+        let stalled_s = dyno_analysis::stalls::of_run(self.run).ok();
         let stalled_s = stalled_s.map(|found| found.stalled_s());
         let gb = |name| self.last(name).map(|bytes| bytes / GB);
         vec![

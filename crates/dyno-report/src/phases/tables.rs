@@ -15,7 +15,7 @@ pub fn tables(sequences: &[Sequence]) -> Vec<Table> {
     let grid = Grid::new(sequences);
     let mut tables = vec![grid.absolute(), grid.relative()];
     tables.extend(ladder(sequences));
-    tables.extend(grid.kept());
+    tables.extend(grid.background_rates());
     tables.extend(grid.asked());
     tables.extend(grid.preparations());
     tables.extend(grid.fairness());
@@ -165,7 +165,7 @@ impl<'a> Grid<'a> {
     }
 
     /// The background's achieved and requested rates.
-    fn kept(&self) -> Option<Table> {
+    fn background_rates(&self) -> Option<Table> {
         let paced = |row: usize, name: &str| self.phase(row, name).and_then(Phase::paced);
         let rate = |role: &RoleSummary, events_per_s: f64| events_per_s * role.per_event;
         let mut rows = self.cells(|row, name| {
@@ -213,7 +213,7 @@ impl<'a> Grid<'a> {
 
     /// The preparation before each phase, with its duration.
     fn preparations(&self) -> Option<Table> {
-        let (mut rows, mut of_rows, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut of_rows, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         for (row, (label, phases)) in self.rows.iter().enumerate() {
             for phase in phases {
                 let of = phase.run.head.phase.as_ref();
@@ -224,15 +224,18 @@ impl<'a> Grid<'a> {
                 let (command, name) = (&before.command, phase.name());
                 rows.push((format!("{label} {name}: {command}"), cells));
                 of_rows.push(row);
-                let text = format!("{command}: {}.", before.told);
-                if !before.told.is_empty() && !told.contains(&text) {
-                    told.push(text);
+                let text = format!("{command}: {}.", before.messages);
+                if !before.messages.is_empty() && !texts.contains(&text) {
+                    texts.push(text);
                 }
             }
         }
         (!rows.is_empty()).then(|| Table {
             title: "Before the measurement".to_owned(),
-            about: format!("Commands that ran right before a phase. {}", told.join(" ")),
+            about: format!(
+                "Commands that ran right before a phase. {}",
+                texts.join(" ")
+            ),
             columns: ["configuration and phase", "seconds"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -291,14 +294,14 @@ impl<'a> Grid<'a> {
 
     /// Purge lag at the end of each phase, one table for each measure.
     fn purge_lags(&self) -> Vec<Table> {
-        let told = |(series, what, _): &(&str, &str, &str)| {
+        let lag_table = |(series, what, _): &(&str, &str, &str)| {
             let rows = self.cells(|row, name| {
                 let phase = self.phase(row, name);
                 Cell::number(phase.and_then(|phase| phase.at_end(series)))
             });
             self.table(&format!("Purge lag at the end: {what}"), rows)
         };
-        PURGE_LAGS.iter().filter_map(told).collect()
+        PURGE_LAGS.iter().filter_map(lag_table).collect()
     }
 
     /// A table by phase, if it has any figure.

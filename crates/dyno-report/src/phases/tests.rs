@@ -108,7 +108,7 @@ fn throughput_is_in_the_phases_unit_and_what_missed_its_background_does_not_coun
 }
 
 #[test]
-fn the_background_is_told_with_what_was_asked_for() {
+fn the_background_is_shown_with_its_requested_rate() {
     let kept = table("The background's rate");
     let labels: Vec<&str> = kept.rows.iter().map(|(label, _)| label.as_str()).collect();
     assert_eq!(labels, ["base", "better", "late\tone", "asked for"]);
@@ -240,7 +240,7 @@ fn every_client_has_a_line_in_the_picture_of_its_phase() {
 }
 
 #[test]
-fn what_was_read_long_before_the_end_does_not_tell_it() {
+fn values_read_long_before_the_end_are_not_those_at_the_end() {
     let mut long = run("l.i1", "rows", 50.0, 40.0, None);
     long.series.push(Series {
         key: SeriesKey {
@@ -260,13 +260,13 @@ fn what_was_read_long_before_the_end_does_not_tell_it() {
 }
 
 #[test]
-fn what_was_done_before_a_phase_is_told_with_its_time() {
+fn preparations_are_listed_with_their_time() {
     let mut rested = run("qr100.L1", "queries", 1.0, 40.0, Some(1.0));
     if let Some(phase) = &mut rested.head.phase {
         phase.before = Some(Preparation {
             command: "settle".into(),
             seconds: 61.5,
-            told: "statistics".into(),
+            messages: "statistics".into(),
         });
     }
     let all = tables(&[Sequence {

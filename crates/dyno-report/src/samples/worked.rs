@@ -57,7 +57,7 @@ pub(crate) fn worked() -> RunSummary {
         before: Some(Preparation {
             command: "settle".into(),
             seconds: 61.4,
-            told: "statistics; checkpoint".into(),
+            messages: "statistics; checkpoint".into(),
         }),
     });
     run.ledger = vec![LedgerEntry {
@@ -67,7 +67,7 @@ pub(crate) fn worked() -> RunSummary {
         expected_high: 5,
         found: Some(5),
     }];
-    told(&mut run);
+    add_facts(&mut run);
     run
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn digests() -> DigestsSummary {
 }
 
 /// Facts of several kinds, and figures with and without a direction.
-fn told(run: &mut RunSummary) {
+fn add_facts(run: &mut RunSummary) {
     let fact = |name: &str, value: &str| Fact {
         name: name.into(),
         value: value.into(),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use dyno_core::interval::Latencies;
 
-use super::Seen;
+use super::SysbenchLatencies;
 
 /// The number of sysbench's buckets; the first is 0.001 ms, the last 100 s.
 const BUCKETS: usize = 1024;
@@ -36,9 +36,9 @@ pub fn histogram(latencies: &Latencies) -> String {
 
 fn counts(latencies: &Latencies) -> Vec<u64> {
     let mut counts = vec![0u64; BUCKETS];
-    let seen = Seen::of(latencies);
-    for bin in seen.histogram.iter_recorded() {
-        let ns = seen.histogram.median_equivalent(bin.value_iterated_to());
+    let own = SysbenchLatencies::of(latencies);
+    for bin in own.histogram.iter_recorded() {
+        let ns = own.histogram.median_equivalent(bin.value_iterated_to());
         counts[bucket_of(ns as f64 / 1e6)] += bin.count_since_last_iteration();
     }
     counts

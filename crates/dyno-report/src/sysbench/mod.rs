@@ -76,8 +76,8 @@ impl Stat {
     /// open loop latency is the response time, because sysbench's includes its queue time.
     /// `percentile` is 0 (disabled) to 100.
     pub fn measured(counters: &Counters, latencies: &Latencies, percentile: u32) -> Self {
-        let seen = Seen::of(latencies);
-        let count = seen.histogram.len();
+        let own = SysbenchLatencies::of(latencies);
+        let count = own.histogram.len();
         let mut stat = Self {
             events: counters.events,
             reads: counters.reads,
@@ -89,15 +89,15 @@ impl Stat {
         };
         if count > 0 {
             let seconds = |ns: u64| ns as f64 / 1e9;
-            stat.latency_min = seconds(seen.ns_min);
-            stat.latency_max = seconds(seen.ns_max);
-            stat.latency_sum = seconds(seen.ns_sum);
+            stat.latency_min = seconds(own.ns_min);
+            stat.latency_max = seconds(own.ns_max);
+            stat.latency_sum = seconds(own.ns_sum);
             stat.latency_avg = stat.latency_sum / count as f64;
             if percentile > 0 {
-                let ns = seen
+                let ns = own
                     .histogram
                     .value_at_quantile(f64::from(percentile) / 100.0);
-                stat.latency_pct = seconds(ns.clamp(seen.ns_min, seen.ns_max));
+                stat.latency_pct = seconds(ns.clamp(own.ns_min, own.ns_max));
             }
         }
         stat
@@ -119,14 +119,14 @@ impl Stat {
 }
 
 /// The latencies in sysbench's definition.
-struct Seen<'a> {
+struct SysbenchLatencies<'a> {
     histogram: &'a hdrhistogram::Histogram<u64>,
     ns_min: u64,
     ns_max: u64,
     ns_sum: u64,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SysbenchLatencies<'a> {
     fn of(latencies: &'a Latencies) -> Self {
         if latencies.response.is_empty() {
             Self {

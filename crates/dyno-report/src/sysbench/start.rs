@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fractional_rate_is_told() {
+    fn a_fractional_rate_is_printed() {
         let text = start(&Startup {
             rate: 0.5,
             ..Startup::default()

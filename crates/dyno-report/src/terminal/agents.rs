@@ -51,7 +51,7 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
 /// The server's host, if it was observed there.
 pub(super) fn server_host(run: &RunSummary, page: &mut Page) {
     if let Some(host) = &run.server_host {
-        page.row("server's host", Ink::Plain, &server_host::told(host));
+        page.row("server's host", Ink::Plain, &server_host::describe(host));
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use crate::terminal::summary;
 
     #[test]
-    fn each_load_generator_has_a_row_and_one_that_was_lost_is_told() {
+    fn each_load_generator_has_a_row_that_shows_a_loss() {
         let agent = |name: &str, lost: bool| AgentSummary {
             name: name.to_owned(),
             sessions: 32,
@@ -117,7 +117,7 @@ mod tests {
         assert!(text.contains("lost while the run went on"), "{text}");
     }
 
-    fn told(run: &RunSummary, verbose: bool) -> String {
+    fn text_of(run: &RunSummary, verbose: bool) -> String {
         let look = Look {
             verbose,
             columns: 80,
@@ -136,11 +136,11 @@ mod tests {
                 ..AgentSummary::default()
             })
             .into();
-        let text = told(&run, true);
+        let text = text_of(&run, true);
         assert!(text.contains(" of 2 load generators"), "{text}");
         assert!(!text.contains(" on 2 workers"), "{text}");
         run.agents[1].lost = true;
-        let text = told(&run, false);
+        let text = text_of(&run, false);
         assert!(text.contains("lost while the run went on"), "{text}");
     }
 
@@ -154,7 +154,7 @@ mod tests {
             server_percent: Some(52.0),
         });
         for verbose in [false, true] {
-            let text = told(&run, verbose);
+            let text = text_of(&run, verbose);
             assert!(
                 text.contains("server's host 64 % of 128 CPUs busy, 52 % by"),
                 "{text}"

@@ -38,7 +38,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     ended(run, &mut page);
     // Nothing was measured, and the reason has just been printed.
     if run.totals.events == 0 && matches!(run.end, RunEnd::Failed(_)) {
-        kept(run, &mut page);
+        where_recorded(run, &mut page);
         return page.finish();
     }
     figures(run, &mut page);
@@ -66,7 +66,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     agents::server_host(run, &mut page);
     costs(run, &mut page);
     verdict::labels(run, &mut page);
-    kept(run, &mut page);
+    where_recorded(run, &mut page);
     page.finish()
 }
 
@@ -275,7 +275,7 @@ fn judged(run: &RunSummary, page: &mut Page) {
                         let text = format!("{}: {}", finding.check, finding.evidence);
                         page.row(label, Ink::Error, &text);
                     }
-                    _ => short(label, Ink::Warning, &told(finding), page),
+                    _ => short(label, Ink::Warning, &sentence(finding), page),
                 }
                 label = "";
             }
@@ -293,7 +293,7 @@ fn judged(run: &RunSummary, page: &mut Page) {
 }
 
 /// A finding in one sentence.
-fn told(finding: &Finding) -> String {
+fn sentence(finding: &Finding) -> String {
     format!("{}: {}", finding.check, first_sentence(&finding.evidence))
 }
 
@@ -353,22 +353,22 @@ fn costs(run: &RunSummary, page: &mut Page) {
 }
 
 /// Where the rest is recorded.
-fn kept(run: &RunSummary, page: &mut Page) {
-    let Some(kept) = &run.recorded else {
+fn where_recorded(run: &RunSummary, page: &mut Page) {
+    let Some(recorded) = &run.recorded else {
         if !verdict::against(run).is_empty() {
             page.row("", Ink::Faint, "-v shows the findings in full, with advice");
         }
         return;
     };
-    let id = kept.id;
+    let id = recorded.id;
     // A file other than the default of the commands.
-    let file = match kept.file.as_str() {
+    let file = match recorded.file.as_str() {
         RESULTS_FILE => String::new(),
         file => format!(" --results {}", crate::shell::word(file)),
     };
     let text = format!(
         "in {}{DOT}dyno show {id} -v{file}{DOT}dyno report {id}{file}",
-        kept.file
+        recorded.file
     );
     page.row(&format!("run {id}"), Ink::Faint, &text);
 }

@@ -42,20 +42,20 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
 /// The answer in a sentence: the change of the throughput, or for an open loop, which has a
 /// requested rate, of the response time.
 pub(crate) fn answer(comparison: &Comparison) -> String {
-    let mut told = answered(comparison);
+    let mut text = answered(comparison);
     if !comparison.is_open_loop() {
-        return told;
+        return text;
     }
     let throughput = comparison.metrics.iter().find(|one| one.name == "events");
     if let Some((events, ratio)) = throughput.and_then(|one| Some((one, one.ratio?)))
         && events.significant
         && ratio < KEPT
     {
-        told += &format!("; {}×{} the rate", times(ratio), bounds(events));
+        text += &format!("; {}×{} the rate", times(ratio), bounds(events));
     }
     for metric in comparison.kept_up() {
         let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), digits);
-        told += &format!(
+        text += &format!(
             "; {} {} → {} {}",
             metric.name,
             number(metric.base),
@@ -63,7 +63,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
             metric.unit
         );
     }
-    told
+    text
 }
 
 /// An open loop with less than this share of the other side's rate did not keep up.
@@ -117,7 +117,7 @@ fn sides(comparison: &Comparison) -> (String, String) {
     let all = &comparison.differences;
     let meant: Vec<&Difference> = all.iter().filter(|one| one.intended).collect();
     let servers = all.iter().find(|one| one.what == "server");
-    let told = |of: &dyn Fn(&Difference) -> String, some: &[&Difference]| {
+    let joined = |of: &dyn Fn(&Difference) -> String, some: &[&Difference]| {
         let parts: Vec<String> = some.iter().map(|one| of(one)).collect();
         cut(&parts.join(", "), WIDTH)
     };
@@ -131,9 +131,9 @@ fn sides(comparison: &Comparison) -> (String, String) {
     );
     match (meant.as_slice(), servers, all.as_slice()) {
         ([], Some(servers), _) => (product(&servers.base), product(&servers.new)),
-        ([], None, [one]) => (told(&base, &[one]), told(&new, &[one])),
+        ([], None, [one]) => (joined(&base, &[one]), joined(&new, &[one])),
         ([], None, _) => (names(&comparison.base), names(&comparison.new)),
-        (meant, ..) => (told(&base, meant), told(&new, meant)),
+        (meant, ..) => (joined(&base, meant), joined(&new, meant)),
     }
 }
 
@@ -196,13 +196,13 @@ fn differences(comparison: &Comparison, all: bool, page: &mut Page) {
     ] {
         let mut label = label;
         for difference in differences {
-            let told = format!(
+            let line = format!(
                 "{}: {} → {}",
                 difference.what,
                 or_dash(&difference.base),
                 or_dash(&difference.new)
             );
-            page.row(label, ink, &told);
+            page.row(label, ink, &line);
             label = "";
         }
     }
@@ -272,16 +272,19 @@ pub(crate) fn rank(what: &str) -> (usize, usize) {
 
 /// Remarks, each with the metrics that it is about.
 fn remarks(metrics: &[Metric], page: &mut Page) {
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     let shown = metrics.iter().filter(|metric| is_there(metric));
     for metric in shown.filter(|metric| !metric.remark.is_empty()) {
-        match told.iter_mut().find(|(remark, _)| *remark == metric.remark) {
+        match groups
+            .iter_mut()
+            .find(|(remark, _)| *remark == metric.remark)
+        {
             Some((_, names)) => names.push(&metric.name),
-            None => told.push((&metric.remark, vec![&metric.name])),
+            None => groups.push((&metric.remark, vec![&metric.name])),
         }
     }
     let mut label = "remarks";
-    for (remark, names) in told {
+    for (remark, names) in groups {
         page.row(
             label,
             Ink::Faint,
@@ -365,7 +368,7 @@ fn metrics(comparison: &Comparison, look: &Look) -> String {
     let dash = || "–".to_owned();
     let number = |value: Option<f64>| value.map_or_else(dash, digits);
     for metric in comparison.metrics.iter().filter(|one| is_there(one)) {
-        let (ink, said) = said(metric);
+        let (ink, direction) = direction(metric);
         let strong = match metric.significant {
             true => Ink::Strong,
             false => Ink::Plain,
@@ -378,7 +381,7 @@ fn metrics(comparison: &Comparison, look: &Look) -> String {
             (strong, metric.ratio.map_or_else(dash, times)),
             (Ink::Plain, interval(metric, between).unwrap_or_else(dash)),
             (Ink::Faint, metric.p_corrected.map_or_else(dash, chance)),
-            (ink, said),
+            (ink, direction),
         ]);
     }
     let (base, new) = (comparison.base.stalled_s, comparison.new.stalled_s);
@@ -440,7 +443,7 @@ fn unit(unit: &str) -> String {
 }
 
 /// The ratio in words, with its colour.
-fn said(metric: &Metric) -> (Ink, String) {
+fn direction(metric: &Metric) -> (Ink, String) {
     let Some(ratio) = metric.ratio.filter(|_| metric.significant) else {
         return (Ink::Faint, String::new());
     };

@@ -70,7 +70,7 @@ mod tests {
             value: value.to_owned(),
             source: "/proc".to_owned(),
         };
-        let told = [
+        let list = [
             fact("db.table[sbtest1..sbtest4].analysed", "0 of 4"),
             fact(
                 "db.table[sbtest1..sbtest4].definition",
@@ -85,7 +85,7 @@ mod tests {
             fact("host.cpu.model", "A CPU"),
             fact("host.kernel", "6.1"),
         ];
-        insta::assert_snapshot!(facts(&told, &Look::default()), @r"
+        insta::assert_snapshot!(facts(&list, &Look::default()), @r"
         Facts
           db            tables: 9
           host          cpu.model: A CPU

@@ -9,17 +9,17 @@ use super::page::Page;
 pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title(title);
-    let mut made: Vec<&Finding> = findings
+    let mut checked: Vec<&Finding> = findings
         .iter()
         .filter(|finding| finding.outcome != Outcome::NotChecked)
         .collect();
-    made.sort_by_key(|finding| match (finding.outcome, &finding.waived) {
+    checked.sort_by_key(|finding| match (finding.outcome, &finding.waived) {
         (Outcome::Pass | Outcome::NotChecked, _) => 3,
         (_, Some(_)) => 2,
         (Outcome::Doubt, None) => 1,
         (Outcome::Refuse, None) => 0,
     });
-    for finding in made {
+    for finding in checked {
         let (label, ink) = match (finding.outcome, &finding.waived) {
             (Outcome::Pass, _) => ("pass", Ink::Good),
             (_, Some(_)) => ("waived", Ink::Faint),
@@ -41,7 +41,7 @@ pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
         }
     }
     let mut label = "not checked";
-    for (reason, checks) in not_made(findings) {
+    for (reason, checks) in unchecked(findings) {
         page.row(
             label,
             Ink::Faint,
@@ -53,7 +53,7 @@ pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
 }
 
 /// Why checks were not made, each reason once with its checks, in their order.
-fn not_made(findings: &[Finding]) -> Vec<(&str, Vec<&str>)> {
+fn unchecked(findings: &[Finding]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for finding in findings
         .iter()

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_changes_is_told_with_its_level() {
+    fn a_changing_load_is_shown_with_its_level() {
         let line = |text: &str, of| {
             let schedule = LoadSchedule::parse(text, of, None).unwrap();
             let event = EventWord::Transaction;
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_in_place_says_how_much_is_left() {
+    fn a_line_in_place_shows_how_much_is_left() {
         let look = Look::default();
         let line = live_line(
             &interval(),

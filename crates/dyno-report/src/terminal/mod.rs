@@ -157,14 +157,14 @@ fn set_up(run: &RunSummary, page: &mut Page) {
         page.row("phase", Ink::Plain, &text);
         if let Some(before) = &phase.before {
             let took = crate::number::length(before.seconds);
-            let text = format!("{} for {took}: {}", before.command, before.told);
+            let text = format!("{} for {took}: {}", before.command, before.messages);
             page.row("before it", Ink::Plain, text.trim_end_matches(": "));
         }
     }
     sections::options(run, page);
     reported::facts(run, page);
     sections::drive(run, page);
-    verdict::kept(run, page);
+    verdict::note_and_record(run, page);
 }
 
 #[cfg(test)]
@@ -285,8 +285,8 @@ mod tests {
             because: vec!["synchronous_commit = off".to_owned()],
         });
         run.findings.push(finding);
-        let told = "\n  durability    lost on process crash because synchronous_commit = off\n";
-        assert!(plain(&run).contains(told), "{}", plain(&run));
+        let line = "\n  durability    lost on process crash because synchronous_commit = off\n";
+        assert!(plain(&run).contains(line), "{}", plain(&run));
     }
 
     #[test]

@@ -68,8 +68,8 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
     page.table(table);
     let rest = run.parts.len() - shown;
     if rest > 0 {
-        let told = format!("{rest} more parts: -v shows them all");
-        page.row("", Ink::Faint, &told);
+        let text = format!("{rest} more parts: -v shows them all");
+        page.row("", Ink::Faint, &text);
     }
     page.blank();
     for part in run.parts.iter().filter(|part| !part.against.is_empty()) {
@@ -77,8 +77,8 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
             break;
         }
         for against in &part.against {
-            let told = format!("{}: {}: {}", part.label, against.check, against.evidence);
-            page.row("against", Ink::Warning, &told);
+            let text = format!("{}: {}: {}", part.label, against.check, against.evidence);
+            page.row("against", Ink::Warning, &text);
         }
     }
 }

@@ -17,7 +17,7 @@ const GAPS: &str = "profile";
 pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title("CPU profile");
-    let mut said = false;
+    let mut explained = false;
     for gap in not_observed {
         let Some(what) = gap.what.strip_prefix(GAPS) else {
             continue;
@@ -27,9 +27,9 @@ pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Lo
             Ink::Plain,
             &format!("none: {}", gap.why),
         );
-        said = true;
+        explained = true;
     }
-    if profiles.is_empty() && !said {
+    if profiles.is_empty() && !explained {
         page.row(
             "",
             Ink::Faint,
@@ -47,12 +47,12 @@ fn one(profile: &CpuProfile, page: &mut Page) {
         0 => "none lost".to_owned(),
         lost => format!("{} lost", thousands(lost)),
     };
-    let told = format!(
+    let text = format!(
         "{} samples at {} Hz, {lost}",
         thousands(profile.samples),
         profile.frequency_hz
     );
-    page.row(profile.process.name(), Ink::Strong, &told);
+    page.row(profile.process.name(), Ink::Strong, &text);
     if let Some(cut) = &profile.cut {
         page.row("", Ink::Warning, cut);
     }

@@ -105,7 +105,7 @@ fn against(steps: &[Step]) -> Option<String> {
             .filter(|step| step.verdict == Some(verdict))
             .count()
     };
-    let told: Vec<String> = [Verdict::Doubtful, Verdict::Refused]
+    let parts: Vec<String> = [Verdict::Doubtful, Verdict::Refused]
         .into_iter()
         .filter(|verdict| of(*verdict) > 0)
         .map(|verdict| match of(verdict) {
@@ -113,11 +113,11 @@ fn against(steps: &[Step]) -> Option<String> {
             count => format!("{count} are {}", verdict.word()),
         })
         .collect();
-    (!told.is_empty()).then(|| {
+    (!parts.is_empty()).then(|| {
         format!(
             "Of its {} steps, {}: see dyno show RUN.",
             steps.len(),
-            told.join(" and ")
+            parts.join(" and ")
         )
     })
 }
@@ -143,7 +143,7 @@ mod tests {
     use crate::saturation::tests::ladder;
     use dyno_core::summary::RunSummary;
 
-    fn told(workers: u32, sessions: &[u32]) -> String {
+    fn page_of(workers: u32, sessions: &[u32]) -> String {
         saturation(
             &Saturation::of(&ladder(workers, sessions)),
             &Look::default(),
@@ -152,20 +152,20 @@ mod tests {
 
     #[test]
     fn a_ladder_with_its_knee() {
-        insta::assert_snapshot!(told(4, &[1, 2, 4, 8, 16]));
+        insta::assert_snapshot!(page_of(4, &[1, 2, 4, 8, 16]));
     }
 
     #[test]
     fn a_knee_of_doubtful_steps_says_so() {
         let words = "Of its 3 steps, 1 is doubtful and 1 is refused: see dyno show RUN.";
         let mut runs = ladder(64, &[1, 2, 4]);
-        let told = |runs: &[RunSummary]| saturation(&Saturation::of(runs), &Look::default());
+        let text = |runs: &[RunSummary]| saturation(&Saturation::of(runs), &Look::default());
         runs.iter_mut()
             .for_each(|run| run.verdict = Some(Verdict::Valid));
-        assert!(!told(&runs).contains("Of its"));
+        assert!(!text(&runs).contains("Of its"));
         runs[1].verdict = Some(Verdict::Doubtful);
         runs[2].verdict = Some(Verdict::Refused);
-        let page = told(&runs)
+        let page = text(&runs)
             .split_whitespace()
             .collect::<Vec<&str>>()
             .join(" ");
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_knee_that_was_not_reached_or_is_not_known() {
-        assert!(told(64, &[1, 2, 4]).contains("not reached"));
-        assert!(told(64, &[1]).contains("unknown"));
+        assert!(page_of(64, &[1, 2, 4]).contains("not reached"));
+        assert!(page_of(64, &[1]).contains("unknown"));
     }
 }

@@ -26,19 +26,19 @@ impl Scatter {
 
     /// A point at fractions of the width, from the left, and of the height, from below: 0 to 1.
     pub(super) fn point(&mut self, x: f64, y: f64) {
-        let (column, row) = (place(x, 2 * self.width), place(1.0 - y, 4 * self.height));
+        let (column, row) = (index(x, 2 * self.width), index(1.0 - y, 4 * self.height));
         let cell = row / 4 * self.width + column / 2;
         self.cells[cell] |= DOTS[column % 2][row % 4];
     }
 
     /// The row of characters for a height, counted from above.
     pub(super) fn row(&self, y: f64) -> usize {
-        place(1.0 - y, 4 * self.height) / 4
+        index(1.0 - y, 4 * self.height) / 4
     }
 
     /// The column of characters for a position.
     pub(super) fn column(&self, x: f64) -> usize {
-        place(x, 2 * self.width) / 2
+        index(x, 2 * self.width) / 2
     }
 
     /// The lines from above; empty characters of the row `ruled` are drawn as a line.
@@ -57,7 +57,7 @@ impl Scatter {
 }
 
 /// The index, out of `count`, for a fraction.
-fn place(share: f64, count: usize) -> usize {
+fn index(share: f64, count: usize) -> usize {
     let last = count - 1;
     // NaN becomes 0; values beyond an end are clamped.
     ((share * last as f64).round().max(0.0) as usize).min(last)

@@ -134,7 +134,7 @@ fn refuted(found: &SearchResult) -> String {
 pub fn search_answer(found: &SearchResult) -> String {
     let (plan, promise) = (&found.plan, &found.plan.promise);
     let of = plan.searched;
-    let kept = |lower: f64| match (of, lower as u64) {
+    let keeps = |lower: f64| match (of, lower as u64) {
         (Searched::Rate, _) | (_, 1) => format!("{} keeps {promise}", load(of, lower)),
         _ => format!("{} keep {promise}", load(of, lower)),
     };
@@ -143,7 +143,7 @@ pub fn search_answer(found: &SearchResult) -> String {
             let range = Range { low, high };
             format!("so far the limit is between {}", between(of, range))
         }
-        (Some(low), None) => format!("so far {}", kept(low)),
+        (Some(low), None) => format!("so far {}", keeps(low)),
         (None, Some(high)) => format!("so far {} breaks {promise}", load(of, high)),
         (None, None) => "nothing is known yet".to_owned(),
     };
@@ -151,15 +151,15 @@ pub fn search_answer(found: &SearchResult) -> String {
         (SearchEnd::Found, Some(low)) => {
             let goodput = format!("{}{}", goodput(found), by(found, low));
             let Some(high) = found.upper else {
-                return format!("{}{goodput}", kept(low));
+                return format!("{}{goodput}", keeps(low));
             };
             let range = between(of, Range { low, high });
-            format!("{} (between {range}{goodput})", kept(low))
+            format!("{} (between {range}{goodput})", keeps(low))
         }
         (SearchEnd::Ceiling, Some(low)) => {
             format!(
                 "{}; the limit is higher, but no more was offered{}",
-                kept(low),
+                keeps(low),
                 by(found, low)
             )
         }

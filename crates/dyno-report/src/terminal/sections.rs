@@ -38,7 +38,7 @@ pub(super) fn thresholds(run: &RunSummary, page: &mut Page) {
             true => (Ink::Error, "✘ failed"),
             false => (Ink::Good, "✔ kept"),
         };
-        page.row(mark, ink, &held.told());
+        page.row(mark, ink, &held.line());
     }
 }
 
@@ -437,13 +437,13 @@ pub(super) fn over_time(run: &RunSummary, page: &mut Page) {
 
 fn open_loop(open: &OpenLoopSummary, page: &mut Page) {
     let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog != Some(0);
-    let told = |backlog: Option<u64>| backlog.map_or("–".to_owned(), thousands);
+    let or_dash = |backlog: Option<u64>| backlog.map_or("–".to_owned(), thousands);
     let text = format!(
         "offered {} /s, achieved {} /s; backlog {} at the end, {} at most",
         rate(open.offered_per_s),
         rate(open.achieved_per_s),
-        told(open.backlog),
-        told(open.backlog_max),
+        or_dash(open.backlog),
+        or_dash(open.backlog_max),
     );
     let ink = if behind { Ink::Warning } else { Ink::Plain };
     page.row("open loop", ink, &text);

@@ -150,37 +150,37 @@ fn agrees(one: &StatementSummary, server: &DigestSummary) -> bool {
 
 /// Other digests of the server: with `full` those without a shape, and always why they are missing.
 fn digests(run: &RunSummary, full: bool, page: &mut Page) {
-    let Some(told) = &run.digests else {
+    let Some(summary) = &run.digests else {
         return;
     };
     let mut label = "digests";
-    if full && !told.source.is_empty() {
-        for line in besides(told) {
+    if full && !summary.source.is_empty() {
+        for line in other_digests(summary) {
             page.row(std::mem::take(&mut label), Ink::Plain, &line);
         }
     }
-    for note in &told.notes {
+    for note in &summary.notes {
         page.row(std::mem::take(&mut label), Ink::Warning, note);
     }
 }
 
 /// The digests without a shape, and the sums of those not listed.
-fn besides(told: &DigestsSummary) -> Vec<String> {
-    let mut lines = vec![format!("of the server, from {}", told.source)];
-    let rest = told.digests.iter().filter(|one| one.shape.is_none());
+fn other_digests(summary: &DigestsSummary) -> Vec<String> {
+    let mut lines = vec![format!("of the server, from {}", summary.source)];
+    let rest = summary.digests.iter().filter(|one| one.shape.is_none());
     lines.extend(rest.map(|one| format!("{}: {}", of_server(one), one.text)));
-    if told.others > 0 {
+    if summary.others > 0 {
         lines.push(format!(
             "digests that took less, {} of them: {}, {} in all",
-            thousands(told.others),
-            executions(told.others_count),
-            latency(told.others_ms)
+            thousands(summary.others),
+            executions(summary.others_count),
+            latency(summary.others_ms)
         ));
     }
     for (count, place) in [
-        (told.elsewhere_count, "in other databases"),
+        (summary.elsewhere_count, "in other databases"),
         (
-            told.catalogs_count,
+            summary.catalogs_count,
             "on the server's catalogs and settings, as Dyno's observers do",
         ),
     ] {

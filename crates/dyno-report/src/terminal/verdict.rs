@@ -85,8 +85,8 @@ pub(super) fn weak_durability(run: &RunSummary, page: &mut Page) {
 
 /// The cost of one event. Missing and negligible costs are left to the report.
 pub(super) fn costs(run: &RunSummary, page: &mut Page) {
-    let told = |cost: &Cost| Some((cost.name.clone(), amount(cost.value?, &cost.unit)?));
-    let pairs: Vec<(String, String)> = run.costs.iter().filter_map(told).collect();
+    let pair = |cost: &Cost| Some((cost.name.clone(), amount(cost.value?, &cost.unit)?));
+    let pairs: Vec<(String, String)> = run.costs.iter().filter_map(pair).collect();
     if pairs.is_empty() {
         return;
     }
@@ -143,11 +143,15 @@ fn size(mean: f64) -> String {
 /// The user's factors and note.
 pub(super) fn labels(run: &RunSummary, page: &mut Page) {
     if !run.factors.is_empty() {
-        let told = run
+        let levels = run
             .factors
             .iter()
             .map(|(name, level)| format!("{name}={level}"));
-        page.row("factors", Ink::Plain, &told.collect::<Vec<_>>().join(", "));
+        page.row(
+            "factors",
+            Ink::Plain,
+            &levels.collect::<Vec<_>>().join(", "),
+        );
     }
     if !run.note.is_empty() {
         page.row("note", Ink::Plain, &run.note);
@@ -155,13 +159,16 @@ pub(super) fn labels(run: &RunSummary, page: &mut Page) {
 }
 
 /// The user's note, and where the run is recorded.
-pub(super) fn kept(run: &RunSummary, page: &mut Page) {
+pub(super) fn note_and_record(run: &RunSummary, page: &mut Page) {
     labels(run, page);
-    if let Some(kept) = &run.recorded {
+    if let Some(recorded) = &run.recorded {
         page.row(
             "recorded",
             Ink::Plain,
-            &format!("run {} in {}: {}", kept.id, kept.file, kept.name),
+            &format!(
+                "run {} in {}: {}",
+                recorded.id, recorded.file, recorded.name
+            ),
         );
     }
 }
@@ -172,15 +179,15 @@ mod tests {
 
     #[test]
     fn costs_have_the_units_of_all_figures_and_nothing_is_left_out() {
-        let told = |value, unit| amount(value, unit).unwrap_or_default();
-        assert_eq!(told(1102.3, "us"), "1.10 ms");
-        assert_eq!(told(12.5, "kb"), "12.5 KiB");
-        assert_eq!(told(0.0015, "kb"), "1.54 B");
-        assert_eq!(told(9876.0, "bytes"), "9.64 KiB");
-        assert_eq!(told(12_345.6, "count"), "12,346");
-        assert_eq!(told(0.25, "count"), "0.250");
+        let text = |value, unit| amount(value, unit).unwrap_or_default();
+        assert_eq!(text(1102.3, "us"), "1.10 ms");
+        assert_eq!(text(12.5, "kb"), "12.5 KiB");
+        assert_eq!(text(0.0015, "kb"), "1.54 B");
+        assert_eq!(text(9876.0, "bytes"), "9.64 KiB");
+        assert_eq!(text(12_345.6, "count"), "12,346");
+        assert_eq!(text(0.25, "count"), "0.250");
         for (value, unit) in [(0.0, "kb"), (0.0002, "count"), (f64::NAN, "us")] {
-            assert_eq!(told(value, unit), "");
+            assert_eq!(text(value, unit), "");
         }
     }
 }

@@ -148,7 +148,7 @@ fn each_end_of_a_search_has_its_headline() {
         upper,
         ..searches::of_rates()
     };
-    let told: Vec<String> = [
+    let headlines: Vec<String> = [
         ended(SearchEnd::Ceiling, Some(70_000.0), None),
         ended(SearchEnd::Floor, None, Some(90.0)),
         ended(SearchEnd::Unconfirmed, None, Some(8_000.0)),
@@ -160,7 +160,7 @@ fn each_end_of_a_search_has_its_headline() {
     .iter()
     .map(headline)
     .collect();
-    insta::assert_snapshot!("search_ends", told.join("\n"));
+    insta::assert_snapshot!("search_ends", headlines.join("\n"));
 }
 
 #[test]

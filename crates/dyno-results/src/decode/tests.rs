@@ -164,15 +164,15 @@ fn a_head_that_makes_no_sense_is_an_error() {
     let mut claims = plain.clone();
     claims[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
     for bytes in [framed(&claims), claims] {
-        let told = summed(&bytes).unwrap_err();
-        assert!(told.to_string().contains("ends early"), "{told}");
+        let error = summed(&bytes).unwrap_err();
+        assert!(error.to_string().contains("ends early"), "{error}");
     }
 }
 
 #[test]
 fn what_inflates_without_end_is_an_error() {
-    let told = summed(&framed(&vec![0; 2 * PLAIN_BYTES_MAX])).unwrap_err();
-    assert!(told.to_string().contains("too long"), "{told}");
+    let error = summed(&framed(&vec![0; 2 * PLAIN_BYTES_MAX])).unwrap_err();
+    assert!(error.to_string().contains("too long"), "{error}");
 }
 
 #[test]

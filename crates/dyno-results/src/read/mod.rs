@@ -8,4 +8,4 @@ mod spans;
 
 pub use list::{Filter, RunLine, RunStage};
 pub use load::{IntervalDetail, SPANS_HELD_MAX, Scope};
-pub use progress::{Place, Progress, RunHeadline, SampleOf};
+pub use progress::{Progress, ReadPosition, RunHeadline, SampleOf};

@@ -21,7 +21,7 @@ const SAMPLES_AGAIN_S: f64 = 2.0;
 
 /// The position up to which a run was read; the default is the beginning.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Place {
+pub struct ReadPosition {
     interval: Option<i64>,
     span: Option<i64>,
     event: Option<i64>,
@@ -76,18 +76,18 @@ pub struct Progress {
 }
 
 impl Results {
-    /// Returns the records written since `place`, and advances `place`. If there is too
+    /// Returns the records written since `position`, and advances `position`. If there is too
     /// much, returns the latest.
     ///
     /// # Errors
     /// The run does not exist, or cannot be read.
-    pub fn progress(&self, id: i64, place: &mut Place) -> Result<Progress, ResultsError> {
+    pub fn progress(&self, id: i64, position: &mut ReadPosition) -> Result<Progress, ResultsError> {
         let doing = "follow a run in";
         self.check_run(id, doing)?;
         // Use one transaction, so that all parts are consistent.
         let begun = self.connection.unchecked_transaction();
         let _reading = begun.map_err(|error| self.at(doing).sqlite(error))?;
-        let mut next = place.clone();
+        let mut next = position.clone();
         let spans = self.latest_spans(id, &mut next);
         let spans = spans.map_err(|failure| match failure {
             Failure::Sqlite(error) => self.at(doing).sqlite(error),
@@ -103,7 +103,7 @@ impl Results {
             })
         };
         let progress = read().map_err(|error| self.explain(doing, error))?;
-        *place = next;
+        *position = next;
         Ok(Progress { spans, ..progress })
     }
 
@@ -137,18 +137,19 @@ impl Results {
     fn latest_intervals(
         &self,
         id: i64,
-        place: &mut Place,
+        position: &mut ReadPosition,
     ) -> rusqlite::Result<Vec<IntervalSummary>> {
         let sql = format!("SELECT {}, number FROM interval", interval_columns());
-        let (numbers, intervals) = self.latest(&sql, id, place.interval, LATEST_MAX, interval)?;
-        place.interval = numbers.last().copied().or(place.interval);
+        let (numbers, intervals) =
+            self.latest(&sql, id, position.interval, LATEST_MAX, interval)?;
+        position.interval = numbers.last().copied().or(position.interval);
         Ok(intervals)
     }
 
-    fn latest_events(&self, id: i64, place: &mut Place) -> rusqlite::Result<Vec<Event>> {
+    fn latest_events(&self, id: i64, position: &mut ReadPosition) -> rusqlite::Result<Vec<Event>> {
         let sql = "SELECT at_s, until_s, kind, text, detail, number FROM event";
-        let (numbers, events) = self.latest(sql, id, place.event, LATEST_MAX, event)?;
-        place.event = numbers.last().copied().or(place.event);
+        let (numbers, events) = self.latest(sql, id, position.event, LATEST_MAX, event)?;
+        position.event = numbers.last().copied().or(position.event);
         Ok(events)
     }
 
@@ -174,7 +175,11 @@ impl Results {
         Ok((numbers, all))
     }
 
-    fn latest_spans(&self, id: i64, place: &mut Place) -> Result<Vec<(String, Span)>, Failure> {
+    fn latest_spans(
+        &self,
+        id: i64,
+        position: &mut ReadPosition,
+    ) -> Result<Vec<(String, Span)>, Failure> {
         let names = self.operation_names(id)?;
         let most = LATEST_MAX * names.len().max(1) as i64;
         let sql = format!(
@@ -182,10 +187,10 @@ impl Results {
              ORDER BY number DESC LIMIT ?3"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut rows = statement.query((id, place.span.unwrap_or(i64::MIN), most))?;
+        let mut rows = statement.query((id, position.span.unwrap_or(i64::MIN), most))?;
         let mut decoder = Decoder::new();
         let mut spans = Vec::new();
-        let mut last = place.span;
+        let mut last = position.span;
         while let Some(row) = rows.next()? {
             last = last.max(Some(row.get("number")?));
             let operation = row.get::<_, u32>(0)? as usize;
@@ -194,12 +199,16 @@ impl Results {
             }
         }
         spans.reverse();
-        place.span = last;
+        position.span = last;
         Ok(spans)
     }
 
-    fn latest_samples(&self, id: i64, place: &mut Place) -> rusqlite::Result<Vec<SampleOf>> {
-        let behind = match place.sample_s {
+    fn latest_samples(
+        &self,
+        id: i64,
+        position: &mut ReadPosition,
+    ) -> rusqlite::Result<Vec<SampleOf>> {
+        let behind = match position.sample_s {
             Some(at_s) => at_s - SAMPLES_AGAIN_S,
             None => {
                 let sql = "SELECT max(at_s) FROM sample WHERE run_id = ?1";
@@ -220,7 +229,7 @@ impl Results {
             })
         })?;
         let samples: Vec<SampleOf> = samples.collect::<rusqlite::Result<_>>()?;
-        place.sample_s = samples.last().map(|last| last.at_s).or(place.sample_s);
+        position.sample_s = samples.last().map(|last| last.at_s).or(position.sample_s);
         Ok(samples)
     }
 }

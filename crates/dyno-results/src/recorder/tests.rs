@@ -86,7 +86,7 @@ fn record(writer: &mut RunWriter, number: u32) -> Result<(), ResultsError> {
 }
 
 #[test]
-fn a_full_disk_is_told_at_the_end_and_the_run_goes_on() {
+fn a_full_disk_is_reported_at_the_end_and_the_run_goes_on() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut writer = impatient(&path);
@@ -197,8 +197,8 @@ fn a_lock_is_waited_for_once_and_not_by_each_record() {
 }
 
 #[test]
-fn the_end_of_a_run_is_waited_for_within_bounds_and_told() {
-    static TOLD: AtomicU64 = AtomicU64::new(0);
+fn the_end_of_a_run_waits_within_bounds_and_calls_back() {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let results = Results::open_with(&path, Duration::from_secs(3600), MIGRATIONS).unwrap();
@@ -208,12 +208,12 @@ fn the_end_of_a_run_is_waited_for_within_bounds_and_told() {
     recorder.end.notice = Duration::from_millis(1);
     recorder.end.patience = Duration::from_millis(100);
     let recorder = recorder.on_wait(|_| {
-        TOLD.fetch_add(1, Ordering::Relaxed);
+        CALLS.fetch_add(1, Ordering::Relaxed);
     });
     let error = recorder.abandon("it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::NoWriter(_)), "{error}");
     assert!(error.to_string().contains("within 0.1 s"), "{error}");
-    assert_eq!(TOLD.load(Ordering::Relaxed), 1);
+    assert_eq!(CALLS.load(Ordering::Relaxed), 1);
 }
 
 #[test]
@@ -238,8 +238,11 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
         .load(1, &Scope::every())
         .unwrap();
     assert_eq!(run.intervals.len() as u64 + receipt.dropped, sent);
-    let told = receipt.warning().unwrap();
-    assert!(told.contains("records of the run were lost"), "{told}");
+    let warning = receipt.warning().unwrap();
+    assert!(
+        warning.contains("records of the run were lost"),
+        "{warning}"
+    );
     assert!(feed.dropped() == receipt.dropped);
     feed.started(1.0);
     assert_eq!(feed.dropped(), receipt.dropped + 1);

@@ -46,10 +46,10 @@ fn a_file_from_before_the_first_release_is_refused_and_left_alone() {
         Results::open(&path).unwrap_err(),
         Results::open_read(&path).unwrap_err(),
     ] {
-        let told = error.to_string();
+        let message = error.to_string();
         assert!(
-            told.contains("version 12, of a build before the first release"),
-            "{told}"
+            message.contains("version 12, of a build before the first release"),
+            "{message}"
         );
     }
     assert_eq!(version(&path), FIRST - 1);
@@ -103,7 +103,7 @@ fn a_step_that_fails_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn an_older_file_that_is_locked_is_told() {
+fn a_locked_older_file_is_an_error() {
     let folder = TempDir::new().unwrap();
     let path = old_file(folder.path());
     let other = Connection::open(&path).unwrap();

@@ -186,9 +186,10 @@ fn errors(summary: &RunSummary) -> u64 {
 }
 
 fn percentile(latency: &LatencySummary, percent: f64) -> Option<f64> {
-    let mut told = latency.percentiles.iter();
-    told.find(|told| told.percent == percent)
-        .and_then(|told| told.value_ms)
+    let mut percentiles = latency.percentiles.iter();
+    percentiles
+        .find(|own| own.percent == percent)
+        .and_then(|own| own.value_ms)
 }
 
 fn note_failure(connection: &Connection, run_id: i64, why: &str) -> rusqlite::Result<()> {

@@ -60,7 +60,7 @@ impl Results {
     /// # Errors
     /// The file cannot be read.
     pub fn imported_logs(&self) -> Result<Vec<(i64, String)>, ResultsError> {
-        let found = || {
+        let query = || {
             let mut statement = self.connection.prepare_cached(
                 "SELECT run.id, fact.value FROM run JOIN fact ON fact.run_id = run.id
                  WHERE run.state = 'imported' AND fact.name = ?1 ORDER BY run.id",
@@ -68,7 +68,7 @@ impl Results {
             let rows = statement.query_map([LOG_DIGEST], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        found().map_err(|error| self.at("look for runs in").sqlite(error))
+        query().map_err(|error| self.at("look for runs in").sqlite(error))
     }
 
     /// The runs imported from the log with this hash, according to their fact [`LOG_DIGEST`]. Runs
@@ -78,7 +78,7 @@ impl Results {
     /// # Errors
     /// The file cannot be read.
     pub fn imported_of(&self, digest: &str) -> Result<Vec<i64>, ResultsError> {
-        let found = || {
+        let query = || {
             let mut statement = self.connection.prepare_cached(
                 "SELECT id FROM run WHERE state = 'imported'
                  AND substr(name, -9) = '-' || substr(?1, 1, 8)
@@ -88,7 +88,7 @@ impl Results {
             let ids = statement.query_map((digest, LOG_DIGEST), |row| row.get(0))?;
             ids.collect::<rusqlite::Result<Vec<i64>>>()
         };
-        found().map_err(|error| self.at("look for a run in").sqlite(error))
+        query().map_err(|error| self.at("look for a run in").sqlite(error))
     }
 }
 

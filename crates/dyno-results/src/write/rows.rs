@@ -254,7 +254,7 @@ static INSERT_INTERVAL: LazyLock<String> = LazyLock::new(|| {
 fn percentiles(percentiles: &[Percentile]) -> rusqlite::Result<String> {
     let object: serde_json::Map<_, _> = percentiles
         .iter()
-        .map(|told| (told.percent.to_string(), told.value_ms.into()))
+        .map(|own| (own.percent.to_string(), own.value_ms.into()))
         .collect();
     json(&object)
 }

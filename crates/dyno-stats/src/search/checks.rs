@@ -30,7 +30,7 @@ fn asked(search: &Search) -> Asked {
     }
 }
 
-fn finish(search: &mut Search, mut outcome: impl FnMut(&Asked) -> Outcome) -> Found {
+fn finish(search: &mut Search, mut outcome: impl FnMut(&Asked) -> Outcome) -> SearchSummary {
     loop {
         match search.next() {
             Next::Trial(asked) => search.observe(asked.ended(outcome(&asked))).unwrap(),
@@ -40,7 +40,7 @@ fn finish(search: &mut Search, mut outcome: impl FnMut(&Asked) -> Outcome) -> Fo
 }
 
 /// The loads in the order of their first trial, rounded, and the number of trials at each.
-fn course(found: &Found) -> Vec<(f64, usize)> {
+fn course(found: &SearchSummary) -> Vec<(f64, usize)> {
     let mut course: Vec<(f64, usize)> = Vec::new();
     for trial in &found.trials {
         let load = trial.load.round();
@@ -110,7 +110,7 @@ fn a_search_expands_by_two_until_it_is_bounded() {
 }
 
 #[test]
-fn a_ceiling_is_told_from_a_limit() {
+fn separates_a_ceiling_from_a_limit() {
     let found = finish(&mut new(Start::default()), |asked| measured(asked, 0.0));
     assert_eq!(found.ending, Some(Ending::Ceiling));
     assert!(found.lower.unwrap().load > 99_500.0 && found.confirmed);

@@ -15,14 +15,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-mod found;
 mod goal;
 mod grid;
+mod summary;
 mod tally;
 
-pub use found::{Bound, Ending, Found, Judged, Tried};
 pub use goal::{Confirm, Goal, Loads, Scale, SearchError, Start};
 pub use grid::GridStep;
+pub use summary::{Bound, Ending, Judged, SearchSummary, Tried};
 pub use tally::Class;
 
 use grid::Grid;
@@ -50,7 +50,7 @@ pub enum Next {
     /// Run this trial. The request repeats until the trial is observed.
     Trial(Asked),
     /// The search has ended.
-    Done(Box<Found>),
+    Done(Box<SearchSummary>),
 }
 
 /// A requested trial.
@@ -165,7 +165,7 @@ impl Search {
         match self.decide() {
             Wanted::Vote(step) => self.ask(step, Purpose::Vote),
             Wanted::Confirm(step) => self.ask(step, Purpose::Confirm),
-            Wanted::Nothing(ending) => Next::Done(Box::new(self.found(Some(ending)))),
+            Wanted::Nothing(ending) => Next::Done(Box::new(self.summary(Some(ending)))),
         }
     }
 
@@ -196,10 +196,10 @@ impl Search {
     }
 
     /// The result so far, whether the search has ended or not.
-    pub fn so_far(&self) -> Found {
+    pub fn so_far(&self) -> SearchSummary {
         match self.decide() {
-            Wanted::Nothing(ending) => self.found(Some(ending)),
-            _ => self.found(None),
+            Wanted::Nothing(ending) => self.summary(Some(ending)),
+            _ => self.summary(None),
         }
     }
 

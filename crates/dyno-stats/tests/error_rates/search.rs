@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // helper functions are test code too
 
-use dyno_stats::search::{Ending, Found, Goal, Start};
+use dyno_stats::search::{Ending, Goal, SearchSummary, Start};
 
 use crate::simulate::Source;
 use crate::simulate::servers::{self, CLOSED_LOOP, KNEE, NOISY, Server, goal, near};
 
-fn searches(count: usize, server: Server, goal: &Goal) -> Vec<Found> {
+fn searches(count: usize, server: Server, goal: &Goal) -> Vec<SearchSummary> {
     let mut source = Source::new(41);
     let start = Start::from_knee(CLOSED_LOOP);
     (0..count)
@@ -16,8 +16,8 @@ fn searches(count: usize, server: Server, goal: &Goal) -> Vec<Found> {
 }
 
 /// Mean and standard deviation of the lower bound, relative to the limit.
-fn spread(found: &[Found]) -> (f64, f64) {
-    let of = |found: &Found| found.voted.0.unwrap().load / KNEE;
+fn spread(found: &[SearchSummary]) -> (f64, f64) {
+    let of = |found: &SearchSummary| found.voted.0.unwrap().load / KNEE;
     let shares: Vec<f64> = found.iter().map(of).collect();
     let described = dyno_stats::describe(&shares).unwrap();
     (described.mean, described.sd)
@@ -73,8 +73,9 @@ fn a_confirmation_bears_noise_and_spikes() {
         spikes: 0.0,
         ..NOISY
     };
-    let confirmed = |found: &&Found| found.confirmed && found.ending == Some(Ending::Bounded);
-    let moved = |found: &&Found| found.lower != found.voted.0;
+    let confirmed =
+        |found: &&SearchSummary| found.confirmed && found.ending == Some(Ending::Bounded);
+    let moved = |found: &&SearchSummary| found.lower != found.voted.0;
     let load = |bound: Option<dyno_stats::search::Bound>| bound.unwrap().load;
     for server in [even, NOISY] {
         let found = searches(1_000, server, &Goal::new(0.01));
@@ -82,7 +83,7 @@ fn a_confirmation_bears_noise_and_spikes() {
         let moved = found.iter().filter(moved).count();
         assert!((480..760).contains(&moved), "{server:?}: {moved}");
         // Down, never up.
-        let lowered = |found: &Found| load(found.lower) <= load(found.voted.0);
+        let lowered = |found: &SearchSummary| load(found.lower) <= load(found.voted.0);
         assert!(found.iter().all(lowered));
         let shares = found.iter().map(|found| load(found.lower) / KNEE);
         let described = dyno_stats::describe(&shares.collect::<Vec<_>>()).unwrap();

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use dyno_stats::search::{Asked, Found, Goal, Loads, Next, Outcome, Search, Start};
+use dyno_stats::search::{Asked, Goal, Loads, Next, Outcome, Search, SearchSummary, Start};
 
 use super::Source;
 use super::cases::{Asked as Share, Case};
@@ -51,7 +51,7 @@ impl Server {
         }
     }
 
-    pub fn search(self, source: &mut Source, goal: Goal, start: &Start) -> Found {
+    pub fn search(self, source: &mut Source, goal: Goal, start: &Start) -> SearchSummary {
         let loads = Loads::rates(100.0, 100_000.0);
         let mut search = Search::new(goal, loads, start).unwrap();
         loop {
@@ -70,7 +70,7 @@ impl Server {
 pub const CLOSED_LOOP: f64 = 9_900.0;
 
 /// Whether the voted lower bound is within 2 % of the limit.
-pub fn near(found: &Found) -> bool {
+pub fn near(found: &SearchSummary) -> bool {
     let lower = found.voted.0;
     lower.is_some_and(|bound| (bound.load / KNEE - 1.0).abs() <= 0.02)
 }

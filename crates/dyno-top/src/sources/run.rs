@@ -9,7 +9,7 @@ use dyno_core::record::{Event, Span};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
 use dyno_core::units::{human_number, human_seconds, human_size};
-use dyno_results::{Place, Progress, Results, RunHeadline, RunStage, SampleOf};
+use dyno_results::{Progress, ReadPosition, Results, RunHeadline, RunStage, SampleOf};
 
 use crate::profile::Profile;
 use crate::source::{Answer, Source, Trouble};
@@ -42,7 +42,7 @@ pub struct Run {
 struct Open {
     results: Results,
     id: i64,
-    place: Place,
+    place: ReadPosition,
     head: RunHeadline,
     intervals: VecDeque<IntervalSummary>,
     /// The last span of each operation.
@@ -69,7 +69,7 @@ impl Source for Run {
         let lost = |error: dyno_results::ResultsError| Trouble::Lost(error.to_string());
         let results = Results::open_read(&self.file).map_err(lost)?;
         let id = results.find(&self.wanted).map_err(lost)?;
-        let mut place = Place::default();
+        let mut place = ReadPosition::default();
         let first = results.progress(id, &mut place).map_err(lost)?;
         let mut open = Open {
             results,

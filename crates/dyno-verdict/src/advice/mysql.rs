@@ -150,10 +150,10 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["Threads_created"],
         about: "The number of threads kept for later connections.",
         finds: |look| {
-            let made = look.often("db.status.threads_created")?;
+            let created = look.often("db.status.threads_created")?;
             Some(format!(
                 "{}/s threads were created for new connections",
-                text::rate(made)
+                text::rate(created)
             ))
         },
     },

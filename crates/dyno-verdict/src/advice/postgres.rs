@@ -87,8 +87,8 @@ pub(super) const RULES: &[Rule] = &[
             let waiting = waiting
                 .map(|mean| format!("{} sessions waited for locks on average", text::plain(mean)));
             let deadlocks = deadlocks.map(|per_s| format!("{}/s deadlocks", text::rate(per_s)));
-            let told: Vec<String> = waiting.into_iter().chain(deadlocks).collect();
-            (!told.is_empty()).then(|| told.join(", "))
+            let parts: Vec<String> = waiting.into_iter().chain(deadlocks).collect();
+            (!parts.is_empty()).then(|| parts.join(", "))
         },
     },
 ];

@@ -61,7 +61,7 @@ pub(super) fn differences(
         );
         // A value that one side does not know is not a difference: a log shows little.
         let observed = !values.0.is_empty() && !values.1.is_empty();
-        if values.0 != values.1 && (observed || told_by_absence(what)) {
+        if values.0 != values.1 && (observed || differs_by_absence(what)) {
             found.push(Difference {
                 intended: intended(what, options),
                 what: what.clone(),
@@ -136,12 +136,12 @@ pub(super) fn plan(view: &View) -> Description {
     for (name, value) in &view.run.head.workload.options {
         asked.insert(format!("option {name}"), option(value));
     }
-    let mut say = |what: &str, value: String| {
+    let mut add = |what: &str, value: String| {
         if !LENGTHS.contains(&what) {
             asked.insert(what.to_owned(), value);
         }
     };
-    drive(view, &mut say);
+    drive(view, &mut add);
     asked
 }
 
@@ -181,7 +181,7 @@ fn joined(values: &BTreeSet<String>) -> String {
 }
 
 /// Whether a missing value is a difference: options that are not given are missing.
-fn told_by_absence(what: &str) -> bool {
+fn differs_by_absence(what: &str) -> bool {
     what.starts_with("option ")
 }
 
@@ -202,24 +202,24 @@ fn intended(what: &str, options: &CompareOptions) -> bool {
 fn describe(view: &View) -> Description {
     let mut seen = Description::new();
     let run = view.run;
-    let mut say = |what: &str, value: String| {
+    let mut add = |what: &str, value: String| {
         if !value.is_empty() {
             seen.insert(what.to_owned(), value);
         }
     };
-    say("tool", run.head.tool.clone());
-    say("script", run.head.script_sha256.clone());
-    say("workload", run.head.workload.name.clone());
+    add("tool", run.head.tool.clone());
+    add("script", run.head.script_sha256.clone());
+    add("workload", run.head.workload.name.clone());
     let target = view
         .summary()
         .map_or(&run.head.target, |summary| &summary.target);
     let planned = run.head.plan.as_ref().and_then(|plan| plan.target.as_ref());
     match planned.is_some_and(|target| target.temporary) {
         // Its file has a different name in each run.
-        true => say("target", "a temporary database".to_owned()),
-        false => say("target", without_credentials(&target.url)),
+        true => add("target", "a temporary database".to_owned()),
+        false => add("target", without_credentials(&target.url)),
     }
-    say(
+    add(
         "server",
         format!("{} {}", target.product, target.version)
             .trim()
@@ -227,99 +227,99 @@ fn describe(view: &View) -> Description {
     );
     if !view.imported() {
         let tls = target.tls.clone();
-        say("tls", tls.unwrap_or_else(|| "none".to_owned()));
+        add("tls", tls.unwrap_or_else(|| "none".to_owned()));
     }
     for (name, value) in &run.head.workload.options {
-        say(&format!("option {name}"), option(value));
+        add(&format!("option {name}"), option(value));
     }
-    drive(view, &mut say);
+    drive(view, &mut add);
     if let Some(promise) = Promise::of(view) {
-        say(CLASS, promise.class.name().to_owned());
+        add(CLASS, promise.class.name().to_owned());
     }
     for fact in &run.facts {
         if !MOVING_FACTS
             .iter()
             .any(|moving| fact.name.starts_with(moving))
         {
-            say(&fact.name, fact.value.clone());
+            add(&fact.name, fact.value.clone());
         }
     }
     for setting in &run.settings {
         let name = setting.name.to_ascii_lowercase();
         let kept = !is_servers_own(&name) && !PLACES.contains(&name.as_str());
         if let Some(value) = setting.start.as_ref().filter(|_| kept) {
-            say(&format!("setting {}", setting.name), value.clone());
+            add(&format!("setting {}", setting.name), value.clone());
         }
     }
     seen
 }
 
-fn drive(view: &View, say: &mut impl FnMut(&str, String)) {
+fn drive(view: &View, add: &mut impl FnMut(&str, String)) {
     if let Some(plan) = &view.run.head.plan {
         let driver = &plan.driver;
         let prepared = match driver.prepare_on_server {
             true => "prepared on the server",
             false => "with their values in the text",
         };
-        say(OF_PLAN[0], prepared.to_owned());
+        add(OF_PLAN[0], prepared.to_owned());
         let ignored = match driver.ignored_errors.as_slice() {
             [] => "none".to_owned(),
             codes => codes.join(","),
         };
-        say(OF_PLAN[1], ignored);
+        add(OF_PLAN[1], ignored);
         let lost = match driver.reconnect_lost_connections {
             true => "made again",
             false => "end the run",
         };
-        say(OF_PLAN[2], lost.to_owned());
+        add(OF_PLAN[2], lost.to_owned());
     }
-    keys(view, say);
+    keys(view, add);
     let Some(drive) = view.drive() else { return };
     let sessions = drive.session_schedule().map(LoadSchedule::to_string);
-    say(
+    add(
         "sessions",
         sessions.unwrap_or_else(|| drive.sessions.to_string()),
     );
     if !view.imported() {
-        limits(drive, say);
+        limits(drive, add);
     }
     if let Some(open) = drive.open_loop {
         let rate = drive.rate_schedule().map(LoadSchedule::to_string);
-        say("rate", rate.unwrap_or_else(|| text::plain(open.per_second)));
-        say(
+        add("rate", rate.unwrap_or_else(|| text::plain(open.per_second)));
+        add(
             "arrivals",
             format!("{:?}", open.arrivals).to_ascii_lowercase(),
         );
     }
 }
 
-fn limits(drive: &Drive, say: &mut impl FnMut(&str, String)) {
+fn limits(drive: &Drive, add: &mut impl FnMut(&str, String)) {
     let seconds = |time: std::time::Duration| text::seconds(time.as_secs_f64());
-    say("workers", drive.workers.to_string());
-    say(
+    add("workers", drive.workers.to_string());
+    add(
         "time",
         drive
             .time
             .map_or_else(|| "without limit".to_owned(), seconds),
     );
     let events = drive.events.map(|events| events.to_string());
-    say(
+    add(
         "events",
         events.unwrap_or_else(|| "without limit".to_owned()),
     );
-    say("warm-up", seconds(drive.warmup));
-    say("ramp-up", seconds(drive.ramp_up));
+    add("warm-up", seconds(drive.warmup));
+    add("ramp-up", seconds(drive.ramp_up));
 }
 
-fn keys(view: &View, say: &mut impl FnMut(&str, String)) {
+fn keys(view: &View, add: &mut impl FnMut(&str, String)) {
     if let Some(rand) = view.summary().and_then(|summary| summary.rand.as_ref()) {
-        say(
+        add(
             "key distribution",
             format!("{:?}", rand.kind).to_ascii_lowercase(),
         );
-        say("pareto h", rand.pareto_h.to_string());
-        say("zipfian exponent", rand.zipfian_exp.to_string());
-        say(
+        add("pareto h", rand.pareto_h.to_string());
+        add("zipfian exponent", rand.zipfian_exp.to_string());
+        add(
             "special hot part",
             format!("{} % gets {} %", rand.spec_pct, rand.spec_res),
         );

@@ -3,13 +3,13 @@
 use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::record::RunState;
 
-use crate::check::Made;
+use crate::check::CheckResult;
 use crate::compare::{Basis, CompareOptions, Comparison, Metric, MetricKind, RunLabel, Side};
 use crate::registry::COMPARISON;
 use crate::text;
 
 pub(super) fn findings(comparison: &Comparison, options: &CompareOptions) -> Vec<Finding> {
-    let made = [
+    let results = [
         environments(comparison),
         order(comparison),
         run_to_run(comparison, options),
@@ -22,12 +22,12 @@ pub(super) fn findings(comparison: &Comparison, options: &CompareOptions) -> Vec
     ];
     COMPARISON
         .iter()
-        .zip(made)
-        .map(|(check, made)| check.finding(made))
+        .zip(results)
+        .map(|(check, result)| check.finding(result))
         .collect()
 }
 
-fn environments(comparison: &Comparison) -> Made {
+fn environments(comparison: &Comparison) -> CheckResult {
     let all = &comparison.differences;
     let (intended, other): (Vec<_>, Vec<_>) =
         all.iter().partition(|difference| difference.intended);
@@ -87,7 +87,7 @@ fn environments(comparison: &Comparison) -> Made {
         true => "Name the workload of a log: dyno import … --workload NAME --replace.",
         false => "Declare intended differences with --factor, and make the rest the same.",
     };
-    Made::of(outcome, evidence, advice)
+    CheckResult::of(outcome, evidence, advice)
         .with("differences on purpose", intended.len() as f64, "count")
         .with("other differences", other.len() as f64, "count")
 }
@@ -100,10 +100,10 @@ fn is_typed(what: &str) -> bool {
     what.starts_with("option ") || what.starts_with("factor ") || TYPED.contains(&what)
 }
 
-fn order(comparison: &Comparison) -> Made {
+fn order(comparison: &Comparison) -> CheckResult {
     let (base, new) = (&comparison.base.runs, &comparison.new.runs);
     if base.len().max(new.len()) < 2 {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "With one run a side nothing can be interleaved: whatever changed on the host between \
              the runs is part of the difference.",
         );
@@ -113,7 +113,7 @@ fn order(comparison: &Comparison) -> Made {
         started.collect()
     };
     let (Some(mut all), Some(other)) = (side(base, false), side(new, true)) else {
-        return Made::not_checked("The start times of some runs are not known.");
+        return CheckResult::not_checked("The start times of some runs are not known.");
     };
     all.extend(other);
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -131,7 +131,7 @@ fn order(comparison: &Comparison) -> Made {
         .iter()
         .map(|(_, new)| if *new { 'B' } else { 'A' })
         .collect();
-    Made::of(
+    CheckResult::of(
         outcome,
         format!("The runs were {how}: {order} (A base, B new)."),
         "Alternate the sides (A B B A …), so that slow changes on the host affect both.",
@@ -139,19 +139,19 @@ fn order(comparison: &Comparison) -> Made {
     .with("changes of side", switches as f64, "count")
 }
 
-fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
+fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> CheckResult {
     let counts = format!(
         "{} and {} runs",
         comparison.base.runs.len(),
         comparison.new.runs.len()
     );
     if comparison.basis == Basis::BetweenRuns {
-        return Made::pass(format!(
+        return CheckResult::pass(format!(
             "Intervals and tests use the run-to-run variance of the {counts}."
         ));
     }
     if let Some(known) = options.run_to_run {
-        return Made::pass(format!(
+        return CheckResult::pass(format!(
             "Repeated runs differ by {} on this host (standard deviation of {} runs); a difference \
              below {} is not called an effect.",
             text::percent(known.deviation),
@@ -164,7 +164,7 @@ fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
             "ratio",
         );
     }
-    Made::doubt(
+    CheckResult::doubt(
         format!(
             "With {counts} the run-to-run variance is not known{}.",
             match comparison.metrics.iter().any(|metric| metric.low.is_some()) {
@@ -178,36 +178,36 @@ fn run_to_run(comparison: &Comparison, options: &CompareOptions) -> Made {
     )
 }
 
-fn autocorrelation(comparison: &Comparison) -> Made {
+fn autocorrelation(comparison: &Comparison) -> CheckResult {
     if comparison.basis == Basis::BetweenRuns {
-        return Made::pass(
+        return CheckResult::pass(
             "Each run counts as one value, so correlation within runs does not matter.",
         );
     }
     if comparison.metrics.iter().all(|metric| metric.p.is_none()) {
-        return Made::not_checked("No metric has values over time.");
+        return CheckResult::not_checked("No metric has values over time.");
     }
-    Made::pass(
+    CheckResult::pass(
         "Intervals and tests use the long-run variance of the seconds, not their plain variance.",
     )
 }
 
-fn many(comparison: &Comparison) -> Made {
+fn many(comparison: &Comparison) -> CheckResult {
     let tested = comparison
         .metrics
         .iter()
         .filter(|metric| metric.p.is_some());
     let count = tested.count();
     if count == 0 {
-        return Made::not_checked("No metric was tested.");
+        return CheckResult::not_checked("No metric was tested.");
     }
-    Made::pass(format!(
+    CheckResult::pass(format!(
         "{count} metrics were tested; their p-values are corrected by Holm's method."
     ))
     .with("metrics tested", count as f64, "count")
 }
 
-fn intervals(comparison: &Comparison) -> Made {
+fn intervals(comparison: &Comparison) -> CheckResult {
     let ratios = || {
         comparison
             .metrics
@@ -221,7 +221,7 @@ fn intervals(comparison: &Comparison) -> Made {
         .collect();
     let all = ratios().count();
     if all == 0 {
-        return Made::not_checked("No ratio could be computed.");
+        return CheckResult::not_checked("No ratio could be computed.");
     }
     let evidence = match bare.is_empty() {
         true => format!(
@@ -232,7 +232,7 @@ fn intervals(comparison: &Comparison) -> Made {
             text::list(&bare)
         ),
     };
-    Made::of(
+    CheckResult::of(
         if bare.is_empty() {
             Outcome::Pass
         } else {
@@ -259,26 +259,26 @@ fn counted_once(metric: &Metric) -> bool {
     metric.kind == MetricKind::OncePerRun
 }
 
-fn percentiles(comparison: &Comparison) -> Made {
+fn percentiles(comparison: &Comparison) -> CheckResult {
     let left_out = comparison
         .metrics
         .iter()
         .any(|metric| metric.kind == MetricKind::Unmerged);
-    Made::pass(match left_out {
+    CheckResult::pass(match left_out {
         true => "Percentiles that could only be averaged are left out.",
         false => "Each side's percentiles come from its merged distribution, or from its only run.",
     })
 }
 
-fn statistic(comparison: &Comparison) -> Made {
-    Made::pass(format!(
+fn statistic(comparison: &Comparison) -> CheckResult {
+    CheckResult::pass(format!(
         "Both sides use all of their runs, {} and {}; neither shows a best of several.",
         comparison.base.runs.len(),
         comparison.new.runs.len()
     ))
 }
 
-fn listed(comparison: &Comparison) -> Made {
+fn listed(comparison: &Comparison) -> CheckResult {
     let bad: Vec<String> = [&comparison.base, &comparison.new]
         .into_iter()
         .flat_map(|side| &side.runs)
@@ -297,7 +297,7 @@ fn listed(comparison: &Comparison) -> Made {
         false if bad.is_empty() => Outcome::Pass,
         false => Outcome::Doubt,
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         match bad.is_empty() {
             true => listed,

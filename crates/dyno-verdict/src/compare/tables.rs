@@ -35,7 +35,7 @@ struct Table {
 }
 
 /// A difference: part, base, new.
-type Found = (String, String, String);
+type Change = (String, String, String);
 
 /// One line for all tables with the same differences.
 pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
@@ -51,13 +51,13 @@ pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
         return Vec::new();
     }
     let names: BTreeSet<&String> = base.tables.keys().chain(new.tables.keys()).collect();
-    let mut found: BTreeMap<Found, Vec<String>> = BTreeMap::new();
+    let mut found: BTreeMap<Change, Vec<String>> = BTreeMap::new();
     for name in names {
         for difference in of_table(name, &base, &new) {
             found.entry(difference).or_default().push(name.clone());
         }
     }
-    let mut lines: Vec<(Found, Vec<String>)> = found.into_iter().collect();
+    let mut lines: Vec<(Change, Vec<String>)> = found.into_iter().collect();
     lines.sort_by_cached_key(|(_, names)| natural(&names[0]));
     lines.into_iter().map(line).collect()
 }
@@ -91,9 +91,9 @@ fn side(views: &[View], is_coarse: bool) -> Side {
                 }
                 let table = side.tables.entry(name).or_default();
                 table.digests.insert(group.sha256.clone());
-                for (what, says) in &parts {
+                for (what, text) in &parts {
                     let known = table.parts.entry(what.clone()).or_default();
-                    known.insert(says.clone());
+                    known.insert(text.clone());
                 }
             }
         }
@@ -106,24 +106,24 @@ fn parts(group: &TableGroup, is_coarse: bool) -> Vec<(String, String)> {
         true => Vec::new(),
         false => group.general_elements(),
     };
-    let mut say = |what: &str, says: Option<String>| {
-        parts.extend(says.map(|says| (what.to_owned(), says)));
+    let mut add = |what: &str, text: Option<String>| {
+        parts.extend(text.map(|text| (what.to_owned(), text)));
     };
     if is_coarse {
-        say("indexes", group.indexes.map(|count| count.to_string()));
+        add("indexes", group.indexes.map(|count| count.to_string()));
         let answer = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-        say("primary key", group.primary_key.map(answer));
+        add("primary key", group.primary_key.map(answer));
     }
     let analysed = group.analysed.map(|count| match count {
         0 => "not analysed".to_owned(),
         count if count >= group.tables => "analysed".to_owned(),
         count => format!("{count} of {} analysed", group.tables),
     });
-    say("statistics", analysed);
+    add("statistics", analysed);
     parts
 }
 
-fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Found> {
+fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Change> {
     let is_unlike = |table: &Table, other: &Side| {
         // The number of tables with the same definition is an option of the run.
         !table
@@ -173,7 +173,7 @@ fn joined(values: &BTreeSet<String>) -> String {
     }
 }
 
-fn line(((what, base, new), names): (Found, Vec<String>)) -> Difference {
+fn line(((what, base, new), names): (Change, Vec<String>)) -> Difference {
     let number = match names.as_slice() {
         [name] => without_number(name).1,
         _ => "",

@@ -103,11 +103,11 @@ fn figures_of_the_workload_are_compared_where_all_runs_have_them() {
         run(1000.0, 9),
     ] {
         let comparison = sides(&base, &[other]);
-        let told = comparison
+        let has_figure = comparison
             .metrics
             .iter()
             .any(|metric| metric.name == "new orders committed");
-        assert!(!told);
+        assert!(!has_figure);
     }
     let neither = || figured(run(1000.0, 9), 5.0, "per table", None);
     let comparison = sides(&[neither()], &[neither()]);
@@ -120,7 +120,7 @@ fn figures_of_the_workload_are_compared_where_all_runs_have_them() {
 }
 
 #[test]
-fn datasets_that_differ_are_told_and_what_varies_is_not() {
+fn different_datasets_are_a_difference_and_what_varies_is_not() {
     let of = |seed, dataset: &str, age: &str| {
         let mut run = run(1000.0, seed);
         fact(&mut run, "workload.dataset.fingerprint", dataset);
@@ -130,12 +130,12 @@ fn datasets_that_differ_are_told_and_what_varies_is_not() {
         run
     };
     let comparison = sides(&[of(1, "aa", "5")], &[of(2, "bb", "9")]);
-    let told: Vec<&str> = comparison
+    let names: Vec<&str> = comparison
         .differences
         .iter()
         .map(|d| d.what.as_str())
         .collect();
-    assert_eq!(told, ["workload.dataset.fingerprint"]);
+    assert_eq!(names, ["workload.dataset.fingerprint"]);
     let difference = &comparison.differences[0];
     let sides = (difference.base.as_str(), difference.new.as_str());
     assert_eq!(sides, ("aa, seed 1", "bb, seed 2"));
@@ -215,7 +215,7 @@ fn several_runs_a_side_bring_their_own_variance() {
 }
 
 #[test]
-fn one_side_after_the_other_is_said() {
+fn one_side_after_the_other_is_reported() {
     let base: Vec<_> = (0..3).map(|i| run(1000.0, i)).collect();
     let new: Vec<_> = (3..6).map(|i| run(1000.0, i)).collect();
     assert_eq!(outcome(&sides(&base, &new), 43), Doubt);

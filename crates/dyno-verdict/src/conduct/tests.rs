@@ -5,7 +5,7 @@ use dyno_core::record::{Event, EventKind, LOG_CUT_OFF};
 
 use crate::context::{Context, Keeping, SecretScan};
 use crate::samples::{self, drop_series, fact, series, setting};
-use crate::tests::{expect, expect_with, made, summary};
+use crate::tests::{expect, expect_with, judge_one, summary};
 
 #[test]
 fn there_are_no_agents() {
@@ -61,7 +61,7 @@ fn observers_that_fail_are_noticed() {
 }
 
 #[test]
-fn a_gap_of_an_observer_is_told_once_with_its_start_and_its_length() {
+fn a_gap_of_an_observer_is_reported_once_with_its_start_and_length() {
     let event = |at_s, until_s, text: &str| Event {
         at_s,
         until_s,
@@ -86,8 +86,8 @@ fn a_gap_of_an_observer_is_told_once_with_its_start_and_its_length() {
     let found = expect("observers", Doubt, |run| {
         run.events.push(event(-2.0, Some(99.0), "no connection"));
     });
-    let told = "Observers failed: from 0 s for 30 s (no connection);";
-    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    let expected = "Observers failed: from 0 s for 30 s (no connection);";
+    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn samples_that_are_missing_are_counted() {
             series.points.retain(|(at, _)| *at < 8.0 || *at > 10.0);
         }
     });
-    let told = "; 2 samples (6.9 %) are missing.";
-    assert!(found.evidence.ends_with(told), "{}", found.evidence);
+    let expected = "; 2 samples (6.9 %) are missing.";
+    assert!(found.evidence.ends_with(expected), "{}", found.evidence);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_run_can_be_repeated() {
         run.head.drive = None;
         run.summary = None;
     });
-    let log = made(&samples::imported(), &Context::default(), "provenance");
+    let log = judge_one(&samples::imported(), &Context::default(), "provenance");
     assert_eq!(log.outcome, NotChecked);
 }
 
@@ -177,11 +177,11 @@ fn a_run_can_be_repeated() {
 fn a_log_without_its_end_is_doubted() {
     let mut run = samples::imported();
     assert_eq!(
-        made(&run, &Context::default(), "record").outcome,
+        judge_one(&run, &Context::default(), "record").outcome,
         NotChecked
     );
     fact(&mut run, LOG_CUT_OFF, "they lack the total time");
-    let found = made(&run, &Context::default(), "record");
+    let found = judge_one(&run, &Context::default(), "record");
     assert_eq!(found.outcome, Doubt);
     assert!(found.evidence.contains("lack the total time"), "{found:?}");
 }

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::context::Claim;
 use crate::text;
 use crate::view::View;
@@ -79,12 +79,14 @@ const MISSES: [(&str, &str, bool); 3] = [
     ("db.page_cache.misses", "db.page_cache.hits", true),
 ];
 
-fn cache(view: &View) -> Made {
+fn cache(view: &View) -> CheckResult {
     let size = SIZES.iter().find_map(|name| view.mean(name));
     let cache = cache_bytes(view);
     let misses = miss_ratio(view).map(|share| share * 100.0);
     if size.is_none() && misses.is_none() {
-        return Made::not_checked("Neither the data's size nor the cache's misses were observed.");
+        return CheckResult::not_checked(
+            "Neither the data's size nor the cache's misses were observed.",
+        );
     }
     let claim = view.context.claim;
     let fault = match (claim, misses) {
@@ -119,7 +121,7 @@ fn cache(view: &View) -> Made {
         Some(Claim::OnDisk) => "the data is claimed to be on disk; ",
         _ => "",
     };
-    Made::of(
+    CheckResult::of(
         if fault { Outcome::Doubt } else { Outcome::Pass },
         text::sentence(&format!("{claimed}{}", seen.join("; "))),
         match claim {
@@ -134,10 +136,10 @@ fn cache(view: &View) -> Made {
     .with_some("misses", misses, "percent of the page requests")
 }
 
-fn cold_or_warm(view: &View) -> Made {
+fn cold_or_warm(view: &View) -> CheckResult {
     let samples = misses_over_time(view);
     if (samples.len() as f64) < SAMPLES.value {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{} samples of the cache's misses are too few to see a trend.",
             samples.len()
         ));
@@ -146,13 +148,13 @@ fn cold_or_warm(view: &View) -> Made {
     let first = percent(&samples[..quarter]);
     let last = percent(&samples[samples.len() - quarter..]);
     let warming = first >= WARMING_MISSES.value && first >= last * WARMING.value;
-    let made = match view.context.claim {
+    let result = match view.context.claim {
         Some(claim @ (Claim::Cold | Claim::Warm)) => {
             let (word, fault) = match claim {
                 Claim::Warm => ("warm", warming),
                 _ => ("cold", !warming && first < WARMING_MISSES.value),
             };
-            Made::of(
+            CheckResult::of(
                 if fault { Outcome::Doubt } else { Outcome::Pass },
                 format!(
                     "The caches are claimed to be {word}; {} % of the page requests missed in the \
@@ -168,7 +170,8 @@ fn cold_or_warm(view: &View) -> Made {
         }
         _ => unclaimed(view, warming && is_sure(&samples, quarter), first, last),
     };
-    made.with("misses, first quarter", first, "percent")
+    result
+        .with("misses, first quarter", first, "percent")
         .with("misses, last quarter", last, "percent")
         .with_some("server's uptime at the start", uptime_s(view), "s")
 }
@@ -176,7 +179,7 @@ fn cold_or_warm(view: &View) -> Made {
 const WARM_UP: &str = "Read the data before the run, or warm up for longer (--warmup).";
 
 /// The finding without a claim: most users want warm caches.
-fn unclaimed(view: &View, warming: bool, first: f64, last: f64) -> Made {
+fn unclaimed(view: &View, warming: bool, first: f64, last: f64) -> CheckResult {
     let up = uptime_s(view).map_or_else(String::new, |up| {
         format!("; the server had been up for {}", text::seconds(up))
     });
@@ -187,11 +190,11 @@ fn unclaimed(view: &View, warming: bool, first: f64, last: f64) -> Made {
         filled(view)
     );
     match warming {
-        true => Made::doubt(
+        true => CheckResult::doubt(
             format!("The caches were still being filled: {facts}"),
             &format!("{WARM_UP} If they should be cold, say so (--claim cold)."),
         ),
-        false => Made::pass(facts),
+        false => CheckResult::pass(facts),
     }
 }
 

@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome;
 
 use super::{SIZES, cache};
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -68,13 +68,13 @@ const CACHES: [(&str, f64); 4] = [
 ];
 
 struct Grown {
-    told: String,
+    evidence: String,
     is_much: bool,
     first: f64,
     last: f64,
 }
 
-fn growth(view: &View) -> Made {
+fn growth(view: &View) -> CheckResult {
     let data = data(view);
     let (history, memory) = (history(view), memory(view));
     let much = |grown: &Option<Grown>| grown.as_ref().is_some_and(|grown| grown.is_much);
@@ -83,25 +83,25 @@ fn growth(view: &View) -> Made {
         much(&history),
         much(&memory),
     );
-    let told = |grown: &Option<Grown>| {
+    let words = |grown: &Option<Grown>| {
         let grown = grown.as_ref().filter(|grown| grown.is_much)?;
-        Some(grown.told.clone())
+        Some(grown.evidence.clone())
     };
-    let rest: Vec<String> = [told(&history), told(&memory)]
+    let rest: Vec<String> = [words(&history), words(&memory)]
         .into_iter()
         .flatten()
         .collect();
     let evidence = match (&data, rest.is_empty()) {
-        (Err(why), true) => return Made::not_checked(why.clone()),
+        (Err(why), true) => return CheckResult::not_checked(why.clone()),
         (Err(_), false) => rest.join(" "),
-        (Ok(data), true) => data.told.clone(),
-        (Ok(data), false) => format!("{} {}", data.told, rest.join(" ")),
+        (Ok(data), true) => data.evidence.clone(),
+        (Ok(data), false) => format!("{} {}", data.evidence, rest.join(" ")),
     };
     let outcome = match of_data || of_history || of_memory {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
-    let made = Made::of(
+    let result = CheckResult::of(
         outcome,
         evidence,
         &advice(&[
@@ -122,23 +122,24 @@ fn growth(view: &View) -> Made {
             ),
         ]),
     );
-    let ends = |made: Made, grown: Option<&Grown>, names: [&str; 2], unit: &str| {
+    let ends = |result: CheckResult, grown: Option<&Grown>, names: [&str; 2], unit: &str| {
         let first = grown.map(|grown| grown.first);
         let last = grown.map(|grown| grown.last);
-        made.with_some(names[0], first, unit)
+        result
+            .with_some(names[0], first, unit)
             .with_some(names[1], last, unit)
     };
     let data = data.as_ref().ok();
     let percent = data.map(|data| (data.last / data.first - 1.0) * 100.0);
-    let made = ends(made, data, ["at the start", "at the end"], "bytes");
-    let made = made.with_some("growth", percent, "percent");
+    let result = ends(result, data, ["at the start", "at the end"], "bytes");
+    let result = result.with_some("growth", percent, "percent");
     let names = ["history list at the start", "history list at the end"];
-    let made = ends(made, history.as_ref(), names, "transactions");
+    let result = ends(result, history.as_ref(), names, "transactions");
     let names = [
         "server's memory in the middle",
         "server's memory at the end",
     ];
-    ends(made, memory.as_ref(), names, "bytes")
+    ends(result, memory.as_ref(), names, "bytes")
 }
 
 /// The growth of the data, or why it is unknown.
@@ -160,14 +161,14 @@ fn data(view: &View) -> Result<Grown, String> {
         true => " and out of the server's cache",
         false => "",
     };
-    let told = format!(
+    let evidence = format!(
         "The data went from {} to {} ({} %){out_of_cache} ({name}).",
         text::bytes(first),
         text::bytes(last),
         text::signed(grown)
     );
     Ok(Grown {
-        told,
+        evidence,
         is_much: outgrew || much,
         first,
         last,
@@ -179,7 +180,7 @@ fn history(view: &View) -> Option<Grown> {
     let quarters = Quarters::of(&view.points(HISTORY_LENGTH), view.length_s)?;
     let (first, last) = (quarters.first, quarters.last);
     Some(Grown {
-        told: format!(
+        evidence: format!(
             "Purge fell behind: the history list went from {} to {}.",
             text::count(first as u64),
             text::count(last as u64)
@@ -221,7 +222,7 @@ fn memory(view: &View) -> Option<Grown> {
         && grown / (all - grown).max(1.0) * 100.0 >= MEMORY.value
         && quarters.still_grows();
     Some(Grown {
-        told: format!(
+        evidence: format!(
             "The server's memory, without its caches, grew by {} in the second half, to {} in all.",
             text::bytes(grown),
             text::bytes(all)

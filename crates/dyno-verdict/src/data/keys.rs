@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::context::Claim;
 use crate::text;
 use crate::view::View;
@@ -76,24 +76,26 @@ fn handler_reads(view: &View) -> Option<f64> {
     Some(view.mean_sum(&HANDLER_READS)? + scanned)
 }
 
-fn keys(view: &View) -> Made {
+fn keys(view: &View) -> CheckResult {
     let looked = looked_at(view);
-    if let Some(made) = looked.and_then(|looked| same_rows(view, looked)) {
-        return made;
+    if let Some(result) = looked.and_then(|looked| same_rows(view, looked)) {
+        return result;
     }
     let plan = view.summary().and_then(|summary| summary.rand.as_ref());
     let Some(plan) = plan.filter(|_| !view.imported()) else {
-        return Made::not_checked("How keys were drawn is not known.");
+        return CheckResult::not_checked("How keys were drawn is not known.");
     };
     let range = match option(view, "table_size") {
         Some(rows) => rows,
         None if plan.kind == RandKind::Zipfian => {
-            return Made::not_checked("The range that keys are drawn from is not known.");
+            return CheckResult::not_checked("The range that keys are drawn from is not known.");
         }
         None => f64::INFINITY,
     };
     let Some(hot) = hot_share(plan, HOT.value / 100.0, range) else {
-        return Made::not_checked("The hot set of the plan's distribution cannot be computed.");
+        return CheckResult::not_checked(
+            "The hot set of the plan's distribution cannot be computed.",
+        );
     };
     let size = SIZES.iter().find_map(|name| Some((name, view.mean(name)?)));
     let hot_bytes = size.map(|(_, size)| size * hot);
@@ -101,8 +103,8 @@ fn keys(view: &View) -> Made {
         .zip(cache::cache_bytes(view))
         .is_some_and(|(hot, cache)| hot <= cache);
     // If the misses are known, `cache` reports them.
-    let untold = cache::miss_ratio(view).is_none();
-    let fault = cached && untold && view.context.claim == Some(Claim::OnDisk);
+    let unknown = cache::miss_ratio(view).is_none();
+    let fault = cached && unknown && view.context.claim == Some(Claim::OnDisk);
     // A data directory also contains other schemas' tables and the server's own.
     let most = match size.is_some_and(|(name, _)| name.starts_with("data.")) {
         true => "at most",
@@ -119,7 +121,7 @@ fn keys(view: &View) -> Made {
             text::count(different as u64)
         ),
     };
-    Made::of(
+    CheckResult::of(
         if fault { Outcome::Doubt } else { Outcome::Pass },
         format!(
             "The plan draws keys {}: {} % of the draws hit {} of the keys{bytes}. {used}",
@@ -149,7 +151,7 @@ fn counted(view: &View, which: &str) -> Option<f64> {
     count.trim().parse().ok()
 }
 
-fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
+fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<CheckResult> {
     let totals = view.totals();
     let statements = totals.reads.saturating_add(totals.writes);
     let [by_text, drawn] = ["by_text", "drawn"].map(|kind| counted(view, kind));
@@ -187,7 +189,7 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
             text::plain(waits)
         )
     });
-    let made = Made::doubt(
+    let result = CheckResult::doubt(
         format!(
             "Of {} examined statements only {} differed, and for each of them the server read {} \
              rows: they asked for the same rows again and again{locked}.",
@@ -200,7 +202,8 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<Made> {
          or a lock that all sessions wait for.",
     );
     Some(
-        made.with("statements looked at", all, "count")
+        result
+            .with("statements looked at", all, "count")
             .with("different statements", different, "count")
             .with("rows per statement", rows, "count")
             .with_some("row lock waits", waits, "per 100 events"),

@@ -4,7 +4,7 @@ use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::reported::WORKLOAD;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -36,9 +36,9 @@ const UNCHANGED: Threshold = Threshold {
 /// Fewer reads or changes are too few for a share.
 const READS_MIN: u64 = 50;
 
-fn misses(view: &View) -> Made {
+fn misses(view: &View) -> CheckResult {
     if view.imported() || view.family().is_none() {
-        return Made::not_checked(match view.imported() {
+        return CheckResult::not_checked(match view.imported() {
             true => "The log does not say what statements found.",
             false => "No database was used.",
         });
@@ -48,11 +48,11 @@ fn misses(view: &View) -> Made {
     let reads = (totals.reads >= READS_MIN).then(|| share(view));
     let unchanged = Unchanged::of(view);
     if reads.is_none() && unchanged.is_none() {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{} statement{} asked for rows: too few to judge how many find none{}.",
             text::count(totals.reads),
             text::plural(totals.reads),
-            told(duplicates)
+            existing_keys(duplicates)
         ));
     }
     let empty = reads.map(|share| {
@@ -63,8 +63,8 @@ fn misses(view: &View) -> Made {
             text::plain(share)
         )
     });
-    let told_of = |found: &&Unchanged| found.count > 0 || empty.is_none();
-    let changes = unchanged.as_ref().filter(told_of).map(Unchanged::clause);
+    let is_named = |found: &&Unchanged| found.count > 0 || empty.is_none();
+    let changes = unchanged.as_ref().filter(is_named).map(Unchanged::clause);
     let facts: Vec<String> = empty.into_iter().chain(changes).collect();
     let meant = view.run.fact(&format!("{WORKLOAD}misses"));
     let many_empty = reads.is_some_and(|share| share >= EMPTY.value);
@@ -73,7 +73,7 @@ fn misses(view: &View) -> Made {
     let why = meant.map_or_else(String::new, |why| {
         format!(", as the workload declares: {why}")
     });
-    Made::of(
+    CheckResult::of(
         if fault && meant.is_none() {
             Outcome::Doubt
         } else {
@@ -82,7 +82,7 @@ fn misses(view: &View) -> Made {
         format!(
             "{}{why}{}.",
             text::sentence(&facts.join("; ")).trim_end_matches('.'),
-            told(duplicates)
+            existing_keys(duplicates)
         ),
         "Load the tables with the run's options, and draw only keys that exist (deletes, \
          interrupted loads and auto_increment_increment leave gaps). If misses are intended, \
@@ -155,7 +155,7 @@ fn duplicates(view: &View) -> u64 {
         .max(passed.sum())
 }
 
-fn told(duplicates: u64) -> String {
+fn existing_keys(duplicates: u64) -> String {
     match duplicates {
         0 => String::new(),
         1 => "; 1 key already existed".to_owned(),

@@ -3,7 +3,7 @@
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -25,9 +25,9 @@ const ANSWERED: Threshold = Threshold {
 
 const HITS: &str = "db.status.qcache_hits";
 
-fn query_cache(view: &View) -> Made {
+fn query_cache(view: &View) -> CheckResult {
     if view.imported() || !view.mysql() {
-        return Made::not_checked(match view.imported() {
+        return CheckResult::not_checked(match view.imported() {
             true => "The log does not say what answered the reads.",
             false => "This kind of server has no query cache.",
         });
@@ -36,8 +36,8 @@ fn query_cache(view: &View) -> Made {
         // Its counters exist even if it is off.
         let seen = view.run.series("db.status.questions").is_some();
         return match seen {
-            true => Made::pass("This server has no query cache."),
-            false => Made::not_checked(format!("{}.", view.why_not(HITS))),
+            true => CheckResult::pass("This server has no query cache."),
+            false => CheckResult::not_checked(format!("{}.", view.why_not(HITS))),
         };
     };
     let totals = view.totals();
@@ -47,7 +47,7 @@ fn query_cache(view: &View) -> Made {
     });
     let share = hits / reads.max(hits).max(f64::MIN_POSITIVE) * 100.0;
     let setting = view.run.setting("query_cache_type").unwrap_or("not known");
-    Made::of(
+    CheckResult::of(
         if share >= ANSWERED.value {
             Outcome::Doubt
         } else {

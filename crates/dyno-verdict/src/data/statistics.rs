@@ -6,7 +6,7 @@ mod tests;
 use dyno_core::finding::Outcome;
 use dyno_core::tables::{TableGroup, groups};
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::errors::OBSERVERS_ROWS;
 use crate::text;
 use crate::view::{Span, View};
@@ -50,11 +50,13 @@ const SEQ_TUPLES: &str = "db.tables.seq_tuples";
 const RESTRICT: &str = "client.statements.restrict";
 const TOGETHER: usize = 3;
 
-fn statistics(view: &View) -> Made {
+fn statistics(view: &View) -> CheckResult {
     let mut tables = groups(&view.run.facts);
     tables.retain(TableGroup::counts);
     if tables.is_empty() {
-        return Made::not_checked("The definitions of the tables that the run used are not known.");
+        return CheckResult::not_checked(
+            "The definitions of the tables that the run used are not known.",
+        );
     }
     let named = |what: &str, has: &dyn Fn(&TableGroup) -> bool| {
         let with = tables.iter().filter(|table| has(table));
@@ -67,14 +69,14 @@ fn statistics(view: &View) -> Made {
         table.primary_key == Some(false) && table.indexes != Some(0)
     });
     let faults: Vec<String> = [bare, unknown].into_iter().flatten().collect();
-    let told: Vec<String> = faults.iter().cloned().chain(no_key).collect();
-    let told = match told.is_empty() {
+    let remarks: Vec<String> = faults.iter().cloned().chain(no_key).collect();
+    let remarks = match remarks.is_empty() {
         true => String::new(),
-        false => format!(" {}", text::sentence(&told.join("; "))),
+        false => format!(" {}", text::sentence(&remarks.join("; "))),
     };
     let Some(scanned) = scanned(view) else {
-        return Made::not_checked(format!(
-            "The number of rows scanned in whole tables is not known.{told}"
+        return CheckResult::not_checked(format!(
+            "The number of rows scanned in whole tables is not known.{remarks}"
         ));
     };
     let needless = needless(view, scanned);
@@ -82,17 +84,20 @@ fn statistics(view: &View) -> Made {
     let meant = bad && view.run.fact(RESTRICT) == Some("no");
     let why = match (meant, needless) {
         (true, _) => ", and no statement restricts the rows that it reads".to_owned(),
-        (false, true) => format!(", for {} that it returned or changed", found(view)),
+        (false, true) => format!(
+            ", for {} that it returned or changed",
+            rows_found_text(view)
+        ),
         (false, false) => String::new(),
     };
-    Made::of(
+    CheckResult::of(
         if bad && !meant {
             Outcome::Doubt
         } else {
             Outcome::Pass
         },
         format!(
-            "A statement scanned {} row{} of whole tables on average{why}.{told}",
+            "A statement scanned {} row{} of whole tables on average{why}.{remarks}",
             text::rate(scanned),
             if scanned == 1.0 { "" } else { "s" },
         ),
@@ -114,7 +119,7 @@ fn rows_found(view: &View) -> f64 {
     totals.rows as f64 / statements.max(1) as f64
 }
 
-fn found(view: &View) -> String {
+fn rows_found_text(view: &View) -> String {
     let rows = rows_found(view);
     let plural = if rows == 1.0 { "" } else { "s" };
     format!("{} row{plural}", text::plain(rows))
@@ -181,8 +186,8 @@ fn of_whole_tables(view: &View) -> f64 {
 /// itself for a statement or an observer. The server reads those rows about once.
 pub(super) fn of_lasting_tables(view: &View) -> f64 {
     let rows = view.mean(RND_NEXT).unwrap_or(0.0);
-    let (made, observers) = match view.mean("db.status.handler_tmp_write") {
-        Some(made) => (made, 0.0),
+    let (created, observers) = match view.mean("db.status.handler_tmp_write") {
+        Some(created) => (created, 0.0),
         // MySQL counts them with the inserted rows.
         None => {
             let written = view.mean("db.status.handler_write").unwrap_or(0.0);
@@ -191,7 +196,7 @@ pub(super) fn of_lasting_tables(view: &View) -> f64 {
         }
     };
     if rows > 0.0 {
-        ((rows - made - observers) / rows).max(0.0)
+        ((rows - created - observers) / rows).max(0.0)
     } else {
         1.0
     }

@@ -8,7 +8,7 @@ use dyno_core::record::RunRecord;
 
 use crate::context::{Claim, Context, RowCount};
 use crate::samples::{self, drop_series, fact, series, setting};
-use crate::tests::{expect, expect_with, made, summary};
+use crate::tests::{expect, expect_with, judge_one, summary};
 
 const REQUESTS: &str = "db.status.innodb_buffer_pool_read_requests";
 const MISSES: &str = "db.status.innodb_buffer_pool_reads";
@@ -133,8 +133,8 @@ fn a_purge_that_falls_behind_is_noticed() {
     let behind = expect("growth", Doubt, |run| {
         series(run, "db.innodb.history_list_length", &list(2_600.0, 1e6));
     });
-    let told = "Purge fell behind: the history list went from 1,300 to 74,100.";
-    assert!(behind.evidence.contains(told), "{}", behind.evidence);
+    let expected = "Purge fell behind: the history list went from 1,300 to 74,100.";
+    assert!(behind.evidence.contains(expected), "{}", behind.evidence);
     assert!(behind.advice.contains("innodb_purge_threads"));
     // Known even if the size of the data is not.
     expect("growth", Doubt, |run| {
@@ -159,7 +159,7 @@ fn memory_that_grows_to_the_end_is_noticed() {
         series(&mut run, "server.memory.private", &private);
         let filled: Vec<f64> = (0..30).map(|second| f64::from(second) * cached).collect();
         series(&mut run, "db.status.innodb_buffer_pool_bytes_data", &filled);
-        made(&run, &Context::default(), "growth")
+        judge_one(&run, &Context::default(), "growth")
     };
     let leak = grows(bytes(2e7, 30), 0.0);
     assert_eq!(leak.outcome, Doubt, "{}", leak.evidence);
@@ -192,7 +192,7 @@ fn tables_hold_the_rows_that_were_loaded() {
 }
 
 #[test]
-fn caches_that_are_filled_are_told_without_a_claim() {
+fn filling_caches_are_reported_without_a_claim() {
     let warming: Vec<f64> = (0..30).map(|s| 9000.0 * 0.8_f64.powi(s)).collect();
     let cold = expect("cold-or-warm", Doubt, |run| {
         missing(run, 0.0);
@@ -236,8 +236,8 @@ fn changes_that_change_nothing_are_counted() {
     expect("misses", Pass, |run| some(run, 0.0));
     expect("misses", Pass, |run| some(run, 0.2));
     let half = expect("misses", Doubt, |run| some(run, 0.5));
-    let told = "changing statements (50 %) changed no row.";
-    assert!(half.evidence.ends_with(told), "{}", half.evidence);
+    let expected = "changing statements (50 %) changed no row.";
+    assert!(half.evidence.ends_with(expected), "{}", half.evidence);
     expect("misses", Pass, |run| {
         some(run, 0.5);
         fact(run, "workload.misses", "nodes that are deleted already");
@@ -305,12 +305,12 @@ fn reads_that_find_nothing_are_counted() {
         let totals = &mut summary(run).totals;
         (totals.reads, totals.writes) = (0, totals.writes);
     });
-    let imported = made(&samples::imported(), &Context::default(), "misses");
+    let imported = judge_one(&samples::imported(), &Context::default(), "misses");
     assert_eq!(imported.outcome, NotChecked);
 }
 
 #[test]
-fn a_query_cache_that_answers_is_told() {
+fn reports_a_query_cache_that_answers() {
     expect("query-cache", Pass, |_| {});
     let answers = expect("query-cache", Doubt, |run| {
         series(run, "db.status.qcache_hits", &[7_000.0; 30]);
@@ -336,7 +336,7 @@ fn a_query_cache_that_answers_is_told() {
     );
     expect("query-cache", NotChecked, |run| drop_series(run, "db."));
     let postgres = samples::closed(&[1000.0; 20], samples::Product::Postgres);
-    let postgres = made(&postgres, &Context::default(), "query-cache");
+    let postgres = judge_one(&postgres, &Context::default(), "query-cache");
     assert_eq!(postgres.outcome, NotChecked);
 }
 
@@ -369,7 +369,7 @@ fn texts_that_name_no_rows_are_not_taken_for_the_same_rows() {
 }
 
 #[test]
-fn always_the_same_rows_are_told() {
+fn reports_always_the_same_rows() {
     let same = expect("key-distribution", Doubt, |run| {
         looked(run, "5000", "12");
         series(run, "db.status.innodb_row_lock_waits", &[600.0; 30]);

@@ -5,7 +5,7 @@
 mod tests;
 
 use super::counters::OTHER_CLIENTS;
-use crate::check::{Made, Threshold};
+use crate::check::{CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -31,7 +31,7 @@ const LOOKS_MIN: usize = 3;
 const CONNECTIONS: [&str; 2] = ["db.status.connections", "db.database.sessions"];
 
 /// Other active users, with the evidence of the statement counters.
-pub(super) fn at_work(view: &View, counted: &str) -> Option<Made> {
+pub(super) fn at_work(view: &View, counted: &str) -> Option<CheckResult> {
     // Each agent of this run sees the sessions of the others as foreign.
     if view.is_shared() {
         return None;
@@ -52,11 +52,11 @@ fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
     (counts.len() >= LOOKS_MIN).then_some((active, counts.len()))
 }
 
-fn others(view: &View, counted: &str) -> Option<Made> {
+fn others(view: &View, counted: &str) -> Option<CheckResult> {
     let (active, looks) = busy(view, "db.other_sessions_active")?;
     let whose = view.run.fact("server.other_sessions");
     let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
-    let made = Made::doubt(
+    let result = CheckResult::doubt(
         format!(
             "Other users' sessions executed {} statements at a time, on average over {looks} \
              looks{whose}. {counted}",
@@ -64,13 +64,13 @@ fn others(view: &View, counted: &str) -> Option<Made> {
         ),
         OTHER_CLIENTS,
     );
-    Some(made.with("other sessions at work, mean", active, "count"))
+    Some(result.with("other sessions at work, mean", active, "count"))
 }
 
 /// PostgreSQL's autovacuum cleans up after loading and changes.
-fn vacuum(view: &View, counted: &str) -> Option<Made> {
+fn vacuum(view: &View, counted: &str) -> Option<CheckResult> {
     let (active, looks) = busy(view, "db.backends.autovacuum")?;
-    let made = Made::doubt(
+    let result = CheckResult::doubt(
         format!(
             "{} of the server's autovacuum workers were at work on average over {looks} looks. \
              {counted}",
@@ -79,12 +79,12 @@ fn vacuum(view: &View, counted: &str) -> Option<Made> {
         "Vacuum and analyse the tables after loading (VACUUM ANALYZE), or measure for several \
          rounds of autovacuum.",
     );
-    Some(made.with("autovacuum workers, mean", active, "count"))
+    Some(result.with("autovacuum workers, mean", active, "count"))
 }
 
 /// The number of connections by a counter, and the seconds of the measurement. The first value may
 /// include earlier connections of the run.
-fn made(view: &View, name: &str) -> Option<(f64, f64)> {
+fn new_connections(view: &View, name: &str) -> Option<(f64, f64)> {
     let points = view.points(name);
     let first = points.first()?.0;
     let pairs = points.windows(2);
@@ -93,8 +93,10 @@ fn made(view: &View, name: &str) -> Option<(f64, f64)> {
 }
 
 /// Sessions that end before the next look at the list; the connection counter shows them.
-fn short(view: &View, counted: &str) -> Option<Made> {
-    let (connections, covered_s) = CONNECTIONS.iter().find_map(|name| made(view, name))?;
+fn short(view: &View, counted: &str) -> Option<CheckResult> {
+    let (connections, covered_s) = CONNECTIONS
+        .iter()
+        .find_map(|name| new_connections(view, name))?;
     let totals = view.totals();
     let own = totals.reconnects + totals.connects_failed;
     let others = connections - own as f64;
@@ -108,7 +110,7 @@ fn short(view: &View, counted: &str) -> Option<Made> {
         true => ", or jobs of its event scheduler",
         false => "",
     };
-    let made = Made::doubt(
+    let result = CheckResult::doubt(
         format!(
             "The server counted {} connections in {} that the run did not make, from sessions too \
              short to be listed{jobs}. {counted}",
@@ -118,5 +120,5 @@ fn short(view: &View, counted: &str) -> Option<Made> {
         "End the sessions of other clients, turn off the server's own jobs (event_scheduler), or \
          use a dedicated server.",
     );
-    Some(made.with("connections of others", others, "count"))
+    Some(result.with("connections of others", others, "count"))
 }

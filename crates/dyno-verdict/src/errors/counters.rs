@@ -5,7 +5,7 @@ use dyno_core::record::EventKind;
 use dyno_core::summary::RunSummary;
 
 use super::company;
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -57,20 +57,20 @@ struct Counted {
     series: &'static str,
 }
 
-fn server_counters(view: &View) -> Made {
-    let made = counters(view);
-    if made.outcome == Outcome::Doubt {
-        return made;
+fn server_counters(view: &View) -> CheckResult {
+    let result = counters(view);
+    if result.outcome == Outcome::Doubt {
+        return result;
     }
-    company::at_work(view, &made.evidence).unwrap_or(made)
+    company::at_work(view, &result.evidence).unwrap_or(result)
 }
 
 pub(super) const OTHER_CLIENTS: &str = "End the sessions of other clients, or use a dedicated \
                                         server.";
 
-fn counters(view: &View) -> Made {
+fn counters(view: &View) -> CheckResult {
     if let Some(reason) = not_comparable(view) {
-        return Made::not_checked(reason);
+        return CheckResult::not_checked(reason);
     }
     if let Some(per_s) = view.mean("db.status.questions") {
         let counted = Counted {
@@ -95,13 +95,13 @@ fn counters(view: &View) -> Made {
         let client = Client::of(view, counted.series);
         let fewest = client.events.min(client.statements);
         if per_s < fewest * (1.0 - COUNTERS_DIFFER.value / 100.0)
-            && let Some(made) = counted_late(view)
+            && let Some(result) = counted_late(view)
         {
-            return made;
+            return result;
         }
         return compared(view, &counted, fewest, &client);
     }
-    Made::not_checked(format!("{}.", view.why_not("db.status.questions")))
+    CheckResult::not_checked(format!("{}.", view.why_not("db.status.questions")))
 }
 
 fn not_comparable(view: &View) -> Option<String> {
@@ -138,12 +138,12 @@ fn not_comparable(view: &View) -> Option<String> {
 /// PostgreSQL reports a session's transactions together with its table reads: without statements
 /// that read tables, only when the session ends. At the end of the run its counters include those
 /// of the measurement and the warm-up.
-fn counted_late(view: &View) -> Option<Made> {
+fn counted_late(view: &View) -> Option<CheckResult> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let counted = number("server.commits.end")? - number("server.commits.start")?;
     let events = view.totals().events as f64;
     (counted >= events * (1.0 - COUNTERS_DIFFER.value / 100.0)).then(|| {
-        Made::pass(format!(
+        CheckResult::pass(format!(
             "The server counted {} transactions by the end of the run, the client {} events within \
              the measurement.",
             text::count(counted as u64),
@@ -181,7 +181,7 @@ impl Client {
 }
 
 /// Compares the server's rate with the range that the client's counts allow, from `fewest` on.
-fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Made {
+fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> CheckResult {
     let room = |rate: f64| (rate * COUNTERS_DIFFER.value / 100.0).max(COUNTERS_ROOM.value);
     let what = counted.what;
     let connections = view.mean(counted.connections).unwrap_or(0.0);
@@ -203,8 +203,8 @@ fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Mad
         "The server counted {} {what} per second; the client counted {gives}.",
         text::rate(counted.per_s)
     );
-    let made = if counted.per_s < fewest - room(fewest) {
-        Made::doubt(
+    let result = if counted.per_s < fewest - room(fewest) {
+        CheckResult::doubt(
             evidence,
             "Look for a proxy, a cache, or another server behind the same name: work that the \
              client counted did not reach this server.",
@@ -217,10 +217,11 @@ fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Mad
             connections >= room(client.statements),
         )
     } else {
-        Made::pass(evidence)
+        CheckResult::pass(evidence)
     };
     let unit = format!("{what} per second");
-    made.with("server", counted.per_s, &unit)
+    result
+        .with("server", counted.per_s, &unit)
         .with("client, fewest", fewest, &unit)
         .with("client, most", most, &unit)
         .with("failed statements", client.failed, "per second")
@@ -233,10 +234,10 @@ fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Mad
 }
 
 /// The server did more than the client knows of: the other sessions decide what that means.
-fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool) -> Made {
+fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool) -> CheckResult {
     let whose = view.run.fact("server.other_sessions");
     if let Some(whose) = whose.filter(|whose| *whose != "none") {
-        return Made::doubt(
+        return CheckResult::doubt(
             format!("{evidence} It listed other sessions: at most {whose}."),
             OTHER_CLIENTS,
         );
@@ -245,21 +246,21 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
     let looks = view.points(OTHER_SESSIONS).len();
     if let Some(why) = hidden.filter(|_| whose.is_some() || looks == 0) {
         let why = why.trim_end_matches('.');
-        return Made::doubt(
+        return CheckResult::doubt(
             format!("{evidence} Other sessions are not known: {why}."),
             "Grant that privilege, or look at the server's list of sessions, and use the server \
              only for the benchmark.",
         );
     }
     if whose.is_none() || looks == 0 {
-        return Made::doubt(
+        return CheckResult::doubt(
             format!("{evidence} Other sessions were not observed."),
             "Look at the server's list of sessions during a run: other clients may use it.",
         );
     }
     if view.postgres() && connects {
         // Each statement prepared by a connection is a transaction that the client does not count.
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{evidence} There was no other session. Statements that new connections prepare also \
              count as transactions, and their number is not known.",
         ));
@@ -268,7 +269,7 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         Some(_) => " of another user or place",
         None => "",
     };
-    Made::doubt(
+    CheckResult::doubt(
         format!("{evidence} No other session{alike} was listed in {looks} looks."),
         match counted.what {
             "statements" => {

@@ -2,7 +2,7 @@
 
 use dyno_core::summary::LedgerEntry;
 
-use crate::check::{Check, Made};
+use crate::check::{Check, CheckResult};
 use crate::text;
 use crate::view::View;
 
@@ -18,16 +18,16 @@ pub(super) const CONSISTENCY: Check = Check {
 
 const NAMED_MAX: usize = 4;
 
-fn consistency(view: &View) -> Made {
+fn consistency(view: &View) -> CheckResult {
     let ledger = view.summary().map_or(&[][..], |summary| &summary.ledger);
     if ledger.is_empty() {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "The workload keeps no ledger of acknowledged work, the comparison was turned off, or \
              the tables are so large that only --ledger full reads them.",
         );
     }
     if ledger.iter().any(LedgerEntry::is_open) {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "A worker did not respond at the end of the run: what the server acknowledged to its \
              sessions is not known.",
         );
@@ -37,13 +37,13 @@ fn consistency(view: &View) -> Made {
         .filter(|entry| entry.agrees() == Some(false))
         .collect();
     if !wrong.is_empty() {
-        let told: Vec<String> = wrong.iter().map(|entry| difference(entry)).collect();
-        return Made::refuse(
+        let sums: Vec<String> = wrong.iter().map(|entry| difference(entry)).collect();
+        return CheckResult::refuse(
             format!(
                 "{} of {} sums in the database differ from what the server acknowledged: {}.",
                 wrong.len(),
                 ledger.len(),
-                text::few(&told, NAMED_MAX)
+                text::few(&sums, NAMED_MAX)
             ),
             "Find out whether the server lost or duplicated work, or another client wrote to the \
              tables. Do not trust this run before that is known.",
@@ -52,7 +52,7 @@ fn consistency(view: &View) -> Made {
     }
     let unread = ledger.iter().filter(|entry| entry.found.is_none()).count();
     if unread > 0 {
-        return Made::doubt(
+        return CheckResult::doubt(
             format!(
                 "{unread} of {} sums could not be read after the run.",
                 ledger.len()
@@ -65,12 +65,12 @@ fn consistency(view: &View) -> Made {
         .iter()
         .filter(|entry| entry.expected_low != entry.expected_high)
         .count();
-    let told: Vec<String> = ledger.iter().map(agreement).collect();
+    let sums: Vec<String> = ledger.iter().map(agreement).collect();
     let mut evidence = format!(
         "{} of {} sums in the database changed by what the server acknowledged: {}.",
         ledger.len(),
         ledger.len(),
-        text::few(&told, NAMED_MAX)
+        text::few(&sums, NAMED_MAX)
     );
     if unknown > 0 {
         evidence += &format!(
@@ -78,7 +78,7 @@ fn consistency(view: &View) -> Made {
              was committed."
         );
     }
-    Made::pass(evidence).with("sums compared", ledger.len() as f64, "count")
+    CheckResult::pass(evidence).with("sums compared", ledger.len() as f64, "count")
 }
 
 fn agreement(entry: &LedgerEntry) -> String {

@@ -6,16 +6,19 @@ use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use crate::context::Context;
 use crate::samples::{self, fact};
-use crate::tests::made;
+use crate::tests::judge_one;
 
 #[test]
 fn a_log_agrees_with_itself() {
     let mut run = samples::imported();
     fact(&mut run, "import.stated_time_s", "600");
     fact(&mut run, "import.implied_time_s", "599.2");
-    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    assert_eq!(
+        judge_one(&run, &Context::default(), "work-done").outcome,
+        Pass
+    );
     fact(&mut run, "import.implied_time_s", "120.0");
-    let finding = made(&run, &Context::default(), "work-done");
+    let finding = judge_one(&run, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Doubt);
     assert!(
         finding.evidence.contains("states 600 s"),
@@ -25,7 +28,7 @@ fn a_log_agrees_with_itself() {
     let what = "6000 transactions at 200.00 per second take 30.0 s, but the other figures imply \
                 60.0 s";
     fact(&mut run, "import.contradictions", what);
-    let finding = made(&run, &Context::default(), "work-done");
+    let finding = judge_one(&run, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Refuse);
     assert!(finding.evidence.contains(what), "{}", finding.evidence);
 }
@@ -40,12 +43,18 @@ fn a_rounded_mean_of_a_log_is_no_contradiction() {
     (own.measured_s, own.elapsed_s) = (2.0027, 2.0027);
     own.totals.events = 142_187;
     (own.service.mean_ms, own.service.sum_ms) = (0.03, 3986.21);
-    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    assert_eq!(
+        judge_one(&run, &Context::default(), "work-done").outcome,
+        Pass
+    );
     // Without the sum the mean may be half a digit lower.
     run.summary.as_mut().unwrap().service.sum_ms = 0.0;
-    assert_eq!(made(&run, &Context::default(), "work-done").outcome, Pass);
+    assert_eq!(
+        judge_one(&run, &Context::default(), "work-done").outcome,
+        Pass
+    );
     run.summary.as_mut().unwrap().service.mean_ms = 0.04;
-    let found = made(&run, &Context::default(), "work-done");
+    let found = judge_one(&run, &Context::default(), "work-done");
     assert_eq!(found.outcome, Doubt);
     assert!(found.evidence.contains("more than 2 sessions"), "{found:?}");
 }
@@ -59,8 +68,8 @@ fn a_log_without_totals_does_not_say_that_nothing_was_done() {
         what: TOTALS_UNKNOWN.to_owned(),
         why: String::new(),
     });
-    let finding = made(&run, &Context::default(), "work-done");
+    let finding = judge_one(&run, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Refuse);
-    let told = "The log does not say how much was done in which time.";
-    assert_eq!(finding.evidence, told);
+    let expected = "The log does not say how much was done in which time.";
+    assert_eq!(finding.evidence, expected);
 }

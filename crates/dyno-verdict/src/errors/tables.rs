@@ -73,8 +73,8 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
     let (reads, writes) = (part(totals.reads), part(totals.writes));
     let looks = match view.postgres() {
         true => {
-            let told_s = Some(view.length_s - LATE_S).filter(|told_s| *told_s > 0.0);
-            let late = view.length_s / told_s?;
+            let reported_s = Some(view.length_s - LATE_S).filter(|reported_s| *reported_s > 0.0);
+            let late = view.length_s / reported_s?;
             let scans = view.mean(SCANS)? * late;
             let blocks: Option<f64> = BLOCKS.iter().map(|name| settled(view, name)).sum();
             let blocks = blocks? * late;

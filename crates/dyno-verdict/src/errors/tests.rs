@@ -11,7 +11,7 @@ use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
 
 use crate::context::Context;
 use crate::samples::{self, Product, closed, drop_fact, drop_series, fact, series};
-use crate::tests::{expect, made, summary};
+use crate::tests::{expect, judge_one, summary};
 
 fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {
     let summary = summary(run);
@@ -41,8 +41,12 @@ fn errors_are_few_and_named_by_kind() {
         summary(run).end = RunEnd::Failed("session 3: gone away".to_owned());
     });
     let given_up = expect("errors", Doubt, |run| summary(run).totals.not_done = 200);
-    let told = "200 events ended without their work being done";
-    assert!(given_up.evidence.contains(told), "{}", given_up.evidence);
+    let expected = "200 events ended without their work being done";
+    assert!(
+        given_up.evidence.contains(expected),
+        "{}",
+        given_up.evidence
+    );
     expect("errors", Refuse, |run| {
         summary(run).totals.not_done = 100_000
     });
@@ -55,7 +59,7 @@ fn errors_are_few_and_named_by_kind() {
 /// separate attempt.
 #[test]
 fn an_error_that_a_script_catches_is_no_attempt_of_its_own() {
-    let told = |change: &dyn Fn(&mut dyno_core::interval::Counters, u64)| {
+    let share = |change: &dyn Fn(&mut dyno_core::interval::Counters, u64)| {
         let refused = expect("errors", Refuse, |run| {
             let events = summary(run).totals.events;
             failing(run, "1146", ErrorKind::NoTable, events);
@@ -64,9 +68,9 @@ fn an_error_that_a_script_catches_is_no_attempt_of_its_own() {
         let at = refused.evidence.find('(').unwrap();
         refused.evidence[at..].split(',').next().unwrap().to_owned()
     };
-    assert_eq!(told(&|_, _| {}), "(100 %)");
-    assert_eq!(told(&|totals, events| totals.retries += events), "(50 %)");
-    assert_eq!(told(&|totals, _| totals.events /= 2), "(100 %)");
+    assert_eq!(share(&|_, _| {}), "(100 %)");
+    assert_eq!(share(&|totals, events| totals.retries += events), "(50 %)");
+    assert_eq!(share(&|totals, _| totals.events /= 2), "(100 %)");
 }
 
 #[test]
@@ -77,7 +81,7 @@ fn work_was_done_and_not_too_fast() {
     let totals = summary(&mut flooded);
     totals.totals.events = 0;
     totals.open_loop.as_mut().unwrap().backlog = Some(10_000);
-    let finding = made(&flooded, &Context::default(), "work-done");
+    let finding = judge_one(&flooded, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Refuse);
     assert!(
         finding.evidence.contains("10,000 were waiting"),
@@ -111,15 +115,15 @@ fn work_was_done_and_not_too_fast() {
     let outside = expect("work-done", Doubt, |run| {
         samples::scale(&mut summary(run).service, 0.5)
     });
-    let told = "The sessions spent 50 % of their time outside events";
-    assert!(outside.evidence.starts_with(told), "{}", outside.evidence);
+    let part = "The sessions spent 50 % of their time outside events";
+    assert!(outside.evidence.starts_with(part), "{}", outside.evidence);
     let empty = expect("work-done", Doubt, |run| {
         let totals = &mut summary(run).totals;
         (totals.writes, totals.other) = (0, 0);
         totals.reads = totals.events / 2;
     });
-    let told = "At least 50 % of the events sent no statement";
-    assert!(empty.evidence.starts_with(told), "{}", empty.evidence);
+    let expected = "At least 50 % of the events sent no statement";
+    assert!(empty.evidence.starts_with(expected), "{}", empty.evidence);
     // In a test of the host a session may have several concurrent events, which are not statements.
     let queued = expect("work-done", Pass, |run| {
         samples::scale(&mut summary(run).service, 1.5);
@@ -136,7 +140,7 @@ fn work_was_done_and_not_too_fast() {
     // An embedded database answers without a connection.
     let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
     samples::scale(&mut summary(&mut sqlite).service, 1e-3);
-    let finding = made(&sqlite, &Context::default(), "work-done");
+    let finding = judge_one(&sqlite, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Pass, "{}", finding.evidence);
 }
 
@@ -146,7 +150,7 @@ fn consistency_needs_the_workloads_own_check() {
 }
 
 #[test]
-fn the_servers_warnings_are_heard() {
+fn the_servers_warnings_are_reported() {
     expect("server-warnings", Pass, |_| {});
     expect("server-warnings", Doubt, |run| {
         series(run, "db.status.innodb_deadlocks", &[40.0; 30]);
@@ -157,9 +161,15 @@ fn the_servers_warnings_are_heard() {
     expect("server-warnings", NotChecked, |run| drop_series(run, "db."));
     let mut postgres = closed(&[1000.0; 20], Product::Postgres);
     let context = Context::default();
-    assert_eq!(made(&postgres, &context, "server-warnings").outcome, Pass);
+    assert_eq!(
+        judge_one(&postgres, &context, "server-warnings").outcome,
+        Pass
+    );
     series(&mut postgres, "db.database.deadlocks", &[40.0; 20]);
-    assert_eq!(made(&postgres, &context, "server-warnings").outcome, Doubt);
+    assert_eq!(
+        judge_one(&postgres, &context, "server-warnings").outcome,
+        Doubt
+    );
 }
 
 #[test]
@@ -172,7 +182,7 @@ fn a_few_warnings_of_the_server_are_no_doubt_however_few_the_events() {
             "db.status.created_tmp_disk_tables",
             &[2.0, on_disk],
         );
-        made(&run, &context, "server-warnings").outcome
+        judge_one(&run, &context, "server-warnings").outcome
     };
     assert_eq!((outcome(2.0), outcome(3.0)), (Pass, Doubt));
 }
@@ -203,7 +213,7 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
     series(&mut run, "db.status.questions", &[first; 18]);
     series(&mut run, "db.status.innodb_pages_read", &[500.0; 18]);
     let context = Context::default();
-    let counted = made(&run, &context, "server-counters");
+    let counted = judge_one(&run, &context, "server-counters");
     assert_eq!(counted.outcome, Pass, "{}", counted.evidence);
     let cost = |run: &RunRecord| {
         let costs = crate::costs(run);
@@ -218,7 +228,7 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
     let drive = summary(&mut run).drive.as_mut().unwrap();
     drive.shard = Some(Shard::equal(1, 3));
     run.head.drive = None;
-    let counted = made(&run, &context, "server-counters");
+    let counted = judge_one(&run, &context, "server-counters");
     assert_eq!(counted.outcome, NotChecked, "{}", counted.evidence);
     assert_eq!(cost(&run).value, None);
 }
@@ -321,13 +331,13 @@ fn the_server_counts_what_the_client_counts() {
     let short = closed(&[1000.0; 3], Product::Mysql);
     let context = Context::default();
     assert_eq!(
-        made(&short, &context, "server-counters").outcome,
+        judge_one(&short, &context, "server-counters").outcome,
         NotChecked
     );
 }
 
 #[test]
-fn others_at_work_are_told_whatever_the_counters_say() {
+fn others_at_work_are_reported_whatever_the_counters_show() {
     const ACTIVE: &str = "db.other_sessions_active";
     expect("server-counters", Pass, |run| {
         series(run, ACTIVE, &[0.0, 1.0, 0.0, 0.0, 0.0]);
@@ -336,13 +346,13 @@ fn others_at_work_are_told_whatever_the_counters_say() {
     expect("server-counters", Pass, |run| {
         series(run, ACTIVE, &[1.0, 1.0])
     });
-    let told = expect("server-counters", Doubt, |run| {
+    let finding = expect("server-counters", Doubt, |run| {
         series(run, ACTIVE, &[1.0, 0.0, 1.0, 1.0, 0.0]);
         fact(run, "server.other_sessions", "1 of app from 10.0.0.7");
     });
     let whose = "Other users' sessions executed 0.6 statements at a time, on average over 5 looks: \
                  at most 1 of app from 10.0.0.7. The server counted";
-    assert!(told.evidence.starts_with(whose), "{}", told.evidence);
+    assert!(finding.evidence.starts_with(whose), "{}", finding.evidence);
 }
 
 #[test]
@@ -389,16 +399,19 @@ fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
     series(&mut run, "db.database.xact_commit", &[60_000.0; 20]);
     series(&mut run, "db.database.sessions", &[20_000.0; 20]);
     let context = Context::default();
-    assert_eq!(made(&run, &context, "server-counters").outcome, NotChecked);
+    assert_eq!(
+        judge_one(&run, &context, "server-counters").outcome,
+        NotChecked
+    );
     fact(&mut run, "server.other_sessions", "2 of app from 10.0.0.7");
-    assert_eq!(made(&run, &context, "server-counters").outcome, Doubt);
+    assert_eq!(judge_one(&run, &context, "server-counters").outcome, Doubt);
 }
 
 #[test]
 fn transactions_lie_between_events_and_statements() {
     let mut run = closed(&[1000.0; 20], Product::Postgres);
     let context = Context::default();
-    let outcome = |run: &RunRecord| made(run, &context, "server-counters").outcome;
+    let outcome = |run: &RunRecord| judge_one(run, &context, "server-counters").outcome;
     assert_eq!(outcome(&run), Pass);
     for (commits, expected) in [(20_000.0, Pass), (500.0, Doubt), (40_000.0, Doubt)] {
         series(&mut run, "db.database.xact_commit", &[commits; 20]);
@@ -409,7 +422,7 @@ fn transactions_lie_between_events_and_statements() {
     for (end, expected) in [("20500", Pass), ("900", Doubt)] {
         fact(&mut run, "server.commits.start", "500");
         fact(&mut run, "server.commits.end", end);
-        let outcome = made(&run, &context, "server-counters").outcome;
+        let outcome = judge_one(&run, &context, "server-counters").outcome;
         assert_eq!(outcome, expected, "{end}");
     }
 }
@@ -430,8 +443,8 @@ fn a_ledger_that_is_not_known_accuses_nobody() {
     let open = expect("consistency", NotChecked, |run| {
         summary(run).ledger = vec![entry(low, high)];
     });
-    let told = "A worker did not respond at the end of the run";
-    assert!(open.evidence.contains(told), "{}", open.evidence);
+    let expected = "A worker did not respond at the end of the run";
+    assert!(open.evidence.contains(expected), "{}", open.evidence);
 }
 
 #[test]
@@ -446,7 +459,7 @@ fn what_procedures_change_is_work() {
         series(run, "db.status.innodb_rows_deleted", &[0.0; 30]);
     };
     expect("work-done", Doubt, calls);
-    let made = expect("work-done", Pass, |run| {
+    let finding = expect("work-done", Pass, |run| {
         calls(run);
         changed(run);
     });
@@ -456,5 +469,5 @@ fn what_procedures_change_is_work() {
         changed(run);
         series(run, "db.other_sessions", &[1.0; 30]);
     });
-    assert!(!made.names(Cause::NoRows), "{made:?}");
+    assert!(!finding.names(Cause::NoRows), "{finding:?}");
 }

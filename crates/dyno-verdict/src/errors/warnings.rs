@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -35,9 +35,9 @@ const FEWEST: Threshold = Threshold {
     why: "one or two may be another client's",
 };
 
-fn server_warnings(view: &View) -> Made {
+fn server_warnings(view: &View) -> CheckResult {
     let Some(events_per_s) = view.events_per_s() else {
-        return Made::not_checked("No event ended.");
+        return CheckResult::not_checked("No event ended.");
     };
     let per_100 = |names: &[&str]| {
         let rate = names.iter().find_map(|name| view.mean(name))?;
@@ -58,7 +58,7 @@ fn server_warnings(view: &View) -> Made {
         ("temporary tables or files on disk", on_disk, &ON_DISK),
     ];
     if counted.iter().all(|(_, value, _)| value.is_none()) {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "The server's counters of deadlocks and temporary files were not observed.",
         );
     }
@@ -75,7 +75,7 @@ fn server_warnings(view: &View) -> Made {
     if let Some(waits) = waits {
         seen.push(format!("{} row lock waits", text::plain(waits)));
     }
-    Made::of(
+    CheckResult::of(
         outcome,
         format!("The server counted {} per 100 events.", text::list(&seen)),
         &advice(&[

@@ -7,7 +7,7 @@ use dyno_core::summary::RunSummary;
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::tables;
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::data;
 use crate::text;
 use crate::view::View;
@@ -84,11 +84,11 @@ const UNTIMED: Threshold = Threshold {
     unit: "percent",
     why: "p99 of the rest is not p99 of all",
 };
-fn work_done(view: &View) -> Made {
+fn work_done(view: &View) -> CheckResult {
     let totals = view.totals();
     let contradictions = view.run.fact("import.contradictions");
     if let Some(what) = contradictions.filter(|_| view.imported()) {
-        return Made::refuse(
+        return CheckResult::refuse(
             format!(
                 "The log's figures cannot all be true: {}.",
                 what.trim_end_matches('.')
@@ -102,7 +102,7 @@ fn work_done(view: &View) -> Made {
     }
     let queries = totals.queries();
     if queries == 0 && database_expected(view) {
-        return Made::refuse(
+        return CheckResult::refuse(
             format!(
                 "{} ended, but no statement reached the database.",
                 text::counted(totals.events, "event")
@@ -124,15 +124,16 @@ fn work_done(view: &View) -> Made {
             text::bytes(totals.bytes_in as f64)
         );
     }
-    let made = match faults.is_empty() {
-        true => Made::pass(done + "."),
-        false => Made::doubt(
+    let result = match faults.is_empty() {
+        true => CheckResult::pass(done + "."),
+        false => CheckResult::doubt(
             format!("{} {done}.", text::sentence(&text::list(&faults))),
             &try_this.join(" "),
         )
         .naming(causes),
     };
-    made.with("events", totals.events as f64, "count")
+    result
+        .with("events", totals.events as f64, "count")
         .with("statements", queries as f64, "count")
         .with("rows", totals.rows as f64, "count")
 }
@@ -195,7 +196,7 @@ pub(crate) fn untouched(view: &View) -> Option<String> {
     tables::untouched(view, UNTOUCHED.value)
 }
 
-fn nothing_done(view: &View) -> Made {
+fn nothing_done(view: &View) -> CheckResult {
     let totals = view.totals();
     let open = view
         .summary()
@@ -205,7 +206,7 @@ fn nothing_done(view: &View) -> Made {
         .is_some_and(|summary| !summary.errors.is_empty());
     let waiting = open.and_then(|open| open.backlog);
     if let Some(waiting) = waiting.filter(|waiting| *waiting > 0 && !failed) {
-        return Made::refuse(
+        return CheckResult::refuse(
             format!(
                 "No event that was due within the measurement started: {} were waiting at its end, \
                  behind those of the warm-up.",
@@ -215,7 +216,7 @@ fn nothing_done(view: &View) -> Made {
         );
     }
     if totals.not_done > 0 {
-        return Made::refuse(
+        return CheckResult::refuse(
             format!(
                 "No event was done: {} ended without doing their work.",
                 text::count(totals.not_done)
@@ -225,7 +226,7 @@ fn nothing_done(view: &View) -> Made {
         );
     }
     if view.run.state == RunState::Interrupted && view.length_s <= 0.0 {
-        return Made::refuse(
+        return CheckResult::refuse(
             "The run was stopped before its measurement began: nothing was measured.",
             "Let the run continue until its time is up.",
         );
@@ -236,12 +237,12 @@ fn nothing_done(view: &View) -> Made {
         .iter()
         .any(|gap| gap.what == TOTALS_UNKNOWN)
     {
-        return Made::refuse(
+        return CheckResult::refuse(
             "The log does not say how much was done in which time.",
             "Import the whole output, with the totals at its end.",
         );
     }
-    Made::refuse(
+    CheckResult::refuse(
         "No event ended within the measurement: nothing was measured.",
         "Look at the errors, and whether the target answers at all; measure longer than one \
          event takes.",
@@ -372,7 +373,7 @@ fn outside_events(view: &View) -> Option<String> {
     let totals = &summary.totals;
     // The time of failed or abandoned events is in no latency; nor is think time, or the time of
     // other loads of the same run.
-    let told_elsewhere = totals.errors + totals.not_done > 0
+    let counted_elsewhere = totals.errors + totals.not_done > 0
         || !drive.roles.is_empty()
         || !view.events(EventKind::Frozen).is_empty()
         // Its sessions did nothing after that, as the agents' own finding reports.
@@ -383,7 +384,7 @@ fn outside_events(view: &View) -> Option<String> {
     });
     // Sessions of an embedded database wait for each other between events.
     let apart = database_expected(view) && !view.embedded();
-    if told_elsewhere || thinks || !apart || drive.ramp_up > drive.warmup {
+    if counted_elsewhere || thinks || !apart || drive.ramp_up > drive.warmup {
         return None;
     }
     let sessions = f64::from(drive.sessions);

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untuned_host_is_told_what_to_do() {
+    fn an_untuned_host_gets_advice() {
         let findings = judged(&[
             ("host.cpu.governor", "powersave"),
             ("host.cpu.turbo", "on"),

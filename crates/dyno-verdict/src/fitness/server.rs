@@ -12,7 +12,7 @@ const CACHE_BYTES_MIN: f64 = 256.0 * 1024.0 * 1024.0;
 pub fn server(known: &Known<'_>) -> Vec<Finding> {
     vec![
         build(known),
-        place(known),
+        same_host(known),
         cache(known),
         durability(known),
         statement_logs(known),
@@ -37,7 +37,7 @@ fn build(known: &Known<'_>) -> Finding {
     }
 }
 
-fn place(known: &Known<'_>) -> Finding {
+fn same_host(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "same-host",
         number: 10,
@@ -119,7 +119,7 @@ fn statement_logs(known: &Known<'_>) -> Finding {
         rule: "The server does not write a log line for each statement.",
     };
     let logs = crate::server::writing(|name| known.setting(name));
-    let logs: Vec<String> = logs.into_iter().map(|(_, told)| told).collect();
+    let logs: Vec<String> = logs.into_iter().map(|(_, line)| line).collect();
     if !logs.is_empty() {
         return rule.doubt(
             format!("Each statement is logged: {}.", logs.join(", ")),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn relaxed_durability_is_said_and_is_no_fault() {
+    fn relaxed_durability_is_reported_and_is_no_fault() {
         let findings = judged(&[], &[("innodb_flush_log_at_trx_commit", "2")]);
         let of = |check: &str| findings.iter().find(|f| f.check == check).unwrap();
         assert_eq!(of("durability").outcome, Outcome::Pass);

@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
 
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -55,15 +55,15 @@ fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
     ])
 }
 
-fn fairness(view: &View) -> Made {
+fn fairness(view: &View) -> CheckResult {
     let Some(spread) = Spread::of(view) else {
-        return Made::not_checked("How the work was spread over sessions is not known.");
+        return CheckResult::not_checked("How the work was spread over sessions is not known.");
     };
     if spread.sessions < 2 {
-        return Made::not_checked("There was only one session.");
+        return CheckResult::not_checked("There was only one session.");
     }
     if spread.mean < EVENTS_FEW.value {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{} events per session are too few to distinguish unfairness from chance; {} are \
              needed.",
             text::plain(spread.mean),
@@ -103,7 +103,7 @@ fn fairness(view: &View) -> Made {
             format!("{} {facts}", text::sentence(&text::list(&faults))),
         ),
     };
-    Made::of(outcome, evidence, &fairness_advice(uneven_workers, weak))
+    CheckResult::of(outcome, evidence, &fairness_advice(uneven_workers, weak))
         .with("Jain's index over sessions", spread.index, "ratio")
         .with_some("Jain's index over workers", workers, "ratio")
         .with_some(

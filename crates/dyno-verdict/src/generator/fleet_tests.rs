@@ -20,23 +20,23 @@ fn agents(run: &mut RunRecord, hosts: [&str; 2]) {
 
 #[test]
 fn load_generators_on_the_servers_host_count() {
-    let said = expect("same-host", Pass, |run| agents(run, ["here", "here"]));
-    let told = "the coordinator and 2 load generators used 0.8 cores";
-    assert!(said.evidence.contains(told), "{}", said.evidence);
-    let said = expect("same-host", Pass, |run| agents(run, ["there", "here"]));
-    let told = "the coordinator and 1 load generator used 0.55 cores";
-    assert!(said.evidence.contains(told), "{}", said.evidence);
-    let said = expect("same-host", Pass, |run| agents(run, ["there", "there"]));
-    assert!(!said.evidence.contains("cores"), "{}", said.evidence);
+    let finding = expect("same-host", Pass, |run| agents(run, ["here", "here"]));
+    let expected = "the coordinator and 2 load generators used 0.8 cores";
+    assert!(finding.evidence.contains(expected), "{}", finding.evidence);
+    let finding = expect("same-host", Pass, |run| agents(run, ["there", "here"]));
+    let expected = "the coordinator and 1 load generator used 0.55 cores";
+    assert!(finding.evidence.contains(expected), "{}", finding.evidence);
+    let finding = expect("same-host", Pass, |run| agents(run, ["there", "there"]));
+    assert!(!finding.evidence.contains("cores"), "{}", finding.evidence);
     // The CPU use of one is unknown.
-    let said = expect("same-host", Pass, |run| {
+    let finding = expect("same-host", Pass, |run| {
         agents(run, ["here", "here"]);
         summary(run).agents[1].cpu_cores = None;
     });
     assert!(
-        said.evidence.contains("was not observed"),
+        finding.evidence.contains("was not observed"),
         "{}",
-        said.evidence
+        finding.evidence
     );
     expect("same-host", Doubt, |run| {
         agents(run, ["here", "here"]);
@@ -48,7 +48,7 @@ fn load_generators_on_the_servers_host_count() {
 
 #[test]
 fn one_of_several_that_stood_still_is_not_the_generator_itself() {
-    let found = |of: &[usize]| {
+    let paused = |of: &[usize]| {
         expect("client-cpu", Doubt, |run| {
             agents(run, ["here", "here"]);
             for (agent, name) in summary(run).agents.iter_mut().zip(["gen1", "gen2"]) {
@@ -66,13 +66,13 @@ fn one_of_several_that_stood_still_is_not_the_generator_itself() {
             });
         })
     };
-    for (of, told) in [
+    for (of, expected) in [
         (&[][..], "A load generator paused 1 time for 1.5 s"),
         (&[1], "The load generator gen2 paused 1 time for 1.5 s"),
         (&[0, 1], "The load generators gen1 and gen2 paused 1 time"),
     ] {
-        let found = found(of);
-        assert!(found.evidence.starts_with(told), "{}", found.evidence);
+        let found = paused(of);
+        assert!(found.evidence.starts_with(expected), "{}", found.evidence);
     }
 }
 

@@ -5,16 +5,22 @@ use dyno_core::summary::LatencyLimit;
 
 use crate::context::Context;
 use crate::samples;
-use crate::tests::{made, summary};
+use crate::tests::{judge_one, summary};
 
 #[test]
-fn logs_tell_of_fairness_by_mean_and_deviation() {
+fn logs_have_fairness_by_mean_and_deviation() {
     let mut run = samples::imported();
     summary(&mut run).fairness.as_mut().unwrap().events_stddev = 10.0;
-    assert_eq!(made(&run, &Context::default(), "fairness").outcome, Pass);
+    assert_eq!(
+        judge_one(&run, &Context::default(), "fairness").outcome,
+        Pass
+    );
     let fairness = summary(&mut run).fairness.as_mut().unwrap();
     fairness.events_stddev = fairness.events_mean;
-    assert_eq!(made(&run, &Context::default(), "fairness").outcome, Doubt);
+    assert_eq!(
+        judge_one(&run, &Context::default(), "fairness").outcome,
+        Doubt
+    );
 }
 
 #[test]
@@ -27,7 +33,7 @@ fn a_log_that_counts_skipped_events_is_doubted_for_them() {
             skipped,
         });
         assert_eq!(
-            made(&run, &Context::default(), "unserved").outcome,
+            judge_one(&run, &Context::default(), "unserved").outcome,
             outcome,
             "{skipped}"
         );

@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::summary::{LatencySummary, OpenLoopSummary};
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::{Bin, View};
 
@@ -131,16 +131,16 @@ fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, &'static str> {
     })
 }
 
-fn schedule_lag(view: &View) -> Made {
+fn schedule_lag(view: &View) -> CheckResult {
     let open = match figures(view) {
         Ok(open) => open,
-        Err(why) => return Made::not_checked(why),
+        Err(why) => return CheckResult::not_checked(why),
     };
     let response = view.summary().and_then(|summary| summary.response.as_ref());
     let response = response.filter(|response| response.count > 0 && response.mean_ms > 0.0);
     let lag = open.pacing_lag.as_ref().filter(|lag| lag.count > 0);
     let (Some(response), Some(lag)) = (response, lag) else {
-        return Made::not_checked("No lag or no response time was recorded.");
+        return CheckResult::not_checked("No lag or no response time was recorded.");
     };
     // Only events that found a free session have a lag; the others waited for a session.
     let mean_share = lag.sum_ms / response.sum_ms * 100.0;
@@ -163,7 +163,7 @@ fn schedule_lag(view: &View) -> Made {
             text::plain(share)
         )
     });
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "The generator started events {} late on average, {} % of the mean response \
@@ -224,14 +224,14 @@ fn chance(view: &View, arrivals: f64) -> f64 {
     }
 }
 
-fn offered_rate(view: &View) -> Made {
+fn offered_rate(view: &View) -> CheckResult {
     let open = match figures(view) {
         Ok(open) => open,
-        Err(why) => return Made::not_checked(why),
+        Err(why) => return CheckResult::not_checked(why),
     };
     let arrivals = open.offered_per_s * view.length_s;
     if arrivals.is_nan() || arrivals < 1.0 {
-        return Made::not_checked("No event was due within the measurement.");
+        return CheckResult::not_checked("No event was due within the measurement.");
     }
     let achieved = open.achieved_per_s / open.offered_per_s * 100.0;
     let chance = chance(view, arrivals);
@@ -253,7 +253,7 @@ fn offered_rate(view: &View) -> Made {
         (false, true) => ": a queue from before was being served",
         (false, false) => "",
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "{} of {} offered events per second were achieved ({} %){}{trend}.",
@@ -324,11 +324,11 @@ fn backlog_growth(view: &View) -> Option<f64> {
     })
 }
 
-fn arrivals(view: &View) -> Made {
+fn arrivals(view: &View) -> CheckResult {
     let open = match view.drive().and_then(|drive| drive.open_loop) {
         Some(open) => open,
         None => {
-            return Made::not_checked(match view.drive() {
+            return CheckResult::not_checked(match view.drive() {
                 Some(_) => CLOSED,
                 None => "How the run was driven is not known.",
             });
@@ -336,16 +336,16 @@ fn arrivals(view: &View) -> Made {
     };
     let errors: u64 = view.bins.iter().map(|bin| bin.counters.errors).sum();
     if errors > 0 {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "Events with errors are retried, so completed events do not show arrivals.",
         );
     }
     let Some(counts) = arrivals_per_bin(view) else {
-        return Made::not_checked("The number of waiting and running events is not known.");
+        return CheckResult::not_checked("The number of waiting and running events is not known.");
     };
     let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
     if (counts.len() as f64) < INTERVALS.value || mean < ARRIVALS_FEW.value {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{} whole intervals with {} arrivals each are too few.",
             counts.len(),
             text::plain(mean)
@@ -353,7 +353,7 @@ fn arrivals(view: &View) -> Made {
     }
     let part = view.drive().and_then(|drive| drive.shard.as_ref());
     match (open.arrivals, part) {
-        (Arrivals::Poisson, Some(part)) if part.of > 1 => Made::not_checked(format!(
+        (Arrivals::Poisson, Some(part)) if part.of > 1 => CheckResult::not_checked(format!(
             "This load generator takes its turn, {part}, of the Poisson arrivals, so its own \
              arrivals are more even than a Poisson process."
         )),
@@ -379,9 +379,9 @@ fn arrivals_per_bin(view: &View) -> Option<Vec<u64>> {
         .collect()
 }
 
-fn poisson(counts: &[u64], mean: f64) -> Made {
+fn poisson(counts: &[u64], mean: f64) -> CheckResult {
     let Some(test) = dyno_stats::tests::poisson_dispersion(counts) else {
-        return Made::not_checked("The arrivals have no dispersion to test.");
+        return CheckResult::not_checked("The arrivals have no dispersion to test.");
     };
     let index = test.statistic / (counts.len() - 1) as f64;
     // An interval that ends late by this much takes as many arrivals from the next one.
@@ -390,7 +390,7 @@ fn poisson(counts: &[u64], mean: f64) -> Made {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "The arrivals per interval have {} times the variance of a Poisson process (p = {}).",
@@ -404,7 +404,7 @@ fn poisson(counts: &[u64], mean: f64) -> Made {
     .with("allowed for disorder", 1.0 + disorder, "ratio")
 }
 
-fn constant(counts: &[u64], mean: f64) -> Made {
+fn constant(counts: &[u64], mean: f64) -> CheckResult {
     // One arrival at either end, and those moved by late ends of intervals.
     let room = 2.0 + 3.0 * mean * DISORDER_MS.value / 1e3;
     let off = counts
@@ -420,7 +420,7 @@ fn constant(counts: &[u64], mean: f64) -> Made {
         true => Outcome::Doubt,
         false => Outcome::Pass,
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "{} arrivals per interval on average, with a largest difference of {}; {beyond} of {} \

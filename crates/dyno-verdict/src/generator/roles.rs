@@ -2,7 +2,7 @@
 
 use dyno_core::summary::RoleSummary;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -24,28 +24,28 @@ const ACHIEVED: Threshold = Threshold {
 
 const NAMED_MAX: usize = 4;
 
-fn role_rates(view: &View) -> Made {
+fn role_rates(view: &View) -> CheckResult {
     let roles = view.summary().map_or(&[][..], |summary| &summary.roles);
     let paced: Vec<(&RoleSummary, f64)> = roles
         .iter()
         .filter_map(|role| Some((role, role.achieved_share()? * 100.0)))
         .collect();
     if paced.is_empty() {
-        return Made::not_checked("No role of this workload has its own rate.");
+        return CheckResult::not_checked("No role of this workload has its own rate.");
     }
-    let told: Vec<String> = paced.iter().map(|(role, _)| achieved(role)).collect();
+    let rates: Vec<String> = paced.iter().map(|(role, _)| achieved(role)).collect();
     let slow = paced.iter().any(|(_, share)| *share < ACHIEVED.value);
-    let evidence = format!("Events per second: {}.", text::few(&told, NAMED_MAX));
-    let made = match slow {
-        false => Made::pass(evidence),
-        true => Made::doubt(
+    let evidence = format!("Events per second: {}.", text::few(&rates, NAMED_MAX));
+    let result = match slow {
+        false => CheckResult::pass(evidence),
+        true => CheckResult::doubt(
             evidence,
             "Lower the rate, or give the role more sessions: the target did not keep up with the \
              background work. Compare only with runs that did the same.",
         ),
     };
-    paced.iter().fold(made, |made, (role, share)| {
-        made.with(
+    paced.iter().fold(result, |result, (role, share)| {
+        result.with(
             &format!("{}, achieved of asked", role.name),
             *share,
             "percent",
@@ -55,14 +55,14 @@ fn role_rates(view: &View) -> Made {
 
 fn achieved(role: &RoleSummary) -> String {
     let asked = role.asked_per_s.unwrap_or_default();
-    let mut told = format!(
+    let mut line = format!(
         "{} {} of {} requested",
         role.name,
         text::plain(role.events_per_s),
         text::plain(asked)
     );
     if role.skipped > 0 {
-        told += &format!(" ({} skipped)", role.skipped);
+        line += &format!(" ({} skipped)", role.skipped);
     }
-    told
+    line
 }

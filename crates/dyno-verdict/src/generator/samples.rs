@@ -7,7 +7,7 @@ use dyno_core::summary::{LatencySummary, RunSummary};
 
 use super::open_loop::overloaded;
 use super::sessions::LAST_LOOK_S;
-use crate::check::{Check, Made, Threshold, advice, graded};
+use crate::check::{Check, CheckResult, Threshold, advice, graded};
 use crate::text;
 use crate::view::View;
 
@@ -97,23 +97,23 @@ fn beyond(events: u64) -> f64 {
     100.0 - highest.unwrap_or(95.0)
 }
 
-fn not_taken(missing: u64) -> Made {
-    Made::not_checked(format!(
+fn not_taken(missing: u64) -> CheckResult {
+    CheckResult::not_checked(format!(
         "{} never ended: the target served less than was offered (see `offered-rate`).",
         text::counted(missing, "event")
     ))
 }
 
 /// A log shows at most the number of events omitted as too late.
-fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
+fn unserved_of_log(summary: &RunSummary, view: &View) -> CheckResult {
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
     let all = summary.totals.events.saturating_add(skipped);
     if skipped == 0 {
-        return Made::not_checked("The log does not say what was in flight or dropped.");
+        return CheckResult::not_checked("The log does not say what was in flight or dropped.");
     }
     let share = skipped as f64 / all as f64 * 100.0;
     if share < MISSING.value.max(beyond(all) / 2.0) {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{} skipped as too late, too few to matter ({} %); the log does not say what was in \
              flight at the end.",
             were(skipped),
@@ -123,7 +123,7 @@ fn unserved_of_log(summary: &RunSummary, view: &View) -> Made {
     if overloaded(view) {
         return not_taken(skipped);
     }
-    Made::doubt(
+    CheckResult::doubt(
         format!(
             "{} ended, and {} skipped as too late to start within the limit ({} %): their \
              latencies are missing.",
@@ -149,12 +149,12 @@ fn were(count: u64) -> String {
     format!("{} {verb}", text::count(count))
 }
 
-fn unserved(view: &View) -> Made {
+fn unserved(view: &View) -> CheckResult {
     let Some(summary) = view.summary() else {
         if view.imported() {
-            return Made::not_checked("The log has no figures for the whole run.");
+            return CheckResult::not_checked("The log has no figures for the whole run.");
         }
-        return Made::doubt(
+        return CheckResult::doubt(
             "The run never finished: what was in flight when it ended is not known.",
             "Find out why the process ended; the figures cover what was saved before.",
         );
@@ -170,7 +170,7 @@ fn unserved(view: &View) -> Made {
     let events = summary.totals.events;
     let all = events.saturating_add(missing);
     if all == 0 {
-        return Made::not_checked("No event started.");
+        return CheckResult::not_checked("No event started.");
     }
     let share = missing as f64 / all as f64 * 100.0;
     // A user who ends a run by hand cuts off the last events knowingly.
@@ -192,7 +192,7 @@ fn unserved(view: &View) -> Made {
         0 => String::new(),
         _ => format!(", {} skipped as too late", text::count(skipped)),
     };
-    Made::of(
+    CheckResult::of(
         outcome,
         format!(
             "{} ended, {} of them after the time limit; {} started but did not end, and {} were \
@@ -245,9 +245,9 @@ fn hung_sessions(view: &View, unfinished: u64) -> bool {
     of_sessions(view.run.sessions.iter().filter(waited).count() as f64)
 }
 
-fn samples(view: &View) -> Made {
+fn samples(view: &View) -> CheckResult {
     let Some(latency) = view.latency() else {
-        return Made::not_checked("A run that never finished has no overall distribution.");
+        return CheckResult::not_checked("A run that never finished has no overall distribution.");
     };
     let service = view.summary().map(|summary| &summary.service);
     let clipped = service
@@ -257,7 +257,7 @@ fn samples(view: &View) -> Made {
         .max()
         .unwrap_or(0);
     if latency.count == 0 {
-        return Made::not_checked("No latency was recorded.");
+        return CheckResult::not_checked("No latency was recorded.");
     }
     let share = clipped as f64 / latency.count as f64 * 100.0;
     let thin = thin(latency);
@@ -266,7 +266,7 @@ fn samples(view: &View) -> Made {
     if few || !thin.is_empty() {
         outcome = outcome.max(Outcome::Doubt);
     }
-    Made::of(
+    CheckResult::of(
         outcome,
         evidence(latency, clipped, &thin),
         &advice(&[

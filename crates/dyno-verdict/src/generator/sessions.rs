@@ -4,7 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::{IdleSpan, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
 
-use crate::check::{Check, Made, Threshold, graded};
+use crate::check::{Check, CheckResult, Threshold, graded};
 use crate::text;
 use crate::view::View;
 
@@ -78,13 +78,13 @@ const CONNECTING_S: Threshold = Threshold {
 /// Sessions are observed once a second, so the last look may be this long before the end.
 pub(super) const LAST_LOOK_S: f64 = 1.5;
 
-fn idle_sessions(view: &View) -> Made {
+fn idle_sessions(view: &View) -> CheckResult {
     let sessions = &view.run.sessions;
     if sessions.iter().all(|session| session.state.is_none()) {
-        return Made::not_checked("What each session did over time is not known.");
+        return CheckResult::not_checked("What each session did over time is not known.");
     }
     if view.length_s <= 0.0 {
-        return Made::not_checked("Nothing was measured.");
+        return CheckResult::not_checked("Nothing was measured.");
     }
     let bound_s = bound_s(view);
     let idle: Vec<(&SessionShare, IdleSpan)> = groups(view)
@@ -115,7 +115,7 @@ fn idle_sessions(view: &View) -> Made {
         evidence =
             format!("{connecting} of {all} sessions had no connection at the end{why}. {evidence}");
     }
-    Made::of(outcome, evidence, advice(&idle, connecting))
+    CheckResult::of(outcome, evidence, advice(&idle, connecting))
         .with("sessions", sessions.len() as f64, "count")
         .with("idle sessions", idle.len() as f64, "count")
         .with("lost sessions", lost as f64, "count")

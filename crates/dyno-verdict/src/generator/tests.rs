@@ -9,7 +9,7 @@ use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
 
 use crate::context::{Calibration, Context};
 use crate::samples::{self, drop_fact, drop_series, fact, open_loop, scale, series};
-use crate::tests::{expect, expect_with, made, summary};
+use crate::tests::{expect, expect_with, judge_one, summary};
 
 fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
     Some(Calibration {
@@ -24,7 +24,7 @@ fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
 }
 
 fn of(run: &RunRecord, check: &str) -> (Outcome, String) {
-    let finding = made(run, &Context::default(), check);
+    let finding = judge_one(run, &Context::default(), check);
     (finding.outcome, finding.evidence)
 }
 
@@ -54,7 +54,7 @@ fn the_rate_stays_below_the_generators_ceiling() {
         calibration: calibrated(1000.0),
         ..Context::default()
     };
-    let finding = made(&sqlite, &context, "generator-ceiling");
+    let finding = judge_one(&sqlite, &context, "generator-ceiling");
     assert_eq!(finding.outcome, NotChecked);
 }
 
@@ -101,7 +101,7 @@ fn workers_have_time_to_spare() {
 }
 
 #[test]
-fn a_starved_worker_is_told_from_one_that_shares_with_its_server() {
+fn a_starved_worker_differs_from_one_that_shares_with_its_server() {
     let waiting = |run: &mut RunRecord| {
         series(run, "client.worker[0].run_queue_wait", &[0.9; 30]);
     };
@@ -316,8 +316,8 @@ fn sessions_that_connect_again_and_again_are_at_work() {
         };
         summary(run).connect_errors.insert("111".to_owned(), error);
     });
-    let told = "had no connection at the end (attempts failed: the connection was refused).";
-    assert!(gone.evidence.contains(told), "{}", gone.evidence);
+    let expected = "had no connection at the end (attempts failed: the connection was refused).";
+    assert!(gone.evidence.contains(expected), "{}", gone.evidence);
     let advice = "Find out why the server accepted no connections: whether it was up";
     assert!(gone.advice.starts_with(advice), "{}", gone.advice);
     // Its attempts get no answer.
@@ -440,12 +440,12 @@ fn percentiles_rest_on_enough_latencies_within_the_histogram() {
 }
 
 #[test]
-fn one_host_for_both_is_said_and_no_fault_in_itself() {
-    let said = expect("same-host", Pass, |_| {});
+fn one_host_for_both_is_reported_and_no_fault_in_itself() {
+    let finding = expect("same-host", Pass, |_| {});
     assert!(
-        said.evidence.contains("the generator used 0.3 cores"),
+        finding.evidence.contains("the generator used 0.3 cores"),
         "{}",
-        said.evidence
+        finding.evidence
     );
     expect("same-host", Pass, |run| fact(run, "server.same_host", "no"));
     // A closed loop saturates a host by design.
@@ -465,7 +465,7 @@ fn one_host_for_both_is_said_and_no_fault_in_itself() {
 
 #[test]
 fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
-    let found = |waits: Option<&[f64]>, starved: Option<bool>, words: &str| {
+    let waited = |waits: Option<&[f64]>, starved: Option<bool>, words: &str| {
         let found = expect("client-cpu", Doubt, |run| {
             match waits {
                 Some(waits) => series(run, "client.worker[0].run_queue_wait", waits),
@@ -488,12 +488,12 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
     const STOPPED: &str = "like a stopped process";
     const STARVED: &str = "while its threads waited for a CPU";
     let mut waits = [0.1; 30];
-    assert!(!found(Some(&waits), None, STOPPED));
-    assert!(!found(Some(&[0.5; 30]), None, STOPPED));
+    assert!(!waited(Some(&waits), None, STOPPED));
+    assert!(!waited(Some(&[0.5; 30]), None, STOPPED));
     waits[12..14].fill(0.8);
-    assert!(found(Some(&waits), None, STARVED));
-    assert!(!found(None, None, "had no CPU or because it was stopped"));
+    assert!(waited(Some(&waits), None, STARVED));
+    assert!(!waited(None, None, "had no CPU or because it was stopped"));
     // The generator's own record needs no observer.
-    assert!(found(None, Some(true), STARVED));
-    assert!(!found(None, Some(false), STOPPED));
+    assert!(waited(None, Some(true), STARVED));
+    assert!(!waited(None, Some(false), STOPPED));
 }

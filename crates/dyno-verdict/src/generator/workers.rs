@@ -4,7 +4,7 @@ use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -72,29 +72,34 @@ const DESCRIPTORS: Threshold = Threshold {
     unit: "percent of the limit",
     why: "the next connection may fail on the generator's host",
 };
-fn client_cpu(view: &View) -> Made {
+fn client_cpu(view: &View) -> CheckResult {
     let own = Workers::of(view);
     if own.busiest.is_none() && own.waiting.is_none() {
-        return Made::not_checked(match view.imported() {
+        return CheckResult::not_checked(match view.imported() {
             true => "The log has no data on the generator's own CPU.".to_owned(),
             false => format!("{}.", view.why_not("client.worker")),
         });
     }
-    let (mut causes, mut said, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut causes, mut evidence, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
     for fault in own.faults(view) {
         causes.extend(fault.causes);
-        said.push(fault.said);
+        evidence.push(fault.evidence);
         try_this.push(fault.advice);
     }
-    let made = match said.is_empty() {
-        true => Made::pass(own.summary()),
-        false => Made::doubt(
-            format!("{} {}", text::sentence(&text::list(&said)), own.summary()),
+    let result = match evidence.is_empty() {
+        true => CheckResult::pass(own.summary()),
+        false => CheckResult::doubt(
+            format!(
+                "{} {}",
+                text::sentence(&text::list(&evidence)),
+                own.summary()
+            ),
             &try_this.join(" "),
         )
         .naming(causes),
     };
-    made.with_some("busiest worker", own.busiest, "percent of a core")
+    result
+        .with_some("busiest worker", own.busiest, "percent of a core")
         .with_some("longest wait for a CPU", own.waiting, "percent of the time")
         .with_some("involuntary switches", own.switches, "per second")
         .with_some("longest stall of a worker", own.stall_ms, "ms")
@@ -104,7 +109,7 @@ fn client_cpu(view: &View) -> Made {
 
 struct Fault {
     causes: &'static [Cause],
-    said: String,
+    evidence: String,
     advice: &'static str,
 }
 
@@ -173,11 +178,11 @@ impl Workers {
         let reaches =
             |value: Option<f64>, bound: &Threshold| value.is_some_and(|v| v >= bound.value);
         let mut faults = Vec::new();
-        let mut add = |causes, said: &str, advice| {
-            let said = said.to_owned();
+        let mut add = |causes, evidence: &str, advice| {
+            let evidence = evidence.to_owned();
             faults.push(Fault {
                 causes,
-                said,
+                evidence,
                 advice,
             });
         };
@@ -196,7 +201,7 @@ impl Workers {
             );
         }
         match frozen(view) {
-            Some((causes, said, advice)) => add(causes, &said, advice),
+            Some((causes, evidence, advice)) => add(causes, &evidence, advice),
             None if alone && shared && reaches(self.stall_ms, &STALL_MS) => add(
                 &[Cause::StalledWorker],
                 "a worker was stalled, and its sessions with it",
@@ -338,14 +343,14 @@ fn frozen(view: &View) -> Option<(&'static [Cause], String, &'static str)> {
         [one] => format!("the load generator {one}"),
         several => format!("the load generators {}", several.join(" and ")),
     };
-    let said = format!(
+    let evidence = format!(
         "{who} paused {} time{} for {} in all, first at {}, {why}",
         times.len(),
         text::plural(times.len() as u64),
         text::seconds(all_s),
         text::seconds(first.at_s.max(0.0))
     );
-    Some((causes, said, try_this))
+    Some((causes, evidence, try_this))
 }
 
 /// Whether the generator waited for a CPU in most of these times: by its own record, which needs no

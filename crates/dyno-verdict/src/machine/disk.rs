@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome;
 use dyno_core::record::Series;
 
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice};
 use crate::context::Keeping;
 use crate::text;
 use crate::view::View;
@@ -58,7 +58,7 @@ const NO_BURST: &str = "Measure longer than the disk's burst lasts, or on a volu
 const IN_MEMORY: &str = "Make room: a larger size (mount -o remount,size=), if the host has the \
                          memory, or files on a disk. Results on it say nothing about a disk.";
 
-fn disk(view: &View) -> Made {
+fn disk(view: &View) -> CheckResult {
     let free = space(view);
     let in_memory = view.run.fact("host.filesystem.type");
     let in_memory = in_memory.filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
@@ -72,7 +72,7 @@ fn disk(view: &View) -> Made {
         .iter()
         .any(|(_, series)| view.within(series).len() as f64 >= SAMPLES.value);
     if free.is_none() && !enough {
-        return Made::not_checked(match watched.is_empty() {
+        return CheckResult::not_checked(match watched.is_empty() {
             true => format!("{}.", view.why_not("host.disk")),
             false => {
                 "The samples are too few to distinguish a burst from what follows it, and the free \
@@ -111,7 +111,7 @@ fn disk(view: &View) -> Made {
         seen.push("no disk slowed down for good".to_owned());
     }
     seen.extend(schedulers(view));
-    Made::of(
+    CheckResult::of(
         outcome,
         text::sentence(&text::list(&seen)) + &what_memory_means(in_memory),
         &advice(&[

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::{Cause, Outcome};
 
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -51,7 +51,7 @@ const OF_TIME: &str = "% of the time";
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-fn resources(view: &View) -> Made {
+fn resources(view: &View) -> CheckResult {
     let steal = view.mean("host.cpu.steal");
     let throttled = view.mean("host.cgroup.cpu_throttled");
     let server = view.mean(OF_SERVER);
@@ -67,19 +67,19 @@ fn resources(view: &View) -> Made {
         ("swap", swap, "MiB per second", &SWAP),
     ];
     if measured.iter().all(|(_, value, ..)| value.is_none()) {
-        return Made::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
     }
     let quota = reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED);
     let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
     let outcome = if much { Outcome::Doubt } else { Outcome::Pass };
-    let told = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
+    let line = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
         value.map(|value| format!("{name} {} {unit}", text::plain(value)))
     };
-    let mut seen: Vec<String> = measured.iter().filter_map(told).collect();
-    seen.extend(said(view));
-    Made::of(
+    let mut parts: Vec<String> = measured.iter().filter_map(line).collect();
+    parts.extend(details(view));
+    CheckResult::of(
         outcome,
-        text::sentence(&text::list(&seen)),
+        text::sentence(&text::list(&parts)),
         &advice(&[
             (
                 reaches(steal, &STEAL),
@@ -108,25 +108,25 @@ fn reaches(value: Option<f64>, bound: &Threshold) -> bool {
 }
 
 /// Information without a rule.
-fn said(view: &View) -> Vec<String> {
-    let mut said = Vec::new();
+fn details(view: &View) -> Vec<String> {
+    let mut details = Vec::new();
     let fact = |name: &str| view.run.fact(name).map(str::trim);
     // Without a limit the kernel shows `max`.
     let quota = fact("host.cgroup.cpu_max").filter(|quota| !quota.starts_with("max"));
     for (name, value) in [("CPU quota", quota), ("huge pages", fact("host.thp"))] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            said.push(format!("{name} {value}"));
+            details.push(format!("{name} {value}"));
         }
     }
     let nodes = view.run.fact("host.numa.nodes").map(str::trim);
     if let Some(nodes) = nodes.filter(|nodes| !matches!(*nodes, "" | "0" | "1")) {
-        said.push(format!("{nodes} NUMA nodes"));
+        details.push(format!("{nodes} NUMA nodes"));
     }
     if let Some(limit) = view
         .largest("host.cgroup.memory_limit")
         .filter(|limit| *limit > 0.0)
     {
-        said.push(format!("memory limit {}", text::bytes(limit)));
+        details.push(format!("memory limit {}", text::bytes(limit)));
     }
-    said
+    details
 }

@@ -5,15 +5,15 @@ use dyno_core::record::{Event, EventDetail, EventKind, NotObserved, RunRecord};
 
 use crate::context::{Context, Keeping};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
-use crate::tests::{expect, expect_with, made};
+use crate::tests::{expect, expect_with, judge_one};
 
 #[test]
 fn a_cpu_that_slows_down_is_noticed() {
-    let said = expect("cpu-frequency", Pass, |_| {});
+    let finding = expect("cpu-frequency", Pass, |_| {});
     assert!(
-        said.evidence.contains("governor performance"),
+        finding.evidence.contains("governor performance"),
         "{}",
-        said.evidence
+        finding.evidence
     );
     let falling: Vec<f64> = (0..30).map(|s| 3000.0 - 30.0 * f64::from(s)).collect();
     expect("cpu-frequency", Doubt, |run| {
@@ -70,7 +70,7 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
     series(&mut run, "host.disk[vda].utilisation", &[98.0; 60]);
     series(&mut run, "host.disk[vda].write_bytes", &step(2e8, 7e7));
     series(&mut run, "host.disk[vda].write_await", &step(1.0, 5.0));
-    let finding = made(&run, &Context::default(), "disk");
+    let finding = judge_one(&run, &Context::default(), "disk");
     assert_eq!(finding.outcome, Doubt, "{}", finding.evidence);
     assert!(
         finding.evidence.contains("vda fell from"),
@@ -79,7 +79,7 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
     );
     // With fewer requests a disk does not wait longer.
     series(&mut run, "host.disk[vda].write_await", &step(1.0, 0.5));
-    assert_eq!(made(&run, &Context::default(), "disk").outcome, Pass);
+    assert_eq!(judge_one(&run, &Context::default(), "disk").outcome, Pass);
     expect("disk", NotChecked, |run| {
         drop_series(run, "host.disk");
         drop_series(run, "host.filesystem");
@@ -92,11 +92,11 @@ fn a_file_system_in_memory_is_no_disk() {
         fact(run, "host.filesystem.type", "tmpfs");
         series(run, "host.filesystem.free", &[2e9; 30]);
     });
-    let told = "1.86 GiB of tmpfs (2 %) are free at the end";
-    assert!(found.evidence.starts_with(told), "{}", found.evidence);
-    let told = " Files on tmpfs are in memory: syncing them writes nothing, and a restart of the \
-                host loses them.";
-    assert!(found.evidence.ends_with(told), "{}", found.evidence);
+    let expected = "1.86 GiB of tmpfs (2 %) are free at the end";
+    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
+    let expected = " Files on tmpfs are in memory: syncing them writes nothing, and a restart of \
+         the host loses them.";
+    assert!(found.evidence.ends_with(expected), "{}", found.evidence);
     assert!(!found.advice.contains("burst"), "{}", found.advice);
     let found = expect("disk", Doubt, |run| {
         fact(run, "host.filesystem.type", "ext4");
@@ -112,7 +112,7 @@ fn a_file_system_in_memory_is_no_disk() {
 
 /// The file system is only looked at now and then: for a short run, in its warm-up.
 #[test]
-fn a_disk_that_is_full_is_told_of_short_runs_too() {
+fn a_full_disk_is_reported_for_short_runs_too() {
     let before = |run: &mut RunRecord, free: f64| {
         series(run, "host.filesystem.free", &[free]);
         series(run, "host.filesystem.size", &[100e9]);
@@ -124,8 +124,8 @@ fn a_disk_that_is_full_is_told_of_short_runs_too() {
         drop_series(run, "host.disk");
     };
     let full = expect("disk", Doubt, |run| before(run, 2e9));
-    let told = "(2 %) were free before the measurement";
-    assert!(full.evidence.contains(told), "{}", full.evidence);
+    let expected = "(2 %) were free before the measurement";
+    assert!(full.evidence.contains(expected), "{}", full.evidence);
     expect("disk", Pass, |run| before(run, 50e9));
 }
 
@@ -149,8 +149,8 @@ fn a_network_that_loses_is_noticed() {
         series(run, "server.tcp.retransmits", &[12.0; 30]);
         series(run, "server.tcp.out_segments", &[100.0; 30]);
     });
-    let told = "at the server's end 12 % of the segments were retransmitted";
-    assert!(there.evidence.contains(told), "{}", there.evidence);
+    let expected = "at the server's end 12 % of the segments were retransmitted";
+    assert!(there.evidence.contains(expected), "{}", there.evidence);
     expect("network", Doubt, |run| {
         series(run, "server.network[eth0].tx_drops", &[50.0; 30]);
     });
@@ -161,7 +161,7 @@ fn a_network_that_loses_is_noticed() {
 }
 
 #[test]
-fn the_kernels_complaints_are_heard() {
+fn the_kernels_problems_are_reported() {
     let event = |at_s, text: &str, detail: EventDetail| Event {
         at_s,
         until_s: None,
@@ -249,9 +249,9 @@ fn a_server_that_cannot_be_placed_may_be_one_of_the_others() {
         fact(run, "host.others.top", "cc1 (77) 1.10 cores");
     };
     let found = expect("other-processes", Doubt, busy);
-    let told = "Other processes used 1.66 cores, 83 % of the host's CPUs: cc1 (77) 1.10 cores; the \
-                server may be one of them, which could not be determined: a proxy stands between.";
-    assert_eq!(found.evidence, told);
+    let expected = "Other processes used 1.66 cores, 83 % of the host's CPUs: cc1 (77) 1.10 cores; \
+         the server may be one of them, which could not be determined: a proxy stands between.";
+    assert_eq!(found.evidence, expected);
     assert!(found.advice.contains("UNIX socket"), "{}", found.advice);
     let found = expect("other-load", Doubt, |run| {
         busy(run);
@@ -259,20 +259,20 @@ fn a_server_that_cannot_be_placed_may_be_one_of_the_others() {
         some[3..12].fill(1.5);
         series(run, "host.others.cpu", &some);
     });
-    let told = "the server may be one of them";
-    assert!(found.evidence.contains(told), "{}", found.evidence);
+    let expected = "the server may be one of them";
+    assert!(found.evidence.contains(expected), "{}", found.evidence);
     expect("other-processes", Pass, |run| {
         unplaced(run);
         series(run, "host.others.cpu", &[0.1; 30]);
     });
     let own = expect("same-host", NotChecked, unplaced);
-    let told = "could not be determined: a proxy stands between.";
-    assert!(own.evidence.ends_with(told), "{}", own.evidence);
+    let expected = "could not be determined: a proxy stands between.";
+    assert!(own.evidence.ends_with(expected), "{}", own.evidence);
 }
 
 #[test]
-fn one_that_has_its_name_and_age_is_told() {
-    let told = |cores: f64, outcome| {
+fn names_a_process_with_the_servers_name_and_age() {
+    let check = |cores: f64, outcome| {
         let found = expect("other-processes", outcome, |run| {
             unplaced(run);
             series(run, "host.others.cpu", &[cores; 30]);
@@ -284,12 +284,12 @@ fn one_that_has_its_name_and_age_is_told() {
         assert!(found.evidence.ends_with(ends), "{}", found.evidence);
         assert!(!found.evidence.contains("may be"), "{}", found.evidence);
     };
-    told(0.1, Pass);
-    told(0.9, Doubt);
+    check(0.1, Pass);
+    check(0.9, Doubt);
 }
 
 #[test]
-fn all_processes_count_where_nobody_told_which_is_the_server() {
+fn all_processes_count_if_the_server_is_unknown() {
     let never = |run: &mut RunRecord| {
         drop_fact(run, "server.same_host");
         drop_series(run, "server.");
@@ -303,8 +303,8 @@ fn all_processes_count_where_nobody_told_which_is_the_server() {
         never(run);
         idle(run, 0.0);
     });
-    let told = "Other processes used 1.7 cores, 85 % of the host's CPUs";
-    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    let expected = "Other processes used 1.7 cores, 85 % of the host's CPUs";
+    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
     expect("other-processes", Pass, |run| {
         never(run);
         idle(run, 80.0);

@@ -219,13 +219,13 @@ fn what_was_not_served_is_a_stalls_only_where_it_lasted_to_the_end() {
 
 #[test]
 fn a_run_that_failed_is_refused_once() {
-    let told = expect("work-done", NotChecked, |run| {
+    let finding = expect("work-done", NotChecked, |run| {
         let own = summary(run);
         own.totals = Default::default();
         own.end = dyno_core::summary::RunEnd::Failed("session 3: no such table".to_owned());
     });
     let why = "The run failed: see `errors`. No event ended";
-    assert!(told.evidence.starts_with(why), "{}", told.evidence);
+    assert!(finding.evidence.starts_with(why), "{}", finding.evidence);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) use dyno_core::finding::DurabilityClass as Class;
 use dyno_core::finding::{Cause, Durability, Outcome};
 use dyno_core::record::EventKind;
 
-use crate::check::{Check, Made, advice};
+use crate::check::{Check, CheckResult, advice};
 use crate::text;
 use crate::view::View;
 use commits::Commits;
@@ -56,7 +56,7 @@ pub(crate) struct Promise {
     /// other findings as text.
     pub(crate) weaker: Vec<(Class, String)>,
     /// All relevant settings, and the location of the data.
-    pub(crate) said: Vec<String>,
+    pub(crate) evidence: Vec<String>,
     /// Unknown facts, and those that concern only a part of the work.
     open: Vec<String>,
     /// Whether sessions ended within a transaction.
@@ -93,11 +93,11 @@ impl Promise {
                     },
                 );
             }
-            if !promise.said.contains(&entry) {
-                promise.said.push(entry);
+            if !promise.evidence.contains(&entry) {
+                promise.evidence.push(entry);
             }
         }
-        (!promise.said.is_empty()).then_some(promise)
+        (!promise.evidence.is_empty()).then_some(promise)
     }
 
     /// The class of a server without a run: by its settings and the location of its data.
@@ -138,10 +138,10 @@ impl Promise {
                 promise.weaken(Class::Process, why);
             }
             Commits::Unsynced(_) => {}
-            Commits::Made(how) => promise.said.push(how),
+            Commits::Committed(how) => promise.evidence.push(how),
             Commits::Unknown => {}
         }
-        promise.said.extend(stored::file_system(view));
+        promise.evidence.extend(stored::file_system(view));
         promise.open.extend(stored::open(view));
         (known || !promise.weaker.is_empty()).then_some(promise)
     }
@@ -181,7 +181,9 @@ impl Promise {
                     }
                     None => self.weaken(class, entry),
                 },
-                None if settings::decides(name) || name == "sql_log_bin" => self.said.push(entry),
+                None if settings::decides(name) || name == "sql_log_bin" => {
+                    self.evidence.push(entry)
+                }
                 None => {}
             }
         }
@@ -209,11 +211,11 @@ impl Promise {
             deciding => format!(" because {}", text::list(deciding)),
         };
         let name = self.class.name();
-        let said = match self.said.as_slice() {
+        let evidence = match self.evidence.as_slice() {
             [] => String::new(),
-            said => format!(": {}", said.join(", ")),
+            evidence => format!(": {}", evidence.join(", ")),
         };
-        let parts = [vec![format!("{name}{by}{said}")], self.open.clone()].concat();
+        let parts = [vec![format!("{name}{by}{evidence}")], self.open.clone()].concat();
         text::sentence(&parts.join("; "))
     }
 
@@ -230,16 +232,16 @@ impl Default for Promise {
         Self {
             class: Class::Durable,
             weaker: Vec::new(),
-            said: Vec::new(),
+            evidence: Vec::new(),
             open: Vec::new(),
             left_open: false,
         }
     }
 }
 
-fn durability(view: &View) -> Made {
+fn durability(view: &View) -> CheckResult {
     let Some(promise) = Promise::of(view) else {
-        return Made::not_checked(format!("{}.", view.why_not("settings")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
     };
     let outcome = match promise.class.is_doubted() {
         true => Outcome::Doubt,
@@ -249,19 +251,19 @@ fn durability(view: &View) -> Made {
         .several_endpoints()
         .filter(|_| outcome == Outcome::Pass)
     {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "Only the first of {nodes} endpoints was observed. For that one: {}",
             promise.sentence()
         ));
     }
     // The settings promise it for tables with a log, and for the file that was checked.
     if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "The settings promise this, but it may not apply to what was written: {}",
             promise.sentence()
         ));
     }
-    let found = |wanted: &[Class]| {
+    let any_of = |wanted: &[Class]| {
         promise
             .weaker
             .iter()
@@ -269,16 +271,16 @@ fn durability(view: &View) -> Made {
     };
     let try_this = advice(&[
         (
-            found(&[Class::Uncommitted]),
+            any_of(&[Class::Uncommitted]),
             "Have the workload commit what it writes: set autocommit, or end its transactions \
              with COMMIT.",
         ),
         (
-            found(&[Class::Host, Class::Emptied]),
+            any_of(&[Class::Host, Class::Emptied]),
             "Keep lasting data in logged tables of a transactional engine, on a disk.",
         ),
         (
-            found(&[Class::Damaged]),
+            any_of(&[Class::Damaged]),
             "Turn on the settings that protect the database from damage.",
         ),
         (
@@ -287,7 +289,7 @@ fn durability(view: &View) -> Made {
              pages, a copy that can be restored), and state it with the figures.",
         ),
     ]);
-    Made::of(outcome, promise.sentence(), &try_this)
+    CheckResult::of(outcome, promise.sentence(), &try_this)
         .classified(Durability {
             class: promise.class,
             because: promise.deciding(),

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -175,11 +175,11 @@ pub(crate) fn writing<'a>(
     };
     let named = |log: &Log| {
         let value = |name: &str| format!("{name} = {}", setting(name).unwrap_or_default());
-        let told = match log.with {
+        let line = match log.with {
             None => value(log.setting),
             Some(with) => format!("{} with {}", value(log.setting), value(with)),
         };
-        (log.setting, told)
+        (log.setting, line)
     };
     LOGGING.iter().filter(writes).map(named).collect()
 }
@@ -197,12 +197,12 @@ fn slow(view: &View) -> Option<f64> {
     Some(slow / all * 100.0)
 }
 
-fn logs(view: &View) -> Made {
+fn logs(view: &View) -> CheckResult {
     if view.embedded() || view.family().is_none() {
-        return Made::not_checked("There is no server with a statement log.");
+        return CheckResult::not_checked("There is no server with a statement log.");
     }
     if view.run.settings.is_empty() {
-        return Made::not_checked(format!("{}.", view.why_not("settings")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
     }
     let mut writing = writing(|name| view.setting_of_sessions(name));
     // `mod` omits statements that only read.
@@ -213,16 +213,16 @@ fn logs(view: &View) -> Made {
     if let Some(share) = slow(view).filter(|share| *share >= WRITTEN.value)
         && !writing.iter().any(|(setting, _)| *setting == SLOW_LOG)
     {
-        let told = format!(
+        let line = format!(
             "{SLOW_LOG} = ON, which logs {} % of the statements (Slow_queries)",
             text::plain(share.min(100.0))
         );
-        writing.push((SLOW_LOG, told));
+        writing.push((SLOW_LOG, line));
     }
-    let writing: Vec<String> = writing.into_iter().map(|(_, told)| told).collect();
+    let writing: Vec<String> = writing.into_iter().map(|(_, line)| line).collect();
     match writing.is_empty() {
-        true => Made::pass("The server does not log every statement."),
-        false => Made::doubt(
+        true => CheckResult::pass("The server does not log every statement."),
+        false => CheckResult::doubt(
             format!("The server logs every statement: {}.", text::list(&writing)),
             "Turn it off while you measure, or waive this if you want to measure with the log: it \
              costs a lock and bytes for each statement.",

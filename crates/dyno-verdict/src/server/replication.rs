@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice};
 use crate::text;
 use crate::view::View;
 
@@ -45,13 +45,15 @@ const PAUSES: [(&str, &str); 2] = [
 const SENT: &str = "db.status.wsrep_flow_control_sent";
 const QUEUE: &str = "db.status.wsrep_local_recv_queue";
 
-fn flow_control(view: &View) -> Made {
+fn flow_control(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return Made::not_checked("There is no server that could be a cluster node.");
+        return CheckResult::not_checked("There is no server that could be a cluster node.");
     }
     let clustered = |(_, series): &&(&str, &str)| view.mean(series).is_some();
     let Some((what, series)) = PAUSES.iter().find(clustered) else {
-        return Made::not_checked("The server counts no pauses of a cluster's flow control.");
+        return CheckResult::not_checked(
+            "The server counts no pauses of a cluster's flow control.",
+        );
     };
     let paused = view.mean(series).unwrap_or(0.0);
     let asked = view.mean(SENT).filter(|per_s| *per_s > 0.0);
@@ -62,7 +64,7 @@ fn flow_control(view: &View) -> Made {
         ),
         None => String::new(),
     };
-    Made::of(
+    CheckResult::of(
         match paused * 100.0 >= PAUSED.value {
             true => Outcome::Doubt,
             false => Outcome::Pass,
@@ -103,25 +105,25 @@ const MIB: f64 = 1024.0 * 1024.0;
 const SERIES: &str = "db.replication.lag";
 const RUNNING: &str = "db.replication.running";
 
-fn replication(view: &View) -> Made {
+fn replication(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return Made::not_checked("There is no server that could be a replica or have one.");
+        return CheckResult::not_checked("There is no server that could be a replica or have one.");
     }
     let Some(fact) = view.run.fact("server.replication") else {
-        return Made::not_checked(format!("{}.", view.why_not("server.replication")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("server.replication")));
     };
     if fact == "none" {
-        return Made::pass("The server is not a replica, and had no replicas.");
+        return CheckResult::pass("The server is not a replica, and had no replicas.");
     }
     let stopped = view.values(RUNNING).contains(&0.0);
     let lags = view.points(SERIES);
     let Some((last_s, last)) = lags.last().copied().filter(|_| !stopped) else {
         return match stopped {
-            true => Made::doubt(
+            true => CheckResult::doubt(
                 format!("The server is a {fact}, and stopped receiving or applying for some time."),
                 "See its status (SHOW REPLICA STATUS) for the error, and start it again.",
             ),
-            false => Made::not_checked(format!(
+            false => CheckResult::not_checked(format!(
                 "The server is a {fact} and does not know the lag of its replicas: ask them."
             )),
         };
@@ -144,7 +146,7 @@ fn replication(view: &View) -> Made {
     let bytes = bytes.map_or_else(String::new, |bytes| {
         format!(", with at most {} of log not applied", text::bytes(bytes))
     });
-    Made::of(
+    CheckResult::of(
         if fault { Outcome::Doubt } else { Outcome::Pass },
         format!(
             "The server is a {fact}; the lag was {} at the beginning, at most {} (at {}) and {} at \

@@ -3,7 +3,7 @@
 use dyno_core::record::{EventKind, SettingChange};
 
 use super::is_servers_own;
-use crate::check::{Check, Made};
+use crate::check::{Check, CheckResult};
 use crate::text;
 use crate::view::View;
 
@@ -28,13 +28,13 @@ pub(super) const MOVED: Check = Check {
     make: moved,
 };
 
-fn requested(view: &View) -> Made {
+fn requested(view: &View) -> CheckResult {
     let requested = &view.context.requested_settings;
     if requested.is_empty() {
-        return Made::not_checked("No settings were requested.");
+        return CheckResult::not_checked("No settings were requested.");
     }
     if view.run.settings.is_empty() {
-        return Made::not_checked(format!("{}.", view.why_not("settings")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
     }
     let wrong: Vec<String> = requested
         .iter()
@@ -47,18 +47,19 @@ fn requested(view: &View) -> Made {
             )),
         })
         .collect();
-    let made = match wrong.is_empty() {
-        true => Made::pass(format!(
+    let result = match wrong.is_empty() {
+        true => CheckResult::pass(format!(
             "All {} requested settings are in effect.",
             requested.len()
         )),
-        false => Made::refuse(
+        false => CheckResult::refuse(
             format!("{}.", text::few(&wrong, 5)),
             "See where the setting comes from, and restart the server if needed: servers round \
              sizes and ignore files they do not read.",
         ),
     };
-    made.with("requested", requested.len() as f64, "count")
+    result
+        .with("requested", requested.len() as f64, "count")
         .with("different", wrong.len() as f64, "count")
 }
 
@@ -82,7 +83,7 @@ pub fn same(one: &str, other: &str) -> bool {
     }
 }
 
-fn moved(view: &View) -> Made {
+fn moved(view: &View) -> CheckResult {
     let both = || {
         let pairs = view.run.settings.iter();
         pairs.filter_map(|setting| {
@@ -96,7 +97,7 @@ fn moved(view: &View) -> Made {
     let seen = view.events(EventKind::Setting);
     let compared = both().count();
     if compared == 0 && seen.is_empty() {
-        return Made::not_checked(match view.run.settings.is_empty() {
+        return CheckResult::not_checked(match view.run.settings.is_empty() {
             true => format!("{}.", view.why_not("settings")),
             false => "The settings were not read again at the end.".to_owned(),
         });
@@ -109,7 +110,7 @@ fn moved(view: &View) -> Made {
             format!("{words} at {}", text::seconds(event.at_s))
         })
         .collect();
-    let told = |name: &str| {
+    let is_reported = |name: &str| {
         let mut changes = seen
             .iter()
             .filter_map(|event| event.detail.setting.as_ref());
@@ -117,7 +118,9 @@ fn moved(view: &View) -> Made {
     };
     moved.extend(
         both()
-            .filter(|(name, start, end)| start != end && !told(name) && !is_servers_own(name))
+            .filter(|(name, start, end)| {
+                start != end && !is_reported(name) && !is_servers_own(name)
+            })
             .map(|(name, start, end)| {
                 let change = SettingChange {
                     name: name.clone(),
@@ -127,17 +130,18 @@ fn moved(view: &View) -> Made {
                 change.words()
             }),
     );
-    let made = match moved.is_empty() {
-        true => Made::pass(format!(
+    let result = match moved.is_empty() {
+        true => CheckResult::pass(format!(
             "None of {} settings changed.",
             text::count(compared as u64)
         )),
-        false => Made::doubt(
+        false => CheckResult::doubt(
             text::sentence(&text::few(&moved, 5)),
             "Find out who or what changed them during the run, and run again.",
         ),
     };
-    made.with("compared", compared as f64, "count")
+    result
+        .with("compared", compared as f64, "count")
         .with("moved", moved.len() as f64, "count")
 }
 

@@ -8,7 +8,7 @@ use crate::context::{Context, RequestedSetting};
 use crate::samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
 use crate::server::Promise;
 use crate::server::durability::Class;
-use crate::tests::{expect, expect_with, made, summary};
+use crate::tests::{expect, expect_with, judge_one, summary};
 
 fn event(kind: EventKind, text: &str) -> Event {
     Event {
@@ -50,8 +50,8 @@ fn nodes_that_a_cluster_paused_are_doubted() {
         series(run, PAUSED, &[0.6; 30]);
         series(run, "db.status.wsrep_flow_control_sent", &[12.0; 30]);
     });
-    let told = "Flow control of Galera paused writes for 0.6 s of each second";
-    assert!(paused.evidence.starts_with(told), "{}", paused.evidence);
+    let expected = "Flow control of Galera paused writes for 0.6 s of each second";
+    assert!(paused.evidence.starts_with(expected), "{}", paused.evidence);
     assert!(
         paused.evidence.contains("itself requested pauses 12"),
         "{}",
@@ -70,7 +70,7 @@ fn nodes_that_a_cluster_paused_are_doubted() {
         held.evidence
     );
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
-    let finding = made(&sqlite, &Context::default(), "flow-control");
+    let finding = judge_one(&sqlite, &Context::default(), "flow-control");
     assert_eq!(finding.outcome, NotChecked);
 }
 
@@ -92,8 +92,8 @@ fn requested_settings_are_in_effect() {
             wanted("innodb_flush_neighbours", "0"),
         ];
     });
-    let told = "innodb_flush_neighbours does not exist";
-    assert!(wrong.evidence.contains(told), "{}", wrong.evidence);
+    let expected = "innodb_flush_neighbours does not exist";
+    assert!(wrong.evidence.contains(expected), "{}", wrong.evidence);
     expect("requested-settings", NotChecked, |_| {});
     expect_with("requested-settings", NotChecked, |run, context| {
         context.requested_settings = vec![wanted("a", "1")];
@@ -102,7 +102,7 @@ fn requested_settings_are_in_effect() {
 }
 
 #[test]
-fn relaxed_durability_is_said_and_danger_is_doubted() {
+fn relaxed_durability_is_named_and_danger_is_doubted() {
     expect("durability", Pass, |_| {});
     let relaxed = expect("durability", Pass, |run| {
         setting(run, "innodb_flush_log_at_trx_commit", "2");
@@ -140,15 +140,15 @@ fn relaxed_durability_is_said_and_danger_is_doubted() {
     ] {
         setting(&mut postgres, name, value);
         assert_eq!(
-            made(&postgres, &context, "durability").outcome,
+            judge_one(&postgres, &context, "durability").outcome,
             outcome,
             "{name}"
         );
     }
     let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
-    assert_eq!(made(&sqlite, &context, "durability").outcome, Pass);
+    assert_eq!(judge_one(&sqlite, &context, "durability").outcome, Pass);
     setting(&mut sqlite, "synchronous", "0");
-    assert_eq!(made(&sqlite, &context, "durability").outcome, Doubt);
+    assert_eq!(judge_one(&sqlite, &context, "durability").outcome, Doubt);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.0; 30]);
     });
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
-    let finding = made(&sqlite, &Context::default(), "connection");
+    let finding = judge_one(&sqlite, &Context::default(), "connection");
     assert_eq!(finding.outcome, NotChecked);
 }
 
@@ -309,8 +309,8 @@ fn a_restarted_server_is_refused() {
             interval.counters.events = 0;
         }
     });
-    let told = "The server was restarted: see `restarts`.";
-    assert!(stalls.evidence.starts_with(told), "{}", stalls.evidence);
+    let expected = "The server was restarted: see `restarts`.";
+    assert!(stalls.evidence.starts_with(expected), "{}", stalls.evidence);
     expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500
     });
@@ -338,8 +338,8 @@ fn a_server_that_ended_sessions_was_not_restarted() {
         summary(run).totals.reconnects = 500;
         drop_fact(run, "server.uptime_s.end");
     });
-    let told = "The server was not restarted: its uptime grew from";
-    assert!(ended.evidence.starts_with(told), "{}", ended.evidence);
+    let expected = "The server was not restarted: its uptime grew from";
+    assert!(ended.evidence.starts_with(expected), "{}", ended.evidence);
     // The server was not observed.
     let unknown = expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500;
@@ -364,8 +364,8 @@ fn replicas_keep_up() {
     };
     expect("replication-lag", Pass, |run| lag(run, 0.0, 1.0));
     let grows = expect("replication-lag", Doubt, |run| lag(run, 0.0, 6.0));
-    let told = "replica of 10.0.0.1; the lag was 0 s at the beginning, at most 6 s (at";
-    assert!(grows.evidence.contains(told), "{}", grows.evidence);
+    let expected = "replica of 10.0.0.1; the lag was 0 s at the beginning, at most 6 s (at";
+    assert!(grows.evidence.contains(expected), "{}", grows.evidence);
     assert!(grows.advice.contains("--rate"), "{}", grows.advice);
     let behind = expect("replication-lag", Doubt, |run| lag(run, 40.0, 20.0));
     assert!(behind.advice.contains("caught up"), "{}", behind.advice);
@@ -399,12 +399,12 @@ fn replicas_keep_up() {
 }
 
 #[test]
-fn a_connection_for_each_event_is_told() {
+fn reports_a_connection_for_each_event() {
     let found = expect("restarts", Doubt, |run| {
         series(run, "db.status.connections", &[1_000.0; 30])
     });
-    let told = "The server counted 1,000 new connections per second, 0.98";
-    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    let expected = "The server counted 1,000 new connections per second, 0.98";
+    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
     expect("restarts", Pass, |run| {
         series(run, "db.status.connections", &[2.0; 30])
     });
@@ -417,8 +417,8 @@ fn a_connection_for_each_event_is_told() {
 }
 
 #[test]
-fn settings_that_moved_back_are_told() {
-    let told = expect("moved-settings", Doubt, |run| {
+fn reports_settings_that_moved_back() {
+    let finding = expect("moved-settings", Doubt, |run| {
         let event = |at_s, from: &str, to: &str| Event {
             at_s,
             until_s: None,
@@ -439,7 +439,7 @@ fn settings_that_moved_back_are_told() {
     });
     let both = "max_connections went from 151 to 500 at 3 s and max_connections went from 500 to \
                 '' at 5 s.";
-    assert_eq!(told.evidence, both);
+    assert_eq!(finding.evidence, both);
 }
 
 #[test]
@@ -456,11 +456,12 @@ fn settings_stay_where_they_were() {
         setting(run, "page_count", "2013");
         moved(run, "page_count", Some("2031"));
     });
-    let told = expect("moved-settings", Doubt, |run| {
+    let finding = expect("moved-settings", Doubt, |run| {
         moved(run, "max_connections", Some("500"));
     });
     assert!(
-        told.evidence
+        finding
+            .evidence
             .contains("max_connections went from 151 to 500")
     );
     expect("moved-settings", NotChecked, |run| {

@@ -27,14 +27,14 @@ fn elsewhere() -> RunRecord {
     run
 }
 
-fn found(run: &RunRecord, check: &str) -> Finding {
+fn finding_of(run: &RunRecord, check: &str) -> Finding {
     let all = crate::judge(run, &Context::default());
     let found = all.into_iter().find(|finding| finding.check == check);
     found.unwrap()
 }
 
 #[test]
-fn its_cpus_and_the_servers_share_of_them_are_told() {
+fn reports_its_cpus_and_the_servers_share() {
     let run = elsewhere();
     let host = server_host(&run).unwrap();
     assert_eq!(host.observer, "ssh:db1");
@@ -62,15 +62,15 @@ fn cpus_that_are_used_up_are_the_limit() {
 
 #[test]
 fn neighbours_of_the_server_make_the_figure_doubtful() {
-    let quiet = found(&elsewhere(), "other-processes");
+    let quiet = finding_of(&elsewhere(), "other-processes");
     assert_eq!(quiet.outcome, Outcome::Pass, "{}", quiet.evidence);
-    let told = " On the server's host: Other processes used 0.1 cores";
-    assert!(quiet.evidence.contains(told), "{}", quiet.evidence);
+    let expected = " On the server's host: Other processes used 0.1 cores";
+    assert!(quiet.evidence.contains(expected), "{}", quiet.evidence);
 
     let mut run = elsewhere();
     samples::drop_series(&mut run, "server.host.others.cpu");
     samples::series(&mut run, "server.host.others.cpu", &[1.0; 30]);
-    let loud = found(&run, "other-processes");
+    let loud = finding_of(&run, "other-processes");
     assert_eq!(loud.outcome, Outcome::Doubt);
     assert!(!loud.advice.is_empty());
     let number = "server's host: other processes, share";
@@ -78,7 +78,7 @@ fn neighbours_of_the_server_make_the_figure_doubtful() {
     assert_eq!(share.unwrap().value, Some(25.0));
     // On the same host it would be reported twice.
     samples::fact(&mut run, "server.host.boot_id", "here");
-    assert_eq!(found(&run, "other-processes").outcome, Outcome::Pass);
+    assert_eq!(finding_of(&run, "other-processes").outcome, Outcome::Pass);
 }
 
 #[test]
@@ -96,14 +96,14 @@ fn steal_and_the_kernels_complaints_there_count() {
             ..EventDetail::of_kernel_log("I/O error, dev sda".to_owned())
         },
     });
-    let resources = found(&run, "host-resources");
+    let resources = finding_of(&run, "host-resources");
     assert_eq!(resources.outcome, Outcome::Doubt);
     assert!(
         resources
             .evidence
             .contains("On the server's host: Steal 12 %")
     );
-    let log = found(&run, "kernel-log");
+    let log = finding_of(&run, "kernel-log");
     assert_eq!(log.outcome, Outcome::Doubt);
     assert!(
         log.evidence
@@ -112,10 +112,10 @@ fn steal_and_the_kernels_complaints_there_count() {
 }
 
 #[test]
-fn what_was_not_made_here_is_made_there() {
+fn checks_that_could_not_run_here_run_there() {
     let mut run = elsewhere();
     samples::drop_series(&mut run, "host.");
-    let resources = found(&run, "host-resources");
+    let resources = finding_of(&run, "host-resources");
     assert_eq!(resources.outcome, Outcome::Pass, "{}", resources.evidence);
     assert!(resources.evidence.starts_with("On the server's host: "));
     assert!(
@@ -128,15 +128,15 @@ fn what_was_not_made_here_is_made_there() {
 
 #[test]
 fn an_observer_that_fell_silent_is_missed_and_its_figures_are_not_the_runs() {
-    let found_of = |run: &RunRecord| found(run, "observers");
-    assert_eq!(found_of(&elsewhere()).outcome, Outcome::Pass);
+    let observers = |run: &RunRecord| finding_of(run, "observers");
+    assert_eq!(observers(&elsewhere()).outcome, Outcome::Pass);
     let mut run = elsewhere();
     for series in &mut run.series {
         if series.key.name.starts_with("server.") {
             series.points.retain(|(at_s, _)| *at_s <= 4.0);
         }
     }
-    let silent = found_of(&run);
+    let silent = observers(&run);
     assert_eq!(silent.outcome, Outcome::Doubt);
     assert!(
         silent.evidence.contains("samples of the server's host ("),
@@ -155,5 +155,5 @@ fn an_observer_that_fell_silent_is_missed_and_its_figures_are_not_the_runs() {
     );
     // An observer that never reported is also missed.
     samples::drop_series(&mut run, "server.host.");
-    assert_eq!(found_of(&run).outcome, Outcome::Doubt);
+    assert_eq!(observers(&run).outcome, Outcome::Doubt);
 }

@@ -11,7 +11,7 @@ use dyno_core::record::{EventKind, Series};
 
 use crate::text;
 use crate::view::View;
-use signs::{SIGNS, told};
+use signs::{SIGNS, describe};
 
 /// The least factor on the client's CPU time per event.
 const SLOWER: f64 = 1.15;
@@ -49,7 +49,7 @@ const LOST_SHARE: f64 = 0.5;
 /// Among this many samples, one may be after the symptom.
 const SAMPLES_FEW: usize = 3;
 /// The largest number to report.
-const TOLD_MAX: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// The slower seconds, and the seconds to compare them with.
 pub(super) struct Seconds<'a> {
@@ -74,7 +74,7 @@ pub(super) struct Explained {
 
 /// The differences of the slower seconds, the strongest first.
 pub(super) fn of(view: &View, seconds: &Seconds<'_>) -> Vec<Moved> {
-    Seen { view, seconds }.moved()
+    Comparison { view, seconds }.moved()
 }
 
 /// The same as a sentence that begins with these words. It says so if nothing differed, and is
@@ -85,7 +85,7 @@ pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Spa
     let (causes, sentence) = match found.is_empty() {
         false => (
             found.iter().map(|one| one.cause).collect(),
-            format!(" {words}: {}.", few(&found, TOLD_MAX)),
+            format!(" {words}: {}.", few(&found, NAMED_MAX)),
         ),
         true if watched(view, slower) => {
             (vec![Cause::Unexplained], format!(" {words}, {NOTHING}."))
@@ -146,12 +146,12 @@ pub(super) fn disturbances(view: &View, span: Span) -> Vec<Moved> {
     .collect()
 }
 
-struct Seen<'a, 'b> {
+struct Comparison<'a, 'b> {
     view: &'a View<'b>,
     seconds: &'a Seconds<'a>,
 }
 
-impl Seen<'_, '_> {
+impl Comparison<'_, '_> {
     fn moved(&self) -> Vec<Moved> {
         let up = self.view.run.series("db.up");
         // Samples of several seconds may be silent in part.
@@ -184,7 +184,7 @@ impl Seen<'_, '_> {
                 && self.began_in_time(series, least.max(usual * factor))
                 && (cause != Cause::OtherProcesses || self.took_from_the_run(then))
             {
-                let moved = told(words, unit, then, usual);
+                let moved = describe(words, unit, then, usual);
                 let words = match cause == Cause::OtherProcesses {
                     true => moved + &self.by_name(),
                     false => moved,

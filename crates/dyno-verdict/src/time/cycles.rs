@@ -5,7 +5,7 @@ mod tests;
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -50,13 +50,13 @@ const WORK: [(&str, &str); 4] = [
 const ACTIVE: f64 = 0.05;
 
 /// One kind of work: how often and how long.
-struct Found {
+struct Activity {
     what: &'static str,
     /// Per second of the measurement.
     marks: Vec<bool>,
 }
 
-impl Found {
+impl Activity {
     fn share(&self) -> f64 {
         self.marks.iter().filter(|mark| **mark).count() as f64 / self.marks.len() as f64
     }
@@ -68,13 +68,13 @@ impl Found {
     }
 }
 
-fn cycles(view: &View) -> Made {
+fn cycles(view: &View) -> CheckResult {
     if view.imported() || view.family().is_none() || view.embedded() {
-        return Made::not_checked("The server's background work was not observed.");
+        return CheckResult::not_checked("The server's background work was not observed.");
     }
     let rates = view.rates();
     if rates.len() < dyno_stats::CONTRAST_MIN {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{} are too few to distinguish such work from the rest.",
             view.whole(rates.len())
         ));
@@ -83,9 +83,12 @@ fn cycles(view: &View) -> Made {
         .iter()
         .filter(|(name, _)| view.run.series(name).is_some() || view.always_zero(name));
     if observed.count() == 0 {
-        return Made::not_checked(format!("{}.", view.why_not("db.checkpointer")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("db.checkpointer")));
     }
-    let all: Vec<Found> = WORK.iter().filter_map(|work| found(view, work)).collect();
+    let all: Vec<Activity> = WORK
+        .iter()
+        .filter_map(|work| activity(view, work))
+        .collect();
     let part = all.iter().filter(|found| found.share() < 1.0);
     let judged = part.filter_map(|found| judged(found, &rates));
     let worst = judged.max_by(|one, other| {
@@ -95,13 +98,13 @@ fn cycles(view: &View) -> Made {
             .unwrap_or(std::cmp::Ordering::Equal)
     });
     match worst {
-        Some(judged) => judged.made(view),
-        None => Made::not_checked(nothing_cut(view, &all)),
+        Some(judged) => judged.result(view),
+        None => CheckResult::not_checked(nothing_cut(view, &all)),
     }
 }
 
 /// When one kind of work was active; `None` if never.
-fn found(view: &View, (name, what): &(&str, &'static str)) -> Option<Found> {
+fn activity(view: &View, (name, what): &(&str, &'static str)) -> Option<Activity> {
     let points = view.points(name);
     let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     if most <= 0.0 {
@@ -115,7 +118,7 @@ fn found(view: &View, (name, what): &(&str, &'static str)) -> Option<Found> {
         within.map(|(_, value)| *value).fold(0.0, f64::max) >= ACTIVE * most
     };
     let bins = view.bins.iter();
-    Some(Found {
+    Some(Activity {
         what,
         marks: bins.map(|bin| active(bin.from_s(), bin.at_s)).collect(),
     })
@@ -133,7 +136,7 @@ struct Judged {
     moves: f64,
 }
 
-fn judged(found: &Found, rates: &[f64]) -> Option<Judged> {
+fn judged(found: &Activity, rates: &[f64]) -> Option<Judged> {
     let contrast = dyno_stats::contrast(rates, &found.marks)?;
     let mean = dyno_stats::mean(rates).filter(|mean| *mean > 0.0)?;
     let times = found.times().max(1);
@@ -154,7 +157,7 @@ impl Judged {
         self.sure && self.lower >= SLOWER.value && self.moves >= MOVED.value
     }
 
-    fn made(&self, view: &View) -> Made {
+    fn result(&self, view: &View) -> CheckResult {
         let (what, times) = (self.what, self.times as u64);
         let effect = match self.sure {
             true => format!(
@@ -165,7 +168,7 @@ impl Judged {
             ),
             false => "the rate was no lower meanwhile than chance explains".to_owned(),
         };
-        Made::of(
+        CheckResult::of(
             if self.fault() {
                 Outcome::Doubt
             } else {
@@ -188,7 +191,7 @@ impl Judged {
     }
 }
 
-fn nothing_cut(view: &View, all: &[Found]) -> String {
+fn nothing_cut(view: &View, all: &[Activity]) -> String {
     let through: Vec<String> = all
         .iter()
         .filter(|found| found.share() >= 1.0)

@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked};
 use super::tests::{check, rated};
 use crate::context::Context;
 use crate::samples::noisy;
-use crate::tests::made;
+use crate::tests::judge_one;
 
 #[test]
 fn a_growing_table_drifts_from_its_beginning_on() {
@@ -22,7 +22,7 @@ fn a_growing_table_drifts_from_its_beginning_on() {
     let mut rates = noisy(30, 1000.0, 0.04, 5);
     rates[..3].fill(200.0);
     check(&rated(&rates), "warm-up", Doubt);
-    let early = made(&rated(&rates), &Context::default(), "steady-state");
+    let early = judge_one(&rated(&rates), &Context::default(), "steady-state");
     assert_ne!(early.outcome, Doubt, "{}", early.evidence);
 }
 
@@ -34,12 +34,14 @@ fn a_collapse_is_a_doubt_and_at_most_100_percent() {
             let mut rates = noisy(12, level, 0.08, 3);
             rates[from..to].iter_mut().for_each(|rate| *rate *= 0.01);
             let run = rated(&rates);
-            let told = ["steady-state", "stalls"].map(|name| made(&run, &Context::default(), name));
-            let doubts = told.iter().filter(|found| found.outcome == Doubt);
-            assert_eq!(doubts.count(), 1, "{level} {from}: {told:?}");
-            let drifts = (told[0].numbers.iter()).filter(|number| number.name.starts_with("drift"));
+            let findings =
+                ["steady-state", "stalls"].map(|name| judge_one(&run, &Context::default(), name));
+            let doubts = findings.iter().filter(|found| found.outcome == Doubt);
+            assert_eq!(doubts.count(), 1, "{level} {from}: {findings:?}");
+            let numbers = findings[0].numbers.iter();
+            let drifts = numbers.filter(|number| number.name.starts_with("drift"));
             let least = drifts.filter_map(|drift| drift.value).fold(0.0, f64::min);
-            assert!(least >= -100.0, "{told:?}");
+            assert!(least >= -100.0, "{findings:?}");
         }
     }
 }
@@ -58,7 +60,7 @@ fn costly_low_spells_are_not_steady() {
     // Any host has one or two low seconds.
     let mut rates = noisy(60, 1000.0, 0.05, 5);
     rates[20..22].fill(500.0);
-    let found = made(&rated(&rates), &Context::default(), "steady-state");
+    let found = judge_one(&rated(&rates), &Context::default(), "steady-state");
     assert_ne!(found.outcome, Doubt, "{}", found.evidence);
 }
 
@@ -83,7 +85,7 @@ fn few_long_intervals_show_a_fall() {
             whole
         });
         run.intervals = each.collect();
-        let found = made(&run, &Context::default(), "steady-state");
+        let found = judge_one(&run, &Context::default(), "steady-state");
         assert_eq!(found.outcome, Doubt, "{cut}: {}", found.evidence);
     }
 }
@@ -93,7 +95,7 @@ fn few_long_intervals_show_a_fall() {
 fn quiet_short_runs_are_long_enough() {
     let outcomes = (0..20).map(|seed| {
         let run = rated(&noisy(12, 1000.0, 0.1, seed));
-        made(&run, &Context::default(), "length").outcome
+        judge_one(&run, &Context::default(), "length").outcome
     });
     let doubts = outcomes.filter(|outcome| *outcome == Doubt).count();
     assert!(doubts <= 2, "{doubts} of 20");

@@ -12,7 +12,7 @@ use dyno_core::record::{Operation, Span};
 use dyno_stats::modes::{Bucket, Modes, modes, regrid};
 
 use super::steady_state;
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -81,7 +81,7 @@ struct Split {
     count: u64,
 }
 
-fn make(view: &View) -> Made {
+fn make(view: &View) -> CheckResult {
     let all = &view.run.operations;
     let many = |operation: &&Operation| {
         (operation.total.as_ref()).is_some_and(|total| total.service.len() >= EVENTS_MIN)
@@ -97,7 +97,7 @@ fn make(view: &View) -> Made {
         _ => named,
     };
     if looked.is_empty() {
-        return Made::not_checked(match view.imported() {
+        return CheckResult::not_checked(match view.imported() {
             true => "The log does not say how latencies are distributed.".to_owned(),
             false => format!("Fewer than {EVENTS_MIN} events ended: too few to detect modes."),
         });
@@ -115,12 +115,12 @@ fn make(view: &View) -> Made {
         delayed(view, at_ms, view.events_per_s()?).map(|pause| (operation, at_ms, pause))
     });
     match slow {
-        Some((operation, at_ms, pause)) => Made::doubt(
+        Some((operation, at_ms, pause)) => CheckResult::doubt(
             format!("{} take {}: {pause}.", of(operation), text::ms(at_ms)),
             DELAYED,
         )
         .with("mode", at_ms, "ms"),
-        None => Made::pass(match looked.len() {
+        None => CheckResult::pass(match looked.len() {
             1 => "The latency has no second mode of significant size.".to_owned(),
             many => {
                 format!("None of {many} operations has a second mode of significant size.")
@@ -133,7 +133,7 @@ const DELAYED: &str = "Look for a component that sends an answer or a request in
                        and waits in between: a proxy or server without TCP_NODELAY, or with \
                        TCP_CORK.";
 
-fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usize) -> Made {
+fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usize) -> CheckResult {
     let apart_ms = split.slow_ms - split.fast_ms;
     let per_s = view.events_per_s().unwrap_or(0.0) * split.share;
     let pause = delayed(view, apart_ms, per_s);
@@ -162,7 +162,7 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
         true => String::new(),
         false => format!(": {}", whose.join("; ")),
     };
-    Made::of(
+    CheckResult::of(
         match explained {
             Some(_) => Outcome::Pass,
             None => Outcome::Doubt,

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::view::View;
 use crate::{machine, text};
 
@@ -89,13 +89,13 @@ pub(crate) fn for_a_part(view: &View) -> bool {
     Load::of(view).is_some_and(|load| load.is_much() && !load.is_always())
 }
 
-fn other_load(view: &View) -> Made {
+fn other_load(view: &View) -> CheckResult {
     let Some(load) = Load::of(view) else {
-        return Made::not_checked(format!("{}.", view.why_not("host.others")));
+        return CheckResult::not_checked(format!("{}.", view.why_not("host.others")));
     };
     let much = load.is_much();
     if much && load.is_always() && machine::others_are_many(view) {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "Other processes were busy all the time (see `other-processes`).",
         );
     }
@@ -113,7 +113,7 @@ fn other_load(view: &View) -> Made {
         true => machine::server_among_others(view),
         false => (String::new(), String::new()),
     };
-    Made::of(
+    CheckResult::of(
         if much { Outcome::Doubt } else { Outcome::Pass },
         format!(
             "Other processes used at most {} % of the host's CPUs; in {} of {} samples {} % or \

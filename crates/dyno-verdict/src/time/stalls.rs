@@ -7,7 +7,7 @@ use dyno_analysis::stalls::{
 use dyno_core::finding::{Cause, Outcome};
 
 use super::causes::{self, Moved, Seconds};
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
 
@@ -115,10 +115,10 @@ const MUCH: Threshold = Threshold {
     unit: "percent",
     why: "the mean rate is off by as much",
 };
-fn stalls(view: &View) -> Made {
+fn stalls(view: &View) -> CheckResult {
     let found = match view.stalls() {
         Ok(found) => found,
-        Err(why) => return Made::not_checked(text::sentence(&why.to_string())),
+        Err(why) => return CheckResult::not_checked(text::sentence(&why.to_string())),
     };
     if found.spans.is_empty() {
         return none_found(view, &found);
@@ -151,7 +151,7 @@ fn stalls(view: &View) -> Made {
         }
         false => String::new(),
     };
-    Made::of(
+    CheckResult::of(
         if bad { Outcome::Doubt } else { Outcome::Pass },
         format!(
             "{} stall{} of {}{}, {} % of the time{recurring}, at a level of {} per second: \
@@ -190,12 +190,12 @@ fn advice(causes: &[Cause]) -> &'static str {
     }
 }
 
-fn none_found(view: &View, found: &Stalls) -> Made {
+fn none_found(view: &View, found: &Stalls) -> CheckResult {
     let but = match found.own.is_empty() {
         true => "",
         false => ", except while the generator itself paused",
     };
-    Made::pass(format!(
+    CheckResult::pass(format!(
         "In none of {} did the rate fall to {} % of its level, {} per second{but}.",
         view.whole(found.stalled.len()),
         text::plain(SHARE.value),

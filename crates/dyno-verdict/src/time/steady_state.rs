@@ -11,7 +11,7 @@ use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 
 use super::causes::{self, Explained};
-use crate::check::{Check, Made, Threshold};
+use crate::check::{Check, CheckResult, Threshold};
 use crate::generator::open_loop;
 use crate::text;
 use crate::view::View;
@@ -137,9 +137,9 @@ const ORDER: Threshold = Threshold {
     why: "without a drift, a dozen seconds reach it in one of a thousand runs",
 };
 
-fn warm_up(view: &View) -> Made {
-    if let Some(made) = still_starting(view) {
-        return made;
+fn warm_up(view: &View) -> CheckResult {
+    if let Some(result) = still_starting(view) {
+        return result;
     }
     // A stall is not a beginning: it has a separate finding.
     let still = |found: &Stalls| found.set_aside.contains(&true);
@@ -149,7 +149,7 @@ fn warm_up(view: &View) -> Made {
         .as_ref()
         .map_or(all.clone(), |found| found.moving(&all));
     let Some(mean) = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0) else {
-        return Made::not_checked("No rate per second was recorded.");
+        return CheckResult::not_checked("No rate per second was recorded.");
     };
     let step = Change::step(&rates).filter(Change::matters);
     if let Some(step) = step.filter(|step| step.is_beginning(rates.len())) {
@@ -159,7 +159,7 @@ fn warm_up(view: &View) -> Made {
     let step = step.filter(|step| !step.is_early(rates.len()));
     let rates = &rates[..step.map_or(rates.len(), |step| step.index)];
     if (rates.len() as f64) < BINS.value {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{}{}{} are too few to distinguish a beginning from the rest.",
             view.whole(rates.len()),
             if stalls.is_some() { " that moved" } else { "" },
@@ -171,32 +171,33 @@ fn warm_up(view: &View) -> Made {
         ));
     }
     let Some(found) = dyno_stats::beginning(rates).filter(|found| found.rest > 0.0) else {
-        return Made::pass(format!(
+        return CheckResult::pass(format!(
             "The rate is {} per second from the first second to the last.",
             text::rate(mean)
         ));
     };
-    let made = beginning(view, &found);
+    let result = beginning(view, &found);
     let differs = (found.first / found.rest - 1.0).abs() * 100.0 >= EARLY.value;
-    let passes = made.outcome == Outcome::Pass;
+    let passes = result.outcome == Outcome::Pass;
     if differs && step.is_none() && ((passes && trend::drifts(rates)) || trend::drifts_on(rates)) {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "The rate keeps drifting after its beginning (see `steady-state`), so the beginning \
              is part of that drift.",
         );
     }
-    if made.outcome == Outcome::Doubt && recurring(view, &all).is_some_and(|dips| lose_much(&dips))
+    if result.outcome == Outcome::Doubt
+        && recurring(view, &all).is_some_and(|dips| lose_much(&dips))
     {
-        return Made::not_checked(
+        return CheckResult::not_checked(
             "The rate dips repeatedly (see `steady-state`): a dip at the beginning is one of \
              these.",
         );
     }
-    made
+    result
 }
 
 /// The rate at the beginning, and whether it differs.
-fn beginning(view: &View, found: &Beginning) -> Made {
+fn beginning(view: &View, found: &Beginning) -> CheckResult {
     let difference = (found.first / found.rest - 1.0) * 100.0;
     let off = difference.abs() >= EARLY.value && found.p <= 1.0 - SURE.value / 100.0;
     let length_s = found.length as f64 * view.usual_s();
@@ -221,7 +222,7 @@ fn beginning(view: &View, found: &Beginning) -> Made {
              TIME` judges only that part."
         )
     });
-    Made::of(
+    CheckResult::of(
         if off { Outcome::Doubt } else { Outcome::Pass },
         format!(
             "The first {} had {} events per second and the rest {} ({} %, p {}).{}",
@@ -244,7 +245,7 @@ fn beginning(view: &View, found: &Beginning) -> Made {
 }
 
 /// Sessions that start within the measurement cause a ramp.
-fn still_starting(view: &View) -> Option<Made> {
+fn still_starting(view: &View) -> Option<CheckResult> {
     let most = view.bins.iter().filter_map(|bin| bin.sessions).max()?;
     let fifth = (view.bins.len() / 5).max(1);
     // A worker without a CPU may miss a later interval: that is not a start.
@@ -255,7 +256,7 @@ fn still_starting(view: &View) -> Option<Made> {
     let first = view.bins.first()?.sessions?;
     // An imported log does not count its sessions every second.
     (missing > 0 && !view.imported()).then(|| {
-        Made::doubt(
+        CheckResult::doubt(
             format!(
                 "Sessions still started within the measurement: {first} ran at the end of its \
                  first second and {most} later."
@@ -272,14 +273,14 @@ const OF_DIPS: &str = "Measure over many periods of the dips, and look at what t
 const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed in the server's \
                          series then (dirty pages, log, growth of the data).";
 
-fn steady_state(view: &View) -> Made {
+fn steady_state(view: &View) -> CheckResult {
     let rates = view.rates();
     if !are_enough(view, &rates) {
         let few = view.whole(rates.len());
-        return Made::not_checked(format!("{few} are too few for a trend."));
+        return CheckResult::not_checked(format!("{few} are too few for a trend."));
     }
     let Some(rate) = Trend::of(&without_stalls(view, &rates)) else {
-        return Made::not_checked("The rate's trend cannot be computed.");
+        return CheckResult::not_checked("The rate's trend cannot be computed.");
     };
     let latency = latency(view);
     let dips = recurring(view, &rates);
@@ -287,18 +288,18 @@ fn steady_state(view: &View) -> Made {
     let mut faults = unsteady(view, &rate, change, latency.as_ref());
     let trends = faults.len();
     let much = |dips: &&Dips| lose_much(dips);
-    faults.extend(dips.as_ref().filter(much).map(|dips| told(view, dips)));
+    faults.extend(dips.as_ref().filter(much).map(|dips| dips_text(view, dips)));
     let spells = spells::of(view, &rates).filter(|_| faults.is_empty());
-    faults.extend(spells.as_ref().map(|spells| spells::told(view, spells)));
+    faults.extend(spells.as_ref().map(|spells| spells::describe(view, spells)));
     match still(view) {
-        Some(still) if faults.is_empty() => return Made::not_checked(still),
+        Some(still) if faults.is_empty() => return CheckResult::not_checked(still),
         _ => {}
     }
     let dip = dips.as_ref().filter(|dips| !much(dips));
     let facts = rate.text(view, faults.is_empty() || spells.is_some(), dip);
     let steady = faults.is_empty();
     if steady && !rate.level() {
-        return Made::not_checked(format!(
+        return CheckResult::not_checked(format!(
             "{facts} The run is too short, or its rate too uneven, to exclude a drift of {} %: \
              about {} would be enough.",
             text::plain(EXCLUDED.value),
@@ -323,7 +324,7 @@ fn steady_state(view: &View) -> Made {
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
     let advice = causes::advice(&causes, advice);
     let latency_drift = latency.map(|trend| trend.drift);
-    let made = Made::of(outcome, evidence, &advice)
+    let result = CheckResult::of(outcome, evidence, &advice)
         .naming(causes)
         .with("drift", drift, "percent")
         .with("drift, low", bounds.low, "percent")
@@ -334,24 +335,27 @@ fn steady_state(view: &View) -> Made {
         .with_some("second half over first", halves(&rates), "ratio")
         .with_some("drift of the latency", latency_drift, "percent");
     match change {
-        Some(change) => made
+        Some(change) => result
             .with("largest change of level", change.by, "percent")
             .with_some("p of the step", change.p, "probability"),
-        None => made,
+        None => result,
     }
 }
 
 /// Whether the level of the rate moves, as these two checks or `stalls` report.
-pub(super) fn is_told(view: &View) -> bool {
-    let told = [warm_up(view), steady_state(view)];
-    still(view).is_some() || told.iter().any(|made| made.outcome == Outcome::Doubt)
+pub(super) fn level_moves(view: &View) -> bool {
+    let results = [warm_up(view), steady_state(view)];
+    still(view).is_some()
+        || results
+            .iter()
+            .any(|result| result.outcome == Outcome::Doubt)
 }
 
 /// The length of the run, in seconds, that could decide its steadiness; `None` if it is decided.
 pub(super) fn undecided(view: &View) -> Option<f64> {
     let rates = view.rates();
-    let made = steady_state(view);
-    let enough = are_enough(view, &rates) && made.outcome == Outcome::NotChecked;
+    let result = steady_state(view);
+    let enough = are_enough(view, &rates) && result.outcome == Outcome::NotChecked;
     let enough = enough && still(view).is_none();
     let rate = enough
         .then(|| Trend::of(&without_stalls(view, &rates)))
@@ -390,8 +394,8 @@ fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
 /// The largest change of level, unless `warm-up` reports it as a beginning. Excludes stalls.
 fn change(view: &View, rates: &[f64]) -> Option<Change> {
     let change = Change::of(&without_stalls(view, rates))?;
-    let told = || warm_up(view).outcome == Outcome::Doubt;
-    let is_beginning = change.is_early(rates.len()) && told();
+    let reported = || warm_up(view).outcome == Outcome::Doubt;
+    let is_beginning = change.is_early(rates.len()) && reported();
     (!is_beginning).then_some(change)
 }
 
@@ -408,7 +412,7 @@ fn without_stalls(view: &View, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-fn told(view: &View, dips: &Dips) -> String {
+fn dips_text(view: &View, dips: &Dips) -> String {
     format!(
         "the rate dips by {} % every {} ({} times), which costs {} % of the throughput",
         text::plain(dips.depth * 100.0),

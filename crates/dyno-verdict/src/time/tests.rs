@@ -6,7 +6,7 @@ use dyno_core::record::{Event, EventKind, LOG_UNSTEADY, RunRecord};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, drop_series, noisy, open_loop, series};
-use crate::tests::{expect, made};
+use crate::tests::{expect, judge_one};
 
 pub(super) fn rated(rates: &[f64]) -> RunRecord {
     closed(rates, Product::Mysql)
@@ -14,7 +14,7 @@ pub(super) fn rated(rates: &[f64]) -> RunRecord {
 
 #[track_caller]
 pub(super) fn check(run: &RunRecord, check: &str, outcome: Outcome) -> Finding {
-    let finding = made(run, &Context::default(), check);
+    let finding = judge_one(run, &Context::default(), check);
     assert_eq!(finding.outcome, outcome, "{}", finding.evidence);
     finding
 }
@@ -492,5 +492,5 @@ fn a_log_that_reports_an_unsteady_load_is_doubted() {
 }
 
 fn check_of(run: &RunRecord) -> Outcome {
-    made(run, &Context::default(), "steady-state").outcome
+    judge_one(run, &Context::default(), "steady-state").outcome
 }

@@ -195,7 +195,7 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     if let Some((_, bytes)) = size.and_then(|own| own.points.last()) {
         put("size_mib", bytes / 1_048_576.0, None);
     }
-    if let Ok(stalls) = dyno_analysis::stalls::told(run) {
+    if let Ok(stalls) = dyno_analysis::stalls::of_run(run) {
         put("stalled_s", stalls.stalled_s(), None);
         put("stalls", stalls.stalls.len() as f64, None);
         put("longest_stall_s", stalls.longest_s(), None);

@@ -291,8 +291,8 @@ impl<'a> UnderWay<'a> {
 }
 
 /// The result of a search that did not begin.
-fn nothing() -> dyno_stats::search::Found {
-    dyno_stats::search::Found {
+fn nothing() -> dyno_stats::search::SearchSummary {
+    dyno_stats::search::SearchSummary {
         ending: None,
         lower: None,
         upper: None,

@@ -127,7 +127,7 @@ impl Tab {
     }
 
     /// The page's errors, and its requests.
-    pub(super) fn heard(&mut self) -> (Vec<String>, Vec<String>) {
+    pub(super) fn errors_and_requests(&mut self) -> (Vec<String>, Vec<String>) {
         // All messages before this answer have arrived.
         self.evaluate("0");
         let of = |method: &str| {

@@ -119,9 +119,9 @@ fn lines(
         for view in &side.views {
             let Some(points) = of(view) else { continue };
             let points = measured(points);
-            let told = source_note(source, &points, Keep::Extremes);
-            if told.len() > note.len() {
-                note = told;
+            let own_note = source_note(source, &points, Keep::Extremes);
+            if own_note.len() > note.len() {
+                note = own_note;
             }
             let mut line = page.line(&side.name, 0, &points, Look::Line, side.look.0);
             line.dash = side.look.1;

@@ -128,14 +128,14 @@ fn lines(dimensions: &BTreeMap<String, Vec<String>>, by: &str) -> Vec<String> {
         .iter()
         .filter(|(name, own)| *name != by && !follows(own));
     let others: Vec<(&String, &Vec<String>)> = others.collect();
-    let told = |side: usize| {
+    let label = |side: usize| {
         let parts = others.iter().map(|(name, own)| match own[side].as_str() {
             "" => format!("no {name}"),
             level => format!("{name} {level}"),
         });
         parts.collect::<Vec<_>>().join(", ")
     };
-    (0..levels.len()).map(told).collect()
+    (0..levels.len()).map(label).collect()
 }
 
 /// A point of a curve: its position, its value, and the quartiles around it.

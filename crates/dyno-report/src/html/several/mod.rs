@@ -108,8 +108,8 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
         put!(page, "<p class=\"banner\">{}</p>", Text(answer));
     }
-    if let Some(told) = against(&sides).filter(|_| is_judged && searched.is_none()) {
-        put!(page, "<p class=\"lead\">{}</p>", Text(told));
+    if let Some(text) = against(&sides).filter(|_| is_judged && searched.is_none()) {
+        put!(page, "<p class=\"lead\">{}</p>", Text(text));
     }
     for why in input.compared.iter().filter_map(|one| one.as_ref().err()) {
         put!(page, "<p class=\"banner\">{}</p>", Text(why));
@@ -171,7 +171,7 @@ fn range(sides: &[Side<'_, '_>]) -> Option<String> {
         .clone()
         .min_by(|one, other| one.1.total_cmp(&other.1))?;
     let high = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let told = |(side, value): (&Side<'_, '_>, f64)| match is_open {
+    let words = |(side, value): (&Side<'_, '_>, f64)| match is_open {
         true => format!("{} ({})", figures::maybe(Some(value), "ms"), side.name),
         false => format!("{}/s ({})", figures::significant(value.round()), side.name),
     };
@@ -180,7 +180,7 @@ fn range(sides: &[Side<'_, '_>]) -> Option<String> {
     } else {
         "throughput"
     };
-    let (low, high) = (told(low), told(high));
+    let (low, high) = (words(low), words(high));
     Some(match shown(sides) {
         Some((0, 0)) => format!("No difference in {what} is shown: from {low} to {high}"),
         _ if is_open => format!("The {what} goes from {low} to {high}"),
@@ -195,10 +195,10 @@ fn shown(sides: &[Side<'_, '_>]) -> Option<(usize, usize)> {
         .iter()
         .skip(1)
         .filter_map(|side| side.compared?.subject());
-    let mut told = metrics.filter(|metric| metric.low.is_some()).peekable();
-    told.peek()?;
+    let mut known = metrics.filter(|metric| metric.low.is_some()).peekable();
+    known.peek()?;
     let mut shown = (0, 0);
-    for metric in told {
+    for metric in known {
         let (low, high) = (metric.low, metric.high);
         shown.0 += usize::from(metric.significant && high.is_some_and(|high| high < 1.0));
         shown.1 += usize::from(metric.significant && low.is_some_and(|low| low > 1.0));

@@ -34,10 +34,10 @@ pub(super) fn names(sides: &[Vec<&RunRecord>]) -> Vec<String> {
             (parts, added) = (more, added + 1);
         }
     }
-    let told: Vec<String> = parts.iter().map(|parts| parts.join(", ")).collect();
+    let labels: Vec<String> = parts.iter().map(|parts| parts.join(", ")).collect();
     let name = |side: usize| {
-        let own = &told[side];
-        let alone = told.iter().filter(|other| *other == own).count() == 1;
+        let own = &labels[side];
+        let alone = labels.iter().filter(|other| *other == own).count() == 1;
         match (own.is_empty(), alone) {
             (false, true) => own.clone(),
             (true, _) => numbers(&sides[side]),
@@ -70,11 +70,11 @@ fn varied(sides: &[Vec<&RunRecord>]) -> Vec<(String, Vec<String>)> {
     let of = |name: &String| {
         let values: Vec<String> = sides.iter().map(|side| levels(side, name)).collect();
         let differ = values.iter().any(|value| *value != values[0]);
-        let told = |value: String| match value.as_str() {
+        let label = |value: String| match value.as_str() {
             "" => format!("no {name}"),
             _ => format!("{name} {}", short(&value)),
         };
-        differ.then(|| (name.clone(), values.into_iter().map(told).collect()))
+        differ.then(|| (name.clone(), values.into_iter().map(label).collect()))
     };
     names.into_iter().filter_map(of).collect()
 }
@@ -193,24 +193,24 @@ mod tests {
     }
 
     #[test]
-    fn what_factors_do_not_tell_apart_is_told_by_what_else_differs() {
+    fn runs_with_equal_factors_are_named_by_other_differences() {
         let mut runs = vec![
             run(1, &[("memory", "5G")], 1),
             run(2, &[("memory", "5G")], 64),
             run(3, &[("memory", "12G")], 64),
         ];
-        let told = [
+        let expected = [
             "memory 5G, 1 session",
             "memory 5G, 64 sessions",
             "memory 12G, 64 sessions",
         ];
-        assert_eq!(named(&runs), told);
+        assert_eq!(named(&runs), expected);
         for run in &mut runs {
             run.head.factors.clear();
         }
-        let told = named(&runs);
+        let names = named(&runs);
         assert_eq!(
-            told,
+            names,
             ["1 session", "64 sessions, run 2", "64 sessions, run 3"]
         );
         // The server is more informative than the sessions.
@@ -218,10 +218,10 @@ mod tests {
             run.head.target.product = product.to_owned();
             run.summary.as_mut().unwrap().target.product = product.to_owned();
         }
-        let told = named(&runs);
+        let names = named(&runs);
         assert!(
-            told[0].starts_with("MySQL ") && told[2].starts_with("PostgreSQL "),
-            "{told:?}"
+            names[0].starts_with("MySQL ") && names[2].starts_with("PostgreSQL "),
+            "{names:?}"
         );
     }
 

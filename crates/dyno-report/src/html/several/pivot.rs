@@ -94,8 +94,8 @@ fn cell(page: &mut Page, table: &Pivot, at: usize, views: &[View<'_>]) {
         "<td><p class=\"figure\">{}<small>/s</small></p>",
         Text(figures::maybe(cell.value, "count"))
     );
-    if let Some(told) = ratio(cell) {
-        put!(page, "<p class=\"ratio-of\">{}</p>", Text(told));
+    if let Some(text) = ratio(cell) {
+        put!(page, "<p class=\"ratio-of\">{}</p>", Text(text));
     }
     put!(
         page,

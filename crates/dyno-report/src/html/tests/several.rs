@@ -161,12 +161,12 @@ fn factors_are_rows_and_columns() {
     assert!(table.contains("no stalls") && table.contains("varies by"));
     // The box plots are in the same order, under the level of their row.
     let groups = data["charts"]["seconds"]["groups"].as_array().unwrap();
-    let told: Vec<String> = groups
+    let headings: Vec<String> = groups
         .iter()
         .map(|group| format!("{} {}", group["heading"], group["name"]))
         .collect();
-    assert_eq!(told[1], "\"memory 5G\" \"engine myrocks\"");
-    assert_eq!(told[4], "\"memory 12G\" \"engine innodb\"");
+    assert_eq!(headings[1], "\"memory 5G\" \"engine myrocks\"");
+    assert_eq!(headings[4], "\"memory 12G\" \"engine innodb\"");
     assert_eq!(groups[0]["dots"].as_array().unwrap().len(), 240);
     // A line for each engine over the memory.
     let lines = data["charts"]["throughput-by"]["lines"].as_array().unwrap();

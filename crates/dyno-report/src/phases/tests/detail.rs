@@ -198,7 +198,7 @@ fn answers_are_counted_in_coarse_buckets_of_each_operation() {
 }
 
 #[test]
-fn what_is_never_due_is_told_by_its_service_time_in_an_open_loop_too() {
+fn events_without_a_due_time_have_service_times_in_an_open_loop_too() {
     let mut follows = operation("delete", 5, 30.0);
     follows.response = Some(LatencySummary::default());
     let mut due = operation("query", 5, 30.0);
@@ -213,7 +213,7 @@ fn what_is_never_due_is_told_by_its_service_time_in_an_open_loop_too() {
 }
 
 #[test]
-fn looks_for_the_lowest_key_are_told_with_their_sums() {
+fn looks_for_the_lowest_key_are_listed_with_their_sums() {
     let looked = with_operations(vec![
         operation("min_key_first", 8, 2000.0),
         operation("min_key", 40, 10.0),
@@ -242,7 +242,7 @@ fn the_first_and_the_last_tenth_are_figures_and_all_of_them_a_table() {
 }
 
 #[test]
-fn disks_are_told_one_by_one() {
+fn disks_are_listed_one_by_one() {
     let mut run = query();
     for (name, unit, value) in [
         ("host.disk[sda].writes", "count/s", 30.0),
@@ -270,7 +270,7 @@ fn disks_are_told_one_by_one() {
 }
 
 #[test]
-fn a_rate_that_was_asked_for_is_told() {
+fn a_requested_rate_is_shown() {
     let mut asked = query();
     asked.summary.as_mut().unwrap().drive = Some(Drive {
         open_loop: Some(OpenLoop {

@@ -5,7 +5,7 @@ use crate::html::samples::{Shape, USUAL, run};
 
 /// A run compared with one of 0.77 times its speed, with other settings.
 pub(in crate::terminal) fn compared(intended: &[&str], settings: usize) -> Comparison {
-    let made = |stream, speed| {
+    let run_at = |stream, speed| {
         run(Shape {
             stream,
             speed,
@@ -14,7 +14,7 @@ pub(in crate::terminal) fn compared(intended: &[&str], settings: usize) -> Compa
             ..USUAL
         })
     };
-    let (mut base, mut new) = (made(1, 1.0), made(2, 0.77));
+    let (mut base, mut new) = (run_at(1, 1.0), run_at(2, 0.77));
     (base.id, new.id) = (3, 4);
     let mut set = |name: &str, of_base: &str, of_new: &str| {
         for (run, value) in [(&mut base, of_base), (&mut new, of_new)] {
@@ -65,13 +65,13 @@ fn narrow_and_wide() {
 #[test]
 fn what_decides_comes_before_what_does_not_and_the_rest_is_counted() {
     let comparison = compared(&[], 40);
-    let told = shown(&comparison, false, 80);
+    let text = shown(&comparison, false, 80);
     let place = |what: &str| {
-        told.find(what)
-            .unwrap_or_else(|| panic!("{what} in {told}"))
+        text.find(what)
+            .unwrap_or_else(|| panic!("{what} in {text}"))
     };
     assert!(place("setting sync_binlog: 0 → 1") < place("setting minor_0: 0 → 1"));
-    assert!(told.contains("more: --all shows them"), "{told}");
+    assert!(text.contains("more: --all shows them"), "{text}");
     let all = shown(&comparison, true, 80);
     assert!(
         all.contains("setting minor_39: 0 → 1") && !all.contains("--all"),
@@ -99,32 +99,32 @@ fn sides_are_named_by_what_differs() {
 }
 
 #[test]
-fn what_does_not_differ_is_said() {
+fn sides_without_a_difference_are_reported() {
     let mut comparison = compared(&["sync_binlog"], 0);
     let rate = comparison.metrics.iter_mut();
     let rate = rate.filter(|metric| metric.name == "events");
     rate.for_each(|metric| {
         (metric.significant, metric.p_corrected) = (false, Some(0.08));
     });
-    let told = answer(&comparison);
+    let text = answer(&comparison);
     assert!(
-        told.ends_with("not significant among all figures (p 0.08)"),
-        "{told}"
+        text.ends_with("not significant among all figures (p 0.08)"),
+        "{text}"
     );
     for metric in &mut comparison.metrics {
         (metric.low, metric.high) = (Some(0.7), Some(1.1));
     }
-    let told = answer(&comparison);
+    let text = answer(&comparison);
     assert!(
-        told.starts_with("sync_binlog 1 against sync_binlog 0: inconclusive"),
-        "{told}"
+        text.starts_with("sync_binlog 1 against sync_binlog 0: inconclusive"),
+        "{text}"
     );
     for metric in &mut comparison.metrics {
         (metric.low, metric.high) = (Some(0.95), Some(1.05));
     }
-    let told = answer(&comparison);
+    let text = answer(&comparison);
     assert!(
-        told.starts_with("sync_binlog 1 against sync_binlog 0: no difference"),
-        "{told}"
+        text.starts_with("sync_binlog 1 against sync_binlog 0: no difference"),
+        "{text}"
     );
 }

@@ -20,7 +20,7 @@ fn latencies_of_an_open_loop_are_response_times() {
 }
 
 #[test]
-fn what_logs_tell_of_keys_is_a_difference() {
+fn keys_in_logs_are_a_difference() {
     let log = |name: &str, kind| {
         let mut run = samples::imported();
         run.head.name = name.to_owned();

@@ -18,19 +18,19 @@ fn on(tables: u32, definition: &str, seed: u64) -> RunRecord {
         1 => "sbtest1".to_owned(),
         tables => format!("sbtest1..sbtest{tables}"),
     };
-    let mut say = |what: &str, value: &str| {
+    let mut add_fact = |what: &str, value: &str| {
         fact(&mut run, &format!("db.table[{label}].{what}"), value);
     };
-    say("definition", definition);
-    say("sha256", &format!("{:x}", definition.len()));
-    say("names", &label);
-    say("analysed", &format!("{tables} of {tables}"));
+    add_fact("definition", definition);
+    add_fact("sha256", &format!("{:x}", definition.len()));
+    add_fact("names", &label);
+    add_fact("analysed", &format!("{tables} of {tables}"));
     fact(&mut run, "db.tables", &tables.to_string());
     fact(&mut run, "db.tables.read", &tables.to_string());
     run
 }
 
-fn told(comparison: &Comparison) -> Vec<String> {
+fn lines(comparison: &Comparison) -> Vec<String> {
     let all = comparison.differences.iter();
     let tables = all.filter(|difference| difference.what.starts_with("table"));
     tables
@@ -39,9 +39,9 @@ fn told(comparison: &Comparison) -> Vec<String> {
 }
 
 #[test]
-fn another_engine_index_or_collation_is_told() {
+fn another_engine_index_or_collation_is_a_difference() {
     let same = sides(&[on(4, INNODB, 1)], &[on(4, INNODB, 2)]);
-    assert!(told(&same).is_empty());
+    assert!(lines(&same).is_empty());
     let environments = &same.findings[0];
     assert!(
         environments.evidence.contains("their tables are the same"),
@@ -50,7 +50,7 @@ fn another_engine_index_or_collation_is_told() {
     let aria = INNODB.replace("InnoDB", "Aria") + " PAGE_CHECKSUM=1";
     let other = sides(&[on(4, INNODB, 1)], &[on(4, &aria, 2)]);
     assert_eq!(
-        told(&other),
+        lines(&other),
         ["table sbtest1..sbtest4 ENGINE: InnoDB → Aria"]
     );
     // It was not declared. The durability class follows from it and is not listed separately.
@@ -59,14 +59,14 @@ fn another_engine_index_or_collation_is_told() {
     let bare = INNODB.replace(",\n  KEY `k_1` (`k`)", "");
     let index = sides(&[on(1, INNODB, 1)], &[on(1, &bare, 2)]);
     assert_eq!(
-        told(&index),
+        lines(&index),
         ["table sbtest1 index k_1: KEY (`k`) → (not there)"]
     );
     assert_eq!(outcome(&index, 42), Doubt);
     let bin = INNODB.replace("latin1", "latin1 COLLATE=latin1_bin") + " ROW_FORMAT=COMPRESSED";
     let several = sides(&[on(4, INNODB, 1)], &[on(4, &bin, 2)]);
     assert_eq!(
-        told(&several),
+        lines(&several),
         [
             "table sbtest1..sbtest4 COLLATE: (not there) → latin1_bin",
             "table sbtest1..sbtest4 ROW_FORMAT: (not there) → COMPRESSED",
@@ -84,7 +84,7 @@ fn another_engine_index_or_collation_is_told() {
 #[test]
 fn more_tables_of_the_same_are_no_other_tables() {
     let more = sides(&[on(4, INNODB, 1)], &[on(8, INNODB, 2)]);
-    assert!(told(&more).is_empty(), "{:?}", told(&more));
+    assert!(lines(&more).is_empty(), "{:?}", lines(&more));
     let mut extended = on(4, INNODB, 2);
     fact(
         &mut extended,
@@ -93,32 +93,32 @@ fn more_tables_of_the_same_are_no_other_tables() {
     );
     fact(&mut extended, "db.table[notes].sha256", "ff");
     let other = sides(&[on(4, INNODB, 1)], &[extended.clone()]);
-    assert_eq!(told(&other), ["table notes: (not there) → there"]);
+    assert_eq!(lines(&other), ["table notes: (not there) → there"]);
     // Tables that were not read are unknown.
     let mut part = on(4, INNODB, 1);
     fact(&mut part, "db.tables", "1000 or more");
-    assert!(told(&sides(&[part], &[extended.clone()])).is_empty());
+    assert!(lines(&sides(&[part], &[extended.clone()])).is_empty());
     // Tables that no statement named do not matter to the run.
     fact(&mut extended, "db.table[notes].used", "no");
-    assert!(told(&sides(&[on(4, INNODB, 1)], &[extended.clone()])).is_empty());
+    assert!(lines(&sides(&[on(4, INNODB, 1)], &[extended.clone()])).is_empty());
     // A table that only the other side used still exists.
     let mut used = extended.clone();
     used.facts.retain(|fact| !fact.name.ends_with("].used"));
-    assert!(told(&sides(&[used], &[extended])).is_empty());
+    assert!(lines(&sides(&[used], &[extended])).is_empty());
 }
 
 #[test]
-fn statistics_count_where_both_sides_tell() {
+fn statistics_count_where_both_sides_have_them() {
     let mut never = on(4, INNODB, 2);
     fact(&mut never, "db.table[sbtest1..sbtest4].analysed", "0 of 4");
     let other = sides(&[on(4, INNODB, 1)], &[never.clone()]);
     assert_eq!(
-        told(&other),
+        lines(&other),
         ["table sbtest1..sbtest4 statistics: analysed → not analysed"]
     );
     let mut silent = on(4, INNODB, 1);
     silent.facts.retain(|fact| !fact.name.ends_with("analysed"));
-    assert!(told(&sides(&[silent], &[never])).is_empty());
+    assert!(lines(&sides(&[silent], &[never])).is_empty());
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn tables_that_were_not_read_are_not_called_the_same() {
 }
 
 #[test]
-fn what_follows_from_another_difference_is_told_once() {
+fn a_difference_that_follows_from_another_is_listed_once() {
     let placed = |kind: &str, seed: u64| {
         let mut run = on(4, INNODB, seed);
         for (name, value) in [

@@ -5,7 +5,7 @@ use dyno_core::record::RunRecord;
 
 use crate::context::Context;
 use crate::samples::{self, drop_series, fact, series};
-use crate::tests::{expect, made, summary};
+use crate::tests::{expect, judge_one, summary};
 
 #[test]
 fn scans_of_whole_tables_are_reported() {
@@ -32,23 +32,27 @@ fn scans_of_whole_tables_are_reported() {
         bare.evidence
     );
     let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
-    let told = "Not analysed: t; without a primary key: t.";
-    assert!(unknown.evidence.ends_with(told), "{}", unknown.evidence);
+    let expected = "Not analysed: t; without a primary key: t.";
+    assert!(unknown.evidence.ends_with(expected), "{}", unknown.evidence);
     // Indexes exist, but not the one that the statements need.
     let needless = expect("statistics", Doubt, table("1", "1 of 1", 9e8));
-    let told = " rows of whole tables on average, for 2.22 rows that it returned or changed.";
-    assert!(needless.evidence.contains(told), "{}", needless.evidence);
+    let expected = " rows of whole tables on average, for 2.22 rows that it returned or changed.";
+    assert!(
+        needless.evidence.contains(expected),
+        "{}",
+        needless.evidence
+    );
     // No scans, and no rows to return.
     let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
-    let told = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
-    assert_eq!(history.evidence, told);
+    let expected = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
+    assert_eq!(history.evidence, expected);
     // No index is missing if no statement restricts its rows.
     let meant = expect("statistics", Pass, |run| {
         table("0", "0 of 1", 9e8)(run);
         fact(run, "client.statements.restrict", "no");
     });
-    let told = ", and no statement restricts the rows that it reads. Without any index: t; not";
-    assert!(meant.evidence.contains(told), "{}", meant.evidence);
+    let expected = ", and no statement restricts the rows that it reads. Without any index: t; not";
+    assert!(meant.evidence.contains(expected), "{}", meant.evidence);
     // The server created the scanned table itself.
     for counter in ["handler_tmp_write", "handler_write"] {
         expect("statistics", Pass, |run| {
@@ -88,7 +92,7 @@ fn samples_of_a_table_are_no_scans_of_it() {
             .iter_mut()
             .find(|series| series.key.name == "db.tables.seq_tuples");
         tuples.unwrap().points = rows.to_vec();
-        made(&run, &Context::default(), "statistics")
+        judge_one(&run, &Context::default(), "statistics")
     };
     // 18,000 statements per second read or change rows.
     let steady: Vec<(f64, f64)> = (1..=20).map(|s| (f64::from(s), 3.6e7)).collect();

@@ -5,20 +5,20 @@ use dyno_core::record::RunRecord;
 
 use crate::context::Context;
 use crate::samples::{self, Product, closed};
-use crate::tests::{expect, made, summary};
+use crate::tests::{expect, judge_one, summary};
 
 #[test]
 fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
     const CONNECTIONS: &str = "db.status.connections";
     let found = expect("server-counters", Doubt, |run| {
-        let mut made = [0.0; 30];
+        let mut counts = [0.0; 30];
         // Earlier connections of the run itself.
-        made[0] = 64.0;
-        made[5..15].fill(1.0);
-        samples::series(run, CONNECTIONS, &made);
+        counts[0] = 64.0;
+        counts[5..15].fill(1.0);
+        samples::series(run, CONNECTIONS, &counts);
     });
-    let told = "The server counted 10 connections in 29 s that the run did not make";
-    assert!(found.evidence.starts_with(told), "{}", found.evidence);
+    let expected = "The server counted 10 connections in 29 s that the run did not make";
+    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
     for per_s in [0.05, 500.0] {
         // An observer reconnected, or the script connects.
         expect("server-counters", Pass, |run| {
@@ -38,7 +38,7 @@ fn the_servers_own_vacuum_is_at_work_too() {
         let mut workers = [0.0; 20];
         workers[..busy].fill(1.0);
         samples::series(run, "db.backends.autovacuum", &workers);
-        made(run, &Context::default(), "server-counters")
+        judge_one(run, &Context::default(), "server-counters")
     };
     assert_eq!(vacuumed(&mut run, 4).outcome, Pass);
     let found = vacuumed(&mut run, 15);

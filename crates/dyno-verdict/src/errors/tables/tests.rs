@@ -6,7 +6,7 @@ use dyno_core::record::RunRecord;
 
 use crate::context::Context;
 use crate::samples::{self, Product, closed};
-use crate::tests::{expect, made};
+use crate::tests::{expect, judge_one};
 
 #[test]
 fn statements_that_touch_no_table_are_reported() {
@@ -52,7 +52,7 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
         samples::series(&mut run, "db.tables.scans", &[scans; 20]);
         samples::series(&mut run, "db.database.blks_hit", &[blocks; 20]);
         samples::series(&mut run, "db.database.tup_fetched", &[fetched; 20]);
-        made(&run, &Context::default(), "work-done").outcome
+        judge_one(&run, &Context::default(), "work-done").outcome
     };
     assert_eq!(of(20_000.0, 200_000.0, 20_000.0), Pass);
     assert_eq!(of(30.0, 300.0, 30.0), Doubt, "SELECT 1");
@@ -63,7 +63,7 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
     let blocks = [90_000.0, 60_000.0, 300.0, 300.0];
     samples::series(&mut run, "db.database.blks_hit", &blocks);
     samples::series(&mut run, "db.database.tup_fetched", &[30.0; 4]);
-    let found = made(&run, &Context::default(), "work-done");
+    let found = judge_one(&run, &Context::default(), "work-done");
     assert_eq!(found.causes, [Cause::NoTable], "{}", found.evidence);
     // Only a third of the reads look up a row: all pages belong to that third.
     assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);

@@ -37,7 +37,7 @@ const SYNCED_MIN: f64 = 0.95;
 
 pub(super) enum Commits {
     /// The committed share, as text.
-    Made(String),
+    Committed(String),
     /// Not committed, and the evidence.
     Missing(Missing),
     /// Committed without waiting for the log, and the evidence.
@@ -78,7 +78,7 @@ pub(super) fn of(view: &View) -> Commits {
     }
     match ends.are_few() {
         true => Commits::Unknown,
-        false => Commits::Made(format!("{} commits per second", text::rate(ends.commits))),
+        false => Commits::Committed(format!("{} commits per second", text::rate(ends.commits))),
     }
 }
 

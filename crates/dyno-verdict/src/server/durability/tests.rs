@@ -8,7 +8,7 @@ use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Setting, Setti
 
 use crate::context::Context;
 use crate::samples::{Product, closed, fact, series, setting};
-use crate::tests::{expect, made, summary};
+use crate::tests::{expect, judge_one, summary};
 
 fn engine(run: &mut RunRecord, table: &str, engine: &str) {
     fact(run, &format!("db.table[{table}].engine"), engine);
@@ -230,7 +230,7 @@ fn what_is_not_committed_is_no_transaction() {
         setting(&mut run, "wal_sync_method", "fdatasync");
         setting(&mut run, "fsync", "on");
         summary(&mut run).totals.writes = 20_000;
-        made(&run, &Context::default(), "durability")
+        judge_one(&run, &Context::default(), "durability")
     };
     let unsynced = pg(1.5);
     assert!(
@@ -264,8 +264,8 @@ fn slow(commits: f64, rows: Option<f64>, open: &str) -> RunRecord {
 
 #[test]
 fn commits_of_others_are_none_of_the_runs() {
-    let told = |run: &RunRecord| made(run, &Context::default(), "durability");
-    let open = told(&slow(3.85, Some(0.2), "4 of 4"));
+    let judged = |run: &RunRecord| judge_one(run, &Context::default(), "durability");
+    let open = judged(&slow(3.85, Some(0.2), "4 of 4"));
     assert_eq!(open.outcome, Doubt, "{}", open.evidence);
     assert!(
         open.evidence.starts_with(
@@ -276,15 +276,15 @@ fn commits_of_others_are_none_of_the_runs() {
         open.evidence
     );
     // Sessions that commit every twentieth event also end within a transaction.
-    assert_eq!(told(&slow(4.6, Some(91.0), "4 of 4")).outcome, Pass);
-    assert_eq!(told(&slow(3.85, Some(0.2), "0 of 4")).outcome, Pass);
+    assert_eq!(judged(&slow(4.6, Some(91.0), "4 of 4")).outcome, Pass);
+    assert_eq!(judged(&slow(3.85, Some(0.2), "0 of 4")).outcome, Pass);
     // Without the rows, the client's own count of COMMIT decides.
-    assert_eq!(told(&slow(3.85, None, "4 of 4")).outcome, Pass);
+    assert_eq!(judged(&slow(3.85, None, "4 of 4")).outcome, Pass);
     let mut own = slow(3.85, None, "4 of 4");
     fact(&mut own, "client.statements.commits", "0");
-    assert_eq!(told(&own).outcome, Doubt);
+    assert_eq!(judged(&own).outcome, Doubt);
     fact(&mut own, "client.statements.commits", "75");
-    assert_eq!(told(&own).outcome, Pass);
+    assert_eq!(judged(&own).outcome, Pass);
 }
 
 #[test]
@@ -308,21 +308,21 @@ fn what_is_undone_to_a_savepoint_is_not_kept() {
     // PostgreSQL does not count them, but the client does.
     let mut run = slow(91.0, Some(91.0), "0 of 4");
     fact(&mut run, "client.statements.rollbacks_to_savepoint", "1820");
-    let finding = made(&run, &Context::default(), "durability");
+    let finding = judge_one(&run, &Context::default(), "durability");
     assert_eq!(finding.outcome, Doubt, "{}", finding.evidence);
 }
 
 #[test]
 fn rollbacks_on_sqlite_are_the_clients_count() {
-    let told = |commits: &str, rollbacks: &str| {
+    let judged = |commits: &str, rollbacks: &str| {
         let mut run = closed(&[1000.0; 20], Product::Sqlite);
         summary(&mut run).totals.writes = 40_000;
         fact(&mut run, "db.file.changed", "yes");
         fact(&mut run, "client.statements.commits", commits);
         fact(&mut run, "client.statements.rollbacks", rollbacks);
-        made(&run, &Context::default(), "durability")
+        judge_one(&run, &Context::default(), "durability")
     };
-    let undone = told("400", "19600");
+    let undone = judged("400", "19600");
     assert_eq!(undone.outcome, Doubt, "{}", undone.evidence);
     assert!(
         undone
@@ -331,8 +331,8 @@ fn rollbacks_on_sqlite_are_the_clients_count() {
         "{}",
         undone.evidence
     );
-    assert_eq!(told("19600", "400").outcome, Pass);
-    assert_eq!(told("0", "0").outcome, Pass);
+    assert_eq!(judged("19600", "400").outcome, Pass);
+    assert_eq!(judged("0", "0").outcome, Pass);
 }
 
 #[test]
@@ -415,9 +415,9 @@ fn files_of_sqlite_that_did_not_change_hold_nothing_new() {
     let mut run = closed(&[1000.0; 20], Product::Sqlite);
     summary(&mut run).totals.writes = 500;
     fact(&mut run, "db.file.changed", "yes");
-    assert_eq!(made(&run, &context, "durability").outcome, Pass);
+    assert_eq!(judge_one(&run, &context, "durability").outcome, Pass);
     fact(&mut run, "db.file.changed", "no");
-    assert_eq!(made(&run, &context, "durability").outcome, Doubt);
+    assert_eq!(judge_one(&run, &context, "durability").outcome, Doubt);
 }
 
 #[test]

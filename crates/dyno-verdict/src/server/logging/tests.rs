@@ -4,14 +4,14 @@ use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 
 use crate::context::Context;
 use crate::samples::{self, series, setting};
-use crate::tests::{expect, made, summary};
+use crate::tests::{expect, judge_one, summary};
 
 fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {
     let mut run = samples::good();
     for (name, value) in settings {
         setting(&mut run, name, value);
     }
-    let found = made(&run, &Context::default(), "statement-logs");
+    let found = judge_one(&run, &Context::default(), "statement-logs");
     (found.outcome, found.evidence)
 }
 
@@ -21,7 +21,7 @@ fn logging_that_sessions_turn_on_counts() {
         let mut run = samples::good();
         setting(&mut run, server.0, server.1);
         samples::fact(&mut run, &format!("client.settings[{name}]"), value);
-        made(&run, &Context::default(), "statement-logs").outcome
+        judge_one(&run, &Context::default(), "statement-logs").outcome
     };
     let none = ("log_statement", "none");
     assert_eq!(of(none, ("log_statement", "all")), Doubt);
@@ -39,10 +39,10 @@ fn logging_that_sessions_turn_on_counts() {
 }
 
 #[test]
-fn logs_of_every_statement_are_told() {
+fn reports_logs_of_every_statement() {
     assert_eq!(logged(&[]).0, Pass);
     let slow = ("slow_query_log", "ON");
-    for (settings, told) in [
+    for (settings, expected) in [
         (&[("general_log", "ON")][..], "general_log = ON"),
         (
             &[slow, ("long_query_time", "0.000000")],
@@ -79,7 +79,7 @@ fn logs_of_every_statement_are_told() {
     ] {
         let (outcome, evidence) = logged(settings);
         assert_eq!(outcome, Doubt, "{settings:?}");
-        assert!(evidence.contains(told), "{evidence}");
+        assert!(evidence.contains(expected), "{evidence}");
     }
     expect("statement-logs", NotChecked, |run| run.settings.clear());
 }
@@ -154,7 +154,7 @@ fn a_log_of_changes_holds_nothing_of_a_run_that_only_reads() {
         let mut run = samples::good();
         setting(&mut run, "log_statement", "mod");
         summary(&mut run).totals.writes = writes;
-        let found = made(&run, &Context::default(), "statement-logs");
+        let found = judge_one(&run, &Context::default(), "statement-logs");
         assert_eq!(found.outcome, outcome, "{writes}");
     };
     logged(100, Doubt);

@@ -308,7 +308,7 @@ pub(super) const SIGNS: [Sign; 35] = [
 ];
 
 /// The change, from one value to another.
-pub(super) fn told(words: &str, unit: Unit, then: f64, usual: f64) -> String {
+pub(super) fn describe(words: &str, unit: Unit, then: f64, usual: f64) -> String {
     let (then, usual, after) = match unit {
         Unit::Whether => return words.to_owned(),
         Unit::Percent => (text::plain(then), text::plain(usual), " %"),

@@ -8,7 +8,7 @@ use crate::samples::{noisy, series};
 use crate::time::tests::{check, rated};
 
 #[test]
-fn what_moved_with_the_rate_is_told_with_numbers() {
+fn names_what_moved_with_the_rate_with_numbers() {
     let mut rates = noisy(40, 1000.0, 0.03, 5);
     rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
     let mut run = rated(&rates);
@@ -51,7 +51,7 @@ fn what_moved_with_the_rate_is_told_with_numbers() {
 }
 
 #[test]
-fn what_is_unusual_in_dips_is_told() {
+fn names_what_is_unusual_in_dips() {
     let mut rates = noisy(300, 1000.0, 0.02, 7);
     let mut flushed = vec![20.0; 300];
     for second in (7..300).step_by(10) {
@@ -70,7 +70,7 @@ fn what_is_unusual_in_dips_is_told() {
 }
 
 #[test]
-fn cpus_that_get_slower_are_told_by_what_the_client_itself_needs() {
+fn slowing_cpus_show_in_what_the_client_itself_needs() {
     let mut rates = noisy(40, 1000.0, 0.03, 5);
     rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
     let mut run = rated(&rates);

@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, noisy, series, setting};
-use crate::tests::{expect, made};
+use crate::tests::{expect, judge_one};
 
 /// A PostgreSQL run with checkpoints that write at these seconds and cost this share of the rate.
 fn with_checkpoints(seconds: usize, active: impl Fn(usize) -> bool, cost: f64) -> Finding {
@@ -18,7 +18,7 @@ fn with_checkpoints(seconds: usize, active: impl Fn(usize) -> bool, cost: f64) -
     let mut run = closed(&rates, Product::Postgres);
     series(&mut run, "db.checkpointer.buffers_written", &written);
     setting(&mut run, "checkpoint_timeout", "5min");
-    made(&run, &Context::default(), "whole-cycles")
+    judge_one(&run, &Context::default(), "whole-cycles")
 }
 
 #[test]

@@ -7,7 +7,7 @@ use dyno_core::summary::EndpointSummary;
 
 use crate::context::Context;
 use crate::samples::{self, drop_fact, series};
-use crate::tests::{expect, made, summary};
+use crate::tests::{expect, judge_one, summary};
 
 const EVENTS: u64 = 10_000;
 
@@ -30,7 +30,7 @@ fn of(modes: &[(f64, f64)], change: impl FnOnce(&mut RunRecord)) -> Finding {
     let mut run = samples::good();
     latencies(&mut run, modes);
     change(&mut run);
-    made(&run, &Context::default(), "latency-modes")
+    judge_one(&run, &Context::default(), "latency-modes")
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn one_mode_is_as_it_should_be() {
     let few = of(&[], |_| {});
     assert_eq!(few.outcome, NotChecked);
     assert!(few.evidence.contains("Fewer than 500"), "{}", few.evidence);
-    let imported = made(&samples::imported(), &Context::default(), "latency-modes");
+    let imported = judge_one(&samples::imported(), &Context::default(), "latency-modes");
     assert_eq!(imported.outcome, NotChecked);
 }
 
@@ -78,8 +78,8 @@ fn lock_waits_as_long_as_the_slow_events_are_named() {
     };
     let (long, short) = (of(1e3), of(0.01));
     assert_eq!((long.outcome, short.outcome), (Doubt, Doubt));
-    let told = "sessions waited for locks at a time on average";
-    assert!(long.evidence.contains(told), "{}", long.evidence);
+    let expected = "sessions waited for locks at a time on average";
+    assert!(long.evidence.contains(expected), "{}", long.evidence);
     assert!(long.advice.contains("isolation level"), "{}", long.advice);
     assert!(!short.evidence.contains("locks"), "{}", short.evidence);
     assert!(long.names(Cause::LockWaits) && !short.names(Cause::LockWaits));
@@ -176,8 +176,8 @@ fn sessions_and_endpoints_that_are_slower_are_named() {
         ];
     });
     assert_eq!(found.outcome, Doubt);
-    let told = "they are those of 8 of 16 sessions, as many as the endpoint 10.0.0.2:3306 had";
-    assert!(found.evidence.contains(told), "{}", found.evidence);
+    let expected = "they are those of 8 of 16 sessions, as many as the endpoint 10.0.0.2:3306 had";
+    assert!(found.evidence.contains(expected), "{}", found.evidence);
     assert!(found.advice.contains("endpoint"), "{}", found.advice);
 }
 
@@ -186,10 +186,10 @@ fn delayed_acknowledgements_are_named() {
     let counted = |run: &mut RunRecord, per_s: f64| {
         series(run, "host.tcp.delayed_acks", &[per_s; 30]);
     };
-    let told = "a pause of 40 ms, by which Linux delays an acknowledgement";
+    let expected = "a pause of 40 ms, by which Linux delays an acknowledgement";
     let half = of(&[(0.3, 0.5), (41.0, 0.5)], |run| counted(run, 450.0));
     assert_eq!(half.outcome, Doubt);
-    assert!(half.evidence.contains(told), "{}", half.evidence);
+    assert!(half.evidence.contains(expected), "{}", half.evidence);
     assert!(
         half.evidence.contains("TCP_NODELAY on"),
         "{}",
@@ -205,7 +205,7 @@ fn delayed_acknowledgements_are_named() {
     // All events alike.
     let all = of(&[(41.5, 1.0)], |run| counted(run, 900.0));
     assert_eq!(all.outcome, Doubt, "{}", all.evidence);
-    assert!(all.evidence.contains(told), "{}", all.evidence);
+    assert!(all.evidence.contains(expected), "{}", all.evidence);
     // Equally long work that the kernel does not count is not such a pause.
     let busy = of(&[(41.5, 1.0)], |run| counted(run, 3.0));
     assert_eq!(busy.outcome, Pass, "{}", busy.evidence);

@@ -2,18 +2,18 @@
 
 use dyno_core::record::LOG_UNSTEADY;
 
-use crate::check::Made;
+use crate::check::CheckResult;
 use crate::view::View;
 
 /// The finding from the log's own statement, or else from the measurement.
-pub(super) fn steady_state(view: &View) -> Made {
+pub(super) fn steady_state(view: &View) -> CheckResult {
     unsteady(view).unwrap_or_else(|| super::steady_state(view))
 }
 
 /// The doubt if the tool reported that its load or rate was not steady.
-fn unsteady(view: &View) -> Option<Made> {
+fn unsteady(view: &View) -> Option<CheckResult> {
     let why = view.run.fact(LOG_UNSTEADY).filter(|_| view.imported())?;
-    Some(Made::doubt(
+    Some(CheckResult::doubt(
         format!("The log itself says: {}.", why.trim_end_matches('.')),
         "Run it again, longer or with more work: the mean covers the whole time and fits no part \
          of it.",

@@ -16,7 +16,7 @@ pub(super) fn of(view: &View, rates: &[f64]) -> Option<Spells> {
     (matters && super::warm_up(view).outcome != Outcome::Doubt).then_some(found)
 }
 
-pub(super) fn told(view: &View, spells: &Spells) -> String {
+pub(super) fn describe(view: &View, spells: &Spells) -> String {
     format!(
         "the rate falls by {} % {} time{}, for {} {}, which costs {} % of the throughput",
         text::plain(spells.depth * 100.0),

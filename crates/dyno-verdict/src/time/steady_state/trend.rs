@@ -5,7 +5,7 @@ use dyno_stats::dips::Dips;
 use dyno_stats::intervals::Bounds;
 use dyno_stats::{Beginning, Shape};
 
-use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SMALL_DRIFT, SURE, told};
+use super::{CHANGE_BINS, DRIFT, EXCLUDED, ORDER, SMALL_DRIFT, SURE, dips_text};
 use crate::text;
 use crate::view::View;
 
@@ -34,13 +34,13 @@ impl Trend {
         };
         let chance = 1.0 - SURE.value / 100.0;
         let surest = Some(found.surest()).filter(|one| one.p <= chance);
-        let told = surest.unwrap_or(found.even());
+        let chosen = surest.unwrap_or(found.even());
         Some(Self {
-            drift: told.change * 100.0,
-            sure: percent(told.bounds(SURE.value / 100.0)),
+            drift: chosen.change * 100.0,
+            sure: percent(chosen.bounds(SURE.value / 100.0)),
             even: found.even().change * 100.0,
             likely: percent(found.even().alone(0.9)),
-            shape: told.shape,
+            shape: chosen.shape,
             tau: dyno_stats::steady::tau(values).unwrap_or(0.0),
             swing: dyno_stats::steady::swing(values).map(|share| share * 100.0),
         })
@@ -69,7 +69,7 @@ impl Trend {
             text::signed(bounds.low),
             text::signed(bounds.high),
             pages(view),
-            dips.map_or_else(String::new, |dips| format!("; {}", told(view, dips)))
+            dips.map_or_else(String::new, |dips| format!("; {}", dips_text(view, dips)))
         )
     }
 
@@ -190,12 +190,12 @@ fn meanwhile(view: &View, at_s: f64) -> String {
     let kinds = [EventKind::Disturbance, EventKind::Setting, EventKind::Note];
     let events = kinds.iter().flat_map(|kind| view.events(*kind));
     let near = events.filter(|event| (event.at_s - at_s).abs() <= ABOUT_S);
-    let told: Vec<String> = near
+    let texts: Vec<String> = near
         .map(|event| event.text.trim_end_matches('.').to_owned())
         .collect();
-    match told.is_empty() {
+    match texts.is_empty() {
         true => String::new(),
-        false => format!(", when {}", text::few(&told, 3)),
+        false => format!(", when {}", text::few(&texts, 3)),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::tests::expect;
 
 #[test]
 fn settings_of_engines_that_no_table_has_promise_nothing() {
-    let told = |engine_of_tables: &str, name: &str, value: &str| {
+    let is_durable = |engine_of_tables: &str, name: &str, value: &str| {
         let found = expect("durability", Pass, |run| {
             setting(run, name, value);
             engine(run, "sbtest1", engine_of_tables);
@@ -17,10 +17,10 @@ fn settings_of_engines_that_no_table_has_promise_nothing() {
         found.evidence.starts_with("Each commit durable:")
     };
     let rocks = "rocksdb_flush_log_at_trx_commit";
-    assert!(told("InnoDB", rocks, "2"));
-    assert!(!told("ROCKSDB", rocks, "2"));
-    assert!(told("ROCKSDB", "innodb_flush_log_at_trx_commit", "0"));
-    assert!(!told("InnoDB", "innodb_flush_log_at_trx_commit", "0"));
+    assert!(is_durable("InnoDB", rocks, "2"));
+    assert!(!is_durable("ROCKSDB", rocks, "2"));
+    assert!(is_durable("ROCKSDB", "innodb_flush_log_at_trx_commit", "0"));
+    assert!(!is_durable("InnoDB", "innodb_flush_log_at_trx_commit", "0"));
 }
 
 #[test]

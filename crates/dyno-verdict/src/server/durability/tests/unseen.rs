@@ -7,10 +7,10 @@ use dyno_core::record::{NotObserved, RunRecord};
 
 use crate::context::Context;
 use crate::samples::{Product, closed, fact, series, setting};
-use crate::tests::{made, summary};
+use crate::tests::{judge_one, summary};
 
 fn durability(run: &RunRecord) -> Finding {
-    made(run, &Context::default(), "durability")
+    judge_one(run, &Context::default(), "durability")
 }
 
 /// A run on PostgreSQL with four sessions: commits, rows changed and syncs of the log per second.

@@ -9,14 +9,14 @@ use crate::bins::{self, Bin, ROOM_S};
 
 /// The stalls of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct RunStalls {
     /// In time order.
     pub stalls: Vec<Stall>,
     /// The length of the measurement's whole seconds.
     measured_s: f64,
 }
 
-impl Told {
+impl RunStalls {
     /// The total length in seconds.
     pub fn stalled_s(&self) -> f64 {
         // An empty sum is -0.0.
@@ -40,7 +40,7 @@ impl Told {
 ///
 /// # Errors
 /// [`TooLittle`] if none are stored and the record cannot show them.
-pub fn told(run: &RunRecord) -> Result<Told, TooLittle> {
+pub fn of_run(run: &RunRecord) -> Result<RunStalls, TooLittle> {
     let bins = bins::of(run);
     let measured_s = bins.iter().map(|bin| bin.length_s).sum();
     let kept = run.findings.iter().find_map(|one| one.stalls.as_ref());
@@ -51,7 +51,7 @@ pub fn told(run: &RunRecord) -> Result<Told, TooLittle> {
             of_bins(&bins, &run.events, Shortest::of(run))?.list(&bins)
         }
     };
-    Ok(Told { stalls, measured_s })
+    Ok(RunStalls { stalls, measured_s })
 }
 
 impl Stalls {

@@ -6,7 +6,7 @@ use crate::Bounds;
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchSummary {
     /// Why it ended; `None` while it continues.
     pub ending: Option<Ending>,
     /// The relevant lower bound, the highest load known to keep the promise: the largest lower
@@ -79,8 +79,8 @@ pub struct Tried {
     pub confirmed: usize,
     /// Confirming trials that broke it.
     pub broken: usize,
-    /// The goodput, in the unit of the load: see [`Found::goodput`]. `None` without a long trial, 0
-    /// with too little data.
+    /// The goodput, in the unit of the load: see [`SearchSummary::goodput`]. `None` without a long
+    /// trial, 0 with too little data.
     pub goodput: Option<f64>,
 }
 
@@ -98,8 +98,9 @@ pub struct Judged {
     pub long: bool,
 }
 
-impl Found {
-    /// The relevant bounds, if both were found; see [`Found::plausible`] for their reliability.
+impl SearchSummary {
+    /// The relevant bounds, if both were found; see [`SearchSummary::plausible`] for their
+    /// reliability.
     pub fn interval(&self) -> Option<Bounds> {
         Some(Bounds {
             low: self.lower?.load,
@@ -121,7 +122,7 @@ impl Found {
 }
 
 impl Search {
-    pub(super) fn found(&self, ending: Option<Ending>) -> Found {
+    pub(super) fn summary(&self, ending: Option<Ending>) -> SearchSummary {
         let bounds = |class: fn(&Tally, &super::Goal) -> Class| {
             let (lower, upper) = self.relevant(class);
             (
@@ -143,7 +144,7 @@ impl Search {
             broken: tally.broken,
             goodput: self.goodput(step),
         });
-        Found {
+        SearchSummary {
             ending,
             lower,
             upper,
