@@ -27,22 +27,21 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
     let listed = if full { usize::MAX } else { LISTED_MAX };
     let percentiles = &first.latency.percentiles;
     let shown = median_and_tail(percentiles);
+    let name = |index: &usize| format!("p{}", percentiles[*index].percent);
     let mut heads = vec!["/s".to_owned()];
     if full {
         heads.push("rows".to_owned());
     }
-    heads.extend(
-        shown
-            .iter()
-            .map(|index| format!("p{}", percentiles[*index].percent)),
-    );
+    heads.extend(shown.iter().map(name));
     let room = |heads: usize, page: &Page| page.body_width().saturating_sub(heads * WIDTH + 2);
     let served = |one: &StatementSummary| run.digests.as_ref()?.of_shape(&one.shape);
     let has_server = !full
         && run.statements.iter().any(|one| served(one).is_some())
         && room(heads.len() + 1, page) >= STATEMENT_MIN;
     if has_server {
-        heads.push("server".to_owned());
+        // The server knows only a mean, which is compared with the mean.
+        heads = ["/s", "mean", "server"].map(str::to_owned).into();
+        heads.extend(shown.last().map(name));
     }
     let beside = room(heads.len(), page);
     if !full {
@@ -54,12 +53,10 @@ pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
         let share = percent(one.time_share);
         let share = " ".repeat(SHARE.saturating_sub(columns(&share))) + &share;
         let served = served(one);
-        let mut figures = figures(one, full, &shown);
-        if has_server {
-            let mean = served.filter(|server| agrees(one, server));
-            let mean = mean.map(|server| latency(server.mean_ms()));
-            figures.push(mean.unwrap_or_else(|| "–".to_owned()));
-        }
+        let figures = match has_server {
+            true => with_server(one, served, shown.last().copied()),
+            false => figures(one, full, &shown),
+        };
         let figures = cells(&figures);
         let text = match full {
             true => String::new(),
@@ -230,6 +227,24 @@ fn figures(one: &StatementSummary, full: bool, shown: &[usize]) -> Vec<String> {
     figures
 }
 
+/// The rate, the client's mean, the server's mean and the tail.
+fn with_server(
+    one: &StatementSummary,
+    server: Option<&DigestSummary>,
+    tail: Option<usize>,
+) -> Vec<String> {
+    let or_dash = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), latency);
+    let known = one.latency.count > 0;
+    let server = server.filter(|server| agrees(one, server));
+    let tail = tail.and_then(|index| one.latency.percentiles.get(index));
+    vec![
+        rate(one.per_s),
+        or_dash(known.then_some(one.latency.mean_ms)),
+        or_dash(server.map(DigestSummary::mean_ms)),
+        or_dash(tail.and_then(|percentile| percentile.value_ms)),
+    ]
+}
+
 fn cells(texts: &[String]) -> String {
     let cell = |text: &String| " ".repeat(WIDTH.saturating_sub(columns(text))) + text;
     texts.iter().map(cell).collect()
@@ -274,6 +289,7 @@ mod tests {
             time_share: share,
             latency: LatencySummary {
                 count: if errors > 0 { 10_000 } else { 36_849 },
+                mean_ms: 0.231,
                 percentiles: [(50.0, Some(0.213)), (99.0, Some(1.9)), (99.9, None)]
                     .map(|(percent, value_ms)| Percentile { percent, value_ms })
                     .into(),
@@ -311,9 +327,9 @@ mod tests {
             rows.map(|line| format!("{line}\n")).collect::<String>()
         };
         insta::assert_snapshot!(section(80, false), @r"
-               time          /s      p50      p99   server  statement
-               41 %       1,228   213 µs  1.90 ms   112 µs  SELECT c FROM sbtestN WHE…
-              3.0 %       1,228   213 µs  1.90 ms        –  UPDATE sbtestN SET k=k+? …
+               time          /s     mean   server      p99  statement
+               41 %       1,228   231 µs   112 µs  1.90 ms  SELECT c FROM sbtestN WHE…
+              3.0 %       1,228   231 µs        –  1.90 ms  UPDATE sbtestN SET k=k+? …
                       12 failed
         ");
         insta::assert_snapshot!(section(60, true), @r"
