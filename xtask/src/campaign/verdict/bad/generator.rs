@@ -50,7 +50,7 @@ pub const CASES: &[Case] = &[
         "the script blocks its worker for 0.3 s now and then",
         "SHAPES --reads=1 --block=500 -c 8 --workers 1 -t 12s --warmup 0",
         "client-cpu",
-        "sockets",
+        "a script blocked its worker for",
     )
     .also(&["steady-state", "stalls"]),
     doubted(
