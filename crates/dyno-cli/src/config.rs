@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use dyno_core::suggest::nearest;
 use dyno_host::{Edition, Test};
 use dyno_run::Workload;
 use toml::de::{DeTable, DeValue};
@@ -249,12 +250,7 @@ fn all_options() -> impl Iterator<Item = Opt> {
 }
 
 fn no_option(name: &str, of: &str) -> String {
-    let mut known: Vec<&str> = all_options().map(|opt| opt.name).collect();
-    known.sort_by_key(|known| strsim::osa_distance(known, name));
-    match known
-        .first()
-        .filter(|known| strsim::osa_distance(known, name) <= 2)
-    {
+    match nearest(name, all_options().map(|opt| opt.name)) {
         Some(near) => format!("{of} has no option --{name}; did you mean '{near}'?"),
         None => format!(
             "{of} has no option --{name}; options of a workload go into a table of its name, \

@@ -4,6 +4,7 @@ use anyhow::Result;
 use dyno_core::factors::{EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::Waiver;
 use dyno_core::plan::{RecordPlan, RequestedSetting};
+use dyno_core::suggest::nearest;
 use dyno_core::threshold::Threshold;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -153,13 +154,9 @@ pub fn waiver(check: String, reason: String) -> Result<Waiver> {
         .map(|known| known.name)
         .collect();
     if !known.contains(&check.as_str()) {
-        let distance = |known: &&str| strsim::osa_distance(known, &check);
-        let near = known.iter().map(|known| (distance(known), *known)).min();
-        let hint = match near {
-            Some((distance, name)) if distance <= 1 + check.len() / 3 => {
-                format!("did you mean '{name}'? ")
-            }
-            _ => String::new(),
+        let hint = match nearest(&check, known) {
+            Some(name) => format!("did you mean '{name}'? "),
+            None => String::new(),
         };
         return Err(usage(format!(
             "there is no check '{check}' to waive; {hint}`dyno show --findings` and \

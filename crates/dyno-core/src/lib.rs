@@ -52,6 +52,7 @@ pub mod secret;
 pub mod session;
 pub mod settings;
 pub mod states;
+pub mod suggest;
 pub mod summary;
 mod sums;
 pub mod tables;

@@ -91,13 +91,8 @@ fn place(text: &str, offset: usize) -> (usize, usize) {
 /// The nearest of some words, as the rest of a sentence; all of them if none is near.
 pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
     let among: Vec<&str> = among.into_iter().collect();
-    let near = among
-        .iter()
-        .map(|other| (strsim::jaro_winkler(word, other), *other))
-        .max_by(|one, other| one.0.total_cmp(&other.0))
-        .filter(|(likeness, _)| *likeness > 0.75);
-    match near {
-        Some((_, near)) => format!("did you mean '{near}'?"),
+    match dyno_core::suggest::nearest(word, among.iter().copied()) {
+        Some(near) => format!("did you mean '{near}'?"),
         None if among.is_empty() => "no names are defined".to_owned(),
         None => format!("expected one of: {}", among.join(", ")),
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dyno_core::db::Family;
+use dyno_core::suggest::nearest;
 
 use crate::contract::{Reached, connect_to, settings_by_url};
 use crate::error::{Result, ServerError, failed};
@@ -156,15 +157,11 @@ impl Online {
         let wrong = settings.iter().filter(|(name, _)| !has.contains_key(*name));
         Ok(wrong
             .map(|(name, _)| {
-                let near = has
-                    .keys()
-                    .map(|own| (strsim::osa_distance(own, name), own))
-                    .min();
-                match near {
-                    Some((0..=3, near)) => {
+                match nearest(name, has.keys().map(String::as_str)) {
+                    Some(near) => {
                         format!("the server has no setting '{name}'; did you mean '{near}'?")
                     }
-                    _ => format!("the server has no setting '{name}'"),
+                    None => format!("the server has no setting '{name}'"),
                 }
             })
             .collect())

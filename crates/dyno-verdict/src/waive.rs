@@ -40,17 +40,11 @@ pub fn waive(findings: &mut [Finding], waivers: &[Waiver]) -> Result<(), Unknown
 }
 
 fn known(name: &str) -> Result<(), UnknownCheck> {
-    // The largest edit distance to a misspelt name.
-    const DISTANCE_MAX: usize = 3;
     if checks().iter().any(|check| check.name == name) {
         return Ok(());
     }
-    let nearest = checks()
-        .iter()
-        .map(|check| (strsim::osa_distance(check.name, name), check.name))
-        .min();
     Err(UnknownCheck {
         name: name.to_owned(),
-        meant: nearest.and_then(|(distance, name)| (distance <= DISTANCE_MAX).then_some(name)),
+        meant: dyno_core::suggest::nearest(name, checks().iter().map(|check| check.name)),
     })
 }

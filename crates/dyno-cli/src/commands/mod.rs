@@ -47,6 +47,7 @@ pub use plans::check;
 pub use target::Password;
 
 use anyhow::Result;
+use dyno_core::suggest::nearest;
 use dyno_host::Edition;
 use dyno_run::Workload;
 
@@ -97,7 +98,7 @@ pub fn dispatch(args: Vec<String>) -> Result<u8> {
         }
         other => {
             // A script can declare its own commands.
-            let near = nearest(other).is_some_and(|(_, distance)| distance <= 1);
+            let near = nearest_command(other).is_some();
             let workload = args.get(2).filter(|word| !word.starts_with('-'));
             let has_workload =
                 workload.is_some_and(|name| Workload::find(name, Edition::Dyno).is_ok());
@@ -151,26 +152,21 @@ const ELSEWHERE: [(&str, &str); 9] = [
 
 fn unknown(word: &str) -> anyhow::Error {
     let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
-    let hint = match (elsewhere, nearest(word)) {
+    let hint = match (elsewhere, nearest_command(word)) {
         (Some((_, known)), _) => format!("did you mean '{known}'?"),
         _ if Workload::find(word, Edition::Dyno).is_ok() => {
             format!("it is a workload: dyno run {word}")
         }
-        (None, Some((known, _))) => format!("did you mean '{known}'?"),
+        (None, Some(known)) => format!("did you mean '{known}'?"),
         (None, None) => "see dyno --help".to_owned(),
     };
     crate::settings::usage(format!("unknown command '{word}'; {hint}"))
 }
 
-/// The nearest command or switch, and its edit distance.
-fn nearest(word: &str) -> Option<(&'static str, usize)> {
-    // A third of the letters may be wrong; a larger distance would match any short word.
-    let room = (word.chars().count() / 3).max(1);
+/// The nearest command or switch.
+fn nearest_command(word: &str) -> Option<&'static str> {
     let commands = COMMANDS.iter().map(|command| command.name);
-    let known = commands.chain(["--help", "--version"]);
-    let distances = known.map(|known| (known, strsim::osa_distance(known, word)));
-    let nearest = distances.min_by_key(|(_, distance)| *distance);
-    nearest.filter(|(_, distance)| *distance <= room)
+    nearest(word, commands.chain(["--help", "--version"]))
 }
 
 /// The version, the commit it was built from, and the target platform.

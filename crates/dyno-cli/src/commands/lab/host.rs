@@ -1,6 +1,7 @@
 //! A cell's `host` settings: the limits of its server, and its file system.
 
 use anyhow::{Result, anyhow};
+use dyno_core::suggest::nearest;
 use dyno_core::units::{parse_count, parse_size};
 use dyno_lab::file::Values;
 use dyno_server::{FileSystem, Limits, Place};
@@ -80,13 +81,8 @@ pub fn place(place: &Values) -> Result<Option<Place>> {
 }
 
 fn unknown(of: &str, name: &str, known: &[&str]) -> anyhow::Error {
-    let near = known
-        .iter()
-        .map(|known| (strsim::osa_distance(known, name), *known))
-        .min()
-        .filter(|(distance, _)| *distance <= 2);
-    match near {
-        Some((_, near)) => anyhow!("{of} has no '{name}'; did you mean '{near}'?"),
+    match nearest(name, known.iter().copied()) {
+        Some(near) => anyhow!("{of} has no '{name}'; did you mean '{near}'?"),
         None => anyhow!("{of} has no '{name}'; it has {}", known.join(", ")),
     }
 }

@@ -29,6 +29,7 @@ mod there;
 mod vary;
 
 use anyhow::Result;
+use dyno_core::suggest::nearest;
 
 use crate::definitions::LAB;
 use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
@@ -194,13 +195,8 @@ fn text() -> String {
 }
 
 fn unknown(word: &str) -> anyhow::Error {
-    let near = ACTIONS
-        .iter()
-        .map(|(name, ..)| (strsim::osa_distance(name, word), *name))
-        .min()
-        .filter(|(distance, _)| *distance <= 2);
-    let hint = match near {
-        Some((_, name)) => format!("did you mean '{name}'?"),
+    let hint = match nearest(word, ACTIONS.iter().map(|(name, ..)| *name)) {
+        Some(name) => format!("did you mean '{name}'?"),
         None if word.ends_with(".toml") => format!("did you mean dyno lab run {word}?"),
         None => "see dyno lab --help".to_owned(),
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dyno_core::factors::EVERYBODYS;
+use dyno_core::suggest::nearest;
 use dyno_host::Edition;
 use dyno_lab::file::{Experiment, Table, TableKind};
 use dyno_run::Workload;
@@ -158,19 +159,11 @@ fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
         || FIGURES.to_vec(),
         |known| known.iter().map(String::as_str).collect(),
     );
-    let near = all
-        .into_iter()
-        .map(|known| (strsim::osa_distance(known, name), known))
-        .min();
-    let (distance, near) = near?;
-    match (known, distance) {
-        (_, 0..=2) => Some(format!(
+    match nearest(name, all) {
+        Some(near) => Some(format!(
             "no trial has a figure '{name}'; did you mean '{near}'?"
         )),
-        (Some(_), _) => Some(format!(
-            "no trial has a figure '{name}'; the nearest is '{near}'"
-        )),
-        (None, _) => None,
+        None => known.map(|_| format!("no trial has a figure '{name}'")),
     }
 }
 
@@ -180,20 +173,17 @@ fn placeholders(experiment: &Experiment) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut look = |text: &str, known: &[&str], is_shell: bool| {
         for word in braced(text) {
-            let near = known
-                .iter()
-                .map(|known| (strsim::osa_distance(known, word), *known))
-                .min();
+            let near = nearest(word, known.iter().copied());
             // Shell braces, as for awk, are not placeholders.
-            let is_meant = !is_shell || near.is_some_and(|(distance, _)| distance <= 2);
+            let is_meant = !is_shell || near.is_some();
             if known.contains(&word) || !is_meant {
                 continue;
             }
             let slip = format!(
                 "nothing replaces '{{{word}}}'; {}",
-                match near {
-                    None => "nothing is replaced here".to_owned(),
-                    Some(_) => format!("there are {}", bracket(known)),
+                match known.is_empty() {
+                    true => "nothing is replaced here".to_owned(),
+                    false => format!("there are {}", bracket(known)),
                 }
             );
             if !wrong.contains(&slip) {

@@ -9,6 +9,7 @@ mod trial;
 use std::path::Path;
 
 use anyhow::Result;
+use dyno_core::suggest::nearest;
 use dyno_server::{Home, Server, ServerError, SupervisorCommand};
 
 use crate::definitions::SERVER;
@@ -218,11 +219,7 @@ fn capitalized(text: &str) -> String {
 }
 
 fn unknown(action: &str) -> anyhow::Error {
-    let near = ACTIONS
-        .iter()
-        .map(|(name, ..)| (strsim::osa_distance(name, action), *name))
-        .min()
-        .filter(|(distance, _)| *distance <= 2);
+    let near = nearest(action, ACTIONS.iter().map(|(name, ..)| *name));
     let elsewhere = [
         ("start", "restart"),
         ("stop", "down"),
@@ -233,7 +230,7 @@ fn unknown(action: &str) -> anyhow::Error {
         .iter()
         .find(|(other, _)| *other == action)
         .map(|(_, known)| *known);
-    let hint = match known.or(near.map(|(_, name)| name)) {
+    let hint = match known.or(near) {
         Some(name) => format!("did you mean '{name}'?"),
         None => "see dyno server --help".to_owned(),
     };

@@ -1,0 +1,31 @@
+//! The word that a mistyped one probably means.
+
+/// The nearest of some words, if it is near: at most a third of the letters are wrong, and one in
+/// short words. Of equally near words the first by name.
+pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let room = (word.chars().count() / 3).max(1);
+    let distances = among.into_iter();
+    let distances = distances.map(|known| (strsim::osa_distance(known, word), known));
+    let nearest = distances.min();
+    nearest.and_then(|(distance, known)| (distance <= room).then_some(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggests_only_similar_words() {
+        let known = ["run", "report", "compare", "list"];
+        for (word, expected) in [
+            ("rnu", Some("run")),
+            ("comapre", Some("compare")),
+            ("rprt", None),
+            ("reprt", Some("report")),
+            ("foo", None),
+        ] {
+            assert_eq!(nearest(word, known), expected, "{word}");
+        }
+        assert_eq!(nearest("run", []), None);
+    }
+}
