@@ -210,16 +210,12 @@ pub(crate) fn check_settings(kind: &Kind, settings: &Settings, home: &Home) -> R
         {
             continue;
         }
-        let near = known
-            .iter()
-            .map(|other| (strsim::damerau_levenshtein(other, bare), other))
-            .min()
-            .filter(|(distance, _)| *distance <= 3);
+        let near = dyno_core::suggest::nearest(bare, known.iter().map(String::as_str));
         return usage(format!(
             "{} {} has no setting '{name}'{}",
             installation.product,
             installation.version,
-            near.map(|(_, other)| format!("; did you mean {other}?"))
+            near.map(|other| format!("; did you mean {other}?"))
                 .unwrap_or_default()
         ));
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use dyno_core::db::Family;
+use dyno_core::suggest::nearest;
 
 use crate::error::{OnPath, Result, usage};
 use crate::process::{Identity, become_user};
@@ -146,17 +147,8 @@ impl KindName {
 }
 
 fn unknown(text: &str, name: &str) -> String {
-    let near = NAMES
-        .iter()
-        .map(|(known, ..)| {
-            (
-                strsim::damerau_levenshtein(known, &name.to_lowercase()),
-                known,
-            )
-        })
-        .min()
-        .filter(|(distance, _)| *distance <= 2)
-        .map(|(_, known)| format!("; did you mean {known}?"));
+    let near = nearest(&name.to_lowercase(), NAMES.iter().map(|(known, ..)| *known));
+    let near = near.map(|known| format!("; did you mean {known}?"));
     format!(
         "unknown kind of server '{text}'{}; expected mariadb, myrocks, mysql or postgresql, \
          optionally with a version (mysql-9.7), or the path of a folder of executables \
