@@ -121,8 +121,8 @@ fn outside(draft: &Draft, coverage: &Coverage) -> Option<(u64, u64)> {
         .map(|(point, length)| point.tps.map(|tps| tps * length))
         .sum::<Option<f64>>()?;
     let outside = (all as f64 - held).max(0.0);
-    let told = outside > TIME_TOLERANCE * all as f64;
-    Some((if told { outside.round() as u64 } else { 0 }, all))
+    let differs = outside > TIME_TOLERANCE * all as f64;
+    Some((if differs { outside.round() as u64 } else { 0 }, all))
 }
 
 /// With a decimal if it matters.

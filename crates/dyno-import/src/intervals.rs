@@ -37,9 +37,9 @@ pub(crate) fn check(
         latencies(draft, report, contradict);
     }
     if coverage::is_comparable(draft) {
-        let told = rates(draft, report, coverage, warn, contradict);
+        let rates_stated = rates(draft, report, coverage, warn, contradict);
         if own {
-            sums(draft, report, coverage, told, warn, contradict);
+            sums(draft, report, coverage, rates_stated, warn, contradict);
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn leave_out(draft: &mut Draft) {
         wild.sort_by_key(|wild| std::cmp::Reverse(wild.index));
         for wild in wild {
             let index = at[wild.index];
-            let (line, text) = (draft.points[index].line, told(&kind, &wild));
+            let (line, text) = (draft.points[index].line, describe(&kind, &wild));
             draft.warnings.push((Some(line), text));
             match kind.rest {
                 Rest::Events => drop(draft.points.remove(index)),
@@ -85,7 +85,7 @@ pub(crate) fn leave_out(draft: &mut Draft) {
     }
 }
 
-fn told(kind: &Kind, wild: &Wild) -> String {
+fn describe(kind: &Kind, wild: &Wild) -> String {
     let what = match kind.rest {
         Rest::Events => "the line is",
         Rest::Statements | Rest::Faults => "these figures are",
