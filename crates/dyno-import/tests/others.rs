@@ -101,21 +101,15 @@ fn pgbench_with_single_transactions() {
             .find(|own| own.percent == percent);
         found.unwrap().value_ms.unwrap()
     };
-    let latencies = summary.response.as_ref().unwrap();
+    let took = summary.response.as_ref().unwrap();
     for percent in [50, 95] {
-        assert_eq!(
-            of(percent as f64, latencies),
-            nearest(response.clone(), percent)
-        );
+        assert_eq!(of(percent as f64, took), nearest(response.clone(), percent));
         assert_eq!(
             of(percent as f64, &summary.service),
             nearest(service.clone(), percent)
         );
     }
-    assert_eq!(
-        latencies.max_ms,
-        *response.iter().max().unwrap() as f64 / 1e3
-    );
+    assert_eq!(took.max_ms, *response.iter().max().unwrap() as f64 / 1e3);
     // The requested rate is not printed.
     let drive = run.head.drive.as_ref().unwrap();
     assert_eq!((drive.sessions, drive.open_loop), (2, None));
