@@ -184,7 +184,7 @@ impl Entry {
         let names = operations(report)?;
         let origin = (measured, Some(started_unix_s));
         let run = CollectedRun::start(results, run_head, names, origin)?;
-        let place = run.place();
+        let place = run.location();
         facts.push(fact(COLLECTED, files));
         let finished = || {
             let run = recorded(run, base.as_ref(), (paths, axis))?;
