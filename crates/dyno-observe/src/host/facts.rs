@@ -292,14 +292,14 @@ fn idle_states() -> Option<String> {
 
 /// Vulnerabilities that are mitigated or open, by the kernel's names.
 fn mitigations(folder: &str) -> Option<String> {
-    let mut told = Vec::new();
+    let mut states = Vec::new();
     for name in names_in(folder) {
         let state = small(Path::new(folder).join(&name))?;
         if state != "Not affected" {
-            told.push(format!("{name}: {state}"));
+            states.push(format!("{name}: {state}"));
         }
     }
-    (!told.is_empty()).then(|| told.join("; "))
+    (!states.is_empty()).then(|| states.join("; "))
 }
 
 fn virtualization() -> (String, &'static str) {

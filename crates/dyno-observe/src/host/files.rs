@@ -45,7 +45,7 @@ mod tests {
     use crate::host::testing::{recorder, values};
 
     #[test]
-    fn the_kernel_tells_what_it_keeps() {
+    fn reads_the_kernels_counts() {
         let (mut recorder, seen) = recorder();
         let mut files = OpenFiles::find();
         recorder.begin(1);

@@ -55,7 +55,7 @@ pub(crate) struct Host {
     open_files: OpenFiles,
     steps: Steps,
     kernel_log: Option<KernelLog>,
-    sums_told: bool,
+    bad_sum_reported: bool,
     samples: u64,
 }
 
@@ -98,7 +98,7 @@ impl Host {
             open_files: OpenFiles::find(),
             steps: Steps::new(),
             kernel_log: KernelLog::open(),
-            sums_told: false,
+            bad_sum_reported: false,
             samples: 0,
         }
     }
@@ -175,7 +175,7 @@ impl Host {
         let Some(sum) = shares.and_then(|shares| shares.bad_sum) else {
             return;
         };
-        if std::mem::replace(&mut self.sums_told, true) {
+        if std::mem::replace(&mut self.bad_sum_reported, true) {
             return;
         }
         let text = format!(

@@ -134,7 +134,7 @@ impl Server {
             Ok(Some(read)) => read,
             Ok(None) => return false,
             Err(error) => {
-                tell_starved(recorder.sink(), &error);
+                report_starved(recorder.sink(), &error);
                 return false;
             }
         };
@@ -148,7 +148,7 @@ impl Server {
         self.rss.put(recorder, pages * self.page);
         let private = sums.anonymous_pages * self.page;
         self.private.put(recorder, private);
-        self.backends.tell(recorder, &pids);
+        self.backends.report(recorder, &pids);
         self.bounds.sample(recorder, buffer);
         self.threads.put(recorder, sums.threads);
         self.processes.put(recorder, pids.len() as f64);
@@ -280,7 +280,7 @@ fn is_starved(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-fn tell_starved(sink: &Sink, error: &io::Error) {
+fn report_starved(sink: &Sink, error: &io::Error) {
     let limits = small("/proc/self/limits").unwrap_or_default();
     let limit = descriptors_limit(&limits).unwrap_or("so many");
     let why = format!(
@@ -456,16 +456,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_cannot_be_read_for_want_of_descriptors_is_told_with_the_reason() {
+    fn reports_why_a_server_cannot_be_read_without_descriptors() {
         let (sender, seen) = std::sync::mpsc::sync_channel(9);
         let error = io::Error::from_raw_os_error(libc::EMFILE);
         assert!(is_starved(&error));
         assert!(!is_starved(&io::Error::from_raw_os_error(libc::ENOENT)));
-        tell_starved(&Sink::new(sender), &error);
-        let told = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
+        report_starved(&Sink::new(sender), &error);
+        let observations = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
         assert!(
-            told.contains("server.cpu") && told.contains("ulimit -n"),
-            "{told}"
+            observations.contains("server.cpu") && observations.contains("ulimit -n"),
+            "{observations}"
         );
     }
 
