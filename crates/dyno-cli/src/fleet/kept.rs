@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::clock::{Nanos, wall_time};
-use dyno_fleet::agent::Kept;
+use dyno_fleet::agent::StoredMessage;
 use dyno_fleet::bus::{Bus, BusError, Incoming};
 use dyno_fleet::collect::{EXTENSION, FileHead, FileWriter, file_name};
 use dyno_fleet::message::{Assignment, Hello, PROTOCOL};
@@ -56,7 +56,7 @@ impl KeptFile {
         }
     }
 
-    fn keep(&self, kept: &Kept) {
+    fn keep(&self, kept: &StoredMessage) {
         let mut writer = self.lock();
         let failed = writer.as_mut().and_then(|writer| writer.keep(kept).err());
         if let Some(error) = failed {
@@ -95,7 +95,7 @@ impl<B: Bus> Bus for Keeping<'_, B> {
         self.bus.send(subject, bytes)
     }
 
-    fn keep(&mut self, kept: &Kept) -> Result<(), BusError> {
+    fn keep(&mut self, kept: &StoredMessage) -> Result<(), BusError> {
         self.file.keep(kept);
         self.bus.keep(kept)
     }

@@ -136,7 +136,7 @@ impl<'a> Watcher<'a> {
                 self.hellos.insert(number, hello);
             }
             Event::Divided(division) => self.divided(&division),
-            Event::Found(finding) => {
+            Event::Finding(finding) => {
                 if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
                     self.signals.lost.borrow_mut().push(agent.to_string());
                 }

@@ -101,7 +101,7 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
         };
         let lost = found.beyond.iter().filter_map(|beyond| {
             let agent = &found.report.agents.get(beyond.agent)?.name;
-            Some(format!("\n{}", beyond.told(agent.as_str())))
+            Some(format!("\n{}", beyond.describe(agent.as_str())))
         });
         return Collected::Same(format!(
             "{name}: the files of {} agents match the record: {} events, {} intervals{}{advice}",
