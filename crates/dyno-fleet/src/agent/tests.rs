@@ -328,7 +328,7 @@ fn an_orphan_stops_its_load_sends_its_totals_and_leaves() {
     assert_eq!(commands(&mut agent), []);
     agent.tick(BEGIN + 10 * SECOND + 1);
     let [Command::Stop { why }] = &commands(&mut agent)[..] else {
-        panic!("no order to stop");
+        panic!("not told to stop");
     };
     assert_eq!(why, "no message from the coordinator for 10 s");
     agent.tick(BEGIN + 12 * SECOND);

@@ -128,7 +128,7 @@ fn next(poller: &Poller) -> Update {
     poller
         .next(LIMIT)
         .expect("the thread lives")
-        .expect("an update in time")
+        .expect("it tells something in time")
 }
 
 fn next_snapshot(poller: &Poller) -> Snapshot {
