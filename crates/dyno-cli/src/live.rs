@@ -21,7 +21,7 @@ const REDRAW: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The parts of a line apart from its interval.
-struct Made {
+struct LineFormat {
     look: Look,
     event: EventWord,
     open: bool,
@@ -31,7 +31,7 @@ struct Made {
     schedule: Option<LoadSchedule>,
 }
 
-impl Made {
+impl LineFormat {
     fn line(&self, interval: &IntervalSummary, look: &Look) -> String {
         match &self.schedule {
             Some(schedule) => scheduled_line(interval, self.event, schedule, self.total_s, look),
@@ -53,7 +53,7 @@ impl Live {
     pub fn start(look: Look, event: EventWord, drive: &Drive) -> Option<Self> {
         let in_place = console::draws();
         let total_s = drive.time.map(|time| time.as_secs_f64());
-        let made = Made {
+        let format = LineFormat {
             look,
             event,
             open: drive.open_loop.is_some(),
@@ -63,11 +63,11 @@ impl Live {
             schedule: drive.own().schedule,
         };
         if in_place {
-            return View::start(made).map(Self::View);
+            return View::start(format).map(Self::View);
         }
-        let show = move |told: Option<IntervalSummary>| {
-            if let Some(told) = told {
-                console::line(&made.look, |look| made.line(&told, look));
+        let show = move |interval: Option<IntervalSummary>| {
+            if let Some(interval) = interval {
+                console::line(&format.look, |look| format.line(&interval, look));
             }
         };
         Background::start(move || Ok(show)).ok().map(Self::Lines)
@@ -92,7 +92,7 @@ impl Live {
 
 /// A view's content.
 #[derive(Default)]
-struct Seen {
+struct ViewState {
     /// The start of the measurement, in seconds since the Unix epoch.
     begins_unix_s: Option<f64>,
     last: Option<IntervalSummary>,
@@ -101,14 +101,14 @@ struct Seen {
 
 /// A line that is redrawn.
 pub struct View {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ViewState>>,
     thread: Thread,
     ended: Receiver<()>,
 }
 
 impl View {
-    fn start(made: Made) -> Option<Self> {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+    fn start(format: LineFormat) -> Option<Self> {
+        let seen = Arc::new(Mutex::new(ViewState::default()));
         let (end, ended) = channel();
         let watched = Arc::clone(&seen);
         let draw = move || {
@@ -119,7 +119,7 @@ impl View {
                 if seen.over {
                     break;
                 }
-                let line = text(&seen, &made);
+                let line = text(&seen, &format);
                 drop(seen);
                 if line != shown {
                     console::progress(&line);
@@ -137,7 +137,7 @@ impl View {
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Seen)) {
+    fn change(&self, change: impl FnOnce(&mut ViewState)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -150,16 +150,16 @@ impl View {
 }
 
 /// The current text; empty before the load begins.
-fn text(seen: &Seen, made: &Made) -> String {
+fn text(seen: &ViewState, format: &LineFormat) -> String {
     if let Some(last) = &seen.last {
-        return made.line(last, &made.look);
+        return format.line(last, &format.look);
     }
     let ahead_s = seen
         .begins_unix_s
         .map(|begins| begins - wall_time().as_secs_f64());
     match ahead_s {
-        Some(ahead_s) if ahead_s > 0.0 && ahead_s <= made.warmup_s => {
-            warmup_line(made.warmup_s - ahead_s, made.warmup_s, &made.look)
+        Some(ahead_s) if ahead_s > 0.0 && ahead_s <= format.warmup_s => {
+            warmup_line(format.warmup_s - ahead_s, format.warmup_s, &format.look)
         }
         _ => String::new(),
     }
@@ -187,10 +187,10 @@ impl Sink for LiveSink {
     }
 
     fn interval(&mut self, report: IntervalReport<'_>) {
-        let told = report.summary.clone();
+        let interval = report.summary.clone();
         self.with(|live| match live {
-            Live::View(view) => view.change(|seen| seen.last = Some(told)),
-            Live::Lines(lines) => lines.give(told),
+            Live::View(view) => view.change(|seen| seen.last = Some(interval)),
+            Live::Lines(lines) => lines.give(interval),
         });
     }
 }

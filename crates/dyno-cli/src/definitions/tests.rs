@@ -19,13 +19,13 @@ fn rows() -> Vec<(&'static str, &'static str, &'static str)> {
 }
 
 #[test]
-fn the_guide_tells_of_every_option_of_run_and_of_no_other() {
-    let told: Vec<_> = rows().iter().map(|(name, _, _)| *name).collect();
+fn the_guide_documents_every_option_of_run_and_no_other() {
+    let documented: Vec<_> = rows().iter().map(|(name, _, _)| *name).collect();
     for opt in RUN {
-        let count = told.iter().filter(|name| **name == opt.name).count();
+        let count = documented.iter().filter(|name| **name == opt.name).count();
         assert_eq!(count, 1, "docs/options.md: rows about --{}", opt.name);
     }
-    for name in told {
+    for name in documented {
         assert!(
             RUN.iter().any(|opt| opt.name == name),
             "docs/options.md tells of --{name}, which does not exist"
@@ -43,8 +43,8 @@ fn the_guide_gives_defaults_values_and_letters_as_help_does() {
             let at = help.rfind('[')?;
             Some(&help[at + 1..])
         });
-        let told = (default != "–").then_some(default);
-        assert_eq!(told, in_help, "the default of --{name}");
+        let documented = (default != "–").then_some(default);
+        assert_eq!(documented, in_help, "the default of --{name}");
         if let Some(value) = opt.value {
             let value = value.replace('|', "\\|");
             assert!(row.contains(&value), "--{name} takes {value}: {row}");
@@ -56,7 +56,7 @@ fn the_guide_gives_defaults_values_and_letters_as_help_does() {
 }
 
 #[test]
-fn the_guide_tells_of_every_option_of_a_search() {
+fn the_guide_documents_every_option_of_a_search() {
     let guide = include_str!("../../../../docs/search.md");
     for opt in OF_SEARCHES {
         let value = opt.value.map_or(String::new(), |value| format!(" {value}"));

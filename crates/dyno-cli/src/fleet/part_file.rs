@@ -32,9 +32,9 @@ pub fn folder() -> Option<PathBuf> {
 
 /// An agent's file; empty until it has a part of a run.
 #[derive(Default)]
-pub struct KeptFile(Mutex<Option<FileWriter>>);
+pub struct PartFile(Mutex<Option<FileWriter>>);
 
-impl KeptFile {
+impl PartFile {
     /// Starts the file of a part. The run continues without it if that fails.
     pub fn begin(&self, run: &RunId, agent: &AgentName, hello: Hello, assignment: &Assignment) {
         let Some(folder) = folder() else {
@@ -80,12 +80,12 @@ fn none(error: &dyn std::fmt::Display) {
 /// A bus that also writes all data to keep to the agent's file.
 pub struct Keeping<'a, B> {
     bus: B,
-    file: &'a KeptFile,
+    file: &'a PartFile,
 }
 
 impl<'a, B> Keeping<'a, B> {
     /// Copies this bus's data to this file.
-    pub fn new(bus: B, file: &'a KeptFile) -> Self {
+    pub fn new(bus: B, file: &'a PartFile) -> Self {
         Self { bus, file }
     }
 }
