@@ -37,9 +37,9 @@ pub(crate) fn check(
         latencies(draft, report, contradict);
     }
     if coverage::is_comparable(draft) {
-        let rates_stated = rates(draft, report, coverage, warn, contradict);
+        let rates_reported = rates(draft, report, coverage, warn, contradict);
         if own {
-            sums(draft, report, coverage, rates_stated, warn, contradict);
+            sums(draft, report, coverage, rates_reported, warn, contradict);
         }
     }
 }
@@ -308,7 +308,7 @@ fn sums(
     draft: &Draft,
     report: &Report,
     coverage: &Coverage,
-    rates_told: bool,
+    rates_reported: bool,
     warn: &mut impl FnMut(String),
     contradict: &mut impl FnMut(String),
 ) {
@@ -325,7 +325,7 @@ fn sums(
         // If the report says 0, every interval must be 0, too.
         let above = above || (kind.count == 0 && held.sum > 0.0);
         let below = below(draft, report, coverage, &kind, &held, events_outside);
-        if !(above || below) || (kind.rest == Rest::Events && rates_told) {
+        if !(above || below) || (kind.rest == Rest::Events && rates_reported) {
             continue;
         }
         let decimals = usize::from(held.sum < 10.0);

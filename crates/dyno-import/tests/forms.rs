@@ -164,14 +164,14 @@ fn groups_of_fio_whose_jobs_differ() {
         "{}",
         said(&run)
     );
-    let options_told = &run.head.workload.options;
+    let run_options = &run.head.workload.options;
     assert!(
-        options_told
+        run_options
             .iter()
             .all(|(name, _)| name != "bs" && name != "numjobs")
     );
     let depth = ("iodepth".to_owned(), OptionValue::Number(2.0));
-    assert!(options_told.contains(&depth));
+    assert!(run_options.contains(&depth));
     assert!(!summary(&run).machine.as_ref().unwrap().about[0].contains("64k"));
     let gap = |gap: &dyno_core::record::NotObserved| gap.what == "drive";
     assert!(run.not_observed.iter().any(gap));

@@ -10,7 +10,7 @@ use super::frequency::Frequency;
 use super::pressure::Pressure;
 use crate::process::descriptors_limit;
 use crate::sink::fact;
-use crate::text::{KeptFile, lines, names_in, small, whole, words};
+use crate::text::{ProcFile, lines, names_in, small, whole, words};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
@@ -334,7 +334,7 @@ fn clock_resolution_ns() -> Option<i64> {
 }
 
 fn kernel_log_error() -> std::io::Result<()> {
-    KeptFile::open("/dev/kmsg").map(drop)
+    ProcFile::open("/dev/kmsg").map(drop)
 }
 
 #[cfg(test)]

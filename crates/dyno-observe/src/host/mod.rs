@@ -21,7 +21,7 @@ use dyno_core::clock::Nanos;
 use dyno_core::record::EventKind;
 
 use crate::sink::SampleBuffer;
-use crate::text::KeptFile;
+use crate::text::ProcFile;
 use cpu::Cpu;
 use disks::Disks;
 use files::OpenFiles;
@@ -61,20 +61,20 @@ pub(crate) struct Host {
 
 /// Files that this kernel or sandbox does not show are `None`.
 struct Files {
-    stat: Option<KeptFile>,
-    loadavg: Option<KeptFile>,
-    meminfo: Option<KeptFile>,
-    vmstat: Option<KeptFile>,
-    diskstats: Option<KeptFile>,
-    dev: Option<KeptFile>,
-    snmp: Option<KeptFile>,
-    netstat: Option<KeptFile>,
+    stat: Option<ProcFile>,
+    loadavg: Option<ProcFile>,
+    meminfo: Option<ProcFile>,
+    vmstat: Option<ProcFile>,
+    diskstats: Option<ProcFile>,
+    dev: Option<ProcFile>,
+    snmp: Option<ProcFile>,
+    netstat: Option<ProcFile>,
 }
 
 impl Host {
     /// `place`: its file system and device are observed until the location of the data is known.
     pub(crate) fn new(place: Option<PathBuf>) -> Self {
-        let find = |path| KeptFile::find(path);
+        let find = |path| ProcFile::find(path);
         let wanted: Vec<String> = place.as_deref().and_then(device_of).into_iter().collect();
         Self {
             files: Files {
@@ -186,6 +186,6 @@ impl Host {
     }
 }
 
-fn read<'a>(file: &Option<KeptFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+fn read<'a>(file: &Option<ProcFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     file.as_ref()?.read(buffer).ok()
 }

@@ -12,7 +12,7 @@ use super::own::open_files;
 use super::{Located, PidStat, descriptors_limit};
 use crate::host::ticks_per_s;
 use crate::sink::{Gauge, Mean, Rate, SampleBuffer, Sink};
-use crate::text::{KeptFile, named_numbers, names_in, number, of_process, small, whole, words};
+use crate::text::{ProcFile, named_numbers, names_in, number, of_process, small, whole, words};
 
 /// The number of samples between counts of context switches, and of descriptors if they must be
 /// counted one by one.
@@ -55,9 +55,9 @@ pub(crate) struct Server {
 
 /// The kept descriptors of one process.
 struct Files {
-    stat: KeptFile,
-    statm: Option<KeptFile>,
-    io: Option<KeptFile>,
+    stat: ProcFile,
+    statm: Option<ProcFile>,
+    io: Option<ProcFile>,
 }
 
 /// Sums over the processes.
@@ -254,13 +254,13 @@ impl Server {
 
 impl Files {
     fn open(pid: i32) -> io::Result<Self> {
-        let find = |name: &str| match KeptFile::open(of_process(pid, name)) {
+        let find = |name: &str| match ProcFile::open(of_process(pid, name)) {
             Err(error) if is_starved(&error) => Err(error),
             // Another user's process hides it.
             other => Ok(other.ok()),
         };
         Ok(Self {
-            stat: KeptFile::open(of_process(pid, "stat"))?,
+            stat: ProcFile::open(of_process(pid, "stat"))?,
             statm: find("statm")?,
             io: find("io")?,
         })
@@ -293,7 +293,7 @@ fn report_starved(sink: &Sink, error: &io::Error) {
     }
 }
 
-fn read<'a>(file: &Option<KeptFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+fn read<'a>(file: &Option<ProcFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     file.as_ref()?.read(buffer).ok()
 }
 
@@ -359,7 +359,7 @@ impl Switches {
                     self.before_at = None;
                     return;
                 }
-                let file = KeptFile::open(folder.join(&name).join("status"));
+                let file = ProcFile::open(folder.join(&name).join("status"));
                 let switches = file.ok().and_then(|file| switches(file.read(buffer).ok()?));
                 if let (Some(tid), Some(switches)) = (whole(name.as_bytes()), switches) {
                     threads.insert(tid as i32, switches);
