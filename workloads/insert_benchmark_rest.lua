@@ -49,7 +49,7 @@ end
 local function put_back(con, session)
    local whose = session and (" WHERE session = %d"):format(session) or ""
    local result = con:query("SELECT name, old_value FROM " .. KEPT .. whose)
-   local old, told = {}, {}
+   local old, restored = {}, {}
    for _ = 1, result.nrows do
       local row = result:fetch_row()
       old[row[1]] = row[2]
@@ -58,7 +58,7 @@ local function put_back(con, session)
       local name, value = FLUSH[number][1], FLUSH[number][2]
       if old[name] and bench.number(con, "SELECT @@GLOBAL.%s", name) == value then
          con:query(("SET GLOBAL %s = %s"):format(name, old[name]))
-         told[#told + 1] = ("%s = %s"):format(name, old[name])
+         restored[#restored + 1] = ("%s = %s"):format(name, old[name])
       end
    end
    con:query("DELETE FROM " .. KEPT .. whose)
@@ -66,8 +66,8 @@ local function put_back(con, session)
    if bench.number(con, "SELECT COUNT(*) FROM " .. KEPT) == 0 then
       con:query("DROP TABLE " .. KEPT)
    end
-   table.sort(told)
-   return table.concat(told, ", ")
+   table.sort(restored)
+   return table.concat(restored, ", ")
 end
 
 -- Makes InnoDB flush. Returns a description, or nil and the reason of a failure.
@@ -140,12 +140,12 @@ function rest.recover()
    if kept and is_kept(con) then
       print("note: InnoDB flushes for a rest of another run, which will set it back")
    elseif kept then
-      local done, told = pcall(put_back, con)
+      local done, result = pcall(put_back, con)
       if not done then
          print(("warning: a rest that was killed left InnoDB flushing, which cannot be set " ..
-            "back: %s. What it was is in the table %s."):format(reason(told), KEPT))
-      elseif told ~= "" then
-         print("note: set back what a rest that was killed had set: " .. told)
+            "back: %s. What it was is in the table %s."):format(reason(result), KEPT))
+      elseif result ~= "" then
+         print("note: set back what a rest that was killed had set: " .. result)
       end
    end
    con:disconnect()
@@ -182,9 +182,9 @@ local function clean_up(con, did)
    end
    local innodb = opt.mysql_storage_engine:lower() == "innodb"
    if family == "mysql" and innodb and opt.settle_flush ~= "off" and bench.settle_seconds() > 0 then
-      local told, why = flush(con)
-      if told then
-         did[#did + 1] = told
+      local flushed, why = flush(con)
+      if flushed then
+         did[#did + 1] = flushed
       elseif opt.settle_flush == "on" then
          error("--settle_flush=on: InnoDB's flushing cannot be set: " .. why, 0)
       else

@@ -51,7 +51,7 @@ local function make(step)
    end
 end
 
-local function tell_made(made, began)
+local function print_progress(made, began)
    local took = dyno.now() - began
    print(("%.0f of %.0f tables in %.1f s (%.0f tables/s)"):format(made,
       sizes.schemas * sizes.tables, took, made / math.max(took, 0.001)))
@@ -62,9 +62,9 @@ local function end_making(connection, before)
    local made = steps.made(sizes)
    if made < sizes.schemas then
       state.set_made(connection, made)
-      steps.tell_stop("made", made, sizes.schemas)
+      steps.print_stop("made", made, sizes.schemas)
    end
-   space.tell(connection, sizes, before)
+   space.report(connection, sizes, before)
 end
 
 local function prepare(tid)
@@ -78,7 +78,7 @@ local function prepare(tid)
    end
    dyno.barrier()
    local began, count = dyno.now(), dyno.shared("made")
-   local told = began
+   local printed = began
    for step in steps.making(family, sizes, tid, sysbench.opt.threads) do
       local what, schema, number = unpack(step)
       if what == "schema" then
@@ -89,14 +89,14 @@ local function prepare(tid)
          many.make_table(con, family, sizes, schema, number)
          count:add(1)
       end
-      if tid == 0 and dyno.now() - told >= 10 then
-         told = dyno.now()
-         tell_made(count:get(), began)
+      if tid == 0 and dyno.now() - printed >= 10 then
+         printed = dyno.now()
+         print_progress(count:get(), began)
       end
    end
    dyno.barrier()
    if tid == 0 then
-      tell_made(count:get(), began)
+      print_progress(count:get(), began)
       end_making(con, before)
    end
    con:disconnect()
@@ -282,9 +282,9 @@ local function end_dropping(connection)
    local all, dropped = sizes.schemas - sizes.keep, steps.dropped(sizes)
    if dropped < all then
       state.set_present(connection, sizes.schemas - dropped)
-      steps.tell_stop("dropped", dropped, all)
+      steps.print_stop("dropped", dropped, all)
    end
-   space.tell(connection, sizes, space_before)
+   space.report(connection, sizes, space_before)
 end
 
 -- The run ---------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ end
 
 function thread_done()
    if watch then
-      law.tell()
+      law.report()
    end
    con:disconnect()
 end

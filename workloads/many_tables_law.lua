@@ -48,7 +48,7 @@ function law.look()
 end
 
 -- Reports the result, unless there were too few touches.
-function law.tell()
+function law.report()
    local all = many.touches(sizes)
    if all < ENOUGH then
       return

@@ -129,7 +129,7 @@ function space.must_suffice(con, sizes)
 end
 
 -- Reports the space used, and the space used before.
-function space.tell(con, sizes, before)
+function space.report(con, sizes, before)
    local now = space.measure(con, sizes)
    if not now.bytes then
       print("disk: not known, because this user may not ask the server for it")

@@ -148,7 +148,7 @@ function state.check(con, sizes)
          made.asked))
    end
    print(("counting the tables in the catalogue took %.3f s"):format(took))
-   space.tell(con, made)
+   space.report(con, made)
    conditions:finish()
 end
 

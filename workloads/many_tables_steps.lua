@@ -161,7 +161,7 @@ function steps.dropped(sizes)
 end
 
 -- Reports where --stop_after ended it.
-function steps.tell_stop(what, count, all)
+function steps.print_stop(what, count, all)
    print(("stopped after %g s: %d of %d schemas are %s, each whole"):format(
       sysbench.opt.stop_after, count, all, what))
 end

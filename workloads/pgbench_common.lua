@@ -137,7 +137,7 @@ function init()
    dyno.option.whole("max_retries", 0, 1000)
    local con = sysbench.sql.driver():connect()
    bank.must_fit(con)
-   bank.tell(con)
+   bank.report(con)
    con:disconnect()
 end
 

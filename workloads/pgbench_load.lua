@@ -307,7 +307,7 @@ local AGE = {
 }
 
 -- Reports the tables' properties and age, from cheap sources.
-function bank.tell(con)
+function bank.report(con)
    dyno.dataset.tell(con, "pgbench", {scale = sysbench.opt.scale})
    if not dyno.canned then
       -- Otherwise MySQL answers from statistics up to a day old.

@@ -164,7 +164,7 @@ function init()
       error("--profile reference has no home warehouses: leave --home_binding out", 0)
    end
    tpcc.must_fit(own, expected)
-   dataset.tell(own, expected)
+   dataset.report(own, expected)
    own:disconnect()
 end
 

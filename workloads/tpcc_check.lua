@@ -123,7 +123,7 @@ local GROWING = {"history", "orders", "new_orders", "order_line"}
 function check.set(con, set, sizes, profile, conditions, loaded)
    con:query(dyno.render(con, "{snapshot}"))
    local words = {n = set, delivered = sizes.delivered, loaded = sizes.customers}
-   local function tell(good, text)
+   local function hold(good, text)
       conditions:hold(good, ("set %d, %s"):format(set, text))
    end
    local expected = counts(sizes)
@@ -132,7 +132,7 @@ function check.set(con, set, sizes, profile, conditions, loaded)
    end
    for _, count in ipairs(expected) do
       local found = tonumber((con:query_row(("SELECT COUNT(*) FROM %s%d"):format(count[2], set))))
-      tell(found == count[3], ("%s: %d, expected %d"):format(count[1], found, count[3]))
+      hold(found == count[3], ("%s: %d, expected %d"):format(count[1], found, count[3]))
    end
    for _, condition in ipairs(check.conditions) do
       local found = tonumber((con:query_row(dyno.render(con, condition[3], words))))
@@ -141,7 +141,7 @@ function check.set(con, set, sizes, profile, conditions, loaded)
          print(("known   set %d, condition %s, %s: %d violations, for %s"):format(set,
             condition[1], condition[2], found, spared))
       else
-         tell(found == 0, ("condition %s, %s: %d violations"):format(condition[1], condition[2],
+         hold(found == 0, ("condition %s, %s: %d violations"):format(condition[1], condition[2],
             found))
       end
    end

@@ -128,7 +128,7 @@ end
 
 -- Reports the tables' properties, the constants, and the effects of the options. Reads the load's
 -- constant for the sessions.
-function dataset.tell(con, sizes)
+function dataset.report(con, sizes)
    local opt, reference = sysbench.opt, sysbench.opt.profile == "reference"
    local kept = dyno.dataset.tell(con, "tpcc",
       {scale = opt.scale, shrink = opt.shrink, profile = opt.profile})

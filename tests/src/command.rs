@@ -174,38 +174,43 @@ impl Running {
     /// # Panics
     /// It ends before that, or prints no interval within a minute.
     pub fn measuring(&mut self) {
-        self.tells(" tx/s ");
+        self.prints(" tx/s ");
     }
 
     /// Waits for this text in its standard error.
     ///
     /// # Panics
     /// It ends before that, or does not print the text within a minute.
-    pub fn tells(&mut self, text: &str) {
-        let told = self.tells_or_ends(text);
-        assert!(told, "{} ended early: {}", self.what, self.told());
+    pub fn prints(&mut self, text: &str) {
+        let printed = self.prints_or_ends(text);
+        assert!(printed, "{} ended early: {}", self.what, self.printed());
     }
 
     /// Waits for this text in its standard error; false if it ends before.
     ///
     /// # Panics
     /// Neither happens within a minute.
-    pub fn tells_or_ends(&mut self, text: &str) -> bool {
+    pub fn prints_or_ends(&mut self, text: &str) -> bool {
         let deadline_ns = Clock.now() + 60_000_000_000;
         loop {
             let ended = self.child.try_wait().expect("a child can be waited for");
-            if self.told().contains(text) {
+            if self.printed().contains(text) {
                 return true;
             }
             if ended.is_some() {
                 return false;
             }
-            assert!(Clock.now() < deadline_ns, "{}: {}", self.what, self.told());
+            assert!(
+                Clock.now() < deadline_ns,
+                "{}: {}",
+                self.what,
+                self.printed()
+            );
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    fn told(&self) -> String {
+    fn printed(&self) -> String {
         self.stderr.as_ref().map(Reader::text).unwrap_or_default()
     }
 

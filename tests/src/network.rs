@@ -119,7 +119,7 @@ impl Host {
     }
 
     /// Makes a command run on this host.
-    pub fn place(&self, command: &mut Command) {
+    pub fn attach(&self, command: &mut Command) {
         let files = [self.network.as_raw_fd(), self.names.as_raw_fd()];
         let enter = move || {
             for file in files {
@@ -150,7 +150,7 @@ impl Host {
 
     fn ip(&self, words: &[&str]) {
         let mut command = ip_command(words);
-        self.place(&mut command);
+        self.attach(&mut command);
         run(&mut command, LIMIT).success();
     }
 }

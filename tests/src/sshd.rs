@@ -153,12 +153,12 @@ impl Sshd {
         command.args(["-D", "-e", "-f"]).arg(&config);
         change(&mut command);
         let mut running = Running::start(&mut command);
-        if running.tells_or_ends("Server listening on") {
+        if running.prints_or_ends("Server listening on") {
             return Some(Self { running, address });
         }
-        let told = running.finish(LIMIT);
-        let taken = told.stderr.contains("Address already in use");
-        assert!(taken, "sshd does not listen: {}", told.stderr);
+        let output = running.finish(LIMIT);
+        let taken = output.stderr.contains("Address already in use");
+        assert!(taken, "sshd does not listen: {}", output.stderr);
         None
     }
 

@@ -15,7 +15,7 @@ use dyno_core::Clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::servers::process::ProcessId;
-use crate::servers::programs::{mysql_tree, tell_testbed, testbed, variable};
+use crate::servers::programs::{mysql_tree, print_testbed, testbed, variable};
 use crate::servers::set::{Set, down};
 use crate::servers::{Kind, programs};
 use crate::sid::Tree;
@@ -48,7 +48,7 @@ pub fn run(keep_servers: bool) -> Result<()> {
         })?;
     }
     checked?;
-    stages.tell_total();
+    stages.print_total();
     Ok(())
 }
 
@@ -57,7 +57,7 @@ pub fn run(keep_servers: bool) -> Result<()> {
 /// # Errors
 /// A server cannot be installed, with the reason.
 pub fn install() -> Result<()> {
-    tell_testbed();
+    print_testbed();
     let testbed = testbed();
     fs::create_dir_all(&testbed).with_context(|| format!("cannot create {}", testbed.display()))?;
     if std::env::var_os(variable(Kind::Mysql)).is_some() {
@@ -170,7 +170,7 @@ impl Stages {
         Ok(())
     }
 
-    fn tell_total(&self) {
+    fn print_total(&self) {
         let total = seconds_since(self.started_ns);
         say(&format!("--- all passed: {total:.1} s"));
     }

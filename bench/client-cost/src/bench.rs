@@ -12,7 +12,7 @@ use dyno_core::Clock;
 use dyno_sys::process::{Cpu, pin, wait_with_usage};
 
 use crate::options::Options;
-use crate::tool::{Place, Protocol, Tool};
+use crate::tool::{NullEndpoint, Protocol, Tool};
 
 /// Longer than any run; a program that exceeds it hangs.
 const RUN_TIME_MAX: Duration = Duration::from_secs(600);
@@ -196,8 +196,8 @@ pub struct NullServer {
 
 impl NullServer {
     /// Its socket.
-    pub fn place(&self) -> Place<'_> {
-        Place {
+    pub fn endpoint(&self) -> NullEndpoint<'_> {
+        NullEndpoint {
             protocol: self.protocol,
             socket: &self.socket,
         }

@@ -62,7 +62,7 @@ pub struct Options {
 /// A real server.
 pub struct RealServer {
     /// Socket for MySQL; socket directory or host for PostgreSQL.
-    pub place: String,
+    pub endpoint: String,
     /// PostgreSQL only.
     pub port: u16,
     /// A user without a password that may create a database.
@@ -70,9 +70,13 @@ pub struct RealServer {
 }
 
 impl RealServer {
-    pub fn new(place: String, port: u16, user: &str) -> RealServer {
+    pub fn new(endpoint: String, port: u16, user: &str) -> RealServer {
         let user = user.to_owned();
-        RealServer { place, port, user }
+        RealServer {
+            endpoint,
+            port,
+            user,
+        }
     }
 }
 
@@ -82,16 +86,18 @@ impl Options {
         let command = format!("cargo run --release -p client-cost -- {}", words.join(" "));
         let mut args = Args::parse(words)?;
         let mysql_user = args.take("mysql-user")?.unwrap_or("root".to_owned());
-        let mysql = args.take("mysql-socket")?.map(|place| RealServer {
-            place,
+        let mysql = args.take("mysql-socket")?.map(|endpoint| RealServer {
+            endpoint,
             port: 0,
             user: mysql_user,
         });
         let port = args.take("pgsql-port")?.unwrap_or(5432);
         let user = args.take("pgsql-user")?.unwrap_or("postgres".to_owned());
-        let postgres = args
-            .take("pgsql-host")?
-            .map(|place| RealServer { place, port, user });
+        let postgres = args.take("pgsql-host")?.map(|endpoint| RealServer {
+            endpoint,
+            port,
+            user,
+        });
         let options = Options {
             only: sections(args.take("only")?, mysql.is_some() || postgres.is_some())?,
             rounds: args.take("rounds")?.unwrap_or(6),

@@ -40,12 +40,12 @@ pub enum Limit {
 
 /// A server's socket and, for PostgreSQL's clients, the directory of the socket.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct NullEndpoint<'a> {
     pub protocol: Protocol,
     pub socket: &'a Path,
 }
 
-impl Place<'_> {
+impl NullEndpoint<'_> {
     /// The directory of the socket.
     pub fn directory(self) -> String {
         let directory = self.socket.parent().unwrap_or(Path::new("/"));
@@ -73,16 +73,16 @@ impl Tool {
     pub fn point_select(
         self,
         bench: &Bench,
-        place: Place,
+        endpoint: NullEndpoint,
         sessions: usize,
         limit: Limit,
     ) -> Command {
         match self {
-            Tool::Floor => floor(bench, place, sessions, limit),
-            Tool::Pgbench => pgbench(bench, "point_select.pgbench", place, sessions, limit),
+            Tool::Floor => floor(bench, endpoint, sessions, limit),
+            Tool::Pgbench => pgbench(bench, "point_select.pgbench", endpoint, sessions, limit),
             Tool::Dyno | Tool::Sysbench => {
                 let mut command = self.script(bench, "oltp_point_select", sessions, limit);
-                command.args(connection(place));
+                command.args(connection(endpoint));
                 // The other tools draw uniformly; sysbench's default distribution costs more.
                 command.args(["--rand-type=uniform", "--table-size=1000000", "run"]);
                 command
@@ -94,11 +94,11 @@ impl Tool {
     pub fn pgbench_script(
         bench: &Bench,
         script: &str,
-        place: Place,
+        endpoint: NullEndpoint,
         sessions: usize,
         limit: Limit,
     ) -> Command {
-        pgbench(bench, script, place, sessions, limit)
+        pgbench(bench, script, endpoint, sessions, limit)
     }
 
     /// A sysbench script, without its command word. Only for Dyno and sysbench.
@@ -145,16 +145,16 @@ pub fn events(report: &str) -> Result<u64> {
 }
 
 /// The options that connect sysbench and Dyno to a null server.
-pub fn connection(place: Place) -> Vec<String> {
-    match place.protocol {
+pub fn connection(endpoint: NullEndpoint) -> Vec<String> {
+    match endpoint.protocol {
         Protocol::Mysql => vec![
             "--db-driver=mysql".to_owned(),
-            format!("--mysql-socket={}", place.socket.display()),
+            format!("--mysql-socket={}", endpoint.socket.display()),
             "--mysql-user=root".to_owned(),
         ],
         Protocol::Postgres => vec![
             "--db-driver=pgsql".to_owned(),
-            format!("--pgsql-host={}", place.directory()),
+            format!("--pgsql-host={}", endpoint.directory()),
             "--pgsql-user=postgres".to_owned(),
         ],
     }
@@ -166,11 +166,11 @@ pub fn sessions_text(sessions: usize) -> String {
     format!("{sessions} session{ending}")
 }
 
-fn floor(bench: &Bench, place: Place, sessions: usize, limit: Limit) -> Command {
+fn floor(bench: &Bench, endpoint: NullEndpoint, sessions: usize, limit: Limit) -> Command {
     let mut command = Command::new(bench.path(Tool::Floor));
-    command.args(["--protocol", place.protocol.name(), "--socket"]);
+    command.args(["--protocol", endpoint.protocol.name(), "--socket"]);
     command
-        .arg(place.socket)
+        .arg(endpoint.socket)
         .arg(format!("--sessions={sessions}"));
     command.arg(match limit {
         Limit::Seconds(seconds) => format!("--time={seconds}"),
@@ -179,11 +179,17 @@ fn floor(bench: &Bench, place: Place, sessions: usize, limit: Limit) -> Command 
     command
 }
 
-fn pgbench(bench: &Bench, script: &str, place: Place, sessions: usize, limit: Limit) -> Command {
+fn pgbench(
+    bench: &Bench,
+    script: &str,
+    endpoint: NullEndpoint,
+    sessions: usize,
+    limit: Limit,
+) -> Command {
     let mut command = Command::new(bench.path(Tool::Pgbench));
     command.args(["-n", "-M", "prepared", "-j", "1", "-U", "postgres", "-f"]);
     command.arg(bench.script(script));
-    command.args(["-h", &place.directory(), "-c", &sessions.to_string()]);
+    command.args(["-h", &endpoint.directory(), "-c", &sessions.to_string()]);
     match limit {
         Limit::Seconds(seconds) => command.args(["-T", &seconds.to_string()]),
         Limit::Events(events) => command.args(["-t", &(events / sessions as u64).to_string()]),

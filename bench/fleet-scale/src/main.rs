@@ -22,7 +22,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Observations during the simulation.
 #[derive(Default)]
-struct Seen {
+struct Observations {
     intervals: u64,
     events: u64,
     /// The coordinator's memory at the end of each tenth of the run, in bytes.
@@ -30,8 +30,8 @@ struct Seen {
     every: u64,
 }
 
-impl Watch for Seen {
-    fn told(&mut self, merged: Merged) -> Option<Merged> {
+impl Watch for Observations {
+    fn interval(&mut self, merged: Merged) -> Option<Merged> {
         self.intervals += u64::from(merged.complete);
         self.events += merged.interval.counters.events * u64::from(merged.complete);
         if merged.index % self.every == self.every - 1 {
@@ -61,12 +61,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         interval_ns: SECOND,
     };
     let scenario = scenario(agents as usize, seconds, load)?;
-    let mut seen = Seen {
+    let mut seen = Observations {
         every: (seconds / 10).max(1),
-        ..Seen::default()
+        ..Observations::default()
     };
     let out = run(&scenario, &mut seen).ok_or("the scenario is none")?;
-    for line in told(&out, &seen, (agents, seconds)) {
+    for line in report_lines(&out, &seen, (agents, seconds)) {
         println!("{line}");
     }
     Ok(())
@@ -113,7 +113,11 @@ fn scenario(
     })
 }
 
-fn told(out: &Simulated, seen: &Seen, (agents, seconds): (u64, u64)) -> Vec<String> {
+fn report_lines(
+    out: &Simulated,
+    seen: &Observations,
+    (agents, seconds): (u64, u64),
+) -> Vec<String> {
     let per_second = |count: u64| count as f64 / seconds as f64;
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let traffic = out.traffic;
@@ -134,7 +138,7 @@ fn told(out: &Simulated, seen: &Seen, (agents, seconds): (u64, u64)) -> Vec<Stri
             "up: {:.0} messages/s, {:.3} MiB/s, of which kept by the bus {:.3} MiB/s",
             per_second(traffic.messages_up),
             mib(per_second(traffic.bytes_up)),
-            mib(per_second(traffic.bytes_kept))
+            mib(per_second(traffic.bytes_stored))
         ),
         format!(
             "down: {:.0} messages/s, {:.3} MiB/s",

@@ -145,7 +145,7 @@ impl Bench {
         for (way, own) in WAYS.iter().zip(&rates) {
             let ratios = rates[0].iter().zip(own).map(|(dyno, own)| dyno / own);
             let (rate, ratio) = (Spread::of(own.iter().copied()), Spread::of(ratios));
-            let told = match way {
+            let comparison = match way {
                 Way::Dyno => String::new(),
                 _ => format!(
                     "  dyno is {:.1} times as fast ({:.1} – {:.1})",
@@ -153,7 +153,7 @@ impl Bench {
                 ),
             };
             println!(
-                "  {:42} {:9.0} rows/s ({:.0} – {:.0}){told}",
+                "  {:42} {:9.0} rows/s ({:.0} – {:.0}){comparison}",
                 way.name(),
                 rate.median,
                 rate.low,
@@ -174,7 +174,7 @@ impl Bench {
         let single = single.to_str().context("an odd path")?;
         let (sessions, commit_rows) = (self.sessions.to_string(), COMMIT_ROWS.to_string());
         let sessions = ["--sessions", sessions.as_str()];
-        let told = match way {
+        let output = match way {
             Way::Dyno => self.command("prepare", "tpcc", url, &sessions),
             Way::Autocommit => self.command("prepare", single, url, &sessions),
             Way::Transactions => {
@@ -183,14 +183,14 @@ impl Bench {
             }
         }?;
         // `Loaded N rows in S s (R rows/s).`
-        let line = told
+        let line = output
             .lines()
             .rev()
             .find_map(|line| line.split_once("Loaded "));
         let mut words = line.context("dyno told no time")?.1.split_whitespace();
         let rows: f64 = words.next().context("no rows")?.parse()?;
         let seconds: f64 = words.nth(2).context("no seconds")?.parse()?;
-        ensure!(rows > 0.0 && seconds > 0.0, "nothing was loaded: {told}");
+        ensure!(rows > 0.0 && seconds > 0.0, "nothing was loaded: {output}");
         Ok(rows / seconds)
     }
 
@@ -216,14 +216,14 @@ impl Bench {
         }
         let output = dyno.args(more).output();
         let output = output.with_context(|| format!("cannot run {}", self.dyno.display()))?;
-        let [told, error] = [&output.stdout, &output.stderr].map(|t| String::from_utf8_lossy(t));
+        let [printed, error] = [&output.stdout, &output.stderr].map(|t| String::from_utf8_lossy(t));
         ensure!(
             output.status.success(),
-            "dyno {command} {workload} failed: {told}{error}"
+            "dyno {command} {workload} failed: {printed}{error}"
         );
         Ok(match command {
-            "run" => told.into_owned(),
-            _ => format!("{told}{error}"),
+            "run" => printed.into_owned(),
+            _ => format!("{printed}{error}"),
         })
     }
 }

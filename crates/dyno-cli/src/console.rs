@@ -203,8 +203,8 @@ fn columns_of(descriptor: libc::c_int) -> Option<usize> {
     };
     // SAFETY: `size` is a valid winsize for the kernel to fill.
     let answer = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &raw mut size) };
-    let told = (answer == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col));
-    columns_set().or(told)
+    let width = (answer == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col));
+    columns_set().or(width)
 }
 
 unsafe extern "C" {

@@ -83,7 +83,7 @@ struct Push {
     temporality: Temporality,
     url: String,
     /// End of the last pushed window, in seconds since 1970; 0 before the first push.
-    told_until: Arc<Mutex<f64>>,
+    pushed_until: Arc<Mutex<f64>>,
 }
 
 impl Exports {
@@ -223,7 +223,7 @@ impl Push {
             pusher: Arc::new(Mutex::new(Some(pusher))),
             temporality,
             url,
-            told_until: Arc::default(),
+            pushed_until: Arc::default(),
         })
     }
 
@@ -252,12 +252,12 @@ impl Push {
             }
         } else if self.temporality == Temporality::Delta {
             // At the end of the run: an empty window after the last one.
-            let told_until = *self.told_until();
-            if told_until > 0.0 {
-                (from_unix_s, to_unix_s) = (told_until, now.max(told_until));
+            let pushed_until = *self.pushed_until();
+            if pushed_until > 0.0 {
+                (from_unix_s, to_unix_s) = (pushed_until, now.max(pushed_until));
             }
         }
-        *self.told_until() = to_unix_s;
+        *self.pushed_until() = to_unix_s;
         let families = figures.families(over, now);
         let batch = Batch {
             families,
@@ -272,9 +272,9 @@ impl Push {
         }
     }
 
-    fn told_until(&self) -> MutexGuard<'_, f64> {
-        let told = self.told_until.lock();
-        told.unwrap_or_else(PoisonError::into_inner)
+    fn pushed_until(&self) -> MutexGuard<'_, f64> {
+        let pushed = self.pushed_until.lock();
+        pushed.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn finish(self, figures: &Shared) {
@@ -343,7 +343,7 @@ impl Sink for MetricsSink {
         self.take(|figures, push| {
             *figures = Figures::new(head);
             if let Some(push) = push {
-                *push.told_until() = 0.0;
+                *push.pushed_until() = 0.0;
                 push.push(figures, &Interval::default());
             }
         });

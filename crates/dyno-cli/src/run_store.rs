@@ -42,7 +42,7 @@ pub fn required(parsed: &Parsed) -> Result<PathBuf> {
 /// # Errors
 /// The file or run does not exist.
 pub fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBuf, RunRecord)> {
-    let (path, run) = place(parsed, word)?;
+    let (path, run) = locate(parsed, word)?;
     let results = Results::open_read(&path)?;
     let id = results.find(&run)?;
     Ok((path, results.load(id, scope)?))
@@ -52,7 +52,7 @@ pub fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBuf, RunR
 ///
 /// # Errors
 /// The user said `none`.
-pub fn place(parsed: &Parsed, word: &str) -> Result<(PathBuf, String)> {
+pub fn locate(parsed: &Parsed, word: &str) -> Result<(PathBuf, String)> {
     if let Some((file, run)) = word.rsplit_once(':')
         && Path::new(file).is_file()
     {

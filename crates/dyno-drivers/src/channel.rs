@@ -106,8 +106,8 @@ impl<P: Protocol> Channel<P> {
 
     /// Sets a callback for the loss of the connection, or the failure to make one.
     #[must_use]
-    pub fn if_lost(mut self, tell: Box<dyn FnOnce(Loss) + Send>) -> Self {
-        self.lost = Some(tell);
+    pub fn if_lost(mut self, on_loss: Box<dyn FnOnce(Loss) + Send>) -> Self {
+        self.lost = Some(on_loss);
         self
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct Remote {
 
 /// The parts of a connection.
 struct Parts {
-    endpoints: Vec<Place>,
+    endpoints: Vec<RemoteEndpoint>,
     tls: Option<Arc<ClientConfig>>,
     speech: Speech,
     timeout: Duration,
@@ -46,7 +46,7 @@ struct Parts {
 }
 
 /// One endpoint.
-struct Place {
+struct RemoteEndpoint {
     name: String,
     address: Address,
     /// `None` without TLS.
@@ -76,7 +76,7 @@ impl Remote {
         let endpoints = target
             .endpoints
             .iter()
-            .map(|endpoint| place(target, endpoint, timeout, resolver))
+            .map(|endpoint| remote_endpoint(target, endpoint, timeout, resolver))
             .collect::<Result<Vec<_>, _>>()?;
         if endpoints.is_empty() {
             return Err(misuse("the target names no host".to_owned()));
@@ -204,12 +204,12 @@ impl Connector for Remote {
     }
 }
 
-fn place(
+fn remote_endpoint(
     target: &Target,
     endpoint: &Endpoint,
     timeout: Duration,
     resolver: &Resolver,
-) -> Result<Place, DbError> {
+) -> Result<RemoteEndpoint, DbError> {
     let name = endpoint.to_string();
     let (address, host) = match endpoint {
         Endpoint::Tcp(host, port) => {
@@ -244,7 +244,7 @@ fn place(
             ))
         })?),
     };
-    Ok(Place {
+    Ok(RemoteEndpoint {
         name,
         address,
         server_name,

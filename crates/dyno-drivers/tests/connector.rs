@@ -85,7 +85,7 @@ fn postgres_urls_lead_to_servers() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_told_with_the_parameter_that_bounds_the_wait() {
+fn names_the_timeout_parameter_when_a_server_never_answers() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     for family in ["mysql", "postgres"] {

@@ -251,7 +251,7 @@ fn several_results_come_in_turn_unless_one_fails() {
 }
 
 #[test]
-fn errors_leave_the_connection_usable_and_tell_of_failed_transactions() {
+fn errors_leave_the_connection_usable_and_report_failed_transactions() {
     let mut connection = by_socket("errors");
     let error = connection.query("SELEC 1").unwrap_err();
     assert_eq!(

@@ -17,7 +17,7 @@ use crate::message::{
 };
 
 use queue::Queue;
-pub use queue::{Kept, QUEUE_BYTES_MAX, QUEUE_RECORDS_MAX};
+pub use queue::{QUEUE_BYTES_MAX, QUEUE_RECORDS_MAX, StoredMessage};
 pub(crate) use types::sha256;
 pub use types::{Action, AgentConfig, Command, Exit};
 
@@ -365,7 +365,7 @@ impl Agent {
         self.outcome = pieces;
     }
 
-    fn tell_outcome(&mut self, now: Nanos) -> Result<(), MessageError> {
+    fn send_outcome(&mut self, now: Nanos) -> Result<(), MessageError> {
         for (number, text) in (0..).zip(self.outcome.clone()) {
             let piece = Piece {
                 attempt: self.attempt,
@@ -385,12 +385,12 @@ impl Agent {
         self.stage = Stage::Ended;
         let how = match (how, self.ending) {
             (End::Failed, _) | (_, None) => how,
-            (_, Some(told)) => told,
+            (_, Some(ordered)) => ordered,
         };
         let mut total = SparseInterval::from(&std::mem::take(&mut self.total));
         total.index = self.made;
-        let told = self.tell_outcome(now);
-        if let Err(error) = told.and_then(|()| self.keep(self.made, Some(how), total, now)) {
+        let sent = self.send_outcome(now);
+        if let Err(error) = sent.and_then(|()| self.keep(self.made, Some(how), total, now)) {
             // It could not be sent; the coordinator will report it as missing.
             self.why = short(&error.to_string());
         }

@@ -7,7 +7,7 @@ pub mod simulated;
 
 use dyno_core::clock::Nanos;
 
-use crate::agent::Kept;
+use crate::agent::StoredMessage;
 use crate::names::Subject;
 
 /// Maximum number of received messages waiting to be read. Beyond it, transient messages are
@@ -83,7 +83,7 @@ pub trait Bus {
     ///
     /// # Errors
     /// The bus failed permanently.
-    fn keep(&mut self, kept: &Kept) -> Result<(), BusError>;
+    fn keep(&mut self, kept: &StoredMessage) -> Result<(), BusError>;
 
     /// The next event, until the time `until` on our own monotonic clock; `None` on timeout.
     ///

@@ -55,7 +55,7 @@ struct Source {
     next: u64,
     total: Option<Total>,
     /// Its totals.
-    told: Option<Box<SparseInterval>>,
+    reported: Option<Box<SparseInterval>>,
     pieces: BTreeMap<u32, String>,
     late_ns: Option<i64>,
     /// When the run began on the agent's civil clock, in nanoseconds since 1970.
@@ -112,7 +112,7 @@ impl Collection {
                 totals: Joiner::default(),
                 next: 0,
                 total: None,
-                told: None,
+                reported: None,
                 pieces: BTreeMap::new(),
                 late_ns: None,
                 began_unix_ns: None,
@@ -164,8 +164,8 @@ impl Collection {
         self.files.iter().flatten().count()
     }
 
-    /// Adds up all files. `tell` receives the intervals in order. Returns the report of the run,
-    /// the additional data of lost agents, and when it began in an agent's civil time, in
+    /// Adds up all files. `on_interval` receives the intervals in order. Returns the report of the
+    /// run, the additional data of lost agents, and when it began in an agent's civil time, in
     /// nanoseconds since 1970, if there is an interval.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl Collection {
     pub fn merge(
         mut self,
         axis: Axis,
-        mut tell: impl FnMut(Merged),
+        mut on_interval: impl FnMut(Merged),
     ) -> Result<(Report, Vec<Beyond>, Option<u64>), FileError> {
         let mut merger = Merger::new(self.files.len(), axis);
         for (index, _) in self.missing() {
@@ -187,7 +187,7 @@ impl Collection {
                     source.read((upto, axis), &mut merger, index)?;
                 }
             }
-            merger.due(0).into_iter().for_each(&mut tell);
+            merger.due(0).into_iter().for_each(&mut on_interval);
             upto += 1;
         }
         let sources = self.files.iter().flatten();
@@ -245,13 +245,13 @@ impl Collection {
         }
         let mut agents = Vec::new();
         let division = &self.division;
-        let mut told = Interval::default();
+        let mut reported = Interval::default();
         let cut = self.files.iter().flatten().any(|one| one.lost.is_some());
         for (index, source) in self.files.into_iter().enumerate() {
             match source {
                 Some(mut source) => {
-                    let own = source.told.take().filter(|own| fits(&told, own));
-                    own.into_iter().for_each(|own| told.merge_sums(&own));
+                    let own = source.reported.take().filter(|own| fits(&reported, own));
+                    own.into_iter().for_each(|own| reported.merge_sums(&own));
                     findings.extend(source.findings(merger, index));
                     agents.push(source.report(merger, index, division));
                 }
@@ -260,7 +260,7 @@ impl Collection {
         }
         let refused = |one: &&Finding| one.outcome == Outcome::Refuse;
         let whole = !cut && !findings.iter().any(|one| refused(&one));
-        if whole && !same_events(merger.total(), &told) {
+        if whole && !same_events(merger.total(), &reported) {
             let evidence = "the agents' intervals do not add up to their totals".to_owned();
             findings.push(Finding::of_run(
                 Kind::TotalsDiffer,
@@ -281,7 +281,7 @@ impl Collection {
 
 impl Beyond {
     /// Describes it for an agent of this name.
-    pub fn told(&self, name: &str) -> String {
+    pub fn describe(&self, name: &str) -> String {
         let counted = |count: u64, what: &str| match count {
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),
@@ -381,7 +381,7 @@ impl Source {
                 Some(end) => {
                     self.total = Some(Total::of(&whole, end));
                     self.late_ns = whole.late_ns;
-                    self.told = Some(Box::new(whole.interval));
+                    self.reported = Some(Box::new(whole.interval));
                     Ok(())
                 }
             },
@@ -417,7 +417,8 @@ impl Source {
             find(Kind::Malformed, Outcome::Refuse, evidence);
         }
         if let Some((_, beyond)) = &self.lost {
-            find(Kind::AgentLost, Outcome::Doubt, beyond.told(name.as_str()));
+            let evidence = beyond.describe(name.as_str());
+            find(Kind::AgentLost, Outcome::Doubt, evidence);
             return found;
         }
         let holes = merger.holes(index);

@@ -157,7 +157,7 @@ pub enum Output {
     /// A message that may be lost.
     Send(Message),
     /// An event to report or record.
-    Tell(Event),
+    Event(Event),
 }
 
 /// An event to report or record.
@@ -170,7 +170,7 @@ pub enum Event {
     /// All agents have joined, and the run is divided.
     Divided(Division),
     /// Something is wrong or unusual. It is in the report, too.
-    Found(Finding),
+    Finding(Finding),
     /// An interval of all agents.
     Interval(Box<Merged>),
     /// The report of the run.
@@ -190,7 +190,7 @@ pub struct Coordinator {
     numbers: BTreeMap<AgentName, usize>,
     merger: Option<Merger>,
     /// The sum of the agents' totals.
-    told: Interval,
+    totals_reported: Interval,
     start: Nanos,
     ticked_at: Nanos,
     /// When to start the next burst of probes while the load runs.
@@ -233,7 +233,7 @@ impl Coordinator {
             members: members.collect(),
             numbers: config.agents.iter().cloned().zip(0..).collect(),
             merger: None,
-            told: Interval::default(),
+            totals_reported: Interval::default(),
             start: 0,
             ticked_at: now,
             next_burst: 0,
@@ -306,14 +306,14 @@ impl Coordinator {
 
     fn enter(&mut self, phase: Phase, now: Nanos) {
         self.outputs
-            .push_back(Output::Tell(Event::Phase(phase.clone())));
+            .push_back(Output::Event(Event::Phase(phase.clone())));
         self.phase = phase;
         self.since = now;
     }
 
     fn find(&mut self, finding: Finding) {
         self.outputs
-            .push_back(Output::Tell(Event::Found(finding.clone())));
+            .push_back(Output::Event(Event::Finding(finding.clone())));
         self.findings.push(finding);
     }
 
@@ -359,7 +359,7 @@ impl Coordinator {
         }
     }
 
-    fn tell_order(&mut self, member: usize) {
+    fn send_order(&mut self, member: usize) {
         let Some(instance) = self.members[member].instance else {
             return;
         };

@@ -48,14 +48,14 @@ pub enum Rejected {
 
 /// Which of an agent's intervals have arrived.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct SequenceSet {
     /// All before this one.
     until: u64,
     /// And these, after the first missing one.
     beyond: BTreeSet<u64>,
 }
 
-impl Seen {
+impl SequenceSet {
     fn has(&self, seq: u64) -> bool {
         seq < self.until || self.beyond.contains(&seq)
     }
@@ -77,7 +77,7 @@ impl Seen {
 /// The state of one agent's intervals.
 #[derive(Clone, Debug, Default)]
 struct Source {
-    seen: Seen,
+    seen: SequenceSet,
     sums: Sums,
     /// Number of its intervals, once it has reported that.
     count: Option<u64>,
@@ -98,7 +98,7 @@ struct Open {
     interval: Interval,
     agents: Vec<(usize, Sums)>,
     /// Whether it was reported while incomplete.
-    told: bool,
+    reported: bool,
 }
 
 /// Adds up the agents' measurements. Keeps the sums of each incomplete interval and of the whole
@@ -241,8 +241,8 @@ impl Merger {
             let late_at = self.axis.end(index).saturating_add(PROVISIONAL_NS);
             match (owed.is_empty(), self.open.get_mut(&index)) {
                 (true, Some(_)) => due.extend(self.complete(index)),
-                (false, Some(open)) if !open.told && now >= late_at => {
-                    open.told = true;
+                (false, Some(open)) if !open.reported && now >= late_at => {
+                    open.reported = true;
                     due.push(merged(
                         index,
                         open.interval.clone(),

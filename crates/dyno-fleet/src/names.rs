@@ -136,7 +136,7 @@ impl Channel {
     }
 
     /// Whether the bus stores its messages until they are read.
-    pub fn is_kept(self) -> bool {
+    pub fn is_stored(self) -> bool {
         matches!(self, Self::Intervals | Self::End)
     }
 }

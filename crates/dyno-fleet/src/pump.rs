@@ -75,7 +75,7 @@ pub fn coordinate(
         while let Some(output) = coordinator.next_output() {
             match output {
                 Output::Send(message) => send(bus, &message)?,
-                Output::Tell(told) => event(told),
+                Output::Event(emitted) => event(emitted),
             }
         }
         // Handle received messages before checking for silence.

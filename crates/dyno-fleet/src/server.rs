@@ -422,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_may_write_what_it_says_and_read_what_it_is_told() {
+    fn an_agent_may_write_its_subjects_and_read_its_orders() {
         let run = RunId::new("r1").unwrap();
         let name = AgentName::new("gen1").unwrap();
         let keys = Keys {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_with_what_to_do() {
+    fn reports_a_missing_program_with_advice() {
         let run = RunId::new("r1").unwrap();
         let error = Server::start(Some(Path::new("/nowhere/nats-server")), &run, &[]).unwrap_err();
         assert!(
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_listen_is_told_with_how_it_ended() {
+    fn reports_how_a_program_that_does_not_listen_ended() {
         let run = RunId::new("r1").unwrap();
         let error = Server::start(Some(Path::new("/bin/false")), &run, &[]).unwrap_err();
         assert!(error.to_string().contains("exit status: 1"), "{error}");

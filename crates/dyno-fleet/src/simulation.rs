@@ -136,7 +136,7 @@ struct Run {
 /// An observer of the simulation.
 pub trait Watch {
     /// Receives a merged interval; one that it returns is kept.
-    fn told(&mut self, merged: Merged) -> Option<Merged>;
+    fn interval(&mut self, merged: Merged) -> Option<Merged>;
     /// The coordinator's turn begins or ends.
     fn turn(&mut self, begins: bool);
 }
@@ -146,7 +146,7 @@ pub trait Watch {
 pub struct Keep;
 
 impl Watch for Keep {
-    fn told(&mut self, merged: Merged) -> Option<Merged> {
+    fn interval(&mut self, merged: Merged) -> Option<Merged> {
         Some(merged)
     }
 
@@ -249,13 +249,13 @@ impl Run {
             self.coordinator.tick(now);
         }
         // The coordinator also encodes its messages, which counts as its CPU time.
-        let (mut said, mut told) = (Vec::new(), Vec::new());
+        let (mut said, mut events) = (Vec::new(), Vec::new());
         while let Some(output) = self.coordinator.next_output() {
             match output {
                 Output::Send(message) => {
                     said.extend(message.encode().map(|b| (message.subject(), b)))
                 }
-                Output::Tell(event) => told.push(event),
+                Output::Event(event) => events.push(event),
             }
         }
         self.out.coordinator_cpu_ns += thread_cpu() - began;
@@ -263,10 +263,10 @@ impl Run {
         for (subject, bytes) in said {
             let _ = self.bus.send(&subject, &bytes);
         }
-        for event in told {
+        for event in events {
             match event {
-                Event::Interval(merged) => self.out.merged.extend(watch.told(*merged)),
-                Event::Found(finding) => self.out.findings.push(finding),
+                Event::Interval(merged) => self.out.merged.extend(watch.interval(*merged)),
+                Event::Finding(finding) => self.out.findings.push(finding),
                 Event::Ended(report) => self.out.report = Some(*report),
                 Event::Phase(_) | Event::Joined(..) | Event::Divided(_) => {}
             }

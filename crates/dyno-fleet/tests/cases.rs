@@ -159,7 +159,7 @@ fn clocks_may_be_an_hour_apart_and_drift() {
 }
 
 #[test]
-fn civil_clocks_are_told_and_do_not_matter() {
+fn reports_civil_clocks_without_using_them() {
     let mut scenario = scenario();
     scenario.hosts[1].civil_ahead_ns = 3_112_000_000;
     let out = simulate(&scenario);
@@ -367,21 +367,21 @@ fn a_start_that_not_all_confirm_is_called_off_and_tried_again() {
 }
 
 #[test]
-fn agents_that_do_not_do_their_shares_are_told() {
+fn reports_agents_that_do_not_do_their_shares() {
     let mut scenario = scenario();
     // All generate the same load, although the first should generate three times as much.
     scenario.config.division = Division::by_weights(&[3, 1, 1]).unwrap();
     let out = simulate(&scenario);
     let unequal = |kind: &&Kind| **kind == Kind::UnequalAgents;
     assert_eq!(kinds(&out).iter().filter(unequal).count(), 3);
-    let told = out.findings.iter().any(|found| {
+    let reported = out.findings.iter().any(|found| {
         found.evidence == "gen1 did 56 % of its share of events" && found.outcome == Outcome::Doubt
     });
-    assert!(told, "{:?}", out.findings);
+    assert!(reported, "{:?}", out.findings);
 }
 
 #[test]
-fn arrivals_that_clocks_are_too_rough_for_are_told() {
+fn reports_arrivals_that_need_better_clocks() {
     let mut scenario = scenario();
     scenario.config.constant_rate = Some(1e6);
     let out = simulate(&scenario);

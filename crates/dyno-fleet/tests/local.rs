@@ -16,11 +16,11 @@ fn agents_in_one_process_are_one() {
         .enumerate()
         .map(|(number, end)| agent(&config, number, 6, move || end))
         .collect();
-    let told = lead(config, &mut bus, |_| {});
-    let report = told.report.unwrap();
+    let outputs = lead(config, &mut bus, |_| {});
+    let report = outputs.report.unwrap();
     assert_eq!(report.failed, None, "{:?}", report.findings);
     assert_eq!(report.total, everything(3, 6));
-    let complete = told.merged.iter().filter(|merged| merged.complete);
+    let complete = outputs.merged.iter().filter(|merged| merged.complete);
     assert_eq!(complete.count(), 6);
     for agent in agents {
         assert_eq!(agent.join().unwrap().unwrap(), Exit::Done);

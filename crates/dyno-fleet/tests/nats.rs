@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{INTERVAL, Told, agent, config, everything, lead, names};
+use common::{INTERVAL, Outputs, agent, config, everything, lead, names};
 use dyno_core::{Clock, Secret, Target};
-use dyno_fleet::agent::{Exit, Kept};
+use dyno_fleet::agent::{Exit, StoredMessage};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::bus::{Bus as _, BusError, Incoming};
 use dyno_fleet::finding::Kind;
@@ -52,7 +52,7 @@ fn member(server: &Server, run: &str, name: &AgentName, key: &Secret) -> NatsCon
 }
 
 /// A run with three agents. `at` is called with the number of each complete interval.
-fn run(server: &Server, run: &str, plan: &str, intervals: u64, at: impl FnMut(u64)) -> Told {
+fn run(server: &Server, run: &str, plan: &str, intervals: u64, at: impl FnMut(u64)) -> Outputs {
     let names = names(3);
     let mut config = config(run, &names, intervals);
     plan.clone_into(&mut config.plan);
@@ -66,18 +66,18 @@ fn run(server: &Server, run: &str, plan: &str, intervals: u64, at: impl FnMut(u6
             })
         })
         .collect();
-    let told = lead(config, &mut bus, at);
+    let outputs = lead(config, &mut bus, at);
     for agent in agents {
         assert_eq!(agent.join().unwrap().unwrap(), Exit::Done);
     }
-    told
+    outputs
 }
 
 #[test]
 fn agents_over_nats_are_one() {
     let server = start("r1", &names(3));
-    let told = run(&server, "r1", "{}", 10, |_| {});
-    let report = told.report.unwrap();
+    let outputs = run(&server, "r1", "{}", 10, |_| {});
+    let report = outputs.report.unwrap();
     assert_eq!(report.failed, None, "{:?}", report.findings);
     assert_eq!(report.total, everything(3, 10));
     for agent in &report.agents {
@@ -115,14 +115,14 @@ fn a_server_that_is_killed_and_comes_back_loses_nothing() {
         server.restart().unwrap();
         server
     });
-    let told = lead(config, &mut bus, |index| {
+    let outputs = lead(config, &mut bus, |index| {
         if index == 9 {
             kill.send(()).unwrap();
         }
     });
-    let report = told.report.unwrap();
+    let report = outputs.report.unwrap();
     assert_eq!(report.failed, None, "{:?}", report.findings);
-    assert!(told.kinds.contains(&Kind::BusLost));
+    assert!(outputs.kinds.contains(&Kind::BusLost));
     assert_eq!(report.total, everything(3, 30));
     for agent in agents {
         assert_eq!(agent.join().unwrap().unwrap(), Exit::Done);
@@ -155,7 +155,7 @@ fn an_agent_writes_and_reads_under_its_own_name_only() {
         channel,
         agent: name.clone(),
     };
-    let kept = |name: &AgentName, id: &str| Kept {
+    let kept = |name: &AgentName, id: &str| StoredMessage {
         id: id.into(),
         subject: subject(Channel::Intervals, name),
         bytes: b"record".to_vec().into(),
@@ -171,18 +171,20 @@ fn an_agent_writes_and_reads_under_its_own_name_only() {
     false_one
         .send(&subject(Channel::Pulse, &names[1]), b"foreign")
         .unwrap();
-    let told = heard(&mut coordinator, Duration::from_secs(2));
-    let told: Vec<(Subject, Vec<u8>)> = told
+    let received = heard(&mut coordinator, Duration::from_secs(2));
+    let received: Vec<(Subject, Vec<u8>)> = received
         .into_iter()
         .map(|incoming| match incoming {
             Incoming::Message { subject, bytes } => (subject, bytes),
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(received.len(), 2, "{received:?}");
     assert!(
-        told.iter().all(|(subject, _)| subject.agent == names[0]),
-        "{told:?}"
+        received
+            .iter()
+            .all(|(subject, _)| subject.agent == names[0]),
+        "{received:?}"
     );
     let confirmed = heard(&mut own, Duration::from_secs(1));
     assert_eq!(
@@ -235,8 +237,8 @@ fn what_an_agent_has_the_bus_answer_does_no_harm() {
         }
         agent.flush().await.unwrap();
     });
-    let told = heard(&mut coordinator, Duration::from_secs(2));
-    let strange: Vec<_> = (told.iter())
+    let received = heard(&mut coordinator, Duration::from_secs(2));
+    let strange: Vec<_> = (received.iter())
         .filter_map(|incoming| match incoming {
             Incoming::Message { subject, bytes } if subject.agent == names[1] => {
                 Some(Message::decode(subject, bytes).unwrap_err())
@@ -246,10 +248,10 @@ fn what_an_agent_has_the_bus_answer_does_no_harm() {
         .collect();
     assert!(
         matches!(strange[..], [MessageError::Acknowledgement { .. }]),
-        "{told:?}"
+        "{received:?}"
     );
     // All five can be read: not even the coordinator can delete a record.
-    assert_eq!(told.len(), 6, "{told:?}");
+    assert_eq!(received.len(), 6, "{received:?}");
     runtime.block_on(async {
         let client = connect(server.coordinator_key()).await.unwrap();
         let stream = jetstream::new(client).get_stream("DYNO_r9").await.unwrap();
@@ -302,7 +304,7 @@ fn what_is_sent_twice_is_kept_once() {
     let key = server.agent_key(&names[0]).unwrap();
     let mut own = NatsBus::connect(member(&server, "r5", &names[0], key)).unwrap();
     for number in 0..80 {
-        let kept = Kept {
+        let kept = StoredMessage {
             id: format!("r5/gen1/{}", number / 2).into(),
             subject: Subject {
                 run: RunId::new("r5").unwrap(),
@@ -323,14 +325,14 @@ fn what_is_sent_twice_is_kept_once() {
             })
         );
     }
-    let told = heard(&mut coordinator, Duration::from_secs(1));
-    assert_eq!(told.len(), 40);
+    let received = heard(&mut coordinator, Duration::from_secs(1));
+    assert_eq!(received.len(), 40);
     // A run may last for days.
-    assert_eq!(kept(&server, "r5"), 0);
+    assert_eq!(stored_count(&server, "r5"), 0);
 }
 
 /// Number of messages in the stream of a run.
-fn kept(server: &Server, run: &str) -> u64 {
+fn stored_count(server: &Server, run: &str) -> u64 {
     let key = server.coordinator_key().expose().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -373,9 +375,9 @@ fn no_secret_is_kept_by_the_server() {
         // A file may have disappeared in the meantime.
         seen.extend(all.filter_map(|path| fs::read(&path).ok().map(|bytes| (path, bytes))));
     };
-    let told = run(&server, "r6", &plan, 8, |_| look());
+    let outputs = run(&server, "r6", &plan, 8, |_| look());
     look();
-    assert_eq!(told.report.unwrap().failed, None);
+    assert_eq!(outputs.report.unwrap().failed, None);
     let mode = fs::metadata(server.folder()).unwrap().permissions();
     assert_eq!(
         std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777,
@@ -405,7 +407,7 @@ fn no_secret_is_kept_by_the_server() {
         .map(|path| fs::metadata(path).map_or(0, |about| about.len()))
         .sum();
     assert_eq!(left, 0);
-    assert!(told.merged.len() as u64 * INTERVAL >= SECOND);
+    assert!(outputs.merged.len() as u64 * INTERVAL >= SECOND);
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Values<'_> {
             OptionValue::Number(number) if *number >= 0.0 && number.is_finite() => Ok(*number),
             other => Err(format!(
                 "--{name}: {} is not a number of at least 0",
-                told(other)
+                describe(other)
             )),
         }
     }
@@ -102,7 +102,7 @@ impl Values<'_> {
 
     /// A word, one of `known`.
     pub(crate) fn word(&self, name: &str, known: &[&'static str]) -> Result<&'static str, String> {
-        let value = told(self.find(name)?);
+        let value = describe(self.find(name)?);
         let found = known.iter().find(|word| **word == value);
         found
             .copied()
@@ -110,25 +110,28 @@ impl Values<'_> {
     }
 
     pub(crate) fn text(&self, name: &str) -> Result<String, String> {
-        self.find(name).map(told)
+        self.find(name).map(describe)
     }
 
     pub(crate) fn list(&self, name: &str) -> Result<Vec<String>, String> {
         match self.find(name)? {
             OptionValue::List(items) => Ok(items.clone()),
-            other => Ok(vec![told(other)]),
+            other => Ok(vec![describe(other)]),
         }
     }
 
     pub(crate) fn switch(&self, name: &str) -> Result<bool, String> {
         match self.find(name)? {
             OptionValue::Bool(on) => Ok(*on),
-            other => Err(format!("--{name}: {} is neither on nor off", told(other))),
+            other => Err(format!(
+                "--{name}: {} is neither on nor off",
+                describe(other)
+            )),
         }
     }
 }
 
-fn told(value: &OptionValue) -> String {
+fn describe(value: &OptionValue) -> String {
     match value {
         OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
         OptionValue::Number(number) => number.to_string(),
@@ -164,11 +167,11 @@ mod tests {
     fn wrong_values_are_refused_by_name() {
         let values = values();
         let values = Values(&values);
-        let told = |result: Result<u64, String>| result.unwrap_err();
-        assert!(told(values.count("a-size", 2048)).contains("at least 2048"));
-        assert!(told(values.count("a-part", 0)).contains("not a whole number"));
-        assert!(told(values.count("a-word", 0)).contains("seq is not a number"));
-        assert!(told(values.count("gone", 0)).contains("--gone has no value"));
+        let refusal = |result: Result<u64, String>| result.unwrap_err();
+        assert!(refusal(values.count("a-size", 2048)).contains("at least 2048"));
+        assert!(refusal(values.count("a-part", 0)).contains("not a whole number"));
+        assert!(refusal(values.count("a-word", 0)).contains("seq is not a number"));
+        assert!(refusal(values.count("gone", 0)).contains("--gone has no value"));
         let word = values.word("a-word", &["read", "write"]).unwrap_err();
         assert_eq!(word, "--a-word: 'seq' is not one of read, write");
         assert!(values.switch("a-size").is_err());

@@ -122,12 +122,12 @@ impl Plan {
     pub fn command(
         &self,
         name: &str,
-        tell: &mut dyn FnMut(fileio::Progress),
+        report: &mut dyn FnMut(fileio::Progress),
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         match (self, name) {
-            (Self::FileIo(io), "prepare") => io.prepare(tell, stopped),
-            (Self::FileIo(io), "cleanup") => io.cleanup(tell),
+            (Self::FileIo(io), "prepare") => io.prepare(report, stopped),
+            (Self::FileIo(io), "cleanup") => io.cleanup(report),
             _ => Err(format!("this test does not implement the '{name}' command")),
         }
     }

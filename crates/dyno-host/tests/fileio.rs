@@ -174,12 +174,12 @@ fn files_are_made_extended_reused_and_removed() {
             .all(|part| part.iter().any(|byte| *byte != 0))
     );
     std::fs::write(folder.path().join("test_file.1"), [1; 5000]).unwrap();
-    let mut told = Vec::new();
-    plan.command("prepare", &mut |one| told.push(one), &|| false)
+    let mut progress = Vec::new();
+    plan.command("prepare", &mut |one| progress.push(one), &|| false)
         .unwrap();
     use dyno_host::fileio::Progress;
     assert_eq!(
-        told,
+        progress,
         [
             Progress::Begin,
             Progress::File("Reusing existing file", 0),

@@ -28,7 +28,7 @@ pub(crate) struct HostLog {
 }
 
 /// The position of a run among those read together.
-pub(crate) struct Place {
+pub(crate) struct RunPosition {
     /// When it began, in seconds since the epoch.
     pub(crate) start: Option<f64>,
     /// Whether it is the only run.
@@ -42,7 +42,7 @@ pub(crate) struct Place {
 type Said = Vec<(Option<usize>, String)>;
 
 /// Adds the logs' samples from the time of the run.
-pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &Place, said: &mut Said) {
+pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, said: &mut Said) {
     let end_s = end_s(run);
     let warmup_s = run
         .head
@@ -156,7 +156,7 @@ fn has_devices(collected: &Collected) -> bool {
 fn times(
     log: &HostLog,
     intervals: &[IntervalSummary],
-    place: &Place,
+    place: &RunPosition,
     said: &mut Said,
 ) -> Option<Vec<f64>> {
     let stamped: Option<Vec<Moment>> = log.moments.iter().copied().collect();

@@ -32,7 +32,7 @@ const GENERAL: [&str; 21] = [
     "config-file",
 ];
 /// Options whose values are recorded elsewhere: in the distribution and the target.
-const TOLD: [&str; 2] = ["rand-", "luajit-"];
+const READ_ELSEWHERE: [&str; 2] = ["rand-", "luajit-"];
 const OF_TARGET: [&str; 6] = ["host", "port", "socket", "user", "password", "db"];
 
 /// The workload; without a name if the log has none.
@@ -60,14 +60,16 @@ fn own_option(word: &str, draft: &Draft) -> Option<(String, OptionValue)> {
         let rest = dashed.strip_prefix(driver);
         rest.is_some_and(|rest| OF_TARGET.contains(&rest))
     });
-    let told = match dashed.as_str() {
+    let known = match dashed.as_str() {
         "rand-type" => rand(draft).is_some(),
         "db-driver" => family(&draft.argv).is_some(),
         // The same as the default.
         "db-ps-mode" => value == "auto",
-        other => TOLD.iter().any(|family| other.starts_with(family)),
+        other => READ_ELSEWHERE
+            .iter()
+            .any(|family| other.starts_with(family)),
     };
-    if GENERAL.contains(&dashed.as_str()) || of_target || told || name.is_empty() {
+    if GENERAL.contains(&dashed.as_str()) || of_target || known || name.is_empty() {
         return None;
     }
     let value = match value {
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_tells_workload_and_target() {
+    fn a_command_line_names_workload_and_target() {
         let draft = draft(
             "sysbench oltp_read_only --tables=8 --skip_trx=on --mysql-host=db1 --mysql-port=3307 \
              --mysql-user=sb --mysql-password=p --mysql-db=sbtest --threads=4 run",

@@ -35,8 +35,8 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
         }
         if text.starts_with('!') {
             let what = text::excerpt(text);
-            let told = format!("'{what}' includes another file, which is not read");
-            warnings.push(Warning::new(log.name, Some(line.number), told));
+            let included = format!("'{what}' includes another file, which is not read");
+            warnings.push(Warning::new(log.name, Some(line.number), included));
             continue;
         }
         if !of_server {
@@ -124,7 +124,7 @@ mod tests {
             text,
         };
         let (facts, _) = configured(&log);
-        let told: Vec<(&str, &str)> = (facts.iter())
+        let found: Vec<(&str, &str)> = (facts.iter())
             .map(|fact| {
                 let name = fact.name.strip_prefix("server.configured.").unwrap();
                 (name, fact.value.as_str())
@@ -136,7 +136,7 @@ mod tests {
             ("e", "5"),
             ("wsrep_sst_auth", redact::HIDDEN),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -164,7 +164,7 @@ quick
             text,
         };
         let (facts, warnings) = configured(&log);
-        let told: Vec<String> = facts
+        let found: Vec<String> = facts
             .iter()
             .map(|fact| {
                 let name = fact.name.strip_prefix("server.configured.").unwrap();
@@ -172,7 +172,7 @@ quick
             })
             .collect();
         assert_eq!(
-            told,
+            found,
             [
                 "innodb_buffer_pool_size=5G",
                 "skip_log_bin=ON",

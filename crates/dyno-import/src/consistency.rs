@@ -82,11 +82,11 @@ fn length(
     // If one of several statements is contradicted, report that one.
     let stated = [printed, typed].into_iter().flatten();
     let stated: Vec<(f64, &str)> = stated.collect();
-    let told = stated
+    let reported = stated
         .iter()
         .find(|(seconds, _)| differs(*seconds))
         .or(stated.first());
-    if let Some(&(seconds, source)) = told {
+    if let Some(&(seconds, source)) = reported {
         fact("import.stated_time_s", seconds, source);
     }
     for (stated, source) in stated {
@@ -271,11 +271,11 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
     if let (Some(events), Some(transactions)) = (report.events, report.transactions)
         && events != transactions.count
     {
-        let told = format!("{events} events, but {} transactions", transactions.count);
+        let text = format!("{events} events, but {} transactions", transactions.count);
         // Before version 1.0 transactions are the number of COMMITs sent.
         match report.is_old {
-            true => warn(told),
-            false => contradict(told),
+            true => warn(text),
+            false => contradict(text),
         }
     }
     // Averages are printed with two decimals.

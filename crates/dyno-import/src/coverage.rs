@@ -4,7 +4,7 @@ use crate::consistency::TIME_TOLERANCE;
 use crate::sysbench::model::{Draft, Point};
 
 /// Report missing lines from this share of the time on, even if they are scattered.
-const MISSING_TOLD: f64 = 0.05;
+const MISSING_REPORTED: f64 = 0.05;
 
 /// The time covered by report lines.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usiz
     let wide = coverage.wide || tail_s > length * 1.5 + 1.0;
     let missing_s = coverage.between_s + tail_s;
     let whole_s = time_s.unwrap_or(last.at_s);
-    if !wide && missing_s <= MISSING_TOLD * whole_s {
+    if !wide && missing_s <= MISSING_REPORTED * whole_s {
         return None;
     }
     let mut gaps = draft.points.iter().zip(&coverage.joined);
@@ -121,8 +121,8 @@ fn outside(draft: &Draft, coverage: &Coverage) -> Option<(u64, u64)> {
         .map(|(point, length)| point.tps.map(|tps| tps * length))
         .sum::<Option<f64>>()?;
     let outside = (all as f64 - held).max(0.0);
-    let told = outside > TIME_TOLERANCE * all as f64;
-    Some((if told { outside.round() as u64 } else { 0 }, all))
+    let differs = outside > TIME_TOLERANCE * all as f64;
+    Some((if differs { outside.round() as u64 } else { 0 }, all))
 }
 
 /// With a decimal if it matters.

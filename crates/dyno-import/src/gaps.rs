@@ -87,7 +87,7 @@ pub(crate) fn gaps(
         "sysbench prints how many events are waiting only with --report-interval",
     );
     let report = draft.report.as_ref();
-    for (what, told) in [
+    for (what, value) in [
         ("service.min_ms", report.and_then(|report| report.min_ms)),
         (
             "service.mean_ms",
@@ -96,7 +96,7 @@ pub(crate) fn gaps(
         ("service.max_ms", report.and_then(|report| report.max_ms)),
         ("service.sum_ms", report.and_then(|report| report.sum_ms)),
     ] {
-        add(told.is_none(), what, "the log has no statistics for it");
+        add(value.is_none(), what, "the log has no statistics for it");
     }
     of_statements(draft, &mut add);
     of_intervals(draft, &mut add);
@@ -118,7 +118,7 @@ fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
         "the statistics do not show the number of statements",
     );
     add(
-        (some || in_points) && !report.tells_kinds(),
+        (some || in_points) && !report.has_all_kinds(),
         KINDS_UNKNOWN,
         "the statistics do not distinguish reads, writes and other statements",
     );

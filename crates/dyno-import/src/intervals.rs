@@ -37,9 +37,9 @@ pub(crate) fn check(
         latencies(draft, report, contradict);
     }
     if coverage::is_comparable(draft) {
-        let told = rates(draft, report, coverage, warn, contradict);
+        let rates_reported = rates(draft, report, coverage, warn, contradict);
         if own {
-            sums(draft, report, coverage, told, warn, contradict);
+            sums(draft, report, coverage, rates_reported, warn, contradict);
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn leave_out(draft: &mut Draft) {
         wild.sort_by_key(|wild| std::cmp::Reverse(wild.index));
         for wild in wild {
             let index = at[wild.index];
-            let (line, text) = (draft.points[index].line, told(&kind, &wild));
+            let (line, text) = (draft.points[index].line, describe(&kind, &wild));
             draft.warnings.push((Some(line), text));
             match kind.rest {
                 Rest::Events => drop(draft.points.remove(index)),
@@ -85,7 +85,7 @@ pub(crate) fn leave_out(draft: &mut Draft) {
     }
 }
 
-fn told(kind: &Kind, wild: &Wild) -> String {
+fn describe(kind: &Kind, wild: &Wild) -> String {
     let what = match kind.rest {
         Rest::Events => "the line is",
         Rest::Statements | Rest::Faults => "these figures are",
@@ -308,7 +308,7 @@ fn sums(
     draft: &Draft,
     report: &Report,
     coverage: &Coverage,
-    rates_told: bool,
+    rates_reported: bool,
     warn: &mut impl FnMut(String),
     contradict: &mut impl FnMut(String),
 ) {
@@ -325,7 +325,7 @@ fn sums(
         // If the report says 0, every interval must be 0, too.
         let above = above || (kind.count == 0 && held.sum > 0.0);
         let below = below(draft, report, coverage, &kind, &held, events_outside);
-        if !(above || below) || (kind.rest == Rest::Events && rates_told) {
+        if !(above || below) || (kind.rest == Rest::Events && rates_reported) {
             continue;
         }
         let decimals = usize::from(held.sum < 10.0);

@@ -356,7 +356,7 @@ impl Reader<'_> {
         for (name, line) in std::mem::take(&mut self.unknown) {
             self.warn(line, format!("unknown column '{name}' is not read"));
         }
-        if let Some((line, text)) = self.shares.told() {
+        if let Some((line, text)) = self.shares.warning() {
             self.warn(line, text);
         }
         let first_counts = options.first_report || self.first_is_like_others();

@@ -164,7 +164,7 @@ impl Imported {
             .any(|(other, _)| other.head.name == run.head.name);
         let longer = others.clone().any(|(_, known)| known.grew_from(&own));
         let shorter = others.position(|(other, _)| log.grew_from(&digest(other)));
-        let told = match (same, longer, shorter) {
+        let text = match (same, longer, shorter) {
             (true, ..) => "the log contains the same run twice; the second is skipped".to_owned(),
             (_, true, _) => "the start of another log; it is skipped".to_owned(),
             (.., Some(at)) => {
@@ -183,7 +183,7 @@ impl Imported {
                 return;
             }
         };
-        self.warnings.push(Warning::new(&place(&run), None, told));
+        self.warnings.push(Warning::new(&place(&run), None, text));
     }
 }
 
@@ -254,7 +254,7 @@ pub fn import(
     };
     let alone = found.len() == 1;
     for (index, mut found) in found.into_iter().enumerate() {
-        let place = align::Place {
+        let place = align::RunPosition {
             start: found.started.or(first(index, options)),
             alone,
             index,
@@ -323,7 +323,7 @@ fn first(index: usize, options: &Options) -> Option<f64> {
 }
 
 /// A run before the host's logs are added.
-struct Found {
+struct ParsedRun {
     run: RunRecord,
     identity: Identity,
     /// Its log.
@@ -338,7 +338,7 @@ fn of_sysbench(
     logs: &[Log<'_>],
     options: &Options,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Found>, ImportError> {
+) -> Result<Vec<ParsedRun>, ImportError> {
     let mut read = Vec::new();
     for log in logs {
         let found = sysbench::read(log);
@@ -362,7 +362,7 @@ fn of_sysbench(
         run.facts.extend(facts);
         draft.warnings.extend(said);
         unfinished(&mut draft, &mut run);
-        Found {
+        ParsedRun {
             run,
             identity: draft.digest.identity(),
             started: record::started_unix_s(&draft, &options),

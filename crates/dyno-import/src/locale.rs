@@ -115,7 +115,7 @@ pub(crate) fn dated(line: &str) -> String {
     let mut after_date = false;
     let mut out: Vec<String> = Vec::new();
     for word in plain(line).split_whitespace() {
-        let told = match word
+        let plain_word = match word
             .get(word.len().saturating_sub(4)..)
             .and_then(|y| y.parse().ok())
         {
@@ -126,8 +126,8 @@ pub(crate) fn dated(line: &str) -> String {
             _ if after_date => clock(word).unwrap_or_else(|| word.to_owned()),
             _ => word.to_owned(),
         };
-        after_date = crate::civil::date(&told).is_some();
-        out.push(told);
+        after_date = crate::civil::date(&plain_word).is_some();
+        out.push(plain_word);
     }
     out.join(" ")
 }
@@ -154,12 +154,12 @@ pub(crate) fn time_of_day(words: &[&str]) -> Option<(f64, usize)> {
     let mut end = from + 1;
     let behind = half(end);
     end += usize::from(behind.is_some());
-    let told = half(0).or(behind);
+    let am_or_pm = half(0).or(behind);
     // A locale that prints AM or PM may print the zone, too.
-    if told.is_some() && from == usize::from(half(0).is_some()) {
+    if am_or_pm.is_some() && from == usize::from(half(0).is_some()) {
         end += usize::from(words.get(end).is_some_and(|word| is_zone(word)));
     }
-    let text = format!("1970-01-01 {plain} {}", told.unwrap_or_default());
+    let text = format!("1970-01-01 {plain} {}", am_or_pm.unwrap_or_default());
     let moment = crate::civil::moment(&text)?;
     Some((moment.seconds, end))
 }

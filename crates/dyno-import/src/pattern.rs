@@ -143,11 +143,11 @@ mod tests {
 
     fn levels(pattern: &str, path: &str) -> Option<String> {
         let found = Pattern::parse(pattern).unwrap().read(path)?.unwrap();
-        let told: Vec<String> = found
+        let words: Vec<String> = found
             .iter()
             .map(|(n, level)| format!("{n}={level}"))
             .collect();
-        Some(told.join(" "))
+        Some(words.join(" "))
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_told() {
+    fn rejects_an_invalid_pattern() {
         for (text, why) in [
             ("", "empty"),
             ("/abs/{a}", "begins with /"),

@@ -55,11 +55,11 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         &not_observed,
     );
     let summary = of_report.or_else(|| {
-        let told = summary::of_intervals(&head, drive, started, &intervals, &not_observed);
-        told.map(|told| RunSummary {
-            open_loop: summary::open_loop(draft, told.rates.events_per_s),
+        let window = summary::of_intervals(&head, drive, started, &intervals, &not_observed);
+        window.map(|window| RunSummary {
+            open_loop: summary::open_loop(draft, window.rates.events_per_s),
             rand: command::rand(draft),
-            ..told
+            ..window
         })
     });
     if let Some(summary) = &summary {
@@ -189,9 +189,9 @@ fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
 fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> IntervalSummary {
     let most = crate::number::COUNT_MAX as f64;
     let count = |rate: Option<f64>| (rate.unwrap_or(0.0) * length_s).round().min(most) as u64;
-    let told = [point.reads, point.writes];
-    let apart = told.iter().chain([&point.other]).any(Option::is_some);
-    let known = number::sum(told.into_iter().flatten());
+    let kinds = [point.reads, point.writes];
+    let apart = kinds.iter().chain([&point.other]).any(Option::is_some);
+    let known = number::sum(kinds.into_iter().flatten());
     // Count statements of unknown kind as other ones, so that the sum is right.
     let other = match (point.other, point.queries) {
         (Some(other), _) => Some(other),

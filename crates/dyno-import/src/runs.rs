@@ -216,14 +216,14 @@ pub(crate) fn mean_only(count: u64, mean_ms: f64, stddev_ms: Option<f64>) -> Lat
 
 /// Replaces the percentiles of a histogram with exact ones. The values ascend.
 pub(crate) fn exact_percentiles(summary: &mut LatencySummary, sorted_ms: &[f64]) {
-    for told in &mut summary.percentiles {
-        if told.value_ms.is_none() || sorted_ms.is_empty() {
+    for percentile in &mut summary.percentiles {
+        if percentile.value_ms.is_none() || sorted_ms.is_empty() {
             continue;
         }
         // The smallest value that this percentage does not exceed.
-        let rank = (told.percent / 100.0 * sorted_ms.len() as f64).ceil() as usize;
+        let rank = (percentile.percent / 100.0 * sorted_ms.len() as f64).ceil() as usize;
         let rank = rank.clamp(1, sorted_ms.len());
-        told.value_ms = Some(sorted_ms[rank - 1]);
+        percentile.value_ms = Some(sorted_ms[rank - 1]);
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn of_intervals(
     not_observed: &[NotObserved],
 ) -> Option<RunSummary> {
     let last = intervals.last()?;
-    let told = window::part_figures(intervals.iter());
+    let window_figures = window::part_figures(intervals.iter());
     let all: Vec<&IntervalSummary> = intervals.iter().collect();
     Some(RunSummary {
         schema_version: SCHEMA_VERSION,
@@ -78,8 +78,8 @@ pub(crate) fn of_intervals(
         target: head.target.clone(),
         measured_s: last.at_s,
         elapsed_s: last.at_s,
-        rates: told.rates,
-        totals: told.totals,
+        rates: window_figures.rates,
+        totals: window_figures.totals,
         service: window::unknown_latencies(&head.percentiles),
         figures: window::of_percentiles(&all),
         not_observed: not_observed.to_vec(),
@@ -169,8 +169,11 @@ fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
 }
 
 fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySummary {
-    let told = [report.min_ms, report.avg_ms, report.max_ms, report.sum_ms];
-    if told.iter().all(Option::is_none) && report.percentiles.is_empty() && operations.is_empty() {
+    let statistics = [report.min_ms, report.avg_ms, report.max_ms, report.sum_ms];
+    if statistics.iter().all(Option::is_none)
+        && report.percentiles.is_empty()
+        && operations.is_empty()
+    {
         // Their number alone does not make them known.
         return window::unknown_latencies(&[]);
     }
@@ -242,7 +245,7 @@ fn machine(draft: &Draft, report: &Report) -> Option<MachineSummary> {
 }
 
 fn figures(report: &Report) -> Vec<MachineFigure> {
-    const TOLD: [(&str, &str, &str); 8] = [
+    const MACHINE_FIGURES: [(&str, &str, &str); 8] = [
         ("import.fileio.read_mib_per_s", "read", "MiB/s"),
         ("import.fileio.written_mib_per_s", "written", "MiB/s"),
         ("import.fileio.reads_per_s", "reads", "per second"),
@@ -263,7 +266,7 @@ fn figures(report: &Report) -> Vec<MachineFigure> {
                 unit: unit.to_owned(),
             })
     };
-    TOLD.into_iter().filter_map(figure).collect()
+    MACHINE_FIGURES.into_iter().filter_map(figure).collect()
 }
 
 /// sysbench prints mean and deviation over threads; without deviation, all threads are equal.

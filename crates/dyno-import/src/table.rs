@@ -174,7 +174,7 @@ impl Shares {
     }
 
     /// The warning about them, with the first one's line.
-    pub(crate) fn told(&self) -> Option<(usize, String)> {
+    pub(crate) fn warning(&self) -> Option<(usize, String)> {
         let (rows, line, sum) = self.odd?;
         let text = format!(
             "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \

@@ -283,12 +283,12 @@ impl Reader<'_> {
     }
 
     fn finish(mut self, options: &Options) -> HostLog {
-        if let Some((line, text)) = self.shares.told() {
+        if let Some((line, text)) = self.shares.warning() {
             self.warn(line, text);
         }
         let gaps = self.memory(options.vmstat_unit_bytes);
         let utc = self.utc;
-        let told = |moment: Moment| Moment {
+        let with_zone = |moment: Moment| Moment {
             utc: moment.utc || utc,
             ..moment
         };
@@ -297,7 +297,7 @@ impl Reader<'_> {
             tool: "vmstat",
             first_since_boot: !options.first_report,
             interval_s: options.vmstat_interval_s,
-            moments: self.moments.into_iter().map(|m| m.map(told)).collect(),
+            moments: self.moments.into_iter().map(|m| m.map(with_zone)).collect(),
             collected: self.collected,
             facts: Vec::new(),
             gaps,
@@ -436,7 +436,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
     }
 
     #[test]
-    fn shares_that_do_not_add_up_are_told() {
+    fn reports_shares_that_do_not_add_up() {
         let odd = LOG.replace("78 18  3", "78 18 33");
         let warning = parse(&odd).warnings[0].to_string();
         assert!(warning.starts_with("vmstat.log:4: 1 rows"), "{warning}");
@@ -476,7 +476,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
     }
 
     #[test]
-    fn missing_and_new_columns_are_told() {
+    fn reports_missing_and_new_columns() {
         let without = "r b us sy cz id wa\n1 0 10 5 3 80 2\n1 0 10 5 3 80 2\n";
         let log = parse(without);
         assert_eq!(value(&log, "host.cpu.idle", 1), Some(80.0));

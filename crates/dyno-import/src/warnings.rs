@@ -55,13 +55,13 @@ pub(crate) fn once(all: Vec<Warning>) -> Vec<Warning> {
             }
         }
     }
-    let told = kept.into_iter().map(|(mut warning, more, last)| {
+    let counted = kept.into_iter().map(|(mut warning, more, last)| {
         if let Some(last) = last {
             warning.text += &format!(" ({more} more like this, the last in line {last})");
         }
         warning
     });
-    told.collect()
+    counted.collect()
 }
 
 /// The part of a warning that others share: its words without numbers and quotations.
@@ -96,9 +96,9 @@ mod tests {
             odd(7),
             whole.clone(),
         ];
-        let told: Vec<String> = once(all).iter().map(Warning::to_string).collect();
+        let texts: Vec<String> = once(all).iter().map(Warning::to_string).collect();
         assert_eq!(
-            told,
+            texts,
             [
                 "x:3: an odd line: 'tps 3' (2 more like this, the last in line 7)",
                 "x: of 2",

@@ -338,11 +338,11 @@ mod tests {
         let text = "a-1 | Threads started!\ndb-1 | ready for connections\n\
                     b-1 | Threads started!\na-1 | [ 1s ] tps: 7.00\n";
         let parts = unwrapped(text).unwrap();
-        let told: Vec<(&str, &str)> = (parts.iter())
+        let names: Vec<(&str, &str)> = (parts.iter())
             .map(|part| (part.source.as_str(), part.text.as_str()))
             .collect();
         assert_eq!(
-            told,
+            names,
             [
                 ("a-1", "Threads started!\n\n\n[ 1s ] tps: 7.00\n"),
                 ("b-1", "\n\nThreads started!\n\n"),

@@ -28,8 +28,8 @@ fn a_percentile_that_is_not_its_histograms_is_a_contradiction() {
         "         99th percentile:                       50.00",
     );
     let found = fact(&changed).unwrap_or_default();
-    let told = "the 99th percentile is 50.00 ms, but that of the histogram ";
-    assert!(found.contains(told), "{found}");
+    let expected = "the 99th percentile is 50.00 ms, but that of the histogram ";
+    assert!(found.contains(expected), "{found}");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
     };
     let log = include_str!("../fixtures/consistent.out");
     assert_eq!(fact(log), None);
-    for (true_text, changed, told) in [
+    for (true_text, changed, expected) in [
         (
             "(100.00 per",
             "(200.00 per",
@@ -78,14 +78,14 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
     ] {
         let text = log.replacen(true_text, changed, 1);
         let found = fact(&text).unwrap_or_else(|| panic!("{changed}: nothing"));
-        assert!(found.contains(told), "{changed}: {found}");
+        assert!(found.contains(expected), "{changed}: {found}");
     }
 }
 
 #[test]
 fn more_than_events_threads_and_time_allow_is_a_fact() {
     let log = include_str!("../fixtures/consistent.out");
-    let fact = |text: &str| told(text).0;
+    let fact = |text: &str| contradictions(text).0;
     // More transactions than events, at an impossible rate for these threads.
     let more = log.replacen("6000   (100.00", "60000   (1000.00", 1);
     let found = fact(&more).unwrap();
@@ -112,7 +112,7 @@ fn more_than_events_threads_and_time_allow_is_a_fact() {
 }
 
 /// The contradictions and all warnings for a log.
-fn told(text: &str) -> (Option<String>, String) {
+fn contradictions(text: &str) -> (Option<String>, String) {
     let log = Log { name: "log", text };
     let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
     let facts = imported.runs.iter();
@@ -146,7 +146,7 @@ fn with(line: &str, label: &str, figure: &str) -> String {
 }
 
 fn contradicts(text: &str, expected: &str) {
-    let facts = told(text).0.unwrap_or_default();
+    let facts = contradictions(text).0.unwrap_or_default();
     assert!(facts.contains(expected), "{expected}: {facts}");
 }
 
@@ -172,21 +172,21 @@ fn real_logs_contradict_nothing() {
         ("0.5", include_str!("../fixtures/written-0.5.out")),
         ("tpcc", include_str!("../fixtures/written-tpcc.out")),
     ] {
-        assert_eq!(told(text), (None, String::new()), "{name}");
+        assert_eq!(contradictions(text), (None, String::new()), "{name}");
     }
     // A different time on the command line, and late lines, cause warnings.
     for text in [
         include_str!("../fixtures/written-1.1.out"),
         include_str!("../fixtures/stopped.out"),
     ] {
-        assert_eq!(told(text).0, None);
+        assert_eq!(contradictions(text).0, None);
     }
 }
 
 #[test]
-fn lines_that_are_missing_are_told_and_contradict_nothing() {
+fn reports_missing_lines_and_no_contradiction() {
     let without = |gone: fn(usize) -> bool| {
-        told(&lines(|number, line| {
+        contradictions(&lines(|number, line| {
             (!gone(number)).then(|| line.to_owned())
         }))
     };
@@ -218,7 +218,7 @@ fn lines_that_are_missing_are_told_and_contradict_nothing() {
     // Without a report, the number of events is unknown.
     let text = lines(|number, line| (number != 3 && number != 4).then(|| line.to_owned()));
     let text = text.split("SQL statistics").next().unwrap();
-    let (_, warnings) = told(text);
+    let (_, warnings) = contradictions(text);
     let expected = "1 gap, which ends here: seconds are missing";
     assert!(warnings.contains(expected), "{warnings}");
 }
@@ -259,7 +259,7 @@ fn errors_of_intervals_are_errors_of_the_run() {
     contradicts(&one, "about 2.0 ignored errors, but the report says 0");
     // All of them may have occurred in the missing seconds.
     let first = lines(|number, line| (number < 7).then(|| with(line, "err/s: ", "0.00")));
-    assert_eq!(told(&first).0, None);
+    assert_eq!(contradictions(&first).0, None);
     let log = lines(|_, line| Some(with(line, "reconn/s: ", "3.00")));
     contradicts(&log, "about 36 reconnects, but the report says 0");
 }
@@ -279,7 +279,7 @@ fn latencies_of_intervals_are_latencies_of_the_run() {
     );
     // Percentiles are bounds of buckets.
     let log = lines(|_, line| Some(with(line, "(ms,95%): ", "37.56")));
-    assert_eq!(told(&log).0, None);
+    assert_eq!(contradictions(&log).0, None);
 }
 
 #[test]
@@ -310,14 +310,14 @@ fn threads_may_end_but_none_is_added() {
     let log = lines(|_, line| Some(with(line, "thds: ", "64")));
     contradicts(&log, "64 threads ran at 12 s, but the run had 8");
     let log = lines(|_, line| Some(with(line, "thds: ", "2")));
-    assert_eq!(told(&log), (None, String::new()));
+    assert_eq!(contradictions(&log), (None, String::new()));
 }
 
 #[test]
-fn a_report_without_its_end_is_told() {
+fn reports_a_report_without_its_end() {
     let log = include_str!("../fixtures/consistent.out");
     let cut = &log[..log.find("General statistics").unwrap()];
-    let (facts, warnings) = told(cut);
+    let (facts, warnings) = contradictions(cut);
     assert_eq!(facts, None);
     assert!(
         warnings.contains("the end of the log is missing: the statistics lack the total time"),

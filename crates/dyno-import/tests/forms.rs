@@ -164,14 +164,14 @@ fn groups_of_fio_whose_jobs_differ() {
         "{}",
         said(&run)
     );
-    let options_told = &run.head.workload.options;
+    let run_options = &run.head.workload.options;
     assert!(
-        options_told
+        run_options
             .iter()
             .all(|(name, _)| name != "bs" && name != "numjobs")
     );
     let depth = ("iodepth".to_owned(), OptionValue::Number(2.0));
-    assert!(options_told.contains(&depth));
+    assert!(run_options.contains(&depth));
     assert!(!summary(&run).machine.as_ref().unwrap().about[0].contains("64k"));
     let gap = |gap: &dyno_core::record::NotObserved| gap.what == "drive";
     assert!(run.not_observed.iter().any(gap));
@@ -273,7 +273,7 @@ fn forms_that_are_not_read_are_named() {
         \x20 read: IOPS=3000, BW=11.7MiB/s (12.3MB/s)(117MiB/10000msec)\n";
     let tproch = "Vuser 1:RUNNING\nVuser 1:Executing Query 5 (1 of 22)\n\
         Vuser 1:query 5 completed in 1.25 seconds\nVuser 1:FINISHED SUCCESS\n";
-    for (tool, text, told) in [
+    for (tool, text, expected) in [
         (
             Tool::Fio,
             terse,
@@ -297,7 +297,7 @@ fn forms_that_are_not_read_are_named() {
         ),
     ] {
         let error = refused(tool, text);
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -364,10 +364,10 @@ fn virtual_users_that_end_before_the_test_does() {
         (9, "Vuser 1:FINISHED SUCCESS"),
     ];
     let run = one(Tool::Hammerdb, &hammerdb(&early));
-    let told = run.fact(LOG_UNSTEADY).unwrap();
+    let unsteady = run.fact(LOG_UNSTEADY).unwrap();
     assert!(
-        told.starts_with("3 of 3 virtual users had ended after 1 of 4 minutes"),
-        "{told}"
+        unsteady.starts_with("3 of 3 virtual users had ended after 1 of 4 minutes"),
+        "{unsteady}"
     );
     let some = one(Tool::Hammerdb, &hammerdb(&early[2..]));
     assert!(
@@ -428,9 +428,10 @@ fn a_hammerdb_log_that_appears_twice_is_one_run() {
     ] {
         let imported = read(Tool::Hammerdb, &doubled);
         assert_eq!(imported.runs.len(), 1);
-        let told = imported.warnings.iter();
+        let warnings = imported.warnings.iter();
         assert!(
-            told.clone()
+            warnings
+                .clone()
                 .any(|own| own.text.contains("the same run twice"))
         );
     }

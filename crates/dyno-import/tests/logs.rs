@@ -319,7 +319,7 @@ fn what_was_forced_or_disabled() {
 }
 
 #[test]
-fn a_run_that_failed_at_once_is_told() {
+fn reports_a_run_that_failed_at_once() {
     let error = sysbench(&[fixture!("fatal.out")], None, None, &Options::default()).unwrap_err();
     let text = error.to_string();
     assert!(
@@ -358,7 +358,7 @@ fn old_layouts() {
 }
 
 #[test]
-fn a_time_that_the_figures_contradict_is_told() {
+fn reports_a_time_that_the_figures_contradict() {
     let imported = import(fixture!("written-1.1.out"));
     let run = &imported.runs[0];
     assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
@@ -379,7 +379,7 @@ fn a_time_that_the_figures_contradict_is_told() {
 
 /// "One Million Tables in MySQL 8.0" (Percona): 120 s, not the 600 s of the command shown.
 #[test]
-fn figures_of_an_article_tell_how_long_the_run_was() {
+fn derives_the_length_of_a_run_from_an_articles_figures() {
     let text = "sysbench oltp_read_write --threads=64 --time=600 run\n\
         transactions: 243533 (2029.21 per sec.)\nqueries: 16879188 (140611.72 per sec.)\n";
     let log = Log {
@@ -397,8 +397,8 @@ fn figures_of_an_article_tell_how_long_the_run_was() {
     assert_eq!(run.fact("import.stated_time_s"), Some("600.000"));
     let implied: f64 = run.fact("import.implied_time_s").unwrap().parse().unwrap();
     assert!((implied - 120.0).abs() < 0.1, "{implied}");
-    let told = |what: &str| imported.warnings.iter().any(|w| w.text.contains(what));
-    assert!(told("says 600.0 s") && told("the end of the log is missing"));
+    let warned = |what: &str| imported.warnings.iter().any(|w| w.text.contains(what));
+    assert!(warned("says 600.0 s") && warned("the end of the log is missing"));
 }
 
 #[test]
@@ -457,8 +457,8 @@ fn damage_costs_only_what_it_hit() {
     };
     let imported = import(log);
     assert_eq!(imported.runs.len(), 3);
-    let told = imported.runs[0].summary.as_ref().unwrap();
-    assert!(told.totals.events > 0 && told.service.count == 0);
+    let grepped = imported.runs[0].summary.as_ref().unwrap();
+    assert!(grepped.totals.events > 0 && grepped.service.count == 0);
     let text: Vec<String> = imported.warnings.iter().map(ToString::to_string).collect();
     assert!(
         text.iter()

@@ -77,8 +77,8 @@ fn the_tail_of_a_cut_log_of_sysbench_is_no_figure() {
         for after in ["", "\nKilled\n", "x.sh: line 7: 4711 Killed\n"] {
             let text = format!("{whole}{}{after}", &next[..end]);
             let run = one(Tool::Sysbench, &text);
-            let told = (events_per_s(&run), run.intervals.len());
-            assert_eq!(told, (700.0, 30), "{text}");
+            let read = (events_per_s(&run), run.intervals.len());
+            assert_eq!(read, (700.0, 30), "{text}");
             assert_eq!(run.summary.as_ref().unwrap().measured_s, 30.0);
             assert!(run.fact(LOG_CUT_OFF).is_some());
             assert!(run.not_observed("service.mean_ms").is_some());
@@ -330,12 +330,12 @@ fn scripts_of_the_same_name_are_distinguished() {
     let run = one(Tool::Pgbench, &text);
     assert_eq!(run.head.workload.name, "x/read.sql+y/read.sql");
     let figures = &run.summary.unwrap().figures;
-    let told: Vec<(&str, f64)> = figures
+    let values: Vec<(&str, f64)> = figures
         .iter()
         .map(|one| (one.name.as_str(), one.value))
         .collect();
-    assert_eq!(told[0], ("x/read.sql", 40.25));
-    assert_eq!(told[2], ("y/read.sql", 40.75));
+    assert_eq!(values[0], ("x/read.sql", 40.25));
+    assert_eq!(values[2], ("y/read.sql", 40.75));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn read(options: &Options) -> RunRecord {
 }
 
 #[test]
-fn what_a_bare_log_does_not_tell_is_not_zero() {
+fn values_missing_from_a_bare_log_are_not_zero() {
     let run = read(&Options::default());
     let summary = run.summary.as_ref().unwrap();
     assert_eq!(summary.started_unix_s, None);
@@ -51,7 +51,7 @@ fn what_a_bare_log_does_not_tell_is_not_zero() {
 }
 
 #[test]
-fn a_command_line_tells_what_a_run_was_asked_for() {
+fn reads_the_requested_run_from_a_command_line() {
     let run = |options: &str| {
         let text = format!("+ sysbench oltp_read_write {options} --threads=4 run\n{BARE}");
         let log = Log {

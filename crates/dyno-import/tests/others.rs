@@ -101,15 +101,15 @@ fn pgbench_with_single_transactions() {
             .find(|own| own.percent == percent);
         found.unwrap().value_ms.unwrap()
     };
-    let told = summary.response.as_ref().unwrap();
+    let took = summary.response.as_ref().unwrap();
     for percent in [50, 95] {
-        assert_eq!(of(percent as f64, told), nearest(response.clone(), percent));
+        assert_eq!(of(percent as f64, took), nearest(response.clone(), percent));
         assert_eq!(
             of(percent as f64, &summary.service),
             nearest(service.clone(), percent)
         );
     }
-    assert_eq!(told.max_ms, *response.iter().max().unwrap() as f64 / 1e3);
+    assert_eq!(took.max_ms, *response.iter().max().unwrap() as f64 / 1e3);
     // The requested rate is not printed.
     let drive = run.head.drive.as_ref().unwrap();
     assert_eq!((drive.sessions, drive.open_loop), (2, None));
@@ -179,10 +179,10 @@ fn scripts_of_pgbench_apart() {
 fn a_log_of_pgbench_that_lacks_a_file() {
     let files = [fixture!("pgbench-rate.out"), fixture!("pgbench_log.18562")];
     let imported = read(Tool::Pgbench, &files);
-    let told = imported.warnings[0].to_string();
+    let warning = imported.warnings[0].to_string();
     assert!(
-        told.contains("it is a sample, or a file of it is missing"),
-        "{told}"
+        warning.contains("it is a sample, or a file of it is missing"),
+        "{warning}"
     );
     // Its latencies cover only a part; the intervals come from progress lines.
     let run = &imported.runs[0];
@@ -323,8 +323,8 @@ fn hammerdb_with_its_profile() {
 }
 
 #[test]
-fn what_is_another_tools_is_told() {
-    for (tool, text, told) in [
+fn rejects_logs_of_another_tool() {
+    for (tool, text, expected) in [
         (
             Tool::Pgbench,
             include_str!("../fixtures/cpu.out"),
@@ -349,7 +349,7 @@ fn what_is_another_tools_is_told() {
     ] {
         let error = import(tool, &[Log { name: "x", text }], &[], &Options::default());
         let error = error.unwrap_err().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -416,8 +416,8 @@ fn contradictions_of_fio() {
             *bin = (bin.as_u64().unwrap() * 3).into();
         }
     });
-    let told = "write, write: its bins hold 981984 latencies, but it says 327328";
-    assert_eq!(tripled, told);
+    let expected = "write, write: its bins hold 981984 latencies, but it says 327328";
+    assert_eq!(tripled, expected);
     let wide = changed(&|own| own["bw_bytes"] = (446_762_908_u64 * 1000).into());
     assert!(
         wide.contains("bw_bytes is 446762908000 bytes per second"),
@@ -462,20 +462,20 @@ fn contradictions_of_hammerdb() {
     let log = include_str!("../fixtures/written-hammerdb.log");
     assert_eq!(contradictions(Tool::Hammerdb, log), "");
     let long = log.replace("test period of 5 in", "test period of 500 in");
-    let told = "the test period should be 30000 s, but the log's times span 300 s";
-    assert_eq!(contradictions(Tool::Hammerdb, &long), told);
+    let expected = "the test period should be 30000 s, but the log's times span 300 s";
+    assert_eq!(contradictions(Tool::Hammerdb, &long), expected);
     let minutes = "Vuser 1:4 ...,\nVuser 1:5 ...,\nVuser 1:Test complete";
     let counted = log.replace("Vuser 1:Test complete", minutes);
     assert_eq!(contradictions(Tool::Hammerdb, &counted), "");
-    let told = "should be 5 minutes, but the log counts 4 until";
+    let expected = "should be 5 minutes, but the log counts 4 until";
     let found = contradictions(Tool::Hammerdb, &counted.replace("Vuser 1:5 ...,\n", ""));
-    assert!(found.contains(told), "{found}");
+    assert!(found.contains(expected), "{found}");
     let slow = ["101234", "104410", "99872"]
         .iter()
         .fold(log.to_owned(), |log, tpm| log.replace(tpm, "5"));
-    let told = "showed 5 to 5 transactions per minute, but the result says 101003";
+    let expected = "showed 5 to 5 transactions per minute, but the result says 101003";
     let found = contradictions(Tool::Hammerdb, &slow);
-    assert!(found.contains(told), "{found}");
+    assert!(found.contains(expected), "{found}");
     let none = log.replace("from 101003", "from 44000");
     let found = contradictions(Tool::Hammerdb, &none);
     assert!(found.contains("but the result says 44000"), "{found}");

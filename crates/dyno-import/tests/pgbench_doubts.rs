@@ -58,8 +58,8 @@ fn clients_that_never_wait_are_all_busy() {
     let rated = with(THROTTLED, "number of clients: ", "40");
     assert_eq!(read(&rated).fact("import.contradictions"), None);
     let idle = idle.replace("duration: 3 s", "number of transactions per client: 9");
-    let told = read(&idle).fact("import.contradictions").map(str::to_owned);
-    assert!(!told.unwrap_or_default().contains("busy"));
+    let contradictions = read(&idle).fact("import.contradictions").map(str::to_owned);
+    assert!(!contradictions.unwrap_or_default().contains("busy"));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_run_that_was_aborted_failed() {
 }
 
 #[test]
-fn what_was_skipped_is_kept_and_an_end_that_is_missing_is_told() {
+fn keeps_skipped_counts_and_reports_a_missing_end() {
     let skipped = with(
         THROTTLED,
         "number of transactions skipped: ",
@@ -196,7 +196,7 @@ fn a_lag_that_cannot_be_leaves_the_service_time_unknown() {
         )
     };
     assert_eq!(service(&read(THROTTLED)), (183, false));
-    for (lag, told) in [
+    for (lag, expected) in [
         (
             "avg 9.142 (max 2.165) ms",
             "9.142 ms, is above the longest, 2.165 ms",
@@ -207,7 +207,7 @@ fn a_lag_that_cannot_be_leaves_the_service_time_unknown() {
         ),
     ] {
         let changed = with(THROTTLED, "rate limit schedule lag: ", lag);
-        contradicts(&changed, told);
+        contradicts(&changed, expected);
         assert_eq!(service(&read(&changed)), (0, true));
     }
 }

@@ -43,9 +43,12 @@ fn tests_without_a_database() {
         [1321.08, 1367.84, 1631.85]
     );
     assert_eq!(files.not_observed("intervals"), None);
-    let told = files.summary.as_ref().unwrap().machine.as_ref().unwrap();
+    let machine = files.summary.as_ref().unwrap().machine.as_ref().unwrap();
     assert_eq!(
-        (told.figures[0].name.as_str(), told.figures[0].unit.as_str()),
+        (
+            machine.figures[0].name.as_str(),
+            machine.figures[0].unit.as_str()
+        ),
         ("read", "MiB/s")
     );
     // Each event is one request: for the printed bytes, or an fsync.

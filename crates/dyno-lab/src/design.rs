@@ -128,10 +128,10 @@ impl Experiment {
 
     /// The target precision of ratios: 0.01 is 1 %. `None` if the number of repeats is fixed.
     pub fn precision(&self) -> Option<f64> {
-        let told = self.design.precision.as_ref()?.to_string();
-        let value = match told.trim().strip_suffix('%') {
+        let text = self.design.precision.as_ref()?.to_string();
+        let value = match text.trim().strip_suffix('%') {
             Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
-            None => told.trim().parse().ok()?,
+            None => text.trim().parse().ok()?,
         };
         Some(value).filter(|value| *value > 0.0)
     }

@@ -51,7 +51,7 @@ impl<'a> Problems<'a> {
     }
 
     pub(crate) fn add(&mut self, span: Option<Range<usize>>, what: impl Into<String>) {
-        let at = span.map(|span| place(self.text, span.start));
+        let at = span.map(|span| line_and_column(self.text, span.start));
         self.found.push(Problem {
             at,
             what: what.into(),
@@ -81,7 +81,7 @@ impl<'a> Problems<'a> {
     }
 }
 
-fn place(text: &str, offset: usize) -> (usize, usize) {
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;

@@ -87,7 +87,7 @@ impl<'a> Schedule<'a> {
     /// The next trial; `None` after the last one.
     #[expect(
         clippy::should_implement_trait,
-        reason = "each must be told to have ended"
+        reason = "the caller must end each trial"
     )]
     pub fn next(&mut self) -> Option<Next> {
         let trial = self.open.pop()?;

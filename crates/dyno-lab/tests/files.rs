@@ -149,14 +149,14 @@ const WRONG: [(&str, &str); 33] = [
 ];
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn reports_mistakes_with_their_positions() {
     Experiment::parse("base.toml", BASE, None).unwrap();
-    let mut told = String::new();
+    let mut messages = String::new();
     for (there, instead) in WRONG {
         let text = BASE.replacen(there, instead, 1);
         assert_ne!(text, BASE, "{there}");
         let error = Experiment::parse("x.toml", &text, None).expect_err(instead);
-        told.push_str(&format!("# {instead:?}\n{error}\n\n"));
+        messages.push_str(&format!("# {instead:?}\n{error}\n\n"));
     }
     let twice = BASE.replace(
         "levels = [1, 8, 64]",
@@ -165,9 +165,9 @@ fn what_is_wrong_is_said_with_its_place() {
     let twice = twice.replace("\"client\"", "\"start\"");
     for (text, scale) in [(twice.as_str(), None), (BASE, Some("laptop"))] {
         let error = Experiment::parse("x.toml", text, scale).unwrap_err();
-        told.push_str(&format!("# {scale:?}\n{error}\n\n"));
+        messages.push_str(&format!("# {scale:?}\n{error}\n\n"));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(messages);
 }
 
 #[test]

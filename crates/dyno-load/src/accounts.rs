@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hangs_for_long_is_told_while_the_run_goes_on() {
+    fn reports_long_hangs_during_the_run() {
         let after = |seconds, sessions: &[Session]| {
             let mut accounts = Accounts::new(sessions.len());
             accounts.begin(0);

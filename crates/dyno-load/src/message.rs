@@ -165,7 +165,7 @@ impl CpuTime {
 }
 
 /// Sends a message to the coordinator. Fails silently if it has left: it has its result by then.
-pub(crate) fn tell(coordinator: &Sender<Message>, message: Message) {
+pub(crate) fn send_message(coordinator: &Sender<Message>, message: Message) {
     let _ = coordinator.send(message);
     simulated::stir();
 }

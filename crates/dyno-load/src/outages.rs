@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_ends_with_the_first_success_and_workers_tell_of_the_same_one() {
+    fn an_outage_ends_with_the_first_success_and_workers_report_the_same_one() {
         let mut one = Outages::default();
         for at in [10, 20, 40] {
             one.failed(at);

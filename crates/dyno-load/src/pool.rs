@@ -13,7 +13,7 @@ use dyno_core::plan::Portion;
 use dyno_core::session::{Entry, Program};
 
 use crate::calendar::nanos;
-use crate::message::{Control, Mailbox, Message, Waits, tell};
+use crate::message::{Control, Mailbox, Message, Waits, send_message};
 use crate::outcome::LoadError;
 use crate::recorder::{Handover, Recorder, Shape};
 use crate::run::RunConfig;
@@ -42,7 +42,7 @@ fn listen(config: &RunConfig, mailboxes: Vec<Arc<Mailbox>>, sender: Sender<Messa
     config.stop.listen(Box::new(move || {
         // First, so that the coordinator knows why workers end. If it has left, there is nothing to
         // stop.
-        tell(&sender, Message::Stopped);
+        send_message(&sender, Message::Stopped);
         mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
     }))
 }
@@ -329,8 +329,8 @@ where
             Err(panic) => format!("worker {index} broke down: {}", panic_text(&*panic)),
         };
         // If the coordinator has left, it has its result, and nobody needs the message.
-        tell(&messages, Message::Failed(None, why));
-        tell(&messages, Message::Lost(index));
+        send_message(&messages, Message::Failed(None, why));
+        send_message(&messages, Message::Lost(index));
     };
     thread.spawn(body).map(drop)
 }

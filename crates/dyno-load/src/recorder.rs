@@ -15,7 +15,7 @@ use dyno_core::session::{OperationEnd, OperationId};
 use dyno_core::states::SessionStates;
 
 use crate::calendar::Closed;
-use crate::message::{Message, tell};
+use crate::message::{Message, send_message};
 use crate::outcome::SessionTotals;
 
 /// The most intervals handed over but not merged yet. At this limit a worker continues in the same
@@ -351,7 +351,7 @@ impl Recorder {
         handover.begun = standing.begun;
         self.away += 1;
         // If the coordinator has left, it has its result, and nobody needs the message.
-        tell(&self.messages, Message::Handover(handover));
+        send_message(&self.messages, Message::Handover(handover));
     }
 }
 

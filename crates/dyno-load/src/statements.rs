@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_and_parameters_are_told_apart() {
+    fn distinguishes_texts_and_parameters() {
         let mut own = Statements::default();
         for round in 0..2_000 {
             own.query(b"SELECT c FROM t WHERE id = 1");

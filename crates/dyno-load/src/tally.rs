@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_is_not_told_again() {
+    fn reports_each_count_once() {
         let mut sessions = [Session::new(1), Session::new(3)];
         let mut tally = Tally::new(2, 0);
         tally.begin(100);
@@ -55,9 +55,9 @@ mod tests {
         sessions[0].events = 7;
         sessions[1].events = 1;
         tally.take(&sessions, 500, &mut out);
-        let told: Vec<_> = (out.iter())
+        let counts: Vec<_> = (out.iter())
             .map(|count| (count.session, count.events, count.span_ns))
             .collect();
-        assert_eq!(told, [(1, 5, 100), (3, 0, 100), (1, 2, 300), (3, 1, 300)]);
+        assert_eq!(counts, [(1, 5, 100), (3, 0, 100), (1, 2, 300), (3, 1, 300)]);
     }
 }

@@ -14,7 +14,7 @@ use dyno_core::units::format_duration;
 
 use crate::accounts::state_of;
 use crate::calendar::{Calendar, Schedule};
-use crate::message::{Message, Waits, WorkerEnd, tell};
+use crate::message::{Message, Waits, WorkerEnd, send_message};
 use crate::poller::WAKE;
 use crate::recorder::Class;
 use crate::session::{Lifecycle, Wait};
@@ -74,13 +74,13 @@ impl<P: Program> Worker<P> {
             bound_waits(self.state.mailbox.patience(&self.state.stop));
         }
         let result = self.initialise().and_then(|()| {
-            self.tell(Message::Ready);
+            self.send(Message::Ready);
             self.await_start()?;
             self.measure()
         });
         if let Err(error) = result {
             let message = format!("waiting for sockets failed: {error}");
-            self.tell(Message::Failed(None, message));
+            self.send(Message::Failed(None, message));
         }
         self.end();
     }
@@ -128,7 +128,7 @@ impl<P: Program> Worker<P> {
     fn check_limits(&mut self) {
         if self.state.has_background && self.state.foreground == 0 && !self.background_only {
             self.background_only = true;
-            self.tell(Message::BackgroundOnly);
+            self.send(Message::BackgroundOnly);
         }
         self.end_drained();
         let state = &mut self.state;
@@ -343,7 +343,7 @@ impl<P: Program> Worker<P> {
                 record.finished = if stopping { 0 } else { now() };
                 record.class = Class::Outside;
                 if !std::mem::replace(&mut self.done_begun, true) {
-                    self.tell(Message::DoneBegun(self.index));
+                    self.send(Message::DoneBegun(self.index));
                 }
                 self.end_drained();
                 self.enter(session, &Entry::Done, Lifecycle::Done);
@@ -376,7 +376,7 @@ impl<P: Program> Worker<P> {
         let record = &mut self.state.sessions[session];
         record.lost = true;
         let tid = record.tid;
-        self.tell(Message::Failed(Some(tid), why));
+        self.send(Message::Failed(Some(tid), why));
     }
 
     fn leave(&mut self, session: SessionId, politely: bool) {
@@ -402,7 +402,7 @@ impl<P: Program> Worker<P> {
     fn report(&mut self) {
         let waits = Waits::of(&self.state.sessions);
         for _ in 0..std::mem::take(&mut self.state.reports) {
-            self.tell(Message::Waits(waits));
+            self.send(Message::Waits(waits));
         }
     }
 
@@ -451,10 +451,10 @@ impl<P: Program> Worker<P> {
         };
         // Scripts must be gone before the coordinator may consider the run over.
         drop(self.program);
-        tell(&self.messages, Message::Ended(Box::new(end)));
+        send_message(&self.messages, Message::Ended(Box::new(end)));
     }
 
-    fn tell(&self, message: Message) {
-        tell(&self.messages, message);
+    fn send(&self, message: Message) {
+        send_message(&self.messages, message);
     }
 }

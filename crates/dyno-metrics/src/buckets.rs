@@ -209,15 +209,15 @@ mod tests {
 
     #[test]
     fn a_value_lies_in_the_bucket_that_holds_it() {
-        let told = distribution(&[1, 9_000, 15_000, 1_500_000, 60_000_000_000]);
-        assert_eq!(told.count, 5);
-        assert_eq!(told.sum_s(), 60.001_524_001);
-        assert_eq!(told.extremes_s, Some((1e-9, 60.0)));
-        assert_eq!(told.classic[0], 2);
-        assert_eq!(told.classic[1], 1);
-        assert_eq!(told.classic[7], 1);
-        assert_eq!(told.classic[21], 1);
-        assert_eq!(told.cumulative().last(), Some(5));
+        let result = distribution(&[1, 9_000, 15_000, 1_500_000, 60_000_000_000]);
+        assert_eq!(result.count, 5);
+        assert_eq!(result.sum_s(), 60.001_524_001);
+        assert_eq!(result.extremes_s, Some((1e-9, 60.0)));
+        assert_eq!(result.classic[0], 2);
+        assert_eq!(result.classic[1], 1);
+        assert_eq!(result.classic[7], 1);
+        assert_eq!(result.classic[21], 1);
+        assert_eq!(result.cumulative().last(), Some(5));
         assert_eq!(distribution(&[]), Distribution::default());
     }
 
@@ -226,10 +226,10 @@ mod tests {
         fn every_value_is_in_one_bucket(
             values in prop::collection::vec(1_u64..3_000_000_000_000, 1..200),
         ) {
-            let told = distribution(&values);
+            let result = distribution(&values);
             let all = values.len() as u64;
-            prop_assert_eq!(told.classic.iter().sum::<u64>(), all);
-            let exponential = told.exponential;
+            prop_assert_eq!(result.classic.iter().sum::<u64>(), all);
+            let exponential = result.exponential;
             prop_assert_eq!(exponential.buckets.iter().map(|(_, count)| count).sum::<u64>(), all);
             prop_assert!(exponential.buckets.is_sorted_by(|a, b| a.0 < b.0));
             // Each value is inside its bucket, or outside by at most the recorder's rounding.

@@ -223,7 +223,7 @@ impl Format {
     }
 }
 
-struct Kept {
+struct CachedPage {
     format: Format,
     changes: u64,
     made: Nanos,
@@ -232,7 +232,7 @@ struct Kept {
 
 struct Pages {
     figures: Shared,
-    kept: Option<Kept>,
+    kept: Option<CachedPage>,
 }
 
 impl Pages {
@@ -240,7 +240,7 @@ impl Pages {
     fn page(&mut self, format: Format) -> (Arc<Vec<u8>>, bool) {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, over) = (figures.changes(), figures.is_over());
-        let holds = |kept: &Kept| {
+        let holds = |kept: &CachedPage| {
             let same = kept.format == format && kept.changes == changes;
             same && since(kept.made) < FRESH
         };
@@ -251,7 +251,7 @@ impl Pages {
                 Format::Text(version) => text::encode(&families, version).into_bytes(),
                 Format::Protobuf => protobuf::encode(&families),
             };
-            self.kept = Some(Kept {
+            self.kept = Some(CachedPage {
                 format,
                 changes,
                 made: Clock.now(),

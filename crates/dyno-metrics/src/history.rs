@@ -54,10 +54,10 @@ struct After<'a> {
 }
 
 /// Returns one metric's values, with their labels.
-type Tell = fn(&After<'_>) -> Vec<(Vec<Label>, f64)>;
+type Values = fn(&After<'_>) -> Vec<(Vec<Label>, f64)>;
 
 /// Metrics of every run.
-const OF_ALL: [(Metric, Tell); 11] = [
+const OF_ALL: [(Metric, Values); 11] = [
     (EVENTS, |after| plain(after.sums.events)),
     (NOT_DONE, |after| plain(after.sums.not_done)),
     (STATEMENTS, |after| {
@@ -102,7 +102,7 @@ const COUNTERS: [(&str, Metric); 7] = [
 ];
 
 /// Metrics of an open loop.
-const OF_OPEN: [(Metric, Tell); 2] = [
+const OF_OPEN: [(Metric, Values); 2] = [
     (BACKLOG, |after| known(after.interval.backlog)),
     (CONCURRENCY, |after| {
         known(after.interval.concurrency.map(u64::from))
@@ -143,7 +143,7 @@ impl History<'_> {
         let open = self.figures.is_open();
         let of_open = OF_OPEN.iter().filter(|_| open);
         let unknown = unknown::counters(&self.run.not_observed, Of::Intervals);
-        let is_known = |(metric, _): &&(Metric, Tell)| {
+        let is_known = |(metric, _): &&(Metric, Values)| {
             let counters = COUNTERS.iter().filter(|(_, own)| own.name == metric.name);
             !counters.into_iter().any(|(name, _)| unknown.contains(name))
         };
@@ -151,7 +151,7 @@ impl History<'_> {
             .iter()
             .chain(of_open)
             .filter(is_known)
-            .map(|(metric, tell)| metric.family(told(&afters, tell)))
+            .map(|(metric, values)| metric.family(samples_of(&afters, values)))
             .collect();
         let at = |at_unix_s: f64, labels: Vec<Label>, value: f64| Sample {
             at_unix_s: Some(at_unix_s),
@@ -237,10 +237,10 @@ impl History<'_> {
 }
 
 /// The values at the end of each interval, grouped by labels, as OpenMetrics requires.
-fn told(afters: &[After<'_>], tell: &Tell) -> Vec<Sample> {
+fn samples_of(afters: &[After<'_>], values: &Values) -> Vec<Sample> {
     let mut by_labels: Vec<(Vec<Label>, Vec<Sample>)> = Vec::new();
     for after in afters {
-        for (labels, value) in tell(after) {
+        for (labels, value) in values(after) {
             let sample = Sample {
                 labels: labels.clone(),
                 at_unix_s: Some(after.at_unix_s),

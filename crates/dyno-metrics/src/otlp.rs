@@ -136,19 +136,19 @@ fn number(sample: &Sample, times: Times) -> Option<NumberDataPoint> {
 }
 
 fn histogram(sample: &Sample, times: Times) -> Option<ExponentialHistogramDataPoint> {
-    let Value::Distribution(told) = &sample.value else {
+    let Value::Distribution(distribution) = &sample.value else {
         return None;
     };
     Some(ExponentialHistogramDataPoint {
         attributes: attributes(&sample.labels),
         start_time_unix_nano: times.start_ns,
         time_unix_nano: times.at_ns,
-        ..point(told)
+        ..point(distribution)
     })
 }
 
-fn point(told: &Distribution) -> ExponentialHistogramDataPoint {
-    let exponential = told.exponential.clone().spanning_few();
+fn point(distribution: &Distribution) -> ExponentialHistogramDataPoint {
+    let exponential = distribution.exponential.clone().spanning_few();
     let first = exponential.buckets.first().map_or(0, |(index, _)| *index);
     let mut bucket_counts: Vec<u64> = Vec::new();
     for (index, count) in &exponential.buckets {
@@ -156,16 +156,16 @@ fn point(told: &Distribution) -> ExponentialHistogramDataPoint {
         bucket_counts.push(*count);
     }
     ExponentialHistogramDataPoint {
-        count: told.count,
-        sum: Some(told.sum_s()),
+        count: distribution.count,
+        sum: Some(distribution.sum_s()),
         scale: exponential.scale,
         positive: Some(Buckets {
             // Here a bucket's index refers to its lower bound.
             offset: first - 1,
             bucket_counts,
         }),
-        min: told.extremes_s.map(|(min, _)| min),
-        max: told.extremes_s.map(|(_, max)| max),
+        min: distribution.extremes_s.map(|(min, _)| min),
+        max: distribution.extremes_s.map(|(_, max)| max),
         ..ExponentialHistogramDataPoint::default()
     }
 }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn buckets_are_called_by_their_lower_bounds() {
-        let told = Distribution {
+        let distribution = Distribution {
             count: 6,
             sum_ns: 9_000_000_000,
             extremes_s: Some((0.5, 3.0)),
@@ -214,7 +214,7 @@ mod tests {
             },
             ..Distribution::default()
         };
-        let point = point(&told);
+        let point = point(&distribution);
         let positive = point.positive.unwrap();
         // (1/4, 1/2], (1/2, 1], (1, 2], (2, 4]
         assert_eq!(positive.offset, -2);

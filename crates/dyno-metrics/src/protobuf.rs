@@ -6,7 +6,7 @@
 use prost::Message;
 
 use crate::buckets::{BOUNDS, Distribution};
-use crate::family::{Family as Told, Kind, Label, Value, plain};
+use crate::family::{Family, Kind, Label, Value, plain};
 
 /// The content type, for HTTP.
 pub const CONTENT_TYPE: &str = "application/vnd.google.protobuf; \
@@ -99,7 +99,7 @@ struct BucketSpan {
 }
 
 /// All metrics, each prefixed with its length.
-pub fn encode(families: &[Told]) -> Vec<u8> {
+pub fn encode(families: &[Family]) -> Vec<u8> {
     let mut out = Vec::new();
     for family in families {
         // Encoding into a vector cannot fail.
@@ -108,7 +108,7 @@ pub fn encode(families: &[Told]) -> Vec<u8> {
     out
 }
 
-fn message(family: &Told) -> MetricFamily {
+fn message(family: &Family) -> MetricFamily {
     let name = family.prometheus_name();
     let (kind, name) = match family.kind {
         Kind::Counter => (MetricType::Counter, format!("{name}_total")),
@@ -126,7 +126,9 @@ fn message(family: &Told) -> MetricFamily {
                 metric.counter = Some(Number { value: *value })
             }
             (Value::Number(value), _) => metric.gauge = Some(Number { value: *value }),
-            (Value::Distribution(told), _) => metric.histogram = Some(histogram(told)),
+            (Value::Distribution(distribution), _) => {
+                metric.histogram = Some(histogram(distribution))
+            }
         }
         metric
     });
@@ -145,20 +147,20 @@ fn pair((name, value): &Label) -> LabelPair {
     }
 }
 
-fn histogram(told: &Distribution) -> Histogram {
+fn histogram(distribution: &Distribution) -> Histogram {
     let bounds = BOUNDS.iter().map(|(bound, _)| *bound);
-    let bucket = bounds.zip(told.cumulative());
-    let (positive_span, positive_delta) = native(&told.exponential.buckets);
+    let bucket = bounds.zip(distribution.cumulative());
+    let (positive_span, positive_delta) = native(&distribution.exponential.buckets);
     Histogram {
-        sample_count: told.count,
-        sample_sum: told.sum_s(),
+        sample_count: distribution.count,
+        sample_sum: distribution.sum_s(),
         bucket: bucket
             .map(|(upper_bound, cumulative_count)| Bucket {
                 cumulative_count,
                 upper_bound,
             })
             .collect(),
-        schema: told.exponential.scale,
+        schema: distribution.exponential.scale,
         zero_threshold: ZERO_THRESHOLD,
         positive_span,
         positive_delta,
@@ -244,10 +246,10 @@ mod tests {
         assert_eq!(counter.metric[0].counter.unwrap().value, 3.0);
         assert_eq!(gauge.metric[0].label[0].name, "d_e");
         assert_eq!(gauge.metric[0].gauge.unwrap().value, 0.0);
-        let told = histogram.metric[0].histogram.clone().unwrap();
-        assert_eq!((told.sample_count, told.sample_sum), (1, 2.0));
-        assert_eq!(told.bucket.len(), 21);
-        assert_eq!(told.positive_span.len(), 1);
+        let decoded = histogram.metric[0].histogram.clone().unwrap();
+        assert_eq!((decoded.sample_count, decoded.sample_sum), (1, 2.0));
+        assert_eq!(decoded.bucket.len(), 21);
+        assert_eq!(decoded.positive_span.len(), 1);
         assert!(rest.is_empty());
     }
 }

@@ -134,9 +134,10 @@ impl Destination {
                 // Do not retry: data points already accepted would be counted twice.
                 let refusal = |why: String| Refusal::unanswered(why, false);
                 let body = body.map_err(|error| refusal(format!("its answer is cut: {error}")))?;
-                let told = ExportMetricsServiceResponse::decode(body.as_slice());
-                let told = told.map_err(|_| refusal("its answer is not OTLP".to_owned()))?;
-                Ok(Taken::of(told))
+                let response = ExportMetricsServiceResponse::decode(body.as_slice());
+                let response =
+                    response.map_err(|_| refusal("its answer is not OTLP".to_owned()))?;
+                Ok(Taken::of(response))
             }
             Err(ureq::Error::StatusCode(status)) => Err(Refusal::of_status(status)),
             Err(ureq::Error::Timeout(_)) => {
@@ -176,8 +177,9 @@ struct Taken {
 }
 
 impl Taken {
-    fn of(told: ExportMetricsServiceResponse) -> Self {
-        told.partial_success
+    fn of(response: ExportMetricsServiceResponse) -> Self {
+        response
+            .partial_success
             .map_or_else(Self::default, |partial| Self {
                 rejected: u64::try_from(partial.rejected_data_points).unwrap_or_default(),
                 why: partial.error_message,
@@ -277,7 +279,7 @@ impl Pusher {
             deadlines,
             deadline: None,
             state: Arc::clone(&state),
-            told: Pushed::default(),
+            pushed: Pushed::default(),
             has_warned: false,
             on_trouble,
         };
@@ -286,7 +288,7 @@ impl Pusher {
                 work.push(&batch);
                 work.state.cpu_ns.store(thread_cpu(), Ordering::Relaxed);
             }
-            work.told
+            work.pushed
         };
         let thread = thread::Builder::new()
             .name("dyno-otlp".to_owned())
@@ -333,11 +335,11 @@ impl Pusher {
             trouble: Some("the thread panicked".to_owned()),
             ..Pushed::default()
         };
-        let told = self.thread.join().unwrap_or_else(|_| panicked());
+        let pushed = self.thread.join().unwrap_or_else(|_| panicked());
         Pushed {
             sent: self.state.sent.load(Ordering::Relaxed),
             dropped: self.state.dropped.load(Ordering::Relaxed),
-            ..told
+            ..pushed
         }
     }
 }
@@ -349,7 +351,7 @@ struct Work {
     deadlines: Receiver<Nanos>,
     deadline: Option<Nanos>,
     state: Arc<State>,
-    told: Pushed,
+    pushed: Pushed,
     has_warned: bool,
     on_trouble: OnTrouble,
 }
@@ -369,13 +371,13 @@ impl Work {
             let refusal = match self.destination.post(&self.agent, &body, patience) {
                 Ok(taken) => {
                     self.state.sent.fetch_add(1, Ordering::Relaxed);
-                    self.told.late |= failed;
-                    self.told.rejected += taken.rejected;
+                    self.pushed.late |= failed;
+                    self.pushed.rejected += taken.rejected;
                     if taken.rejected > 0 {
                         let why =
                             format!("it rejected {} data points: {}", taken.rejected, taken.why);
                         self.warn(&why, None);
-                        self.told.rejected_why = taken.why;
+                        self.pushed.rejected_why = taken.why;
                     }
                     return;
                 }
@@ -394,8 +396,8 @@ impl Work {
     fn drop_for(&mut self, why: String) {
         self.state.dropped.fetch_add(1, Ordering::Relaxed);
         // Keep the reason of an earlier failure: it says more than a missed deadline.
-        if self.deadline.is_none() || self.told.trouble.is_none() {
-            self.told.trouble = Some(why);
+        if self.deadline.is_none() || self.pushed.trouble.is_none() {
+            self.pushed.trouble = Some(why);
         }
     }
 
@@ -460,7 +462,7 @@ mod tests {
 
     #[test]
     fn prometheus_wants_sums_from_the_beginning() {
-        let of = |text: &str, told| Destination::new(text, told).unwrap().temporality;
+        let of = |text: &str, asked| Destination::new(text, asked).unwrap().temporality;
         let prometheus = "http://127.0.0.1:9090/api/v1/otlp";
         assert_eq!(of(prometheus, None), Temporality::Cumulative);
         assert_eq!(of(prometheus, Some(Temporality::Delta)), Temporality::Delta);

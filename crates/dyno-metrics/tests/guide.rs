@@ -51,7 +51,7 @@ fn row(metric: &Metric) -> String {
 }
 
 #[test]
-fn the_guide_tells_all_metrics() {
+fn the_guide_lists_all_metrics() {
     let guide = fs::read_to_string(docs("metrics.md")).unwrap();
     let rows: Vec<String> = CATALOGUE.iter().map(row).collect();
     assert!(

@@ -251,18 +251,18 @@ fn events(body: &[u8]) -> f64 {
     }
 }
 
-fn pusher(url: &str, told: &Arc<Mutex<Vec<String>>>) -> Pusher {
+fn pusher(url: &str, warnings: &Arc<Mutex<Vec<String>>>) -> Pusher {
     let destination = Destination::new(url, Some(Temporality::Delta)).unwrap();
-    let told = Arc::clone(told);
-    let tell = move |why: &str, _: Option<u16>| told.lock().unwrap().push(why.to_owned());
-    Pusher::start(destination, Vec::new(), Box::new(tell)).unwrap()
+    let warnings = Arc::clone(warnings);
+    let on_trouble = move |why: &str, _: Option<u16>| warnings.lock().unwrap().push(why.to_owned());
+    Pusher::start(destination, Vec::new(), Box::new(on_trouble)).unwrap()
 }
 
 #[test]
 fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
     let (url, bodies) = receiver(&[503, 429, 200, 502]);
-    let told = Arc::default();
-    let pusher = pusher(&url, &told);
+    let warnings = Arc::default();
+    let pusher = pusher(&url, &warnings);
     let mut figures = figures();
     for index in 0..4 {
         assert!(pusher.push(batch(&mut figures, &interval(index, index + 1))));
@@ -270,7 +270,7 @@ fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
     let pushed = pusher.finish(Duration::from_secs(60));
     assert_eq!((pushed.sent, pushed.dropped), (4, 0));
     assert_eq!(
-        told.lock().unwrap().as_slice(),
+        warnings.lock().unwrap().as_slice(),
         ["it answered with status 503"]
     );
     let all: Vec<f64> = bodies.try_iter().map(|body| events(&body)).collect();
@@ -283,8 +283,8 @@ fn a_receiver_that_hangs_has_its_time_once() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     // It accepts connections and never answers.
     let hanging = thread::spawn(move || listener.incoming().take(1).collect::<Vec<_>>());
-    let told = Arc::default();
-    let pusher = pusher(&url, &told);
+    let warnings = Arc::default();
+    let pusher = pusher(&url, &warnings);
     let mut figures = figures();
     for index in 0..10 {
         assert!(pusher.push(batch(&mut figures, &interval(index, 1))));
@@ -299,8 +299,8 @@ fn a_receiver_that_hangs_has_its_time_once() {
 #[test]
 fn what_is_refused_is_dropped_and_counted() {
     let (url, bodies) = receiver(&[400]);
-    let told = Arc::default();
-    let pusher = pusher(&url, &told);
+    let warnings = Arc::default();
+    let pusher = pusher(&url, &warnings);
     let mut figures = figures();
     for index in 0..2 {
         pusher.push(batch(&mut figures, &interval(index, 1)));
@@ -321,8 +321,8 @@ fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     };
-    let told = Arc::default();
-    let pusher = pusher(&url, &told);
+    let warnings = Arc::default();
+    let pusher = pusher(&url, &warnings);
     let mut figures = figures();
     let all = QUEUE_MAX as u64 + 20;
     let mut refused = 0;
@@ -350,5 +350,5 @@ fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
     let pushed = pusher.finish(Duration::from_millis(300));
     assert!(since(begun) < Duration::from_secs(60));
     assert_eq!((pushed.sent, pushed.dropped), (0, all));
-    assert_eq!(told.lock().unwrap().len(), 1, "one warning is enough");
+    assert_eq!(warnings.lock().unwrap().len(), 1, "one warning is enough");
 }

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_word_tells_the_kind() {
+    fn the_first_word_determines_the_kind() {
         assert_eq!(kind_of(b" SELECT c FROM sbtest1 WHERE id=?"), Kind::Select);
         assert_eq!(
             kind_of(b"select @@version_comment limit 1"),

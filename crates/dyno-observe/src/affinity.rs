@@ -54,11 +54,11 @@ pub(crate) fn list(cpus: &[usize]) -> String {
             _ => ranges.push((*cpu, *cpu)),
         }
     }
-    let told = ranges.iter().map(|(first, last)| match first == last {
+    let ranges_text = ranges.iter().map(|(first, last)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     });
-    told.collect::<Vec<_>>().join(",")
+    ranges_text.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

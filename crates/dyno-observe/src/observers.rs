@@ -13,8 +13,8 @@ use dyno_core::db::Family;
 use crate::affinity;
 use crate::data::Data;
 use crate::database::{Watch, watch};
+use crate::directories::{self, ServerDirectory};
 use crate::host::{CpuShares, Host, host_facts, host_gaps};
-use crate::place::{self, Place};
 use crate::process::{Located, Own, Placed, Rest, Server, Workers, listeners};
 use crate::sink::{Gauge, Rate, SampleBuffer, Sink, fact};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
@@ -185,11 +185,11 @@ impl Observer {
             false => path,
         });
         if let Some(path) = &folder {
-            let place = Place {
+            let place = ServerDirectory {
                 what: "data".to_owned(),
                 path: path.clone(),
             };
-            place::tell(&sink, &[place], None);
+            directories::report(&sink, &[place], None);
         }
         let place = folder.or(config.results_directory);
         let own = |name: &str, unit: &str| Gauge::new(name, unit, "CLOCK_MONOTONIC");
@@ -283,7 +283,7 @@ impl Observer {
         self.late_ns_max = self.late_ns_max.max(late_ns);
         self.last_at = Some(at);
         self.samples += 1;
-        self.place();
+        self.leave_worker_cpus();
     }
 
     fn cpu_ns(&self) -> Nanos {
@@ -302,7 +302,7 @@ impl Observer {
         if let Some(placed) = watch.found.try_iter().last() {
             self.rest.placed(&placed);
             if let Placed::Here(located) = placed {
-                self.found(located);
+                self.server_found(located);
             }
         }
         if let Some(server) = &mut self.server
@@ -317,7 +317,7 @@ impl Observer {
     }
 
     /// Handles the server's process, found for the first time or again.
-    fn found(&mut self, located: Located) {
+    fn server_found(&mut self, located: Located) {
         if self
             .server
             .as_ref()
@@ -327,7 +327,7 @@ impl Observer {
         }
         let sink = self.recorder.sink().clone();
         if self.data.is_none() {
-            place::tell(&sink, &located.places, Some(located.pid));
+            directories::report(&sink, &located.places, Some(located.pid));
         }
         match &located.data {
             Some(path) if self.data.is_none() => {
@@ -364,7 +364,7 @@ impl Observer {
     }
 
     /// Moves off the workers' CPUs, once, when they have settled.
-    fn place(&mut self) {
+    fn leave_worker_cpus(&mut self) {
         let settled = self
             .workers_since
             .is_some_and(|since| self.samples > since + SETTLED);
@@ -426,7 +426,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[test]
-    fn observers_that_hang_are_left_to_themselves_and_told() {
+    fn abandons_and_reports_observers_that_hang() {
         let (sender, observations) = sync_channel(16);
         let (commands, orders) = channel();
         let sink = Sink::new(sender);

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// A file of `/proc` or `/sys` that is read repeatedly through one descriptor.
-pub(crate) struct KeptFile {
+pub(crate) struct ProcFile {
     file: File,
 }
 
-impl KeptFile {
+impl ProcFile {
     pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = File::open(path)?;
         Ok(Self { file })
@@ -142,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_file_is_read_whole_and_again() {
-        let kept = KeptFile::open("/proc/self/stat").unwrap();
+    fn a_file_is_read_whole_and_again() {
+        let kept = ProcFile::open("/proc/self/stat").unwrap();
         let mut buffer = Vec::new();
         for _ in 0..2 {
             assert!(kept.read(&mut buffer).unwrap().ends_with(b"\n"));
@@ -151,7 +151,7 @@ mod tests {
         // A buffer that is too small grows.
         let mut buffer = vec![0; 8];
         let expected = std::fs::read("/proc/version").unwrap();
-        let kept = KeptFile::open("/proc/version").unwrap();
+        let kept = ProcFile::open("/proc/version").unwrap();
         assert_eq!(kept.read(&mut buffer).unwrap(), expected);
     }
 

@@ -68,7 +68,7 @@ pub fn obstacle(target: Option<&Target>) -> Option<&'static str> {
 }
 
 /// The cached calibration of this job, if there is a recent one.
-pub fn kept(job: &Job, options: &[(String, OptionValue)]) -> Option<Calibration> {
+pub fn cached(job: &Job, options: &[(String, OptionValue)]) -> Option<Calibration> {
     let all = read(&cache_file()?);
     let calibration = all.get(&key(job, options))?.clone();
     let age_s = wall_time().as_secs_f64() - calibration.made_unix_s;

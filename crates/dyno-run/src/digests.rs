@@ -105,7 +105,7 @@ impl Reader {
             };
             self.before = thread.join().unwrap_or_else(|_| failed());
         }
-        let told = match self.before {
+        let observed = match self.before {
             (Some(mut control), Ok(before)) => {
                 let after = Digests::read(&mut control, self.family, TIMEOUT);
                 control.close();
@@ -116,21 +116,21 @@ impl Reader {
                                   measurement."
                 .to_owned()),
         };
-        let mut told = told.unwrap_or_else(|why| DigestsSummary {
+        let mut observed = observed.unwrap_or_else(|why| DigestsSummary {
             notes: vec![redact::text(&why)],
             ..DigestsSummary::default()
         });
         if self.endpoints > 1 {
             let why = "The target has several endpoints: only the digests of the first were read.";
-            told.notes.push(why.to_owned());
+            observed.notes.push(why.to_owned());
         }
-        told
+        observed
     }
 }
 
 /// Assigns the digests to shapes. Digests of one shape are merged, those of catalogs are only
 /// counted, and the smallest are reduced to a sum.
-pub(crate) fn matched(told: DigestsSummary, run: &RunSummary, ready: &Ready) -> DigestsSummary {
+pub(crate) fn matched(observed: DigestsSummary, run: &RunSummary, ready: &Ready) -> DigestsSummary {
     let literals = ready.literals();
     let mut shapes: HashMap<String, Option<&str>> = HashMap::new();
     for one in &run.statements {
@@ -143,19 +143,19 @@ pub(crate) fn matched(told: DigestsSummary, run: &RunSummary, ready: &Ready) -> 
         }
     }
     let shape_of = |text: &str| shapes.get(&comparable(text, literals)?).copied().flatten();
-    put_together(told, literals, shape_of)
+    put_together(observed, literals, shape_of)
 }
 
 fn put_together<'a>(
-    told: DigestsSummary,
+    observed: DigestsSummary,
     literals: Literals,
     shape_of: impl Fn(&str) -> Option<&'a str>,
 ) -> DigestsSummary {
     let mut out = DigestsSummary {
         digests: Vec::new(),
-        ..told
+        ..observed
     };
-    for mut digest in told.digests {
+    for mut digest in observed.digests {
         digest.shape = shape_of(&digest.text).map(str::to_owned);
         // PostgreSQL leaves values in utility statements, including passwords of roles.
         digest.text = shape(digest.text.as_bytes(), literals);
@@ -208,12 +208,12 @@ mod tests {
             "ALTER ROLE app PASSWORD 'geheim 7 and cut o",
             "COPY t FROM PROGRAM $x$ echo geheim $x$",
         ] {
-            let told = DigestsSummary {
+            let observed = DigestsSummary {
                 digests: vec![digest(text.to_owned(), 1, 1.0)],
                 ..DigestsSummary::default()
             };
-            let told = put_together(told, Literals::Standard, |_| None);
-            let kept = &told.digests[0].text;
+            let observed = put_together(observed, Literals::Standard, |_| None);
+            let kept = &observed.digests[0].text;
             assert!(!kept.contains("geheim") && !kept.contains("cut"), "{kept}");
         }
     }
@@ -232,18 +232,18 @@ mod tests {
             1,
             900.0,
         ));
-        let told = DigestsSummary {
+        let observed = DigestsSummary {
             digests,
             ..DigestsSummary::default()
         };
-        let told = put_together(told, Literals::Standard, |text| {
+        let observed = put_together(observed, Literals::Standard, |text| {
             text.starts_with('a').then_some("aN")
         });
-        assert_eq!(told.digests.len(), DIGESTS_MAX);
-        let first = told.of_shape("aN").unwrap();
+        assert_eq!(observed.digests.len(), DIGESTS_MAX);
+        let first = observed.of_shape("aN").unwrap();
         assert_eq!((first.count, first.merged, first.total_ms), (12, 2, 110.0));
-        assert_eq!((told.others, told.others_count), (11, 22));
-        assert_eq!(told.others_ms, f64::from((0..11).sum::<i32>()));
-        assert_eq!(told.catalogs_count, 4);
+        assert_eq!((observed.others, observed.others_count), (11, 22));
+        assert_eq!(observed.others_ms, f64::from((0..11).sum::<i32>()));
+        assert_eq!(observed.catalogs_count, 4);
     }
 }

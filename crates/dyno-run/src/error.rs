@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_tells_what_was_being_done_and_keeps_its_kind() {
+    fn an_error_names_the_action_and_keeps_its_kind() {
         let error: Result<()> = Err(RunError::Usage("no such phase".to_owned()));
         let error = error.context("cannot read the phases").unwrap_err();
         assert!(error.is_usage());

@@ -220,7 +220,8 @@ impl Watch {
         let mut summary = summarise(ready, outcome, &self.start, request, self.intervals);
         let asked = &request.plan.record.explain;
         summary.plans = crate::explain::plans(ready, asked, &outcome.shapes);
-        summary.digests = digests.map(|told| crate::digests::matched(told, &summary, ready));
+        summary.digests =
+            digests.map(|observed| crate::digests::matched(observed, &summary, ready));
         let known =
             !outcome.counted.incomplete && !outcome.workers.iter().any(|worker| worker.stuck);
         let compare = |before: Before| before.compare(ready, known, sinks);

@@ -7,11 +7,11 @@ use crate::sink::Sinks;
 
 /// Adds everything the script reported, including its figures, to the summary.
 pub fn complete(ready: &mut Ready, summary: &mut RunSummary, sinks: &Sinks) {
-    let (told, made) = ready.reported(summary);
-    summary.facts = told.facts;
-    summary.figures = told.figures;
-    summary.warnings.extend(told.warnings);
-    if let Err(error) = made {
+    let (report, outcome) = ready.reported(summary);
+    summary.facts = report.facts;
+    summary.figures = report.figures;
+    summary.warnings.extend(report.warnings);
+    if let Err(error) = outcome {
         let error = error.chain();
         sinks.warn(error.clone());
         summary

@@ -451,15 +451,15 @@ mod tests {
             backlog_max: Some(3_000),
             pacing_lag: None,
         };
-        let told = |open: &OpenLoopSummary, frozen_s| unserved(open, 10.0, frozen_s);
+        let warning_of = |open: &OpenLoopSummary, frozen_s| unserved(open, 10.0, frozen_s);
         let served = "700 of 1000 events per second were served, and 3000 were waiting at the end.";
         assert_eq!(
-            told(&open, 0.0),
+            warning_of(&open, 0.0),
             Some(format!("The target or the number of sessions: {served}"))
         );
         let frozen = "The load generator, which was paused for 3.0 s of 10.0 s: ";
-        assert_eq!(told(&open, 3.0), Some(format!("{frozen}{served}")));
+        assert_eq!(warning_of(&open, 3.0), Some(format!("{frozen}{served}")));
         open.backlog = Some(0);
-        assert_eq!(told(&open, 3.0), None);
+        assert_eq!(warning_of(&open, 3.0), None);
     }
 }

@@ -85,7 +85,7 @@ fn a_stall_of_four_seconds_is_found_to_the_second() {
 }
 
 #[test]
-fn a_cold_start_and_a_drift_are_told_apart() {
+fn distinguishes_a_cold_start_from_a_drift() {
     let cold = simulated(&sleeps("age < 6 and 0.2 or 0.05"), of_seconds(60));
     assert_eq!(outcome(&cold, "warm-up"), Outcome::Doubt);
     let drifting = simulated(&sleeps("0.05 * (1 + age / 60)"), of_seconds(60));
@@ -169,7 +169,7 @@ fn a_step_that_was_asked_for_is_no_finding_and_each_part_has_its_figures() {
 }
 
 #[test]
-fn the_part_that_is_too_much_is_told_and_no_other() {
+fn reports_only_the_part_that_is_too_much() {
     // Eight sessions serve 80 a second.
     let summary = simulated(&sleeps("0.1"), by_rate("40/s for 60s, 120/s for 60s"));
     let [low, high] = &summary.parts[..] else {
@@ -186,7 +186,7 @@ fn the_part_that_is_too_much_is_told_and_no_other() {
 }
 
 #[test]
-fn a_drift_within_a_part_is_told_of_that_part() {
+fn reports_a_drift_within_a_part_for_that_part() {
     let script = sleeps("age < 60 and 0.05 or 0.05 * (1 + (age - 60) / 60)");
     let summary = simulated(&script, by_sessions("4 for 60s, 8 for 60s"));
     let found = finding(&summary, "steady-state");

@@ -20,13 +20,13 @@ mod config;
 mod context;
 mod describe;
 
+mod created_tables;
 mod exports;
 mod failure;
 pub mod generate;
 pub mod histogram;
 mod host;
 mod ledger;
-mod made;
 mod no_port;
 mod options;
 mod prelude;
@@ -39,11 +39,11 @@ mod source;
 pub use dyno_core::distributions;
 
 pub use config::{Barrier, Declared, HostConfig, LoadProgress, Prints, SharedNumbers};
+pub use created_tables::CreatedTable;
 pub use describe::Description;
 pub use failure::DatabaseErrors;
 pub use host::Host;
 pub use ledger::{Ledger, Sum};
-pub use made::MadeTable;
 pub use options::{InvalidValue, OptionKind, ScriptOption, help};
 pub use report::Stat;
 pub use reported::{Reported, ScriptReport};

@@ -113,12 +113,13 @@ fn put<T>(
 pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua::Result<()> {
     api.set("seed", config.seed.to_string())?;
     let reported = Arc::clone(&config.reported);
-    let tell = lua.create_function(move |_, (name, value, varies): (String, String, bool)| {
-        Ok(reported.lock().fact(&name, &value, varies).err())
-    })?;
-    api.set("tell_fact", tell)?;
+    let function =
+        lua.create_function(move |_, (name, value, varies): (String, String, bool)| {
+            Ok(reported.lock().fact(&name, &value, varies).err())
+        })?;
+    api.set("tell_fact", function)?;
     let reported = Arc::clone(&config.reported);
-    let tell = lua.create_function(move |_, figure: (String, f64, String, String)| {
+    let function = lua.create_function(move |_, figure: (String, f64, String, String)| {
         let (name, value, unit, better) = figure;
         let better = match better.as_str() {
             "higher" => Some(Better::Higher),
@@ -133,12 +134,12 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
         };
         Ok(reported.lock().figure(figure).err())
     })?;
-    api.set("tell_figure", tell)?;
+    api.set("tell_figure", function)?;
     let reported = Arc::clone(&config.reported);
-    let tell = lua.create_function(move |_, text: mlua::LuaString| {
+    let function = lua.create_function(move |_, text: mlua::LuaString| {
         Ok(reported.lock().warning(&text.to_string_lossy()).err())
     })?;
-    api.set("tell_warning", tell)?;
+    api.set("tell_warning", function)?;
     // It may quote a server's message.
     let shown = lua.create_function(|_, text: mlua::LuaString| {
         Ok(visible::text(&redact::text(&text.to_string_lossy())).into_owned())
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_again_is_replaced_and_lists_have_an_end() {
+    fn replaces_repeated_reports_and_bounds_lists() {
         let mut report = ScriptReport::default();
         report.fact("a", "1", false).unwrap();
         report.fact("b", "2", true).unwrap();

@@ -16,7 +16,7 @@ impl Host {
     /// author.
     pub fn roles(&mut self) -> Result<Vec<Role>, String> {
         self.run_alone(0, 0, &Entry::Call("roles".to_owned()))?;
-        self.read_roles().map_err(told)
+        self.read_roles().map_err(lua_message)
     }
 
     /// After [`Host::describe`] and [`Host::set_options`]: the phases of the script's `phases()`;
@@ -35,7 +35,7 @@ impl Host {
     /// # Errors
     /// A result that is not a list of phases, explained to the script's author.
     pub fn reported_phases(&self) -> Result<Vec<Phase>, String> {
-        self.read_phases().map_err(told)
+        self.read_phases().map_err(lua_message)
     }
 
     /// The text returned by the command that ran last, if any.
@@ -130,7 +130,7 @@ fn named(table: &Table, of: &str) -> mlua::Result<(String, String)> {
 }
 
 /// Lua's message, without the location in the host.
-fn told(error: mlua::Error) -> String {
+fn lua_message(error: mlua::Error) -> String {
     match error {
         mlua::Error::CallbackError { cause, .. } => cause.to_string(),
         mlua::Error::RuntimeError(message) => first_line(&message).to_owned(),

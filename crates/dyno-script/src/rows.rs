@@ -52,9 +52,9 @@ impl Rows {
     }
 
     /// Takes the complete rows for a load. With `whole_cents` money is written as whole numbers.
-    pub(crate) fn take(&mut self, backslash: Backslash, whole_cents: bool) -> (u64, KeptRows) {
+    pub(crate) fn take(&mut self, backslash: Backslash, whole_cents: bool) -> (u64, RowBatch) {
         let count = std::mem::take(&mut self.count);
-        let rows = KeptRows {
+        let rows = RowBatch {
             values: std::mem::take(&mut self.values),
             at: 0,
             backslash,
@@ -66,14 +66,14 @@ impl Rows {
 
 /// Complete rows being loaded.
 #[derive(Debug)]
-pub(crate) struct KeptRows {
+pub(crate) struct RowBatch {
     values: Vec<u8>,
     at: usize,
     backslash: Backslash,
     whole_cents: bool,
 }
 
-impl KeptRows {
+impl RowBatch {
     fn number(&self, at: usize) -> i64 {
         let bytes = self.values.get(at..at + 8);
         bytes.map_or(0, |bytes| {
@@ -126,7 +126,7 @@ impl KeptRows {
     }
 }
 
-impl RowSource for KeptRows {
+impl RowSource for RowBatch {
     fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, max_bytes: usize) -> u64 {
         let start = out.len();
         let mut rows = 0;
@@ -166,7 +166,7 @@ mod tests {
         rows
     }
 
-    fn all(source: &mut KeptRows, format: BulkFormat, max_bytes: usize) -> (u64, String) {
+    fn all(source: &mut RowBatch, format: BulkFormat, max_bytes: usize) -> (u64, String) {
         let (mut out, mut count) = (Vec::new(), 0);
         loop {
             match source.fill(&mut out, format, max_bytes) {

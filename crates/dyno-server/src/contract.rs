@@ -96,9 +96,9 @@ pub(crate) fn connect_to(url: &str) -> std::result::Result<Reached, String> {
 pub(crate) fn settings_by_url(
     reached: std::result::Result<Reached, String>,
 ) -> Result<Option<BTreeMap<String, Reported>>> {
-    let told = reached
+    let read = reached
         .and_then(|mut reached| settings_of(&mut reached).map_err(|error| error.to_string()));
-    match told {
+    match read {
         Ok(settings) => Ok(settings),
         Err(why) => failed(format!("cannot read the server's settings: {why}")),
     }

@@ -196,11 +196,11 @@ mod tests {
         std::os::unix::fs::symlink("inner/a", from.join("link")).expect("a link");
         let _listener =
             std::os::unix::net::UnixListener::bind(from.join("sock")).expect("a socket");
-        let told = Cell::new(0);
+        let reported = Cell::new(0);
         let to = outer.path().join("to");
-        let copied = tree(&from, &to, None, &|bytes| told.set(bytes)).expect("a copy");
+        let copied = tree(&from, &to, None, &|bytes| reported.set(bytes)).expect("a copy");
         assert_eq!((copied.files, copied.bytes), (2, (8 << 20) + 4));
-        assert_eq!(told.get(), copied.bytes);
+        assert_eq!(reported.get(), copied.bytes);
         assert_eq!(
             fs::read(to.join("link")).expect("the link leads on"),
             b"text"

@@ -210,7 +210,7 @@ impl Home {
             place.make(&folder)?;
         }
         let mut inner = ["data", "run", "tmp"].into_iter();
-        let made = inner.try_for_each(|inner| folder.make_given(inner).map(drop));
+        let made = inner.try_for_each(|inner| folder.make_owned(inner).map(drop));
         if made.is_err() {
             let _ = place::discard(&folder);
         }
@@ -290,7 +290,7 @@ impl Folder {
     }
 
     /// Creates a folder in it that belongs to the server's user.
-    pub(crate) fn make_given(&self, inner: &str) -> Result<PathBuf> {
+    pub(crate) fn make_owned(&self, inner: &str) -> Result<PathBuf> {
         let path = self.join(inner);
         fs::DirBuilder::new()
             .recursive(true)

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_disk_is_told() {
+    fn reports_file_systems_without_a_disk() {
         let error = disk_of(Path::new("/proc"))
             .expect_err("it has no disk")
             .to_string();

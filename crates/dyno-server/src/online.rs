@@ -129,8 +129,8 @@ impl Online {
             std::thread::sleep(Duration::from_millis(200));
         }
         let has = self.settings()?;
-        let told = read_back(settings, &has);
-        if let Some(wrong) = told.mismatches.first() {
+        let comparison = read_back(settings, &has);
+        if let Some(wrong) = comparison.mismatches.first() {
             return failed(format!(
                 "{} should be {} but is {}",
                 wrong.name, wrong.asked, wrong.has
@@ -168,8 +168,8 @@ impl Online {
     }
 
     fn settings(&self) -> Result<BTreeMap<String, Reported>> {
-        let told = settings_by_url(connect_to(&self.url))?;
-        Ok(told.unwrap_or_default())
+        let settings = settings_by_url(connect_to(&self.url))?;
+        Ok(settings.unwrap_or_default())
     }
 }
 

@@ -171,8 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_of_a_proxy_is_told() {
-        for (options, told) in [
+    fn rejects_options_that_a_proxy_lacks() {
+        for (options, expected) in [
             (
                 &[("kind", "proxysql")][..],
                 "kind must be haproxy, not 'proxysql'",
@@ -188,7 +188,7 @@ mod tests {
             ),
             (&[], "needs kind"),
         ] {
-            assert!(of(options).contains(told), "{}", of(options));
+            assert!(of(options).contains(expected), "{}", of(options));
         }
     }
 

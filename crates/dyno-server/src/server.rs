@@ -309,8 +309,8 @@ impl Server {
     /// # Errors
     /// Its kind does not report it.
     pub fn data_size(&self) -> Result<u64> {
-        let told = self.with(|contract, context| contract.data_size(context))?;
-        Ok(told.unwrap_or_else(|| crate::copy::size(&self.folder.data()).allocated))
+        let size = self.with(|contract, context| contract.data_size(context))?;
+        Ok(size.unwrap_or_else(|| crate::copy::size(&self.folder.data()).allocated))
     }
 
     pub(crate) fn copies_by_itself(&self, name: &str, restores: bool) -> Result<bool> {

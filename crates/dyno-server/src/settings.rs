@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_changed_or_does_not_show_is_told() {
+    fn reports_settings_that_the_server_changed_or_does_not_show() {
         let mut asked = Settings::default();
         for text in [
             "innodb-buffer-pool-size = 100M",

@@ -42,7 +42,7 @@ impl Server {
         self.can_snapshot(name)?;
         self.must_rest("copy its data")?;
         let folder = self.folder();
-        let place = place(folder, name);
+        let place = snapshot_path(folder, name);
         // The users in the data have this password, even if the server's changes later.
         let password = self.password()?;
         let copied = match self.copies_by_itself(name, false)? {
@@ -102,7 +102,10 @@ impl Server {
                 from.folder().name()
             ));
         }
-        let (source, target) = (place(from.folder(), name), place(self.folder(), name));
+        let (source, target) = (
+            snapshot_path(from.folder(), name),
+            snapshot_path(self.folder(), name),
+        );
         let beside = target.with_extension("part");
         let _ = fs::remove_dir_all(&beside);
         fs::create_dir_all(&beside).on("make", &beside)?;
@@ -142,7 +145,7 @@ impl Server {
         check_name(name)?;
         let folder = self.folder();
         must_be_whole(folder)?;
-        match place(folder, name).exists() {
+        match snapshot_path(folder, name).exists() {
             false => Ok(()),
             true => usage(format!(
                 "server '{0}' already has a snapshot '{name}'; restore it with `dyno server \
@@ -188,7 +191,7 @@ impl Server {
         if self.copies_by_itself(name, true)? {
             return Ok(snapshot);
         }
-        let (from, to) = (place(folder, name).join("data"), folder.data());
+        let (from, to) = (snapshot_path(folder, name).join("data"), folder.data());
         // The old data are removed first: there may be no room for both.
         must_have_room(&from, folder.path(), copy::size(&to).allocated)?;
         folder.write(RESTORING, name, 0o644)?;
@@ -212,7 +215,7 @@ impl Server {
                 copied.bytes
             ));
         }
-        let password = place(folder, name).join(PASSWORD);
+        let password = snapshot_path(folder, name).join(PASSWORD);
         if let (true, Some(installation)) = (password.exists(), self.kind().installation()) {
             let password = Password::in_file(&password)?;
             password.keep(folder)?;
@@ -287,7 +290,7 @@ pub(crate) fn must_be_whole(folder: &Folder) -> Result<()> {
     }
 }
 
-fn place(folder: &Folder, name: &str) -> PathBuf {
+fn snapshot_path(folder: &Folder, name: &str) -> PathBuf {
     folder.join("snapshots").join(name)
 }
 

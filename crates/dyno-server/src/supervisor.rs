@@ -130,12 +130,12 @@ impl Lifeline {
     /// # Errors
     /// Its supervisor has ended.
     pub fn stay(mut self) -> Result<()> {
-        let told = self
+        let written = self
             .supervisor
             .stdin
             .take()
             .map(|mut pipe| pipe.write_all(&[STAY]));
-        self.stays = matches!(told, Some(Ok(())));
+        self.stays = matches!(written, Some(Ok(())));
         match self.stays {
             true => Ok(()),
             false => failed("the server's supervisor is gone"),

@@ -25,7 +25,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use crate::draw::{Look, draw};
 use crate::keys as meaning;
-use crate::poll::{Poller, Told};
+use crate::poll::{Poller, Update};
 use crate::profile::Profile;
 use crate::state::{Effect, State};
 
@@ -122,8 +122,8 @@ fn is_gone() -> bool {
         revents: 0,
     };
     // SAFETY: one structure, which lives as long as the call.
-    let told = unsafe { libc::poll(&raw mut stdin, 1, 0) };
-    told > 0 && stdin.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+    let ready = unsafe { libc::poll(&raw mut stdin, 1, 0) };
+    ready > 0 && stdin.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
 /// Waits for the first connection; `None` if the user stops waiting.
@@ -136,9 +136,9 @@ pub fn first(poller: &Poller, stopped: &dyn Fn() -> bool) -> Result<Option<Profi
             return Ok(None);
         }
         match poller.next(LOOK) {
-            Some(Some(Told::Opened(profile))) => return Ok(Some(*profile)),
-            Some(Some(Told::Lost(why))) => return Err(TopError::Source(why)),
-            Some(Some(Told::Snapshot(_)) | None) => {}
+            Some(Some(Update::Opened(profile))) => return Ok(Some(*profile)),
+            Some(Some(Update::Lost(why))) => return Err(TopError::Source(why)),
+            Some(Some(Update::Snapshot(_)) | None) => {}
             None => return Err(TopError::Defect),
         }
     }
@@ -157,8 +157,8 @@ fn watch(
     let mut drawn_at = None;
     loop {
         let mut changed = false;
-        while let Some(told) = poller.waiting().ok_or(TopError::Defect)? {
-            state.take(told);
+        while let Some(update) = poller.waiting().ok_or(TopError::Defect)? {
+            state.take(update);
             changed = true;
         }
         if taken.panicked() {

@@ -21,7 +21,7 @@ pub type Column = [f64; ROWS];
 
 /// The latencies of a snapshot.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum LatencySample {
     /// None, with the reason.
     Absent(String),
     /// Counters since the server's start, by bucket bound in nanoseconds.
@@ -40,14 +40,14 @@ pub struct Strip {
 
 impl Strip {
     /// Adds the latencies of a snapshot.
-    pub fn add(&mut self, told: &Told) {
-        match told {
-            Told::Absent(why) => self.why_absent = Some(why.clone()),
-            Told::Columns(columns) => {
+    pub fn add(&mut self, sample: &LatencySample) {
+        match sample {
+            LatencySample::Absent(why) => self.why_absent = Some(why.clone()),
+            LatencySample::Columns(columns) => {
                 self.why_absent = None;
                 columns.iter().for_each(|column| self.push(*column));
             }
-            Told::Counters(counters) => {
+            LatencySample::Counters(counters) => {
                 self.why_absent = None;
                 if let Some(before) = self.counters.replace(counters.clone()) {
                     self.push(difference(counters, &before));
@@ -115,9 +115,9 @@ fn difference(now: &BTreeMap<u64, f64>, before: &BTreeMap<u64, f64>) -> Column {
 }
 
 /// The latencies of an answer, by its layout.
-pub fn told(latencies: &Latencies, answer: &Answer) -> Told {
+pub fn sample(latencies: &Latencies, answer: &Answer) -> LatencySample {
     match latencies {
-        Latencies::Absent(why) => Told::Absent((*why).to_owned()),
+        Latencies::Absent(why) => LatencySample::Absent((*why).to_owned()),
         Latencies::Buckets {
             bound,
             count,
@@ -134,15 +134,15 @@ pub fn told(latencies: &Latencies, answer: &Answer) -> Told {
                 *counters.entry(ns(*bound_s)).or_insert(0.0) +=
                     fields.filter_map(number).sum::<f64>();
             }
-            Told::Counters(counters)
+            LatencySample::Counters(counters)
         }
         Latencies::Intervals(_) => intervals(answer),
     }
 }
 
-fn buckets(answer: &Answer, bound: &str, count: &str, scale: f64) -> Told {
+fn buckets(answer: &Answer, bound: &str, count: &str, scale: f64) -> LatencySample {
     let (Some(bound), Some(count)) = (answer.column(bound), answer.column(count)) else {
-        return Told::Absent("the server's histogram has unknown columns".to_owned());
+        return LatencySample::Absent("the server's histogram has unknown columns".to_owned());
     };
     let mut counters = BTreeMap::new();
     for row in 0..answer.rows.len() {
@@ -156,10 +156,10 @@ fn buckets(answer: &Answer, bound: &str, count: &str, scale: f64) -> Told {
             .map_or(f64::MAX, |b| b * scale);
         *counters.entry(ns(bound_s)).or_insert(0.0) += count;
     }
-    Told::Counters(counters)
+    LatencySample::Counters(counters)
 }
 
-fn intervals(answer: &Answer) -> Told {
+fn intervals(answer: &Answer) -> LatencySample {
     let place = |name| answer.column(name).unwrap_or(usize::MAX);
     let (at, bound, count) = (place("at"), place("bound"), place("count"));
     let mut columns: Vec<(&str, Column)> = Vec::new();
@@ -176,7 +176,7 @@ fn intervals(answer: &Answer) -> Told {
             column[row_of(bound)] += count;
         }
     }
-    Told::Columns(columns.into_iter().map(|(_, column)| column).collect())
+    LatencySample::Columns(columns.into_iter().map(|(_, column)| column).collect())
 }
 
 fn ns(seconds: f64) -> u64 {
@@ -188,8 +188,8 @@ fn ns(seconds: f64) -> u64 {
 mod tests {
     use super::*;
 
-    fn counters(counts: &[(f64, f64)]) -> Told {
-        Told::Counters(counts.iter().map(|(s, count)| (ns(*s), *count)).collect())
+    fn counters(counts: &[(f64, f64)]) -> LatencySample {
+        LatencySample::Counters(counts.iter().map(|(s, count)| (ns(*s), *count)).collect())
     }
 
     #[test]
@@ -221,7 +221,10 @@ mod tests {
     #[test]
     fn old_columns_go() {
         let mut strip = Strip::default();
-        strip.add(&Told::Columns(vec![Column::default(); COLUMNS_MAX + 9]));
+        strip.add(&LatencySample::Columns(vec![
+            Column::default();
+            COLUMNS_MAX + 9
+        ]));
         assert_eq!(strip.columns().count(), COLUMNS_MAX);
     }
 }

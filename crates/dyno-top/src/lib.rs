@@ -32,7 +32,7 @@ mod tests;
 
 pub use app::{Screen as TerminalScreen, TopError, screen};
 pub use line::{Lines, lines};
-pub use poll::{Poller, Snapshot, Told};
+pub use poll::{Poller, Snapshot, Update};
 pub use profile::Profile;
 pub use source::{Answer, Source, Trouble};
 pub use state::State;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::app::{TopError, first};
 use crate::figures::Cell;
 use crate::format;
-use crate::poll::{Poller, Told};
+use crate::poll::{Poller, Update};
 use crate::profile::{Figure, Kind, Profile};
 use crate::state::State;
 
@@ -48,23 +48,23 @@ pub fn lines(poller: &Poller, how: Lines<'_>) -> Result<(), TopError> {
     // The first snapshot only starts the first interval.
     let mut is_first = true;
     while how.count.is_none_or(|count| written < count) {
-        let Some(told) = next(poller, &how)? else {
+        let Some(update) = next(poller, &how)? else {
             return Ok(());
         };
-        let silent = match told {
-            Some(Told::Snapshot(snapshot)) => {
-                state.take(Told::Snapshot(snapshot));
+        let silent = match update {
+            Some(Update::Snapshot(snapshot)) => {
+                state.take(Update::Snapshot(snapshot));
                 if std::mem::take(&mut is_first) {
                     continue;
                 }
                 None
             }
-            Some(Told::Opened(profile)) => {
+            Some(Update::Opened(profile)) => {
                 is_first = true;
-                state.take(Told::Opened(profile));
+                state.take(Update::Opened(profile));
                 continue;
             }
-            Some(Told::Lost(why)) => Some(why),
+            Some(Update::Lost(why)) => Some(why),
             None => {
                 let silent = poller.unanswered_for().unwrap_or_default();
                 Some(format!("no answer for {:.0} s", silent.as_secs_f64()))
@@ -83,7 +83,7 @@ pub fn lines(poller: &Poller, how: Lines<'_>) -> Result<(), TopError> {
 }
 
 /// The next message; `Some(None)` if none came in time; `None` if the user wants to stop.
-fn next(poller: &Poller, how: &Lines<'_>) -> Result<Option<Option<Told>>, TopError> {
+fn next(poller: &Poller, how: &Lines<'_>) -> Result<Option<Option<Update>>, TopError> {
     // An answer may take as long as an interval before it counts as missing.
     let patience = how.interval.max(Duration::from_secs(1)) * 2;
     let mut waited = Duration::ZERO;
@@ -91,9 +91,9 @@ fn next(poller: &Poller, how: &Lines<'_>) -> Result<Option<Option<Told>>, TopErr
         if (how.stopped)() {
             return Ok(None);
         }
-        let told = poller.next(LOOK).ok_or(TopError::Defect)?;
-        if told.is_some() {
-            return Ok(Some(told));
+        let update = poller.next(LOOK).ok_or(TopError::Defect)?;
+        if update.is_some() {
+            return Ok(Some(update));
         }
         waited += LOOK;
     }

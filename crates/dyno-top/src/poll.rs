@@ -27,7 +27,7 @@ const CHEAP_NS: Nanos = 20_000_000;
 
 /// A message of the thread.
 #[derive(Debug)]
-pub enum Told {
+pub enum Update {
     /// Connected; the profile lists the questions.
     Opened(Box<Profile>),
     /// New answers.
@@ -48,7 +48,7 @@ pub struct Snapshot {
     /// Values of figures.
     pub values: Values,
     /// Latencies.
-    pub latencies: heat::Told,
+    pub latencies: heat::LatencySample,
     /// The tables of the screen.
     pub tables: Vec<Answered>,
     /// Refused questions other than the tables, with advice.
@@ -77,7 +77,7 @@ enum Order {
 /// A handle to the thread. The thread ends when this is dropped, as soon as the source allows it.
 pub struct Poller {
     orders: Sender<Order>,
-    told: Receiver<Told>,
+    updates: Receiver<Update>,
     /// When the pending question was asked; 0 without one.
     asked_at: Arc<AtomicU64>,
 }
@@ -89,7 +89,7 @@ impl Poller {
     /// The system has no thread for it.
     pub fn start(source: Box<dyn Source>, interval: Duration) -> io::Result<Self> {
         let (orders, ordered) = channel();
-        let (teller, told) = sync_channel(WAITING_MAX);
+        let (updater, updates) = sync_channel(WAITING_MAX);
         let asked_at = Arc::new(AtomicU64::new(0));
         let asker = Asker {
             source,
@@ -101,28 +101,28 @@ impl Poller {
         };
         std::thread::Builder::new()
             .name("dyno-top".to_owned())
-            .spawn(move || asker.work(&ordered, &teller, interval))?;
+            .spawn(move || asker.work(&ordered, &updater, interval))?;
         Ok(Self {
             orders,
-            told,
+            updates,
             asked_at,
         })
     }
 
     /// The next message; `Some(None)` if none came within `patience`; `None` when the thread has
     /// ended.
-    pub fn next(&self, patience: Duration) -> Option<Option<Told>> {
-        match self.told.recv_timeout(patience) {
-            Ok(told) => Some(Some(told)),
+    pub fn next(&self, patience: Duration) -> Option<Option<Update>> {
+        match self.updates.recv_timeout(patience) {
+            Ok(update) => Some(Some(update)),
             Err(RecvTimeoutError::Timeout) => Some(None),
             Err(RecvTimeoutError::Disconnected) => None,
         }
     }
 
     /// The same without waiting.
-    pub fn waiting(&self) -> Option<Option<Told>> {
-        match self.told.try_recv() {
-            Ok(told) => Some(Some(told)),
+    pub fn waiting(&self) -> Option<Option<Update>> {
+        match self.updates.try_recv() {
+            Ok(update) => Some(Some(update)),
             Err(TryRecvError::Empty) => Some(None),
             Err(TryRecvError::Disconnected) => None,
         }
@@ -166,7 +166,7 @@ struct Way {
 struct Refused {
     why: String,
     /// The user can fix it.
-    is_told: bool,
+    is_shown: bool,
 }
 
 struct Asker {
@@ -181,11 +181,11 @@ struct Asker {
 }
 
 impl Asker {
-    fn work(mut self, orders: &Receiver<Order>, teller: &SyncSender<Told>, interval: Duration) {
+    fn work(mut self, orders: &Receiver<Order>, updater: &SyncSender<Update>, interval: Duration) {
         let mut interval = interval;
         loop {
             let begun = Clock.now();
-            if !self.turn(teller) {
+            if !self.turn(updater) {
                 return;
             }
             let mut due = begun + interval.as_nanos() as Nanos;
@@ -208,7 +208,7 @@ impl Asker {
     }
 
     /// One snapshot, after connecting if needed. False if there is no receiver.
-    fn turn(&mut self, teller: &SyncSender<Told>) -> bool {
+    fn turn(&mut self, updater: &SyncSender<Update>) -> bool {
         self.asked_at.store(Clock.now(), Ordering::Relaxed);
         let profile = match &self.profile {
             Some(profile) => Arc::clone(profile),
@@ -216,32 +216,32 @@ impl Asker {
                 Ok(profile) => {
                     self.ways.clear();
                     self.refused.clear();
-                    if teller
-                        .send(Told::Opened(Box::new(profile.clone())))
+                    if updater
+                        .send(Update::Opened(Box::new(profile.clone())))
                         .is_err()
                     {
                         return false;
                     }
                     Arc::clone(self.profile.insert(Arc::new(profile)))
                 }
-                Err(why) => return self.lose(&why, teller),
+                Err(why) => return self.lose(&why, updater),
             },
         };
         let snapshot = self.snapshot(&profile);
         match snapshot {
             Ok(snapshot) => {
                 self.asked_at.store(0, Ordering::Relaxed);
-                teller.send(Told::Snapshot(Box::new(snapshot))).is_ok()
+                updater.send(Update::Snapshot(Box::new(snapshot))).is_ok()
             }
-            Err(why) => self.lose(&why, teller),
+            Err(why) => self.lose(&why, updater),
         }
     }
 
-    fn lose(&mut self, why: &Trouble, teller: &SyncSender<Told>) -> bool {
+    fn lose(&mut self, why: &Trouble, updater: &SyncSender<Update>) -> bool {
         self.profile = None;
         self.asked_at.store(0, Ordering::Relaxed);
         let why = redact::text(&why.to_string());
-        teller.send(Told::Lost(why)).is_ok()
+        updater.send(Update::Lost(why)).is_ok()
     }
 
     fn snapshot(&mut self, profile: &Profile) -> Result<Snapshot, Trouble> {
@@ -259,8 +259,8 @@ impl Asker {
         let tables = (0..tables)
             .map(|table| self.table(profile, screen, table))
             .collect::<Result<Vec<_>, _>>()?;
-        let told = self.refused.values().filter(|refused| refused.is_told);
-        let mut notes: Vec<String> = told.map(|refused| refused.why.clone()).collect();
+        let shown = self.refused.values().filter(|refused| refused.is_shown);
+        let mut notes: Vec<String> = shown.map(|refused| refused.why.clone()).collect();
         notes.sort();
         Ok(Snapshot {
             at,
@@ -273,23 +273,23 @@ impl Asker {
         })
     }
 
-    fn latencies(&mut self, profile: &Profile) -> Result<heat::Told, Trouble> {
+    fn latencies(&mut self, profile: &Profile) -> Result<heat::LatencySample, Trouble> {
         let ask = match &profile.latencies {
-            Latencies::Absent(why) => return Ok(heat::Told::Absent((*why).to_owned())),
+            Latencies::Absent(why) => return Ok(heat::LatencySample::Absent((*why).to_owned())),
             Latencies::Buckets { ask, .. }
             | Latencies::Columns { ask, .. }
             | Latencies::Intervals(ask) => ask,
         };
         match self.beside(profile, ask)? {
-            Some(answer) => Ok(heat::told(&profile.latencies, &answer)),
+            Some(answer) => Ok(heat::sample(&profile.latencies, &answer)),
             None => {
                 let refused = self.refused.get_mut(ask.text);
                 let why = refused.map(|refused| {
                     // It is shown instead of the latencies.
-                    refused.is_told = false;
+                    refused.is_shown = false;
                     refused.why.clone()
                 });
-                Ok(heat::Told::Absent(why.unwrap_or_default()))
+                Ok(heat::LatencySample::Absent(why.unwrap_or_default()))
             }
         }
     }
@@ -302,14 +302,14 @@ impl Asker {
         let refused = match profile.can(ask.needs) {
             Err(why) => Refused {
                 why: why.to_owned(),
-                is_told: false,
+                is_shown: false,
             },
             Ok(()) => match self.source.ask(&worded(profile, ask)) {
                 Ok(answer) => return Ok(Some(answer)),
                 Err(lost) if lost.is_lost() => return Err(lost),
                 Err(trouble) => Refused {
                     why: refused(trouble, ask).to_string(),
-                    is_told: !ask.advice.is_empty(),
+                    is_shown: !ask.advice.is_empty(),
                 },
             },
         };
@@ -346,8 +346,8 @@ impl Asker {
                 }
             };
             match tried {
-                Ok(told) => {
-                    answer = Some(Arc::new(told));
+                Ok(received) => {
+                    answer = Some(Arc::new(received));
                     break;
                 }
                 // Several ways may be refused for the same reason.

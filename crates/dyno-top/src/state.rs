@@ -11,7 +11,7 @@ use crate::format;
 use crate::heat::Strip;
 use crate::history::{History, Moment};
 use crate::keys::Action;
-use crate::poll::{Answered, Snapshot, Told};
+use crate::poll::{Answered, Snapshot, Update};
 use crate::profile::{Figure, Kind, Profile, Screen, Table};
 use crate::rates::{Shown, order, shown};
 use crate::slow::Slow;
@@ -128,9 +128,9 @@ impl State {
     }
 
     /// Adds a message. A frozen display changes only for the connection.
-    pub fn take(&mut self, told: Told) {
-        match told {
-            Told::Opened(profile) => {
+    pub fn take(&mut self, update: Update) {
+        match update {
+            Update::Opened(profile) => {
                 self.lost = None;
                 if *profile != self.profile {
                     self.profile = *profile;
@@ -140,14 +140,14 @@ impl State {
                 (self.now, self.before) = (None, None);
                 self.history = History::default();
             }
-            Told::Lost(why) => {
+            Update::Lost(why) => {
                 let since = self
                     .lost
                     .as_ref()
                     .map_or_else(|| Clock.now(), |lost| lost.0);
                 self.lost = Some((since, why));
             }
-            Told::Snapshot(snapshot) => {
+            Update::Snapshot(snapshot) => {
                 self.lost = None;
                 if !self.frozen {
                     self.add(*snapshot);
@@ -221,7 +221,7 @@ impl State {
     }
 
     /// The visible screen.
-    pub fn seen(&self) -> Option<&'static Screen> {
+    pub fn visible_screen(&self) -> Option<&'static Screen> {
         self.profile.screens.get(self.screen)
     }
 
@@ -243,7 +243,7 @@ impl State {
 
     /// The remarks that apply to the visible screen.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
-        let title = self.seen().map(|screen| screen.title);
+        let title = self.visible_screen().map(|screen| screen.title);
         let remarks = self.profile.remarks.iter();
         let here = remarks.filter(move |remark| Some(remark.screen) == title);
         here.filter_map(|remark| {
@@ -266,7 +266,7 @@ impl State {
 
     /// The filtered rows of a table of this screen, sorted.
     pub fn rows(&self, table: usize) -> Vec<&[Cell]> {
-        let (Some(screen), Some(view)) = (self.seen(), self.views().get(table)) else {
+        let (Some(screen), Some(view)) = (self.visible_screen(), self.views().get(table)) else {
             return Vec::new();
         };
         let columns = screen.tables[table].columns;
@@ -347,7 +347,9 @@ impl State {
         const PAGE: isize = 10;
         let focus = self.focused();
         let last = self.rows(focus).len().saturating_sub(1);
-        let columns = self.seen().and_then(|screen| screen.tables.get(focus));
+        let columns = self
+            .visible_screen()
+            .and_then(|screen| screen.tables.get(focus));
         let columns = columns.map_or(1, |table| table.columns.len()).max(1);
         let views = self.views.get_mut(self.screen);
         let Some(view) = views.and_then(|views| views.get_mut(focus)) else {

@@ -22,7 +22,7 @@ fn json(text: &str) -> Value {
 }
 
 /// The run in a results file, as JSON.
-fn kept(results: &Path) -> Value {
+fn recorded(results: &Path) -> Value {
     let line = format!("show last --results {} --json", results.display());
     json(&dyno(&line).success().stdout)
 }
@@ -80,7 +80,7 @@ fn functions_that_never_return_are_given_up_and_the_run_is_kept() {
         let why = format!("{what} of {} did not return within 1s", script.display());
         has(&output, &[&why]);
         if runs {
-            let run = kept(&results);
+            let run = recorded(&results);
             assert_eq!(run["end"]["how"], "completed", "{function}: {run}");
             assert!(run["totals"]["events"].as_u64() > Some(50), "{run}");
         }
@@ -112,7 +112,7 @@ fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run
         &output,
         &["report_cumulative' function failed", "stopped by the user"],
     );
-    let run = kept(&results);
+    let run = recorded(&results);
     assert_eq!(run["end"]["how"], "completed", "{run}");
     assert!(run["totals"]["events"].as_u64() > Some(50), "{run}");
 }
@@ -141,7 +141,7 @@ fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
         (format!("{quick} function init() {read} end"), "init() of"),
         (format!("{quick} function done() {read} end"), "done() of"),
     ];
-    for (number, (text, told)) in cases.into_iter().enumerate() {
+    for (number, (text, expected)) in cases.into_iter().enumerate() {
         let script = folder.path().join(format!("{number}.lua"));
         fs::write(&script, &text).unwrap();
         let line = |time: &str, grace: &str| {
@@ -155,7 +155,7 @@ fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
         };
         let shell = |line: &str| Running::start(Command::new("sh").args(["-c", line]));
         let output = shell(&line("1s", "1s")).finish(LIMIT).failure(1);
-        has(&output, &[told]);
+        has(&output, &[expected]);
         fs::remove_file(&called).unwrap();
         let time = if text.contains("done()") {
             "1s"
@@ -306,7 +306,7 @@ fn a_thread_done_that_never_returns_is_given_up_without_a_time_limit_too() {
     );
     let output = dyno(&line).failure(1);
     has(&output, &["has not responded"]);
-    let run = kept(&results);
+    let run = recorded(&results);
     assert_eq!(run["totals"]["events"], 300, "{run}");
 }
 
@@ -363,9 +363,9 @@ fn thread_done_has_a_time_of_its_own() {
         assert_eq!(result["end"]["how"], "completed", "{result}");
         assert_eq!(result["states"]["lost"], 0, "{result}");
         let output = run(60).failure(1);
-        let told = "thread_done() did not end within 10s after the grace: \
+        let expected = "thread_done() did not end within 10s after the grace: \
                     it was waiting for the answer of a statement";
-        has(&output, &[told]);
+        has(&output, &[expected]);
         let result = json(&output.stdout);
         assert_eq!(result["states"]["lost"], 2, "{result}");
         assert!(result["totals"]["events"].as_u64() > Some(50), "{result}");

@@ -68,13 +68,13 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         assert_eq!(result["events_unfinished"], 4, "{kind}: {result}");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
         // If a finding reports it, no warning does.
-        let tells = |finding: &Value| {
+        let is_reported = |finding: &Value| {
             let checks = ["idle-sessions", "stalls"];
             checks.contains(&finding["check"].as_str().unwrap())
                 && ["doubt", "refuse"].contains(&finding["outcome"].as_str().unwrap())
         };
         let findings = result["findings"].as_array().unwrap();
-        assert!(findings.iter().any(tells), "{kind}: {findings:#?}");
+        assert!(findings.iter().any(is_reported), "{kind}: {findings:#?}");
         let warnings = result["warnings"].to_string();
         assert!(
             !warnings.contains("No transaction finished in"),
@@ -179,13 +179,13 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
         // One sample is kept for each code: the first session to reconnect may have found the port
         // still open on a process that was exiting.
         let samples = result["errors"].to_string() + &result["connect_errors"].to_string();
-        let told = [
+        let reasons = [
             "cannot connect",
             "closed the connection",
             "lost the connection",
         ];
         assert!(
-            told.iter().any(|words| samples.contains(words)),
+            reasons.iter().any(|words| samples.contains(words)),
             "{kind}: {samples}"
         );
 
@@ -318,8 +318,8 @@ fn more_sessions_than_the_server_takes() {
             "too many clients",
             "remaining connection slots",
         ];
-        let told = texts.iter().any(|text| output.stderr.contains(text));
-        assert!(told, "{kind}: {output:?}");
+        let reported = texts.iter().any(|text| output.stderr.contains(text));
+        assert!(reported, "{kind}: {output:?}");
         // The server has its connections back.
         dyno(&format!(
             "run oltp_point_select {table} -c 4 --events 9 --warmup 0"

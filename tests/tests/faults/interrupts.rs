@@ -124,7 +124,7 @@ fn the_first_one_is_answered_while_a_script_computes() {
             let mut running = Running::start(&mut command);
             await_file(&mark);
             running.signal(signal);
-            running.tells("Stopping; a second Ctrl-C (or SIGTERM) ends at once.");
+            running.prints("Stopping; a second Ctrl-C (or SIGTERM) ends at once.");
             running.signal(signal);
             let output = sound(running.finish(LIMIT));
             assert!(!output.status.success(), "{output:?}");
@@ -138,7 +138,7 @@ fn an_interrupted_run_of_sysbenchs_command_line_says_so_beside_its_report() {
     let script = folder.path().join("event.lua");
     fs::write(&script, "function event() end\n").unwrap();
     let database = Database::new(Kind::Mariadb);
-    for (limit, told) in [("600", " of 10m"), ("0", "s")] {
+    for (limit, ending) in [("600", " of 10m"), ("0", "s")] {
         let line = format!(
             "{} --db-driver={} --time={limit} run",
             script.display(),
@@ -152,7 +152,7 @@ fn an_interrupted_run_of_sysbenchs_command_line_says_so_beside_its_report() {
             .lines()
             .find(|line| line.starts_with("dyno: interrupted after "));
         let line = line.unwrap_or_else(|| panic!("{output:?}"));
-        assert!(line.ends_with(told), "{line}");
+        assert!(line.ends_with(ending), "{line}");
         assert!(!output.stdout.contains("interrupted"), "{output:?}");
         has(&output, &["total number of events:"]);
     }

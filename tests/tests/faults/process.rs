@@ -246,8 +246,8 @@ fn a_file_for_the_result_is_tried_before_the_run() {
     let line = format!("run {} --events 1 --warmup 0", script.display());
     let nowhere = folder.path().join("none/x.json");
     let output = dyno(&format!("{line} --json={}", nowhere.display())).failure(1);
-    let told = format!("cannot write {}: No such file", nowhere.display());
-    has(&output, &[&told]);
+    let expected = format!("cannot write {}: No such file", nowhere.display());
+    has(&output, &[&expected]);
     assert!(!mark.exists());
     let file = folder.path().join("result.json");
     fs::write(&file, "x".repeat(100_000)).unwrap();

@@ -190,7 +190,7 @@ fn scripts_that_cannot_run() {
 }
 
 #[test]
-fn missing_tables_are_told_before_a_calibration() {
+fn reports_missing_tables_before_a_calibration() {
     let cache = tempfile::tempdir().unwrap();
     for kind in Kind::ALL {
         let database = Database::new(kind);
@@ -294,7 +294,7 @@ fn tls_that_is_demanded_in_vain() {
 }
 
 #[test]
-fn numbers_that_are_too_large_are_told_with_their_bound() {
+fn reports_numbers_that_are_too_large_with_their_bound() {
     for (options, most) in [
         ("run oltp_point_select -c 99999999999", 1 << 20),
         ("run oltp_point_select -c 4294967298", 1 << 20),

@@ -60,7 +60,7 @@ fn a_number_of_events_is_kept_exactly() {
 }
 
 #[test]
-fn a_rate_is_kept_or_the_backlog_is_told() {
+fn keeps_a_rate_or_reports_the_backlog() {
     for kind in Kind::ALL {
         let (_database, table) = prepared(kind);
         let run = |more: &str| result(&format!("run oltp_point_select {table} --warmup 0 {more}"));
@@ -232,14 +232,18 @@ fn errors_are_of_the_same_kinds_on_all_databases() {
                 .into(),
             "{target}: {ran}"
         );
-        let told = dyno(&line).success();
-        let told = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let printed = dyno(&line).success();
+        let printed = printed
+            .stdout
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         assert!(
-            told.contains(
+            printed.contains(
                 "(2 duplicate keys, 2 bad statements, 1 conflict, 1 missing table, 1 existing \
                  table)"
             ),
-            "{target}: {told}"
+            "{target}: {printed}"
         );
     }
     let sqlite = result(&format!(

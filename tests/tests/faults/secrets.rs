@@ -184,7 +184,7 @@ fn a_password_of_the_sysbench_command_line_is_not_shown() {
 }
 
 #[test]
-fn what_a_script_tells_of_its_run_holds_no_password() {
+fn what_a_script_prints_of_its_run_contains_no_password() {
     let canary = Canary::new(Kind::Mariadb);
     let text = "local function tell(word)\n\
           dyno.warning('warned of ' .. word)\n\

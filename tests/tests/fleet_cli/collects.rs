@@ -31,7 +31,7 @@ fn prepared(lab: &Lab) -> (Database, String) {
 }
 
 /// The agents' files of a test.
-fn kept(lab: &Lab) -> Vec<PathBuf> {
+fn agent_files(lab: &Lab) -> Vec<PathBuf> {
     let entries = fs::read_dir(lab.path("state/dyno/agents")).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -44,9 +44,9 @@ fn what_agents_kept_is_what_is_recorded() {
     let (database, line) = prepared(&lab);
     lab.dyno(&format!("{line} -t 60s --events 600 --agents local:3"))
         .success();
-    let told = lab.dyno("fleet collect last").success();
+    let printed = lab.dyno("fleet collect last").success();
     has(
-        &told,
+        &printed,
         &["the files of 3 agents match the record: 600 events"],
     );
     let same = lab.dyno("fleet collect dyno.db:last --results other.db");
@@ -55,9 +55,9 @@ fn what_agents_kept_is_what_is_recorded() {
     // This fails for a changed record, even in a single interval.
     let other_longest = "UPDATE interval SET max_ms = -max_ms WHERE number = 0";
     assert_eq!(rusqlite(&lab, other_longest), 1);
-    let told = lab.dyno("fleet collect last").failure(1);
+    let printed = lab.dyno("fleet collect last").failure(1);
     has(
-        &told,
+        &printed,
         &["interval 1 has other counts or latencies in the files"],
     );
     rusqlite(&lab, other_longest);
@@ -66,10 +66,10 @@ fn what_agents_kept_is_what_is_recorded() {
         "UPDATE run SET summary = replace(summary, ':600,', ':601,')",
     );
     assert!(changed > 0);
-    let told = lab.dyno("fleet collect last").failure(1);
-    has(&told, &["601 in the record, 600 in the files"]);
+    let printed = lab.dyno("fleet collect last").failure(1);
+    has(&printed, &["601 in the record, 600 in the files"]);
     // Without the record, the files still have the whole run.
-    let files = kept(&lab);
+    let files = agent_files(&lab);
     let names: Vec<String> = files.iter().map(|one| one.display().to_string()).collect();
     let other = "--results other.db";
     lab.dyno(&format!("fleet collect {} {other}", names.join(" ")))
@@ -81,12 +81,12 @@ fn what_agents_kept_is_what_is_recorded() {
     assert_eq!(run["end"]["how"], "completed");
     assert_eq!(database.query_one("SELECT COUNT(*) FROM done"), "600");
     // A missing file is an error.
-    let told = lab.dyno(&format!(
+    let printed = lab.dyno(&format!(
         "fleet collect {} {} --results third.db",
         names[0], names[2]
     ));
-    let told = told.failure(1);
-    has(&told, &["the file of load generator 2 of 3 is missing"]);
+    let printed = printed.failure(1);
+    has(&printed, &["the file of load generator 2 of 3 is missing"]);
 }
 
 #[test]
@@ -104,13 +104,13 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     let early = lab.dyno("fleet collect last").failure(1);
     has(&early, &["its agent is still writing it"]);
     wait_for_end(&agents, Duration::from_secs(30));
-    let told = lab.dyno("fleet collect last").failure(1);
-    has(&told, &["lost contact with the coordinator"]);
+    let printed = lab.dyno("fleet collect last").failure(1);
+    has(&printed, &["lost contact with the coordinator"]);
     // A run is not collected twice, however it is named.
     for run in ["last", "1", "2"] {
-        let told = lab.dyno(&format!("fleet collect {run}")).success();
+        let printed = lab.dyno(&format!("fleet collect {run}")).success();
         let already = ["already collected as run 2", "the files add up to it"];
-        has(&told, &already);
+        has(&printed, &already);
     }
     let run = last(&lab);
     // Exactly the rows that agents wrote.
@@ -133,9 +133,9 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
         rows - 1
     );
     assert_eq!(rusqlite(&lab, &fewer), 1);
-    let told = lab.dyno("fleet collect last").failure(1);
+    let printed = lab.dyno("fleet collect last").failure(1);
     let differs = format!("{} in the record, {rows} in the files", rows - 1);
-    has(&told, &[&differs, "`dyno rm 2` and collect again"]);
+    has(&printed, &[&differs, "`dyno rm 2` and collect again"]);
 }
 
 #[test]
@@ -148,12 +148,12 @@ fn an_agent_that_was_killed_leaves_what_it_had_measured() {
     std::thread::sleep(Duration::from_secs(3));
     signal(agents[0], libc::SIGKILL);
     run.finish(LIMIT).failure(1);
-    let files = kept(&lab);
+    let files = agent_files(&lab);
     let names: Vec<String> = files.iter().map(|one| one.display().to_string()).collect();
     let other = "--results other.db";
-    let told = lab.dyno(&format!("fleet collect {} {other}", names.join(" ")));
+    let printed = lab.dyno(&format!("fleet collect {} {other}", names.join(" ")));
     has(
-        &told.failure(1),
+        &printed.failure(1),
         &["the file of local1 ends before its load did"],
     );
     for wrong in [
@@ -164,9 +164,9 @@ fn an_agent_that_was_killed_leaves_what_it_had_measured() {
         ),
         ("fleet collect insert.lua", "it is not an agent's file"),
     ] {
-        let told = lab.dyno(wrong.0);
-        assert!(!told.status.success(), "{}", wrong.0);
-        has(&told, &[wrong.1]);
+        let printed = lab.dyno(wrong.0);
+        assert!(!printed.status.success(), "{}", wrong.0);
+        has(&printed, &[wrong.1]);
     }
 }
 

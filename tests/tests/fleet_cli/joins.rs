@@ -66,9 +66,9 @@ fn agents_that_join_make_one_run_and_end() {
     );
     let ended = lab.dyno(&line).success();
     has(&ended, &["agent gen2 on", "4 sessions"]);
-    let told = gen1.finish(LIMIT).success();
+    let printed = gen1.finish(LIMIT).success();
     has(
-        &told,
+        &printed,
         &["takes part in run r", "is done: the run is complete"],
     );
     gen2.finish(LIMIT).success();
@@ -102,7 +102,7 @@ fn agents_that_join_make_one_run_and_end() {
 }
 
 #[test]
-fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
+fn an_observer_next_to_the_server_reports_its_process_and_host() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let lab = Lab::new();
         let database = Database::new(kind);
@@ -116,9 +116,9 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
         run.measuring();
         let observer = children(run.pid(), "--observe");
         assert_eq!(observer.len(), 1);
-        let told = run.finish(LIMIT).success();
+        let printed = run.finish(LIMIT).success();
         has(
-            &told,
+            &printed,
             &["server's host", " by the server (--server-agent local)"],
         );
         wait_for_end(&observer, Duration::from_secs(10));
@@ -149,7 +149,7 @@ fn an_observer_beside_the_server_tells_of_its_process_and_its_host() {
 
 /// Figures of a moment are not those of the run.
 #[test]
-fn an_observer_that_is_frozen_is_told() {
+fn reports_a_frozen_observer() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let options = format!("--target {} --table-size 1000", database.url());

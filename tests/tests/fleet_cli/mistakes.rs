@@ -11,7 +11,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let run = format!("run oltp_point_select --target {}", database.url());
-    for (more, told) in [
+    for (more, expected) in [
         ("--agents gen1", "'gen1' is not an agent"),
         ("--agents local:0", "local:N starts N agents"),
         ("--agents ssh:-oX", "names a host as ssh knows it"),
@@ -34,7 +34,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         ("--agents local:3 -c 2", "would get none of the 2 sessions"),
     ] {
         let output = lab.dyno(&format!("{run} {more} --table-size 10 --force"));
-        has(&output.failure(2), &[told]);
+        has(&output.failure(2), &[expected]);
     }
     let output = lab.dyno("run oltp_point_select --agents local:2");
     has(

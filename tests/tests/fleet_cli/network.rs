@@ -38,7 +38,7 @@ impl Apart {
         for number in [1, 2] {
             let host = Host::connect(&format!("gen{number}.test"), number);
             let address = SocketAddr::from((host.address(), 2200 + u16::from(number)));
-            let start = |command: &mut Command| host.place(command);
+            let start = |command: &mut Command| host.attach(command);
             sshds.push(Sshd::start_at(&ssh, address, start).unwrap());
             ssh.add_host(&format!("gen{number}"), address, &[]);
             hosts.push(host);
@@ -90,9 +90,9 @@ fn a_plug_that_is_pulled_for_a_moment_loses_nothing() {
         // TCP retransmits after 0.2 s, 0.6 s, 1.4 s, 3 s and 6.2 s: before 11 s of silence.
         std::thread::sleep(Duration::from_secs(3));
         apart.hosts[0].plug(true);
-        let told = running.finish(LIMIT).success();
+        let printed = running.finish(LIMIT).success();
         has(
-            &told,
+            &printed,
             &["agent gen1 on gen1.test: ", "agent gen2 on gen2.test: "],
         );
         let run = last(&apart.lab);
@@ -127,7 +127,7 @@ fn a_plug_that_is_pulled_for_good_fails_the_run_and_the_agent_ends_by_itself() {
         let findings = run["agent_findings"].to_string();
         assert!(findings.contains("agent-lost"), "{findings}");
         // gen1's work after the plug was pulled was never reported; gen2's was.
-        let told: u64 = events(&run).iter().sum();
-        assert!(told > 0 && told <= apart.rows(), "{told}");
+        let counted: u64 = events(&run).iter().sum();
+        assert!(counted > 0 && counted <= apart.rows(), "{counted}");
     });
 }

@@ -105,12 +105,12 @@ fn agents_by_ssh_do_what_is_asked_and_show_no_secret() {
     let agents = far.started();
     assert_eq!(agents.len(), 2, "{agents:?}");
     secrets_are_not_seen(running.pid(), &far.sshd, &password);
-    let told = running.finish(LIMIT).success();
+    let printed = running.finish(LIMIT).success();
     wait_for_end(&pids(&agents), Duration::from_secs(20));
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let host = host.trim();
     has(
-        &told,
+        &printed,
         &[
             &format!("agent gen1 on {host}: "),
             &format!("agent gen2 on {host}: "),
@@ -200,13 +200,13 @@ fn a_coordinator_that_is_killed_leaves_nothing_but_what_was_measured() {
     let _ = running.finish(LIMIT);
     wait_for_end(&pids(&left), Duration::from_secs(60));
     // Each agent has kept a file, which is fetched by ssh.
-    let told = far.dyno("fleet collect last").failure(1);
-    has(&told, &["lost contact with the coordinator"]);
+    let printed = far.dyno("fleet collect last").failure(1);
+    has(&printed, &["lost contact with the coordinator"]);
     let rows = database.query_one("SELECT COUNT(*) FROM done");
     assert_eq!(last(&far.lab)["totals"]["events"].to_string(), rows);
-    let told = far.dyno("fleet collect last --agent-command no-dyno-here");
+    let printed = far.dyno("fleet collect last --agent-command no-dyno-here");
     has(
-        &told.failure(1),
+        &printed.failure(1),
         &["no-dyno-here: ", "install Dyno on gen1"],
     );
 }
@@ -256,7 +256,7 @@ fn agents_that_a_busy_sshd_turns_away_come_again() {
 }
 
 #[test]
-fn what_ssh_cannot_do_is_told_in_its_own_words_with_what_to_try() {
+fn reports_what_ssh_cannot_do_in_its_words_with_advice() {
     let mut far = Far::new();
     let address = far.sshd.address();
     let nobody = "127.0.0.1:1".parse().unwrap();
@@ -286,11 +286,11 @@ fn what_ssh_cannot_do_is_told_in_its_own_words_with_what_to_try() {
         has(&output.failure(1), &[&ended, said, &by_hand(host)]);
     }
     let output = far.dyno(&format!("{run} --agents ssh:narrow"));
-    let told = [
+    let expected = [
         "remote port forwarding failed",
         "the sshd of narrow must permit",
     ];
-    has(&output.failure(1), &told);
+    has(&output.failure(1), &expected);
     let none = "--agent-command no-dyno-here";
     let install = "install Dyno on gen1 so that its shell finds no-dyno-here, or name";
     let output = far.dyno(&format!("{run} --agents ssh:gen1 {none}"));
@@ -316,12 +316,12 @@ fn a_host_that_does_not_answer_is_not_waited_for_long() {
     let line =
         format!("run oltp_point_select {options} -c 2 -t 1s --calibrate never --agents ssh:silent");
     let output = run(&mut far.command(&line), Duration::from_secs(40));
-    let told = [
+    let expected = [
         "agent silent has ended (exit status: 255: ",
         "timed out",
         "try `ssh",
     ];
-    has(&output.failure(1), &told);
+    has(&output.failure(1), &expected);
 }
 
 #[test]

@@ -84,8 +84,8 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
              --calibrate never --agents local:3 --statements --interval 100ms",
             database.url()
         );
-        let told = lab.dyno(&line).success();
-        has(&told, &["agent local1 on", "2 sessions, 500 events"]);
+        let printed = lab.dyno(&line).success();
+        has(&printed, &["agent local1 on", "2 sessions, 500 events"]);
         assert_eq!(database.query_one("SELECT COUNT(*) FROM done"), "1500");
         let sessions = "SELECT COUNT(DISTINCT session) FROM done WHERE session < 6";
         assert_eq!(database.query_one(sessions), "6");
@@ -112,7 +112,7 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
 }
 
 #[test]
-fn what_scripts_print_is_told() {
+fn shows_what_scripts_print() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let text = "function thread_init() print('session ' .. sysbench.tid .. ' is here') end\n\
@@ -122,10 +122,10 @@ fn what_scripts_print_is_told() {
         "run {script} --target {} -c 2 -t 1s --warmup 0 --calibrate never --agents local:2",
         database.url()
     );
-    let told = lab.dyno(&line).success();
+    let printed = lab.dyno(&line).success();
     for (agent, session) in [("local1", 0), ("local2", 1)] {
         has(
-            &told,
+            &printed,
             &[&format!("agent {agent} said: session {session} is here")],
         );
     }
@@ -160,8 +160,8 @@ fn parts_may_go_by_what_each_agent_can_offer() {
     lab.dyno(&format!("prepare oltp_point_select {options}"))
         .success();
     let line = format!("run oltp_point_select {options} -c 16 -t 3s --warmup 0 --agents local:2");
-    let told = lab.dyno(&format!("{line} --agents-by capacity")).success();
-    has(&told, &["The agents measure their capacity"]);
+    let printed = lab.dyno(&format!("{line} --agents-by capacity")).success();
+    has(&printed, &["The agents measure their capacity"]);
     let run = last(&lab);
     let agents = run["agents"].as_array().unwrap();
     let of = |name: &str| -> Vec<f64> {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 /// `dyno lab status` as JSON.
 pub fn status(lab: &Lab, words: &str) -> Value {
-    let told = lab.dyno(&format!("lab status {words} --json")).success();
-    serde_json::from_str(&told.stdout).unwrap()
+    let printed = lab.dyno(&format!("lab status {words} --json")).success();
+    serde_json::from_str(&printed.stdout).unwrap()
 }
 
 /// The number of completed runs per trial.

@@ -60,11 +60,11 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
         false => "run",
     };
     lab.dyno(&format!("lab {action} matrix.toml")).success();
-    let told = status(&lab, "matrix.toml");
+    let status_json = status(&lab, "matrix.toml");
     assert_eq!(
-        (told["done"].as_u64(), told["left"].as_u64()),
+        (status_json["done"].as_u64(), status_json["left"].as_u64()),
         (Some(12), Some(0)),
-        "{told}"
+        "{status_json}"
     );
     let runs = runs_by_trial(&lab);
     assert_eq!(runs.len(), 12, "{runs:?}");
@@ -95,12 +95,12 @@ fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
          levels = ['1MB', '2MB']\n[design]\nrepeats = 2\n[reset]\ndata = 'restore'\n",
     );
     let mut dyno = lab.start("lab run memory.toml");
-    dyno.tells("[1/4]");
+    dyno.prints("[1/4]");
     dyno.signal(libc::SIGKILL);
     dyno.finish(LIMIT);
     lab.wait_for_nobody();
-    let told = status(&lab, "memory.toml");
-    assert_eq!(told["done"], 1, "{told}");
+    let status_json = status(&lab, "memory.toml");
+    assert_eq!(status_json["done"], 1, "{status_json}");
     let resumed = lab.dyno("lab resume memory.toml").success();
     has(
         &resumed,
@@ -131,15 +131,15 @@ fn an_interrupted_experiment_says_how_to_go_on() {
         &matrix(&format!("sqlite:{}", lab.path("m.db").display())),
     );
     let mut dyno = lab.start("lab run matrix.toml");
-    dyno.tells("[2/12]");
+    dyno.prints("[2/12]");
     dyno.signal(libc::SIGINT);
     let ended = dyno.finish(LIMIT).failure(130);
     has(
         &ended,
         &["of 12 trials done; the rest: dyno lab resume matrix.toml"],
     );
-    let told = status(&lab, "");
-    let states: Vec<&str> = told["trials"]
+    let status_json = status(&lab, "");
+    let states: Vec<&str> = status_json["trials"]
         .as_array()
         .unwrap()
         .iter()

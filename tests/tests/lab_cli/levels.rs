@@ -6,22 +6,22 @@ use crate::whole::at_trial_scale;
 #[test]
 fn an_index_on_an_expression_changes_the_servers_plan() {
     let report = at_trial_scale("functional-index", 10);
-    for told in [
+    for expected in [
         "plan differs between levels for",
         "Plans of statements",
         "Bitmap Heap Scan produ",
         "variant=index on month",
         "variant=index on colum",
     ] {
-        assert!(report.contains(told), "{told}: {report}");
+        assert!(report.contains(expected), "{expected}: {report}");
     }
 }
 
 #[test]
 fn files_and_columns_are_encrypted_by_a_key_in_a_file_of_the_server() {
     let report = at_trial_scale("encryption", 4);
-    for told in ["files=encrypted", "column=aes", "TLS on connections"] {
-        assert!(report.contains(told), "{told}: {report}");
+    for expected in ["files=encrypted", "column=aes", "TLS on connections"] {
+        assert!(report.contains(expected), "{expected}: {report}");
     }
 }
 
@@ -42,14 +42,14 @@ fn a_proxy_before_the_server_is_a_way_to_it() {
         return;
     }
     let report = at_trial_scale("proxy-and-price", 4);
-    for told in [
+    for expected in [
         "path=proxy",
         "Cost of a month, $",
         "650.00",
         "Scaling over size",
         "Ratios within pairs of path",
     ] {
-        assert!(report.contains(told), "{told}: {report}");
+        assert!(report.contains(expected), "{expected}: {report}");
     }
 }
 
@@ -133,9 +133,9 @@ fn plots_prices_and_laws_are_on_the_page() {
 }
 
 #[test]
-fn what_plots_prices_and_searches_cannot_be_is_told() {
+fn reports_impossible_plots_prices_and_searches() {
     let lab = Lab::new();
-    for (more, told) in [
+    for (more, expected) in [
         (
             "[[plot]]\nkind = 'jitter'\nx = 'sesions'\n",
             "'sesions' is not a factor",
@@ -148,16 +148,16 @@ fn what_plots_prices_and_searches_cannot_be_is_told() {
         ("[observe]\ndata_size = '1s'\n", "unknown key 'data_size'"),
         ("", "[price] has no 'small'"),
     ] {
-        let price = match told.contains("[price]") {
+        let price = match expected.contains("[price]") {
             true => "",
             false => {
                 "[price]\ndate = 2026-01-01\nsmall = { monthly = 1 }\nlarge = { monthly = 2 }\n"
             }
         };
         write(&lab, "x.toml", &format!("{SMALL}{price}{more}"));
-        has(&lab.dyno("lab plan x.toml").failure(2), &[told]);
+        has(&lab.dyno("lab plan x.toml").failure(2), &[expected]);
     }
-    for (search, told) in [
+    for (search, expected) in [
         ("max sessions with p99 < 10ms", "so it cannot be a factor"),
         ("max rate with p99 < 10", "write e.g."),
         ("p99 < 10ms", "no search; expected for example"),
@@ -167,7 +167,10 @@ fn what_plots_prices_and_searches_cannot_be_is_told() {
             .replace(", price = 'small'", "")
             .replace(", price = 'large'", "");
         write(&lab, "x.toml", &text);
-        has(&lab.dyno("lab plan x.toml").failure(2), &["x.toml:", told]);
+        has(
+            &lab.dyno("lab plan x.toml").failure(2),
+            &["x.toml:", expected],
+        );
     }
 }
 
@@ -183,8 +186,8 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
          [design]\nrepeats = 1\n";
     write(&lab, "limit.toml", text);
     lab.dyno("lab run limit.toml --quiet").success();
-    let told = status(&lab, "limit.toml");
-    let found: Vec<String> = told["trials"]
+    let state = status(&lab, "limit.toml");
+    let found: Vec<String> = state["trials"]
         .as_array()
         .unwrap()
         .iter()
@@ -242,7 +245,7 @@ fn trials_of_several_phases_have_a_row_for_each() {
 }
 
 #[test]
-fn what_the_server_and_commands_write_beside_the_load_is_told() {
+fn reports_what_the_server_and_commands_write_during_the_load() {
     let lab = Lab::new();
     write(
         &lab,
@@ -259,9 +262,9 @@ fn what_the_server_and_commands_write_beside_the_load_is_told() {
          [design]\nrepeats = 1\n[[table]]\nkind = 'captured'\n",
     );
     lab.dyno("lab run slow.toml").success();
-    let told = status(&lab, "slow.toml")["trials"].to_string();
-    let captured: Vec<&str> = told.split("captured: ").skip(1).collect();
-    assert_eq!(captured.len(), 2, "{told}");
+    let state = status(&lab, "slow.toml")["trials"].to_string();
+    let captured: Vec<&str> = state.split("captured: ").skip(1).collect();
+    assert_eq!(captured.len(), 2, "{state}");
     let report = lab.dyno("lab report slow.toml --csv t").success();
     has(&report, &["Captured during the load", "slow log", "clock"]);
     let csv = std::fs::read_to_string(lab.path("t/01-captured-during-the-load.csv")).unwrap();

@@ -22,9 +22,9 @@ levels = [0, 1]
 ";
 
 #[test]
-fn what_cannot_be_run_is_told_with_its_place() {
+fn reports_what_cannot_be_run_with_its_position() {
     let lab = Lab::new();
-    for (from, to, told) in [
+    for (from, to, expected) in [
         (
             "kind = 'mariadb'",
             "kind = 'mariadbb'",
@@ -82,17 +82,17 @@ fn what_cannot_be_run_is_told_with_its_place() {
         assert!(FILE.contains(from), "{from}");
         write(&lab, "x.toml", &FILE.replace(from, to));
         let said = lab.dyno("lab run x.toml").failure(2);
-        has(&said, &[told]);
+        has(&said, &[expected]);
         assert!(!lab.path("dyno.db").exists(), "{from}");
         assert!(!lab.servers().exists(), "{from}");
     }
 }
 
 #[test]
-fn slips_on_the_command_line_are_told() {
+fn reports_slips_on_the_command_line() {
     let lab = Lab::new();
     write(&lab, "x.toml", FILE);
-    for (line, told) in [
+    for (line, expected) in [
         ("lab", "Usage: dyno lab ACTION"),
         ("lab rnu x.toml", "did you mean 'run'?"),
         ("lab x.toml", "did you mean dyno lab run x.toml?"),
@@ -118,7 +118,7 @@ fn slips_on_the_command_line_are_told() {
         ("lab run x.toml --results none", "needs a results file"),
         ("lab --vary sync_binlog oltp_read_write", "is not NAME=A,B"),
     ] {
-        has(&lab.dyno(line).failure(2), &[told]);
+        has(&lab.dyno(line).failure(2), &[expected]);
     }
 }
 
@@ -222,7 +222,7 @@ fn what_would_never_end_or_say_nothing_is_refused() {
     let lab = Lab::new();
     write(&lab, "nothing.lua", "function event() end\n");
     let text = small(&lab, "nothing.lua", "");
-    for (text, told) in [
+    for (text, expected) in [
         (
             text.replace("time = '0.3s'", "time = '0s'"),
             "[load] time is 0",
@@ -241,7 +241,7 @@ fn what_would_never_end_or_say_nothing_is_refused() {
         ),
     ] {
         write(&lab, "x.toml", &text);
-        has(&lab.dyno("lab plan x.toml").failure(2), &[told]);
+        has(&lab.dyno("lab plan x.toml").failure(2), &[expected]);
     }
     has(
         &lab.dyno("lab plan /dev/zero").failure(2),

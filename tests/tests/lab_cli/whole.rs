@@ -31,21 +31,21 @@ pub(crate) fn at_trial_scale(name: &str, trials: usize) -> String {
 #[test]
 fn doublewrite_and_binlog_run_whole() {
     let report = at_trial_scale("doublewrite-and-binlog", 4);
-    for told in [
+    for expected in [
         "doublewrite=on",
         "binlog=on",
         "the binary log costs",
         "Resources per event",
     ] {
-        assert!(report.contains(told), "{told}: {report}");
+        assert!(report.contains(expected), "{expected}: {report}");
     }
 }
 
 #[test]
 fn ways_to_a_server_run_whole() {
     let report = at_trial_scale("socket-and-tcp", 6);
-    for told in ["path=tcp", "path=tls", "socket"] {
-        assert!(report.contains(told), "{told}: {report}");
+    for expected in ["path=tcp", "path=tls", "socket"] {
+        assert!(report.contains(expected), "{expected}: {report}");
     }
 }
 
@@ -113,8 +113,8 @@ fn an_experiment_on_a_real_server_answers_its_question() {
     assert!(!lab.path("dyno.db").exists() && !lab.servers().exists());
     let said = lab.dyno("lab run flush.toml").success();
     has(&said, &["[12/12]", "all 12 trials done"]);
-    let told = status(&lab, "");
-    let before = told["trials"][0]["done_before"].to_string();
+    let state = status(&lab, "");
+    let before = state["trials"][0]["done_before"].to_string();
     assert!(before.contains("data restored"), "{before}");
     assert!(
         before.contains("SELECT @@GLOBAL.max_connect_errors gives"),
@@ -155,11 +155,11 @@ fn a_setting_that_the_server_clamps_refuses_the_trial() {
         &said,
         &["failed: cache=1", "the server has 10", "1 of 2 trials done"],
     );
-    let told = status(&lab, "clamped.toml");
+    let state = status(&lab, "clamped.toml");
     assert_eq!(
-        (told["done"].as_u64(), told["failed"].as_u64()),
+        (state["done"].as_u64(), state["failed"].as_u64()),
         (Some(1), Some(1)),
-        "{told}"
+        "{state}"
     );
 }
 
@@ -190,8 +190,8 @@ fn limits_and_file_systems_are_levels() {
         "{}",
         run.stderr
     );
-    let told = status(&lab, "");
-    let before = told["trials"].to_string();
+    let state = status(&lab, "");
+    let before = state["trials"].to_string();
     for done in ["cpu.", "page cache", "quiet after"] {
         assert!(before.contains(done), "{done}: {before}");
     }

@@ -68,14 +68,14 @@ fn a_script_that_fails_at_once_says_so_in_three_lines() {
     let script = lab.file("bad.lua", "function event() local x = nil; x.y = 1 end");
     let line = format!("run {script} --target sqlite:small.db --warmup 0 -q");
     let output = shown(&lab, &line, Some("120")).failure(1);
-    let told: Vec<&str> = output
+    let lines: Vec<&str> = output
         .stdout
         .lines()
         .filter(|line| !line.is_empty())
         .collect();
-    assert_eq!(told.len(), 3, "{output:?}");
+    assert_eq!(lines.len(), 3, "{output:?}");
     assert!(
-        told[1].contains("bad.lua:1: attempt to index local 'x'"),
+        lines[1].contains("bad.lua:1: attempt to index local 'x'"),
         "{output:?}"
     );
     assert_eq!(output.stderr, "");

@@ -87,14 +87,14 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
     // The interval decides a limit.
     let decided = |limit: &str, inside: &dyn Fn(f64) -> bool| {
         let ends = ["low", "high"].map(|end| events[end].as_f64().is_some_and(inside));
-        let told = lab.dyno(&format!("compare 1,2,3 4,5,6 --fail-if 'rate {limit}'"));
+        let output = lab.dyno(&format!("compare 1,2,3 4,5,6 --fail-if 'rate {limit}'"));
         let (mark, status) = match ends {
             [true, true] => ("✘ failed", 4),
             [false, false] => ("✔ kept", 0),
             _ => ("? undecided", 0),
         };
-        has(&told, &[&format!("{mark} rate {limit}: 0.")]);
-        assert_eq!(told.status.code(), Some(status), "{told:?}");
+        has(&output, &[&format!("{mark} rate {limit}: 0.")]);
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
     };
     decided("< 0.9x", &|ratio| ratio < 0.9);
     decided("> 2x", &|ratio| ratio > 2.0);
@@ -136,12 +136,12 @@ fn other_workloads_are_refused() {
             "workload: oltp_point_select → oltp_update_index",
         ],
     );
-    for (line, told) in [
+    for (line, expected) in [
         ("compare", "needs a BASE"),
         ("compare 1", "needs a NEW run"),
         ("compare 1 2 --fast", "--fast"),
     ] {
-        has(&lab.dyno(line).failure(2), &[told]);
+        has(&lab.dyno(line).failure(2), &[expected]);
     }
     has(
         &lab.dyno("compare 1 7").failure(1),
@@ -160,14 +160,14 @@ fn differences(lab: &Lab) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn tables_that_are_others_are_told() {
+fn reports_tables_that_differ() {
     let lab = Lab::new();
     let (database, target) = prepared(&lab, Kind::Mariadb);
     let run = |workload: &str| {
         lab.dyno(&format!("run {workload} {target} {LONGER} -c 2"))
             .success();
     };
-    let told = |what: &str, base: &str, new: &str| {
+    let changed = |what: &str, base: &str, new: &str| {
         let found = differences(&lab);
         let wanted = [what, base, new].map(str::to_owned);
         assert!(found.contains(&wanted), "{wanted:?} in {found:#?}");
@@ -183,7 +183,7 @@ fn tables_that_are_others_are_told() {
     assert_eq!(of_tables(&found), 0, "{found:#?}");
     database.execute("ALTER TABLE sbtest1 ENGINE=Aria");
     run("oltp_point_select");
-    told("table sbtest1 ENGINE", "InnoDB", "Aria");
+    changed("table sbtest1 ENGINE", "InnoDB", "Aria");
     let found = differences(&lab);
     assert_eq!(of_tables(&found), 1, "{found:#?}");
     has(
@@ -192,7 +192,7 @@ fn tables_that_are_others_are_told() {
     );
     database.execute("ALTER TABLE sbtest1 DROP KEY k_1, COLLATE utf8mb4_bin");
     run("oltp_point_select");
-    told("table sbtest1 index k_1", "KEY (`k`)", "(not there)");
+    changed("table sbtest1 index k_1", "KEY (`k`)", "(not there)");
     let shown = lab.dyno("show 1 --facts").success();
     has(
         &shown,
@@ -208,7 +208,7 @@ fn tables_that_are_others_are_told() {
 }
 
 #[test]
-fn an_unlogged_table_and_a_lost_index_are_told_on_postgresql() {
+fn reports_an_unlogged_table_and_a_lost_index_on_postgresql() {
     let lab = Lab::new();
     let (database, target) = prepared(&lab, Kind::Postgres);
     let line = format!("run oltp_point_select {target} {LONGER} -c 2");

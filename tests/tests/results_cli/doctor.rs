@@ -18,12 +18,12 @@ fn a_host_is_looked_at() {
     }
     assert!(result["facts"].as_array().unwrap().len() > 10);
     assert!(!lab.path("dyno.db").exists());
-    for (line, told) in [
+    for (line, expected) in [
         ("doctor mysql://root@localhost/x", "--target URL"),
         ("doctor --time soon", "--time: 'soon'"),
         ("doctor --target nonsense", "bad target URL"),
     ] {
-        has(&lab.dyno(line).failure(2), &[told]);
+        has(&lab.dyno(line).failure(2), &[expected]);
     }
 }
 

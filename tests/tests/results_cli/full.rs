@@ -27,7 +27,7 @@ fn on_small_disk(lab: &Lab, size: &str, script: &str) -> Output {
 }
 
 #[test]
-fn a_full_disk_is_told_before_the_load() {
+fn reports_a_full_disk_before_the_load() {
     let lab = Lab::new();
     let mark = lab.path("ran").display().to_string();
     let text = format!("function event() io.open('{mark}', 'w'):close() end");
@@ -86,13 +86,13 @@ fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
     assert!(printed.contains("measured      5 s"), "{printed}");
     assert!(printed.contains("transactions"), "{printed}");
     // It is judged, and the verdict explains the missing data.
-    let told = crate::common::flat(printed);
+    let flat = crate::common::flat(printed);
     for text in [
         "verdict ? doubtful",
         "record: The record is incomplete",
         "no space left",
     ] {
-        assert!(told.contains(text), "no '{text}' in {printed}");
+        assert!(flat.contains(text), "no '{text}' in {printed}");
     }
     // Data written earlier is there.
     assert!(listed.contains("\"unfinished\""), "{listed}");

@@ -52,11 +52,13 @@ fn beside(lab: &Lab, name: &str, arguments: &[&str]) -> Child {
         .unwrap_or_else(|error| panic!("{name} cannot be started: {error}"))
 }
 
-fn near(told: &Value, expected: f64, slack: f64) {
-    let told = told.as_f64().unwrap_or_else(|| panic!("no number: {told}"));
+fn near(value: &Value, expected: f64, slack: f64) {
+    let value = value
+        .as_f64()
+        .unwrap_or_else(|| panic!("no number: {value}"));
     assert!(
-        (told - expected).abs() <= slack,
-        "{told} instead of {expected}"
+        (value - expected).abs() <= slack,
+        "{value} instead of {expected}"
     );
 }
 
@@ -105,9 +107,9 @@ fn a_real_log_has_the_figures_that_were_printed() {
         let lines = log
             .lines()
             .filter(|line| line.starts_with("[ ") && line.contains(" tps: "));
-        let told = lines.count();
-        assert!(told >= 3, "{log}");
-        assert_eq!(result["intervals"].as_array().unwrap().len(), told);
+        let counted = lines.count();
+        assert!(counted >= 3, "{log}");
+        assert_eq!(result["intervals"].as_array().unwrap().len(), counted);
         let listed = lab.json("list runs --json --note 'old log'");
         assert_eq!(listed[index]["source"], "sysbench");
     }
@@ -142,7 +144,7 @@ fn host_logs_come_along() {
 }
 
 #[test]
-fn what_a_log_does_not_tell_is_not_made_up() {
+fn does_not_invent_what_a_log_does_not_contain() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let log = log_of(&lab, &database, 2);
@@ -150,11 +152,11 @@ fn what_a_log_does_not_tell_is_not_made_up() {
     let (_, bare) = log.split_once('\n').unwrap();
     let file = lab.file("bare.log", bare);
     let output = lab.dyno(&format!("import sysbench {file}")).success();
-    let told = crate::common::flat(&output.stdout);
+    let printed = crate::common::flat(&output.stdout);
     // Two seconds are too short for more.
-    assert!(told.contains("doubtful – "), "{told}");
+    assert!(printed.contains("doubtful – "), "{printed}");
     let all = format!(" of {} checks ran: ", dyno_verdict::checks().len());
-    assert!(told.contains(&all), "{told}");
+    assert!(printed.contains(&all), "{printed}");
     let result = lab.json("show --json");
     for name in ["started_unix_s", "client", "rand"] {
         assert!(result[name].is_null(), "{name}: {result:#}");
@@ -182,7 +184,7 @@ fn what_a_log_does_not_tell_is_not_made_up() {
     let result = lab.json("show --json");
     near(&result["started_unix_s"], 1_795_265_112.0, 0.0);
     has(&lab.dyno("list runs").success(), &["2026-11-21 12:45"]);
-    for (option, told) in [
+    for (option, expected) in [
         (
             "--started noon",
             "--started: 'noon' is neither a date with a time",
@@ -193,7 +195,10 @@ fn what_a_log_does_not_tell_is_not_made_up() {
         ("--percentile 101", "--percentile must be above 0"),
         ("--profile odd", "--profile: 'odd' is neither"),
     ] {
-        has(&lab.dyno(&format!("{line} {option}")).failure(2), &[told]);
+        has(
+            &lab.dyno(&format!("{line} {option}")).failure(2),
+            &[expected],
+        );
     }
 }
 
@@ -231,12 +236,12 @@ fn what_is_no_log_changes_nothing() {
         assert_eq!(fs::read(lab.path("dyno.db")).unwrap(), before, "{line}");
     }
     assert_eq!(query(&lab.path("dyno.db"), "SELECT id FROM run"), [["1"]]);
-    for (line, told) in [
+    for (line, expected) in [
         ("import", "dyno import needs a TOOL"),
         ("import ycsb x", "'ycsb' is not one of the tools"),
         ("import sysbench", "no file to import"),
     ] {
-        has(&lab.dyno(line).failure(2), &[told]);
+        has(&lab.dyno(line).failure(2), &[expected]);
     }
 }
 
@@ -318,7 +323,7 @@ fn folder_of_logs(lab: &Lab) {
 }
 
 #[test]
-fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
+fn imports_a_folder_with_its_factors_and_reports_damaged_logs() {
     let lab = Lab::new();
     folder_of_logs(&lab);
     let pattern = "'…/{fs}-{binlog}/BP{memory}/res.txt'";
@@ -363,14 +368,14 @@ fn a_folder_is_imported_with_its_factors_and_what_is_damaged_is_told() {
     lab.dyno(&format!("{line} --replace -q")).failure(1);
     assert_eq!(lab.number("SELECT count(*) FROM run"), 6.0);
 
-    for (options, told) in [
+    for (options, expected) in [
         ("--pattern 'BP{memory'", "has a { without a }"),
         ("--pattern '{a}/{a}'", "has {a} twice"),
         ("--pattern 'xfs-off/BP{m}/rse.txt'", "the nearest are"),
         ("--vmstat x", "--vmstat applies to one log"),
     ] {
         let line = format!("import sysbench {} {options}", lab.path("old").display());
-        has(&lab.dyno(&line).failure(2), &[told]);
+        has(&lab.dyno(&line).failure(2), &[expected]);
     }
     has(
         &lab.dyno(&format!("{line} --factor fs=zfs")).failure(2),
@@ -402,12 +407,12 @@ fn a_window_has_figures_and_a_verdict_of_its_own() {
     assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
     let result = lab.json("show --json");
     near(&result["measured_s"], 60.0, 1e-9);
-    for (line, told) in [
+    for (line, expected) in [
         ("show --from 99s", "the measurement is only 60 s long"),
         ("show --from 5s --to 2s", "must end after its start"),
         ("compare 1 1 --to soon", "--to: 'soon' is not a duration"),
     ] {
-        has(&lab.dyno(line).failure(2), &[told]);
+        has(&lab.dyno(line).failure(2), &[expected]);
     }
 }
 

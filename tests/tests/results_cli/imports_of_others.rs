@@ -63,10 +63,10 @@ fn pgbench_to_the_last_digit() {
         pgbench(&database, &lab.path(&format!("logs/c{clients}")), clients);
     }
     lab.file("logs/c2/notes.txt", "not a log\n");
-    let told = lab
+    let imported = lab
         .dyno("import pgbench logs --pattern 'c{clients}/out.txt'")
         .success();
-    has(&told, &["2 of 2 logs imported into", "2 new runs"]);
+    has(&imported, &["2 of 2 logs imported into", "2 new runs"]);
     for (number, clients) in [(1, 2), (2, 4)] {
         let folder = lab.path(&format!("logs/c{clients}"));
         let output = fs::read_to_string(folder.join("out.txt")).unwrap();
@@ -84,9 +84,9 @@ fn pgbench_to_the_last_digit() {
         for (index, percent) in [(0, 50), (1, 95), (2, 99)] {
             let rank = (percent * all.len()).div_ceil(100);
             let ms = all[rank - 1] as f64 / 1e3;
-            let told = &percentiles[index];
-            assert_eq!(told["percent"], percent as f64);
-            assert_eq!(told["value_ms"].as_f64(), Some(ms), "p{percent}");
+            let percentile = &percentiles[index];
+            assert_eq!(percentile["percent"], percent as f64);
+            assert_eq!(percentile["value_ms"].as_f64(), Some(ms), "p{percent}");
         }
         // Unknown is not 0: pgbench counts no statements.
         let gaps = run["not_observed"].as_array().unwrap();
@@ -116,7 +116,7 @@ fn pgbench_to_the_last_digit() {
 }
 
 #[test]
-fn what_lies_in_a_file_is_told_from_its_text() {
+fn recognizes_a_files_tool_from_its_text() {
     let lab = Lab::new();
     let fixture = |name: &str| {
         let folder = concat!(
@@ -136,7 +136,7 @@ fn what_lies_in_a_file_is_told_from_its_text() {
     ] {
         fixture(name);
     }
-    let refused = |line: &str, told: &str| has(&lab.dyno(line).failure(2), &[told]);
+    let refused = |line: &str, expected: &str| has(&lab.dyno(line).failure(2), &[expected]);
     refused(
         "import fio-jsonplus.json",
         "looks like fio's JSON: dyno import fio fio-jsonplus.json",

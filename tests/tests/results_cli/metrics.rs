@@ -353,8 +353,8 @@ fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64, [u64; 2]) {
                     }
                 }
             }
-            ("dyno.service", Some(Data::ExponentialHistogram(told))) => {
-                for point in &told.data_points {
+            ("dyno.service", Some(Data::ExponentialHistogram(histogram))) => {
+                for point in &histogram.data_points {
                     latencies += point.count;
                     let buckets = &point.positive.as_ref().unwrap().bucket_counts;
                     assert_eq!(buckets.iter().sum::<u64>(), point.count);

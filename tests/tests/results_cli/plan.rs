@@ -38,13 +38,13 @@ fn a_run_from_its_own_plan_has_the_same_head() {
         lab.dyno(&format!("run oltp_point_select {line} -q"))
             .success();
         let plan = lab.dyno(&format!("show {first} --plan")).success().stdout;
-        let told: Value = serde_json::from_str(&plan).unwrap();
+        let parsed: Value = serde_json::from_str(&plan).unwrap();
         let errors: Vec<String> = validator
-            .iter_errors(&told)
+            .iter_errors(&parsed)
             .map(|error| format!("{}: {error}", error.instance_path()))
             .collect();
         assert!(errors.is_empty(), "{errors:#?}\n{plan}");
-        assert_eq!(head(&lab, first)["plan"], told);
+        assert_eq!(head(&lab, first)["plan"], parsed);
         lab.file("p.json", &plan);
         // The environment is not used.
         let mut again = lab.command("run --plan p.json -q");
@@ -54,7 +54,7 @@ fn a_run_from_its_own_plan_has_the_same_head() {
         sound(run(&mut again, LIMIT)).success();
         assert_eq!(head(&lab, first), head(&lab, second), "{line}");
         // Printed again, it is the same plan.
-        assert_eq!(lab.json("run --plan p.json --plan"), told);
+        assert_eq!(lab.json("run --plan p.json --plan"), parsed);
     }
     let beside = lab.json("run --plan p.json -c 7 --table-size 999 --rate 0 --plan");
     assert_eq!(beside["drive"]["sessions"], 7);
@@ -79,10 +79,10 @@ fn other_sessions_beside_a_plan_have_the_workers_that_they_need() {
     );
     let asked = plan("--plan=p.json -c 64 --workers 3");
     assert_eq!(asked["drive"]["workers"], 3);
-    let told: Value = serde_json::from_str(&one).unwrap();
+    let parsed: Value = serde_json::from_str(&one).unwrap();
     assert_eq!(
         plan("--plan=p.json --time 5s")["drive"]["workers"],
-        told["drive"]["workers"]
+        parsed["drive"]["workers"]
     );
     // A load uses the same number of sessions as without the plan, not that of a run.
     let many = lab.dyno(&format!("run {line} -c 500 --plan")).success();
@@ -125,16 +125,16 @@ fn a_temporary_database_is_made_again() {
         "run oltp_point_select --table-size 100 {SHORT} --plan"
     ));
     let plan = plan.success().stdout;
-    let told: Value = serde_json::from_str(&plan).unwrap();
+    let parsed: Value = serde_json::from_str(&plan).unwrap();
     assert_eq!(
-        told["target"],
+        parsed["target"],
         json!({"family": "sqlite", "temporary": true})
     );
     lab.file("p.json", &plan);
     let mut again = lab.command("run --plan p.json -q");
     let output = sound(run(again.env("DYNO_TARGET", "sqlite:/nowhere/x.db"), LIMIT)).success();
     has(&output, &["SQLite"]);
-    assert_eq!(head(&lab, 1)["plan"], told);
+    assert_eq!(head(&lab, 1)["plan"], parsed);
 }
 
 #[test]
@@ -157,9 +157,9 @@ fn a_phase_is_repeated_with_what_comes_before_it() {
         .success();
     assert_eq!(lab.number("SELECT count(*) FROM run"), 3.0);
     let plan = lab.dyno("show 2 --plan").success().stdout;
-    let told: Value = serde_json::from_str(&plan).unwrap();
-    assert_eq!(told["phases"].as_array().unwrap().len(), 1, "{plan}");
-    assert_eq!(told["phases"][0]["name"], "two");
+    let parsed: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(parsed["phases"].as_array().unwrap().len(), 1, "{plan}");
+    assert_eq!(parsed["phases"][0]["name"], "two");
     lab.file("p.json", &plan);
     let output = lab.dyno("run --plan p.json -q").success();
     assert!(!output.stdout.contains("one, 1 of"), "{output:?}");
@@ -233,11 +233,11 @@ fn a_plan_that_cannot_be_run_is_refused_by_name() {
     };
     let nowhere = to(r#"{"family": "mysql", "endpoints": [], "user": "root"}"#);
     refused(&nowhere, &["target.endpoints", "host and port"]);
-    let told = to(
+    let changed = to(
         r#"{"family": "mysql", "endpoints": [{"host": "h", "port": 1}],
         "parameters": {"password": "c4nary"}}"#,
     );
-    refused(&told, &["target.parameters", "password_env"]);
+    refused(&changed, &["target.parameters", "password_env"]);
     let missing = lab.dyno("run --plan oltp_read_write").failure(2);
     assert!(
         missing.stderr.contains("dyno run WORKLOAD --plan"),

@@ -95,8 +95,8 @@ fn samples_of(
     let warnings = output.stderr.matches("no CPU profile").count();
     assert_eq!(warnings, usize::from(!gaps.is_empty()), "{output:?}");
     for gap in &gaps {
-        let told = flat(&output.stderr);
-        assert!(told.contains(&gap[1]), "{gap:?}: {output:?}");
+        let printed = flat(&output.stderr);
+        assert!(printed.contains(&gap[1]), "{gap:?}: {output:?}");
     }
     match kept.is_empty() {
         false => assert_eq!(exported(lab, run), kept),
@@ -191,9 +191,9 @@ fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
     assert_eq!(lab.number("SELECT count(*) FROM cpu_profile"), 0.0);
     assert_eq!(output.stderr.matches("no CPU profile").count(), 1);
     let all = flat(&output.stderr);
-    let told = "no CPU profile of the server and the client: perf is not installed: apt install \
+    let text = "no CPU profile of the server and the client: perf is not installed: apt install \
                 linux-perf";
-    assert!(all.contains(told), "{all}");
+    assert!(all.contains(text), "{all}");
     let shown = lab.dyno("show 1 --cpu-profile").success();
     has(&shown, &["none: perf is not installed"]);
     lab.dyno("report 1 -o r.html").success();

@@ -42,10 +42,10 @@ fn promtool_has_nothing_against_the_page_of_a_server() {
         promtool.args(["check", "metrics"]);
         promtool.stdin(fs::File::open(lab.path("page")).unwrap());
         let output = promtool.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stderr);
         assert!(
-            output.status.success() && told.is_empty(),
-            "{kind:?}: {told}"
+            output.status.success() && printed.is_empty(),
+            "{kind:?}: {printed}"
         );
     }
 }

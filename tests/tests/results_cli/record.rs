@@ -21,8 +21,8 @@ fn a_run_is_shown_as_it_was_first_printed() {
              --note 'as it was'"
         );
         let printed = lab.dyno(&line).success();
-        let told = ["verdict", "note as it was", &format!("run {id} in dyno.db")];
-        has(&printed, &told);
+        let expected = ["verdict", "note as it was", &format!("run {id} in dyno.db")];
+        has(&printed, &expected);
         let shown = lab.dyno("show").success();
         assert_eq!(shown.stdout, printed.stdout, "{target}");
         let first: Value =
@@ -54,10 +54,10 @@ fn has_parts(lab: &Lab, id: usize, result: &Value, server: bool) {
     assert_eq!(one("SELECT events FROM run WHERE id = ?"), events);
     // Events that ended in the grace may be in no interval.
     let late = result["events_in_grace"].as_f64().unwrap();
-    let told = one("SELECT sum(events) FROM interval WHERE run_id = ?");
+    let recorded = one("SELECT sum(events) FROM interval WHERE run_id = ?");
     assert!(
-        told <= events && told + late >= events,
-        "{told} of {events}"
+        recorded <= events && recorded + late >= events,
+        "{recorded} of {events}"
     );
     assert_eq!(one("SELECT count FROM total WHERE run_id = ?"), events);
     assert_eq!(
@@ -119,7 +119,7 @@ fn a_list_holds_the_runs_that_are_asked_for() {
     has(&text, &["oltp_point_select", "oltp_read_only", "refused"]);
     let none = lab.dyno("list runs --note nothing").success();
     has(&none, &["No run in dyno.db matches."]);
-    for (filter, told) in [
+    for (filter, expected) in [
         ("--verdict good", "not one of valid, doubtful, refused"),
         ("--since yesterday", "--since: 'yesterday'"),
         ("--limit some", "--limit"),
@@ -130,7 +130,7 @@ fn a_list_holds_the_runs_that_are_asked_for() {
     ] {
         has(
             &lab.dyno(&format!("list runs {filter}")).failure(2),
-            &[told],
+            &[expected],
         );
     }
 }
@@ -201,11 +201,11 @@ fn two_runs_at_once_share_a_file() {
         let result: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(!output.stderr.contains("lost"), "{}", output.stderr);
         let id = result["recorded"]["id"].as_u64().unwrap();
-        let told = result["intervals"].as_array().unwrap().len() as f64;
+        let intervals = result["intervals"].as_array().unwrap().len() as f64;
         let kept = lab.number(&format!(
             "SELECT count(*) FROM interval WHERE run_id = {id}"
         ));
-        assert_eq!(kept, told);
+        assert_eq!(kept, intervals);
         names.push(result["recorded"]["name"].clone());
     }
     let lines = lab.json("list runs --json");
@@ -297,8 +297,8 @@ fn limits_fail_a_run_with_a_status_of_their_own() {
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");
     let limits = "--fail-if 'p99 > 1us' --fail-if 'rate < 1' --fail-if 'errors > 0%'";
-    let told = lab.dyno(&format!("{run} {limits}")).failure(4);
-    has(&told, &["✘ failed p99 > 1us: ", "✔ kept rate < 1/s: "]);
+    let printed = lab.dyno(&format!("{run} {limits}")).failure(4);
+    has(&printed, &["✘ failed p99 > 1us: ", "✔ kept rate < 1/s: "]);
     // They are part of the plan, and shown again.
     let shown = lab.json("show --json");
     let failed: Vec<bool> = (shown["thresholds"].as_array().unwrap().iter())
@@ -321,7 +321,7 @@ fn limits_fail_a_run_with_a_status_of_their_own() {
         // A typo is reported before the load.
         ("new_order.p99 > 1s", "the run has no operation and no role"),
     ] {
-        let told = lab.dyno(&format!("{run} --fail-if '{limit}'")).failure(2);
-        has(&told, &[why]);
+        let printed = lab.dyno(&format!("{run} --fail-if '{limit}'")).failure(2);
+        has(&printed, &[why]);
     }
 }

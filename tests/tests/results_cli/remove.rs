@@ -9,8 +9,11 @@ fn removed_runs_leave_nothing_and_their_numbers_are_not_used_again() {
     for _ in 0..3 {
         lab.dyno(&run).success();
     }
-    let told = lab.dyno("rm 1 3 1").success();
-    has(&told, &["dyno.db: removed runs 1, 3; it is", "MB smaller"]);
+    let printed = lab.dyno("rm 1 3 1").success();
+    has(
+        &printed,
+        &["dyno.db: removed runs 1, 3; it is", "MB smaller"],
+    );
     let listed = lab.json("list runs --json");
     let ids = listed.as_array().unwrap().iter().map(|run| &run["id"]);
     assert!(ids.eq([2]), "{listed}");

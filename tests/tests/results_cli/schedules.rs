@@ -62,8 +62,8 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
     // The plan repeats it.
     let plan = lab.dyno("show 1 --plan").success().stdout;
     lab.file("p.json", &plan);
-    let told: Value = serde_json::from_str(&plan).unwrap();
-    assert_eq!(lab.json("run --plan p.json --plan"), told);
+    let parsed: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(lab.json("run --plan p.json --plan"), parsed);
     // A rate given with the plan replaces its schedule.
     let other = lab.json("run --plan p.json --rate 50/s -t 3s --plan");
     assert!(other["drive"].get("schedule").is_none(), "{other:#}");

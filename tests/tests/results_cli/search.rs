@@ -62,10 +62,10 @@ fn the_highest_rate_lies_between_its_bounds_and_each_trial_is_a_run() {
         .map(|run| run["id"].as_i64().unwrap())
         .collect();
     kept.sort_unstable();
-    let told = trials(&result)
+    let loads = trials(&result)
         .iter()
         .map(|own| own["run"].as_i64().unwrap());
-    assert_eq!(kept, told.collect::<Vec<_>>());
+    assert_eq!(kept, loads.collect::<Vec<_>>());
     let table = lab
         .dyno("table --rows offered --figure p50 --where search=mine")
         .success();
@@ -101,7 +101,7 @@ fn the_most_sessions_are_found_in_whole_numbers() {
 
 /// A limit that no load keeps ends with the smallest load, and status 1.
 #[test]
-fn a_promise_that_cannot_be_kept_is_told() {
+fn reports_a_promise_that_cannot_be_kept() {
     let lab = Lab::new();
     let line = sleeping(&lab, "sysbench.opt.gap");
     let shown = lab
@@ -140,7 +140,7 @@ fn an_interrupt_ends_it_with_what_is_known() {
     let mut running = lab.start(&format!(
         "{line} -c 2 --from 40/s 'p50 < 100ms' --json=i.json"
     ));
-    running.tells("#1 ");
+    running.prints("#1 ");
     running.signal(libc::SIGINT);
     let output = running.finish(Duration::from_secs(20)).failure(130);
     has(&output, &["Interrupted; so far 2", "keeps p50 < 100 ms"]);
@@ -153,9 +153,9 @@ fn an_interrupt_ends_it_with_what_is_known() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_runs() {
+fn reports_mistakes_before_anything_runs() {
     let lab = Lab::new();
-    for (line, told) in [
+    for (line, expected) in [
         (
             "search oltp_point_select -T sqlite:t.db",
             "dyno search needs a promise",
@@ -189,7 +189,7 @@ fn mistakes_are_told_before_anything_runs() {
             "unknown option --votes",
         ),
     ] {
-        has(&lab.dyno(line).failure(2), &[told]);
+        has(&lab.dyno(line).failure(2), &[expected]);
     }
     assert!(!lab.path("dyno.db").exists());
     has(

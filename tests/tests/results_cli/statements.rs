@@ -52,17 +52,17 @@ fn shapes_of_statements_are_those_that_the_server_counts() {
             "run oltp_read_write {tables} -t 0 --events {EVENTS} --warmup 0 --calibrate never \
              --observe off --ps-mode {mode} --statements --json -q"
         ));
-        let (told, counted) = (shapes(&run), digests(&database));
-        assert_eq!(told.len(), 11, "{told:#?}");
-        for (shape, count) in &told {
+        let (reported, counted) = (shapes(&run), digests(&database));
+        assert_eq!(reported.len(), 11, "{reported:#?}");
+        for (shape, count) in &reported {
             assert_eq!(
                 counted.get(shape),
                 Some(count),
                 "{mode} {shape}: {counted:#?}"
             );
         }
-        assert_eq!(told["SELECTcFROMsbtestNWHEREid=?"], 10 * EVENTS);
-        assert_eq!(server_agrees(&run), told.len(), "{:#}", run["digests"]);
+        assert_eq!(reported["SELECTcFROMsbtestNWHEREid=?"], 10 * EVENTS);
+        assert_eq!(server_agrees(&run), reported.len(), "{:#}", run["digests"]);
         let shares = run["statements"].as_array().unwrap().iter();
         let sum: f64 = shares.map(|one| one["time_share"].as_f64().unwrap()).sum();
         assert!((0.5..=1.0).contains(&sum), "{sum}");
@@ -77,14 +77,14 @@ fn shapes_of_statements_are_those_that_the_server_counts() {
 
 /// The number of shapes with the same count at the server and in Dyno.
 fn server_agrees(run: &Value) -> usize {
-    let told = shapes(run);
+    let reported = shapes(run);
     let digests = run["digests"]["digests"].as_array().unwrap().iter();
     let agrees = |digest: &&Value| {
         let Some(shape) = digest["shape"].as_str() else {
             return false;
         };
         assert!(digest["total_ms"].as_f64().unwrap() > 0.0, "{digest}");
-        digest["count"].as_u64() == told.get(&shape.replace(' ', "")).copied()
+        digest["count"].as_u64() == reported.get(&shape.replace(' ', "")).copied()
     };
     digests.filter(agrees).count()
 }
@@ -192,9 +192,9 @@ fn a_table_cache_that_is_too_small_is_named_with_its_setting() {
         "run {line} -t 4s --warmup 1s --calibrate never -q"
     ))
     .success();
-    let told = lab.dyno("show --advice").success();
+    let printed = lab.dyno("show --advice").success();
     has(
-        &told,
+        &printed,
         &[
             "look at",
             "table_open_cache = 10",
@@ -218,12 +218,12 @@ fn counters_that_stood_still_are_quiet_on_every_server() {
         let (_database, target) = prepared(&lab, kind);
         lab.dyno(&format!("run oltp_read_only {target} {SHORT} -q"))
             .success();
-        let told = lab.dyno("show --advice").success();
+        let printed = lab.dyno("show --advice").success();
         let counter = match kind {
             Kind::Postgres => "database.temp_files",
             _ => "Sort_merge_passes",
         };
-        has(&told, &["Advice from the server's counters"]);
+        has(&printed, &["Advice from the server's counters"]);
         let quiet = lab.json("show last --advice --json")["quiet"].to_string();
         assert!(quiet.contains(counter), "{kind}: {quiet}");
     }
@@ -245,7 +245,7 @@ fn plans(run: &Value) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn each_server_tells_its_plans_of_the_statements_that_ran() {
+fn records_each_servers_plans_of_the_statements_that_ran() {
     let lab = Lab::new();
     let databases = [Kind::Mariadb, Kind::Mysql, Kind::Postgres].map(Database::new);
     let targets = databases.iter().map(Database::url);
@@ -270,12 +270,12 @@ fn each_server_tells_its_plans_of_the_statements_that_ran() {
                 "run {line} -t 0 --events 50 --warmup 0 --calibrate never --observe off \
                  --explain all --ps-mode {mode} --json -q"
             ));
-            let told = plans(&run);
-            assert_eq!(told.len(), 5, "{target}: {told:#?}");
+            let explained = plans(&run);
+            assert_eq!(explained.len(), 5, "{target}: {explained:#?}");
             // PostgreSQL's choice of scan depends on statistics that it may not have yet.
-            let own = &told["SELECT c FROM sbtestN WHERE id=?"];
+            let own = &explained["SELECT c FROM sbtestN WHERE id=?"];
             assert!(own.ends_with(point), "{target}: {own}");
-            let sum = &told["SELECT SUM(k) FROM sbtestN WHERE id BETWEEN ? AND ?"];
+            let sum = &explained["SELECT SUM(k) FROM sbtestN WHERE id BETWEEN ? AND ?"];
             assert!(sum.ends_with(range), "{target}: {sum}");
             // Without --statements they have figures too, needed to find examples.
             assert!(!run["statements"].as_array().unwrap().is_empty());
@@ -298,9 +298,9 @@ fn a_statement_that_is_named_is_explained_or_it_is_said_why_not() {
         .output()
         .unwrap();
     let run: Value = serde_json::from_slice(&run.stdout).unwrap();
-    let told = plans(&run);
+    let explained = plans(&run);
     assert_eq!(
-        told["SELECT pad FROM sbtestN WHERE c = ?"],
+        explained["SELECT pad FROM sbtestN WHERE c = ?"],
         "SCAN sbtestN by –"
     );
     let missing = &run["plans"][1];

@@ -56,8 +56,8 @@ fn the_record_shows_nowhere_in_the_report() {
             .stdout
             .lines()
             .find(|line| line.contains("transactions:"));
-        let told = line.unwrap().split_whitespace().nth(1).unwrap();
-        assert_eq!(told, events.to_string(), "{}", recorded.stdout);
+        let counted = line.unwrap().split_whitespace().nth(1).unwrap();
+        assert_eq!(counted, events.to_string(), "{}", recorded.stdout);
         assert_ne!(finding(&result, "observers")["outcome"], "not_checked");
         has(
             &lab.dyno("show").success(),
@@ -86,7 +86,7 @@ fn a_record_that_cannot_be_kept_costs_no_run_and_says_what_to_do() {
 }
 
 #[test]
-fn a_binary_called_sysbench_records_where_it_is_told_to() {
+fn a_binary_called_sysbench_records_where_it_should() {
     let lab = Lab::new();
     symlink(dyno_path(), lab.path("sysbench")).unwrap();
     let script = lab.file("empty.lua", "function event() end");

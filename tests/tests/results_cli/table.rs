@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::common::{Lab, SHORT, has};
 
 #[test]
-fn a_table_has_what_compare_tells_of_its_runs() {
+fn a_table_has_what_compare_reports_for_its_runs() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for (sessions, memory) in [(1, "10M"), (1, "9M"), (2, "10M"), (1, "10M")] {
@@ -14,11 +14,11 @@ fn a_table_has_what_compare_tells_of_its_runs() {
             .success();
     }
     let table = "table --rows memory --columns sessions --figure rate";
-    let told = lab.json(&format!("{table} --json"));
-    assert_eq!(told["rows"]["levels"], serde_json::json!(["9M", "10M"]));
-    assert_eq!(told["base"], "sessions=1");
+    let parsed = lab.json(&format!("{table} --json"));
+    assert_eq!(parsed["rows"]["levels"], serde_json::json!(["9M", "10M"]));
+    assert_eq!(parsed["base"], "sessions=1");
     let cell = |row: &str, column: &str| -> Value {
-        let cells = told["cells"].as_array().unwrap();
+        let cells = parsed["cells"].as_array().unwrap();
         let found = cells
             .iter()
             .find(|c| c["row"] == row && c["column"] == column);
@@ -64,7 +64,7 @@ fn a_table_has_what_compare_tells_of_its_runs() {
 }
 
 #[test]
-fn what_no_run_has_is_told_with_what_there_is() {
+fn reports_what_no_run_has_and_what_there_is() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");
@@ -104,8 +104,8 @@ fn a_log_whose_seconds_lack_a_part_has_the_rate_that_it_prints() {
     let log = lab.file("stopped.out", log);
     lab.dyno(&format!("import sysbench {log} --factor memory=1G -q"))
         .success();
-    let told = lab.json("table --rows memory --json");
-    let value = told["cells"][0]["value"].as_f64().unwrap();
+    let parsed = lab.json("table --rows memory --json");
+    let value = parsed["cells"][0]["value"].as_f64().unwrap();
     assert!(
         (value - 827.23).abs() < 0.05,
         "{value}: sysbench says 827.23"
@@ -113,7 +113,7 @@ fn a_log_whose_seconds_lack_a_part_has_the_rate_that_it_prints() {
 }
 
 #[test]
-fn cells_of_unlike_runs_are_told_in_text_json_and_page() {
+fn reports_cells_of_unlike_runs_in_text_json_and_page() {
     let lab = Lab::new();
     let run = format!("run oltp_point_select {} {SHORT} -q", lab.sqlite());
     for binlog in ["on", "off"] {
@@ -122,13 +122,16 @@ fn cells_of_unlike_runs_are_told_in_text_json_and_page() {
         ))
         .success();
     }
-    let told = "Runs of one cell differ in binlog (off, on) and count as repetitions";
-    has(&lab.dyno("table --rows memory").success(), &[told]);
+    let expected = "Runs of one cell differ in binlog (off, on) and count as repetitions";
+    has(&lab.dyno("table --rows memory").success(), &[expected]);
     let json = lab.json("table --rows memory --json");
-    assert!(json["pooled"].as_str().unwrap().starts_with(told), "{json}");
+    assert!(
+        json["pooled"].as_str().unwrap().starts_with(expected),
+        "{json}"
+    );
     lab.dyno("report --rows memory -o page.html").success();
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
-    assert!(page.contains(told));
+    assert!(page.contains(expected));
     let one = lab.json("table --rows memory --where binlog=on --json");
     assert!(one["pooled"].is_null(), "{one}");
 }

@@ -88,7 +88,7 @@ fn a_finding_is_waived_by_name_with_a_reason() {
     assert_eq!(verdict(), "refused");
 
     let reason = "the binary log is off on this server";
-    let told = lab
+    let output = lab
         .dyno(&format!("waive last 'requested-settings={reason}'"))
         .success();
     let result = lab.json("show --json");
@@ -96,7 +96,7 @@ fn a_finding_is_waived_by_name_with_a_reason() {
     assert_ne!(result["verdict"], "refused");
     assert_eq!(verdict(), result["verdict"]);
     let word = result["verdict"].as_str().unwrap();
-    assert_eq!(told.stdout, format!("run 1 is {word}\n"));
+    assert_eq!(output.stdout, format!("run 1 is {word}\n"));
     assert_eq!(finding(&result, "requested-settings")["waived"], reason);
     let shown = lab.dyno("show --findings").success();
     has(
@@ -107,13 +107,13 @@ fn a_finding_is_waived_by_name_with_a_reason() {
     assert_eq!(waivers, [["requested-settings", reason]]);
 
     // The same before a run.
-    for (pair, told) in [
+    for (pair, expected) in [
         ("nosuch=why", "there is no check"),
         ("stalls", "is not NAME=VALUE"),
     ] {
         has(
             &lab.dyno(&format!("{run} --waive {pair}")).failure(2),
-            &[told],
+            &[expected],
         );
     }
     assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
@@ -123,7 +123,7 @@ fn a_finding_is_waived_by_name_with_a_reason() {
 fn options_of_record_and_verdict_that_make_no_sense() {
     let lab = Lab::new();
     let target = lab.sqlite();
-    for (option, told) in [
+    for (option, expected) in [
         ("--claim hot", "not one of in-memory, on-disk, cold, warm"),
         ("--expect sync_binlog", "is not NAME=VALUE"),
         ("--expect =1", "is not NAME=VALUE"),
@@ -138,7 +138,7 @@ fn options_of_record_and_verdict_that_make_no_sense() {
         ),
     ] {
         let output = lab.dyno(&format!("run oltp_point_select {target} {option}"));
-        has(&output.failure(2), &[told]);
+        has(&output.failure(2), &[expected]);
     }
     assert!(!lab.path("dyno.db").exists());
     let claimed = lab.json(&format!(

@@ -170,11 +170,11 @@ fn nothing_that_a_server_says_steers_or_gives_away() {
     }
     // It is shown, not omitted: in the error, the version, the settings.
     assert!(shown.len() >= 3, "{shown:?}");
-    kept(&lab);
+    check_record(&lab);
 }
 
 /// Fails if the record controls or leaks anything, or if the hidden password is not reported.
-fn kept(lab: &Lab) {
+fn check_record(lab: &Lab) {
     let page = std::fs::read_to_string(lab.path("report.html")).unwrap();
     assert!(!page.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{2066}']));
     assert!(!page.contains(SECRET));

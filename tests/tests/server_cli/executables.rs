@@ -94,14 +94,14 @@ fn a_daemon_is_stopped_by_its_own_program_also_when_dyno_is_killed() {
     lab.wait_for_nobody();
 
     let mut dyno = lab.start("server up ./own --foreground");
-    dyno.tells("to stop the server and remove its data");
+    dyno.prints("to stop the server and remove its data");
     dyno.signal(libc::SIGKILL);
     lab.wait_for_nobody();
     has(&lab.dyno("server list").success(), &["own", "down"]);
 }
 
 #[test]
-fn what_the_programs_do_wrong_is_told() {
+fn reports_what_the_programs_do_wrong() {
     let lab = Lab::new();
     write_kind(&lab.path("a"), &[("start", "exit 0")]);
     has(

@@ -65,9 +65,9 @@ fn a_server_that_cannot_be_restarted_keeps_its_settings_and_its_data() {
 }
 
 #[test]
-fn words_that_make_no_sense_are_told_with_the_right_ones() {
+fn reports_senseless_words_with_the_right_ones() {
     let lab = Lab::new();
-    for (line, told) in [
+    for (line, expected) in [
         ("server up", "needs one KIND"),
         ("server up mariadb mysql", "needs one KIND"),
         ("server up mariadbb", "did you mean mariadb?"),
@@ -115,7 +115,7 @@ fn words_that_make_no_sense_are_told_with_the_right_ones() {
     ] {
         let output = lab.dyno(line);
         let status = output.status.code();
-        has(&output, &[told]);
+        has(&output, &[expected]);
         let refused = [Some(1), Some(2)].contains(&status);
         assert!(refused, "{line}: {status:?}");
         let lines = output.stderr.lines().count();

@@ -428,7 +428,7 @@ fn a_trial_begins_cold_and_quiet() {
 }
 
 #[test]
-fn sizes_are_told_by_class() {
+fn reports_sizes_by_class() {
     let lab = Lab::new();
     lab.dyno("server up mariadb --set log_bin=true").success();
     lab.dyno("server up postgresql").success();

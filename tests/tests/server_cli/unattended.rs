@@ -10,7 +10,7 @@ fn a_server_in_the_foreground_ends_with_its_dyno() {
     for signal in [libc::SIGKILL, libc::SIGINT, libc::SIGTERM] {
         let lab = Lab::new();
         let mut dyno = lab.start("server up postgresql --foreground");
-        dyno.tells("to stop the server and remove its data");
+        dyno.prints("to stop the server and remove its data");
         let server = lab.server("postgresql");
         assert_eq!(server["state"], "up");
         dyno.signal(signal);
@@ -28,7 +28,7 @@ fn a_server_in_the_foreground_ends_with_its_dyno() {
 fn a_server_in_the_foreground_that_another_command_restarts_is_that_commands() {
     let lab = Lab::new();
     let mut dyno = lab.start("server up postgresql --foreground");
-    dyno.tells("to stop the server and remove its data");
+    dyno.prints("to stop the server and remove its data");
     lab.dyno("server restart postgresql --set work_mem=8MB")
         .success();
     let ended = dyno.finish(std::time::Duration::from_secs(60)).success();
@@ -86,7 +86,7 @@ fn a_server_whose_supervisor_is_killed_dies_and_can_be_started_again() {
 }
 
 #[test]
-fn a_server_that_ends_by_itself_is_told_to_be_down() {
+fn reports_a_server_that_ended_by_itself_as_down() {
     let lab = Lab::new();
     lab.dyno("server up mariadb").success();
     let pid = lab.server("mariadb")["pid"].as_i64().unwrap();

@@ -78,7 +78,7 @@ fn an_error_that_a_hook_ignores_repeats_the_event() {
 }
 
 #[test]
-fn failed_statements_are_told_as_sysbench_tells_them() {
+fn reports_failed_statements_as_sysbench_does() {
     for kind in ORACLES {
         let database = Database::new(kind);
         let fatal = |text: &str| -> Vec<String> {

@@ -123,7 +123,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn a_parallel_command_that_fails_tells_why() {
+fn reports_why_a_parallel_command_failed() {
     let line = "options --threads=2 each-fails";
     let why = "`sysbench.cmdline.call_command' function failed: ";
     let fatal = |text: &str| {

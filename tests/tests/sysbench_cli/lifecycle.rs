@@ -40,8 +40,8 @@ fn what_fails_at_the_end_ends_nothing_else() {
     for output in [ours(line).failure(1), theirs(line).success()] {
         let text = &output.stdout;
         for function in ["thread_done", "report_cumulative", "done"] {
-            let told = format!("FATAL: `{function}' function failed: ");
-            assert!(text.contains(&told), "{function}\n{text}");
+            let expected = format!("FATAL: `{function}' function failed: ");
+            assert!(text.contains(&expected), "{function}\n{text}");
         }
         assert!(text.contains("\ndone\n"), "{text}");
     }
@@ -84,8 +84,8 @@ fn versions_are_what_programs_parse() {
 fn sessions_own_coroutines_cannot_yield() {
     for output in [ours("yields run"), theirs("yields run")] {
         let text = output.failure(1).stdout;
-        let told = "attempt to yield across C-call boundary";
-        assert!(text.contains(told), "{text}");
+        let expected = "attempt to yield across C-call boundary";
+        assert!(text.contains(expected), "{text}");
     }
 }
 

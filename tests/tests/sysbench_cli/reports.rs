@@ -164,7 +164,7 @@ fn a_histogram_has_sysbenchs_columns() {
 }
 
 #[test]
-fn warm_up_and_debug_are_told() {
+fn reports_warm_up_and_debug() {
     let text = ours("sleeps --time=1 --warmup-time=1 --debug --threads=2 run")
         .success()
         .stdout;

@@ -34,8 +34,8 @@ fn small_scripts_do_the_same_in_both() {
                 runs += 1;
                 let own = ["sysbench".to_owned()].into_iter();
                 let ours = dyno(own.chain(words(&path, databases[1].as_ref(), line)));
-                let seen = told(&ours);
-                let theirs = || told(&sysbench(words(&path, databases[0].as_ref(), line)));
+                let seen = comparable(&ours);
+                let theirs = || comparable(&sysbench(words(&path, databases[0].as_ref(), line)));
                 let mut expected = theirs();
                 // sysbench's threads print into one another's lines.
                 for _ in 1..TRIES {
@@ -73,7 +73,7 @@ fn words(script: &Path, database: Option<&Database>, line: &[String]) -> Vec<Str
 }
 
 /// Status and both streams, without everything that depends on time, addresses or the program.
-fn told(output: &Output) -> String {
+fn comparable(output: &Output) -> String {
     let stdout = output.stdout.split_once('\n').map_or("", |(_, rest)| rest);
     let mut text = format!("{:?}\n{stdout}\n{}", output.status.code(), output.stderr);
     for (pattern, by) in [

@@ -16,8 +16,8 @@ fn servers_have_a_line_each_interval() {
         let lines = output(&["--target", &url, "--interval", "200ms", "--count", "2"]).success();
         assert_eq!(lines.stdout.lines().count(), 3, "{kind}: {}", lines.stdout);
         assert_eq!(lines.stderr, "", "{kind}");
-        let told = objects(&["-T", &url, "--interval", "200ms", "--count", "4", "--json"]);
-        assert_eq!(told.len(), 4);
+        let snapshots = objects(&["-T", &url, "--interval", "200ms", "--count", "4", "--json"]);
+        assert_eq!(snapshots.len(), 4);
         let (rate, least) = match kind {
             // Dyno's own queries count too.
             Kind::Mariadb | Kind::Mysql => ("queries_per_s", 1.0),
@@ -25,16 +25,16 @@ fn servers_have_a_line_each_interval() {
             Kind::Postgres => ("commits_per_s", 0.0),
         };
         // A server that answers late on a busy host has no rate in that line.
-        let figures = told
+        let figures = snapshots
             .iter()
             .rev()
             .map(|one| one["figures"].as_object().unwrap());
         let figures = figures.clone().find(|figures| figures[rate].is_number());
-        let figures = figures.unwrap_or_else(|| panic!("{kind}: no {rate} in {told:?}"));
+        let figures = figures.unwrap_or_else(|| panic!("{kind}: no {rate} in {snapshots:?}"));
         let rate = figures[rate].as_f64().unwrap();
         assert!(rate >= least, "{kind}: {figures:?}");
         assert!(figures["connected"].is_number(), "{kind}: {figures:?}");
-        let source = told[0]["source"].as_str().unwrap();
+        let source = snapshots[0]["source"].as_str().unwrap();
         assert!(source.contains(&kind.to_string()), "{source}");
     }
 }
@@ -54,9 +54,9 @@ fn sqlite_has_sizes_and_is_left_as_it_was() {
     let made = rusqlite::Connection::open(&file).unwrap();
     made.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
         .unwrap();
-    let told = objects(&["-T", &none, "--interval", "100ms", "--count", "1", "--json"]);
-    assert_eq!(told[0]["figures"]["tables"], 1.0, "{told:?}");
-    assert_eq!(told[0]["figures"]["file_bytes"], 8192.0, "{told:?}");
+    let lines = objects(&["-T", &none, "--interval", "100ms", "--count", "1", "--json"]);
+    assert_eq!(lines[0]["figures"]["tables"], 1.0, "{lines:?}");
+    assert_eq!(lines[0]["figures"]["file_bytes"], 8192.0, "{lines:?}");
     // A benchmark would have switched it permanently.
     let journal: String = made
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
@@ -85,13 +85,13 @@ fn a_run_is_seen_while_it_goes_on() {
     let mut load = Running::start(&mut command);
     load.measuring();
     let file = results.to_str().unwrap();
-    let told = objects(&["--run", "last", "--results", file, "--count", "3", "--json"]);
+    let lines = objects(&["--run", "last", "--results", file, "--count", "3", "--json"]);
     let at = |object: &Value| object["figures"]["at_s"].as_f64().unwrap();
-    assert!(at(&told[2]) > at(&told[0]), "{told:?}");
-    let figures = &told[2]["figures"];
+    assert!(at(&lines[2]) > at(&lines[0]), "{lines:?}");
+    let figures = &lines[2]["figures"];
     assert!(figures["tx_per_s"].as_f64().unwrap() > 0.0, "{figures}");
     assert!(
-        told[0]["source"]
+        lines[0]["source"]
             .as_str()
             .unwrap()
             .contains("oltp_point_select")
@@ -101,8 +101,8 @@ fn a_run_is_seen_while_it_goes_on() {
 }
 
 #[test]
-fn bad_command_lines_are_told_of() {
-    for (arguments, told) in [
+fn reports_bad_command_lines() {
+    for (arguments, expected) in [
         (&["last"][..], "unexpected argument 'last'"),
         (&[], "--target URL, --run RUN or --haproxy SOCKET"),
         (
@@ -124,12 +124,12 @@ fn bad_command_lines_are_told_of() {
     ] {
         let output = output(arguments).failure(2);
         assert!(
-            output.stderr.contains(told),
+            output.stderr.contains(expected),
             "{arguments:?}: {}",
             output.stderr
         );
     }
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (
             &["-T", "mysql://u@127.0.0.1:1/", "--count", "1"][..],
             "cannot connect to",
@@ -151,7 +151,7 @@ fn bad_command_lines_are_told_of() {
     ] {
         let output = output(arguments).failure(1);
         assert!(
-            output.stderr.contains(told),
+            output.stderr.contains(expected),
             "{arguments:?}: {}",
             output.stderr
         );

@@ -15,7 +15,7 @@ use crate::common::{LIMIT, Terminal, objects, output};
 fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
     let stand_in = ProxySql::start(0);
     let url = format!("mysql://admin:geheim@127.0.0.1:{}/", stand_in.port);
-    let told = objects(&[
+    let lines = objects(&[
         "--target",
         &url,
         "--interval",
@@ -24,12 +24,12 @@ fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
         "2",
         "--json",
     ]);
-    let source = told[1]["source"].as_str().unwrap();
+    let source = lines[1]["source"].as_str().unwrap();
     assert!(
         source.starts_with("ProxySQL 2.7.3-stand-in · mysql://admin@"),
         "{source}"
     );
-    let figures = &told[1]["figures"];
+    let figures = &lines[1]["figures"];
     assert!(
         figures["queries_per_s"].as_f64().unwrap() > 0.0,
         "{figures}"
@@ -55,16 +55,20 @@ fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
 }
 
 #[test]
-fn what_is_no_proxysql_is_told_so() {
+fn reports_what_is_not_proxysql() {
     let database = Database::new(Kind::Mariadb);
     let url = database.url();
-    let told = output(&["--target", &url, "--proxysql", "--count", "1"]).failure(1);
+    let refused = output(&["--target", &url, "--proxysql", "--count", "1"]).failure(1);
     assert!(
-        told.stderr.contains("does not answer as ProxySQL"),
+        refused.stderr.contains("does not answer as ProxySQL"),
         "{}",
-        told.stderr
+        refused.stderr
     );
-    assert!(told.stderr.contains("admin interface"), "{}", told.stderr);
+    assert!(
+        refused.stderr.contains("admin interface"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// HAProxy with its socket, in front of a database.
@@ -138,7 +142,7 @@ fn haproxy_is_asked_by_its_socket() {
     let database = Database::new(Kind::Mysql);
     let haproxy = HaProxy::start(program, database.server.port);
     let socket = haproxy.socket();
-    let told = objects(&[
+    let lines = objects(&[
         "--haproxy",
         &socket,
         "--interval",
@@ -147,7 +151,7 @@ fn haproxy_is_asked_by_its_socket() {
         "2",
         "--json",
     ]);
-    assert!(told[1]["figures"]["connected"].is_number(), "{told:?}");
+    assert!(lines[1]["figures"]["connected"].is_number(), "{lines:?}");
     let mut seen = Terminal::start(&["--haproxy", &socket, "--interval", "100ms"]);
     for (key, text) in [("1", "db1"), ("2", "Frontends"), ("3", "CumConns")] {
         seen.press(key);

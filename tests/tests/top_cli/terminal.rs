@@ -5,7 +5,7 @@ use dyno_tests::{Database, Kind};
 use crate::common::Terminal;
 
 #[test]
-fn a_server_that_goes_is_told_of_and_seen_again() {
+fn shows_a_server_that_goes_and_comes_back() {
     let mut private = dyno_tests::start_private_server(Kind::Mariadb);
     let url = format!("mysql://root@127.0.0.1:{}/", private.server().port);
     let mut seen = Terminal::start(&["--target", &url, "--interval", "200ms"]);

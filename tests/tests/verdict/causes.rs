@@ -12,7 +12,7 @@ use crate::common::{SHAPES, alone, dyno, judged, judged_while, private, shapes, 
 use crate::relay::in_two_parts;
 
 #[test]
-fn a_step_of_the_level_is_told_with_its_second() {
+fn reports_a_step_of_the_level_with_its_second() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("{} -c 4 -t 20s --warmup 0", shapes(&url));
@@ -49,10 +49,14 @@ fn statements_that_are_slower_are_a_mode_with_its_share() {
         assert!(
             (number("slow events") - 40.0).abs() < 5.0,
             "{}",
-            slow.told()
+            slow.findings_text()
         );
-        assert!((number("slow mode") - 21.0).abs() < 4.0, "{}", slow.told());
-        assert!(number("fast mode") < 5.0, "{}", slow.told());
+        assert!(
+            (number("slow mode") - 21.0).abs() < 4.0,
+            "{}",
+            slow.findings_text()
+        );
+        assert!(number("fast mode") < 5.0, "{}", slow.findings_text());
     }
 }
 
@@ -67,8 +71,8 @@ fn delayed_acknowledgements_are_named_by_their_pause() {
             let own = format!(":{}/", server.server().port);
             let through = line.replace(&own, &format!(":{port}/"));
             let paused = judged_while(&through, Some(server.pid()), |_| {});
-            let told = "pause of 40 ms, by which linux delays an acknowledgement";
-            paused.caught("latency-modes", "doubt", told);
+            let expected = "pause of 40 ms, by which linux delays an acknowledgement";
+            paused.caught("latency-modes", "doubt", expected);
             let advice = &paused.finding("latency-modes")["advice"];
             assert!(advice.as_str().unwrap().contains("TCP_NODELAY"), "{advice}");
         }
@@ -95,7 +99,7 @@ fn statements_that_touch_no_table_are_no_work() {
 }
 
 #[test]
-fn always_the_same_row_is_told() {
+fn reports_always_the_same_row() {
     let _turn = alone();
     for kind in [Kind::Mariadb, Kind::Mysql, Kind::Postgres] {
         let (server, url) = private(kind);
@@ -112,7 +116,7 @@ fn always_the_same_row_is_told() {
 }
 
 #[test]
-fn reads_of_keys_that_are_not_there_are_told() {
+fn reports_reads_of_missing_keys() {
     let _turn = alone();
     let (server, url) = private(Kind::Postgres);
     let line = format!("oltp_point_select --target {url} --table-size 2000 -c 2 -t 3s --warmup 0");
@@ -126,7 +130,7 @@ fn reads_of_keys_that_are_not_there_are_told() {
 }
 
 #[test]
-fn a_query_cache_that_answers_is_told() {
+fn reports_a_query_cache_that_answers() {
     let _turn = alone();
     let arguments = ["--query-cache-type=ON", "--query-cache-size=16M"];
     let server = start_private_server_with(Kind::Mariadb, &arguments);
@@ -142,7 +146,7 @@ fn a_query_cache_that_answers_is_told() {
 }
 
 #[test]
-fn tables_that_are_scanned_for_want_of_an_index_are_told() {
+fn reports_tables_scanned_without_an_index() {
     let _turn = alone();
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let (server, url) = private(kind);
@@ -169,9 +173,9 @@ fn tables_that_are_scanned_for_want_of_an_index_are_told() {
 }
 
 #[test]
-fn logs_of_every_statement_are_told() {
+fn reports_logs_of_every_statement() {
     let _turn = alone();
-    for (kind, arguments, told) in [
+    for (kind, arguments, expected) in [
         (Kind::Mariadb, &["--general-log=1"][..], "general_log = on"),
         (
             Kind::Mysql,
@@ -188,7 +192,7 @@ fn logs_of_every_statement_are_told() {
         let url = with_database(&server);
         let line = format!("{} -c 2 -t 3s --warmup 0", shapes(&url));
         let logged = judged_while(&line, Some(server.pid()), |_| {});
-        logged.caught("statement-logs", "doubt", told);
+        logged.caught("statement-logs", "doubt", expected);
         logged.nothing_but(&["statement-logs"]);
     }
 }
@@ -200,7 +204,7 @@ fn into(running: &mut Running) {
 }
 
 #[test]
-fn a_setting_that_moves_and_moves_back_is_told() {
+fn reports_a_setting_that_moves_and_moves_back() {
     let _turn = alone();
     let load = "-c 2 -t 9s --warmup 0";
     for kind in [Kind::Mariadb, Kind::Mysql] {
@@ -214,8 +218,8 @@ fn a_setting_that_moves_and_moves_back_is_told() {
             let back = format!("SET GLOBAL innodb_io_capacity = {before}");
             administrator.execute(None, &back);
         });
-        let told = format!("innodb_io_capacity went from {before} to 333 at");
-        moved.caught("moved-settings", "doubt", &told);
+        let expected = format!("innodb_io_capacity went from {before} to 333 at");
+        moved.caught("moved-settings", "doubt", &expected);
     }
     let (server, url) = private(Kind::Postgres);
     let administrator = server.server();
@@ -230,8 +234,8 @@ fn a_setting_that_moves_and_moves_back_is_told() {
         thread::sleep(Duration::from_millis(2500));
         set(&administrator, "ALTER SYSTEM RESET checkpoint_timeout");
     });
-    let told = "checkpoint_timeout went from 5min to 7min at";
-    moved.caught("moved-settings", "doubt", told);
+    let expected = "checkpoint_timeout went from 5min to 7min at";
+    moved.caught("moved-settings", "doubt", expected);
 }
 
 /// Two separate statements: transactions may not contain them.

@@ -130,7 +130,7 @@ pub fn judge(
     let mut running = Running::start(&mut command);
     act(&mut running);
     let output = running.finish(LIMIT);
-    let host = watch.seen();
+    let host = watch.finish();
     assert!(
         fs::metadata(&results).is_ok_and(|file| file.len() > 0),
         "{output:?}"
@@ -180,7 +180,7 @@ impl Judged {
     pub fn finding(&self, check: &str) -> &Value {
         let findings = self.result["findings"].as_array().unwrap();
         let found = findings.iter().find(|finding| finding["check"] == check);
-        found.unwrap_or_else(|| panic!("no check {check}: {}", self.told()))
+        found.unwrap_or_else(|| panic!("no check {check}: {}", self.findings_text()))
     }
 
     /// The checks that doubt or refuse the run, except those about its length (these runs are short
@@ -203,7 +203,7 @@ impl Judged {
         assert!(
             finding["outcome"] == outcome && evidence.to_lowercase().contains(words),
             "{check} should be {outcome} with '{words}': {}",
-            self.told()
+            self.findings_text()
         );
         let advice = finding["advice"].as_str().unwrap_or_default();
         assert!(!advice.is_empty(), "{check} gives no advice: {finding}");
@@ -217,11 +217,15 @@ impl Judged {
             eprintln!(
                 "{check}: the host had other work ({:?}): {}",
                 self.host,
-                self.told()
+                self.findings_text()
             );
             return;
         }
-        assert!(outcome == "pass", "{check} should pass: {}", self.told());
+        assert!(
+            outcome == "pass",
+            "{check} should pass: {}",
+            self.findings_text()
+        );
     }
 
     /// Fails if checks other than these doubt or refuse the run. Excuses effects of other load on
@@ -233,13 +237,17 @@ impl Judged {
             .filter(|check| !allowed.contains(check))
             .filter(|check| !(self.host.was_busy() && LOAD_SENSITIVE.contains(check)))
             .collect();
-        assert!(false_ones.is_empty(), "{false_ones:?} of {}", self.told());
+        assert!(
+            false_ones.is_empty(),
+            "{false_ones:?} of {}",
+            self.findings_text()
+        );
     }
 
     /// The command and its findings, for messages.
-    pub fn told(&self) -> String {
+    pub fn findings_text(&self) -> String {
         let findings = self.result["findings"].as_array().unwrap().iter();
-        let told: Vec<String> = findings
+        let lines: Vec<String> = findings
             .filter(|finding| finding["outcome"] != "not_checked")
             .map(|finding| {
                 let [check, outcome, evidence] =
@@ -247,7 +255,7 @@ impl Judged {
                 format!("  {outcome} {check}: {evidence}")
             })
             .collect();
-        format!("{}\n{:?}\n{}", self.line, self.host, told.join("\n"))
+        format!("{}\n{:?}\n{}", self.line, self.host, lines.join("\n"))
     }
 }
 

@@ -58,7 +58,7 @@ fn class(run: &Judged) -> String {
 }
 
 #[test]
-fn a_storage_engine_without_a_log_is_told() {
+fn reports_a_storage_engine_without_a_log() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let server = server.server();
@@ -69,7 +69,7 @@ fn a_storage_engine_without_a_log_is_told() {
     assert!(
         class(&durable).starts_with("each commit durable"),
         "{}",
-        durable.told()
+        durable.findings_text()
     );
     for (engine, outcome, words) in [
         (
@@ -96,8 +96,17 @@ fn a_storage_engine_without_a_log_is_told() {
         );
         let run = run();
         let finding = run.finding("durability");
-        assert_eq!(finding["outcome"], outcome, "{engine}: {}", run.told());
-        assert!(class(&run).starts_with(words), "{engine}: {}", run.told());
+        assert_eq!(
+            finding["outcome"],
+            outcome,
+            "{engine}: {}",
+            run.findings_text()
+        );
+        assert!(
+            class(&run).starts_with(words),
+            "{engine}: {}",
+            run.findings_text()
+        );
     }
     // Tables that the run does not use do not matter.
     server.execute(Some("verdict"), "ALTER TABLE sbtest1 ENGINE=InnoDB");
@@ -106,12 +115,12 @@ fn a_storage_engine_without_a_log_is_told() {
     assert!(
         class(&run).starts_with("each commit durable"),
         "{}",
-        run.told()
+        run.findings_text()
     );
 }
 
 #[test]
-fn a_table_that_a_crash_empties_is_told() {
+fn reports_a_table_that_a_crash_empties() {
     let _turn = alone();
     let (server, url) = private(Kind::Postgres);
     dyno(&format!("prepare {TABLE} --target {url}"));
@@ -126,7 +135,7 @@ fn a_table_that_a_crash_empties_is_told() {
 }
 
 #[test]
-fn a_file_in_memory_is_told() {
+fn reports_a_file_in_memory() {
     let _turn = alone();
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let url = format!("sqlite:{}", folder.path().join("fleeting.db").display());
@@ -140,7 +149,7 @@ fn a_file_in_memory_is_told() {
 }
 
 #[test]
-fn work_that_is_never_committed_is_told() {
+fn reports_work_that_is_never_committed() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("rolls_back.lua");
@@ -179,7 +188,7 @@ fn work_that_is_never_committed_is_told() {
     assert!(
         class(&committed).starts_with("each commit durable"),
         "{}",
-        committed.told()
+        committed.findings_text()
     );
 
     let (_server, url) = private(Kind::Postgres);
@@ -211,6 +220,6 @@ fn commits_as_a_participant(url: &str, folder: &Path) {
     assert!(
         class(&run).starts_with("each commit durable"),
         "{}",
-        run.told()
+        run.findings_text()
     );
 }

@@ -38,7 +38,7 @@ fn a_client_without_cpu_is_found_starved() {
     assert!(
         finding["outcome"] == outcome && evidence.contains("a worker was starved of cpu"),
         "client-cpu should be {outcome}: {}",
-        starved.told()
+        starved.findings_text()
     );
 }
 
@@ -80,7 +80,7 @@ fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
         assert!(
             found.iter().any(|check| seen.contains(check)),
             "{}",
-            at_ceiling.told()
+            at_ceiling.findings_text()
         );
         return;
     }
@@ -89,7 +89,7 @@ fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
 }
 
 #[test]
-fn a_script_that_blocks_its_worker_for_a_little_of_each_event_is_told() {
+fn reports_a_script_that_blocks_its_worker_briefly_in_each_event() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("{} -c 4 --workers 1 -t 4s --warmup 0", shapes(&url));

@@ -149,11 +149,11 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
             judged.passed(check);
         }
         let found = judged.against();
-        let told = ["other-load", "other-processes"];
+        let expected = ["other-load", "other-processes"];
         assert!(
-            !judged.host.was_crowded() || told.iter().any(|check| found.contains(check)),
+            !judged.host.was_crowded() || expected.iter().any(|check| found.contains(check)),
             "a crowded host is not told: {}",
-            judged.told()
+            judged.findings_text()
         );
         capacity = judged.result["rates"]["events_per_s"].as_f64().unwrap();
     }
@@ -170,7 +170,7 @@ fn undisturbed(run: impl Fn() -> Judged) -> Judged {
         if against.is_empty() || !(by_load || judged.host.was_busy()) {
             break;
         }
-        eprintln!("once more: {}", judged.told());
+        eprintln!("once more: {}", judged.findings_text());
         judged = run();
     }
     judged

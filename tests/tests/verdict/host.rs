@@ -73,7 +73,7 @@ impl Host {
 
 impl Watch {
     /// The observations since the start.
-    pub fn seen(self) -> Host {
+    pub fn finish(self) -> Host {
         let after = Reading::now(self.server);
         let before = self.before;
         let all = (after.all - before.all).max(1.0);

@@ -6,7 +6,7 @@ use dyno_tests::Kind;
 use crate::common::{alone, judged_while, private, shapes};
 
 #[test]
-fn a_rate_above_the_capacity_is_told_and_one_below_is_not() {
+fn reports_a_rate_above_the_capacity_and_none_below() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let shape = shapes(&url);

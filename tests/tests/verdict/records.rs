@@ -11,7 +11,7 @@ fn finding(run: &RunRecord, check: &str) -> Finding {
 }
 
 #[test]
-fn latencies_beyond_the_histogram_are_told() {
+fn reports_latencies_beyond_the_histogram() {
     let mut run = samples::good();
     assert_eq!(finding(&run, "samples").outcome, Outcome::Pass);
     let count = run.summary.as_ref().unwrap().service.count;

@@ -64,13 +64,13 @@ fn arguments(kind: Kind, id: u32) -> Vec<String> {
 
 /// A load that has just ended may leave a second of lag.
 fn follows_closely(evidence: &serde_json::Value) -> bool {
-    let told = evidence.as_str().unwrap();
-    let lag = told.strip_prefix("The server is a replica of 127.0.0.1; the lag was ");
+    let text = evidence.as_str().unwrap();
+    let lag = text.strip_prefix("The server is a replica of 127.0.0.1; the lag was ");
     lag.is_some_and(|lag| lag.starts_with("0 s at the beginning") || lag.starts_with("1 s at the"))
 }
 
 #[test]
-fn a_replica_that_falls_behind_is_told() {
+fn reports_a_replica_that_falls_behind() {
     let _turn = alone();
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let start = |id: u32| {
@@ -109,8 +109,8 @@ fn a_replica_that_falls_behind_is_told() {
             |_| {},
         );
         let evidence = &of_source.finding("replication-lag")["evidence"];
-        let told = "The server is a source of 1 replica";
-        assert!(evidence.as_str().unwrap().starts_with(told), "{evidence}");
+        let role = "The server is a source of 1 replica";
+        assert!(evidence.as_str().unwrap().starts_with(role), "{evidence}");
 
         // Lock the rows that the replica must change.
         let mut holds = replica.mysql(Some("verdict"));
@@ -157,7 +157,7 @@ fn copy(source: &mut PrivateServer, replica: &mut PrivateServer) {
 }
 
 #[test]
-fn a_standby_that_falls_behind_is_told() {
+fn reports_a_standby_that_falls_behind() {
     let _turn = alone();
     let (mut source, source_url) = private(Kind::Postgres);
     dyno(&format!("prepare {SHAPES} --target {source_url}"));
@@ -177,13 +177,19 @@ fn a_standby_that_falls_behind_is_told() {
     let follows = judged_while(&line(&replica, "-t 5s"), None, |_| {});
     follows.passed("replication-lag");
     let evidence = &follows.finding("replication-lag")["evidence"];
-    let told = "The server is a replica; the lag was 0 s at the beginning";
-    assert!(evidence.as_str().unwrap().starts_with(told), "{evidence}");
+    let expected = "The server is a replica; the lag was 0 s at the beginning";
+    assert!(
+        evidence.as_str().unwrap().starts_with(expected),
+        "{evidence}"
+    );
     let of_source = judged_while(&line(&source, "-t 5s --reads=0 --writes=1"), None, |_| {});
     of_source.passed("replication-lag");
     let evidence = &of_source.finding("replication-lag")["evidence"];
-    let told = "The server is a source of 1 replica; the lag was";
-    assert!(evidence.as_str().unwrap().starts_with(told), "{evidence}");
+    let expected = "The server is a source of 1 replica; the lag was";
+    assert!(
+        evidence.as_str().unwrap().starts_with(expected),
+        "{evidence}"
+    );
 
     let behind = judged_while(&line(&replica, "-t 8s"), None, |running| {
         running.measuring();

@@ -62,7 +62,7 @@ fn a_server_that_stops_or_restarts_is_caught() {
 }
 
 #[test]
-fn who_stood_still_is_told_to_the_millisecond() {
+fn reports_who_stood_still_to_the_millisecond() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("{} -c 4 -t 9s --warmup 0", shapes(&url));
@@ -112,9 +112,9 @@ fn an_observer_that_loses_its_connection_is_missed() {
 
 /// The tables' durability found before the load no longer holds.
 #[test]
-fn tables_that_are_kept_otherwise_at_the_end_are_told() {
+fn reports_tables_stored_differently_at_the_end() {
     let _turn = alone();
-    for (kind, alter, told) in [
+    for (kind, alter, expected) in [
         (
             Kind::Mariadb,
             "ALTER TABLE shape ENGINE = MEMORY",
@@ -132,7 +132,7 @@ fn tables_that_are_kept_otherwise_at_the_end_are_told() {
             into(running);
             server.server().execute(Some("verdict"), alter);
         });
-        altered.caught("moved-settings", "doubt", told);
+        altered.caught("moved-settings", "doubt", expected);
     }
 }
 
@@ -149,7 +149,12 @@ fn what_an_observer_may_not_see_is_not_taken_for_good() {
     let gap = gaps.iter().find(|gap| gap["what"] == "db.innodb");
     let why = gap.and_then(|gap| gap["why"].as_str()).unwrap_or_default();
     assert!(why.contains("PROCESS"), "{gaps:?}");
-    assert_eq!(run.finding("cache")["outcome"], "pass", "{}", run.told());
+    assert_eq!(
+        run.finding("cache")["outcome"],
+        "pass",
+        "{}",
+        run.findings_text()
+    );
 }
 
 #[test]
@@ -180,7 +185,7 @@ fn of(server: &Server, setting: &str) -> String {
 }
 
 #[test]
-fn a_server_that_may_lose_its_data_is_told() {
+fn reports_a_server_that_may_lose_its_data() {
     let _turn = alone();
     let arguments = ["-c", "fsync=off", "-c", "full_page_writes=off"];
     let server = start_private_server_with(Kind::Postgres, &arguments);
@@ -195,6 +200,6 @@ fn a_server_that_may_lose_its_data_is_told() {
         waived.finding("durability")["waived"],
         "scratch",
         "{}",
-        waived.told()
+        waived.findings_text()
     );
 }

@@ -8,7 +8,7 @@ use dyno_tests::command::Running;
 use dyno_tests::{Database, Kind, Output, start_private_server};
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, TOLD, everywhere, on, outcome, sqlite};
+use crate::common::{LOUD, QUIET, TestDatabase, everywhere, on, outcome, sqlite};
 
 /// The time limit of a run on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -29,9 +29,9 @@ fn above(latency: &Value, ms: f64) -> u64 {
 /// The result of an open loop; the server is stopped for more than a second in the middle.
 fn with_a_stop(kind: Kind, prepare: &str, run: &str) -> (Value, String) {
     let private = start_private_server(kind);
-    let place = Place::Server(Database::on(&private.server()));
+    let place = TestDatabase::Server(Database::on(&private.server()));
     place.dyno(&format!("prepare {prepare}")).success();
-    let mut running = place.start(&format!("run {run} --json {TOLD}"));
+    let mut running = place.start(&format!("run {run} --json {LOUD}"));
     running.measuring();
     thread::sleep(Duration::from_secs(1));
     private.suspend();
@@ -48,22 +48,22 @@ fn a_server_that_stands_still_is_in_the_response_times_of_all_that_was_due() {
         for workload in ["tpcb", "select_only"] {
             let run = format!("{workload} -c 4 --rate 200/s -t 8s");
             let (result, name) = with_a_stop(kind, "tpcb", &run);
-            let told = format!("{name} {workload}: {result}");
+            let message = format!("{name} {workload}: {result}");
             let response = &result["response"];
-            assert!(response["max_ms"].as_f64().unwrap() >= 1000.0, "{told}");
+            assert!(response["max_ms"].as_f64().unwrap() >= 1000.0, "{message}");
             // 280 events were due during the stop, and waited. A closed loop would have had four.
-            assert!(above(response, 50.0) >= 150, "{told}");
-            assert!(above(response, 1000.0) >= 30, "{told}");
+            assert!(above(response, 50.0) >= 150, "{message}");
+            assert!(above(response, 1000.0) >= 30, "{message}");
             assert!(
                 result["open_loop"]["backlog_max"].as_u64() > Some(4),
-                "{told}"
+                "{message}"
             );
-            assert_eq!(outcome(&result, "consistency"), "pass", "{told}");
+            assert_eq!(outcome(&result, "consistency"), "pass", "{message}");
             // All due events ran: 1600, within four standard deviations, except those due at the
             // very end.
             let events = result["totals"]["events"].as_f64().unwrap();
             let waiting = result["open_loop"]["backlog"].as_f64().unwrap();
-            assert!((events + waiting - 1600.0).abs() < 200.0, "{told}");
+            assert!((events + waiting - 1600.0).abs() < 200.0, "{message}");
         }
     }
 }
@@ -103,7 +103,7 @@ fn sessions_of_linkbench_have_a_connection_to_write_and_one_to_read() {
     for kind in Kind::ALL {
         let place = on(kind);
         place.dyno("prepare linkbench --maxid 2001").success();
-        let Place::Server(database) = &place else {
+        let TestDatabase::Server(database) = &place else {
             panic!("it is a server");
         };
         let connections = place.sessions().unwrap();
@@ -152,8 +152,8 @@ fn kill_one(database: &Database) {
 }
 
 /// Runs until 10,000 transactions are done, while sessions are killed.
-fn hunted(place: &Place, database: &Database) -> Value {
-    let line = format!("run tpcb --scale 4 -c 8 --events 10000 --rate 1500/s --json {TOLD}");
+fn hunted(place: &TestDatabase, database: &Database) -> Value {
+    let line = format!("run tpcb --scale 4 -c 8 --events 10000 --rate 1500/s --json {LOUD}");
     let mut running: Running = place.start(&line);
     running.measuring();
     for kill in 0..20 {
@@ -167,7 +167,7 @@ fn hunted(place: &Place, database: &Database) -> Value {
 fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
     for place in everywhere() {
         place.dyno("prepare tpcb --scale 4 -c 2").success();
-        let Place::Server(database) = &place else {
+        let TestDatabase::Server(database) = &place else {
             continue;
         };
         let result = hunted(&place, database);
@@ -202,7 +202,7 @@ fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
 fn ten_thousand_transactions_on_a_file_survive_killed_clients() {
     let place = sqlite();
     place.dyno("prepare tpcb").success();
-    let Place::Sqlite(folder) = &place else {
+    let TestDatabase::Sqlite(folder) = &place else {
         panic!("it is a file");
     };
     let file = folder.path().join("data.db");

@@ -1,7 +1,7 @@
 //! User errors for each workload on each server: a clear refusal, and a `cleanup` that works in any
 //! state of the tables.
 
-use crate::common::{Place, QUIET, everywhere, refused};
+use crate::common::{QUIET, TestDatabase, everywhere, refused};
 
 /// A workload and its user errors.
 struct Case {
@@ -71,7 +71,7 @@ fn with(case: &Case, options: &str) -> String {
 }
 
 #[test]
-fn wrong_sizes_and_missing_tables_are_told_on_every_server() {
+fn reports_wrong_sizes_and_missing_tables_on_every_server() {
     for case in CASES {
         for place in everywhere() {
             let run = |options: &str| format!("run {} -t 1s {QUIET}", with(case, options));
@@ -97,22 +97,22 @@ fn wrong_sizes_and_missing_tables_are_told_on_every_server() {
 }
 
 /// Cleans up twice, with only the workload's name; nothing remains.
-fn clean(place: &Place, case: &Case) {
+fn clean(place: &TestDatabase, case: &Case) {
     let workload = case.fits.split(' ').next().unwrap();
     for _ in 0..2 {
         place.dyno(&format!("cleanup {workload}")).success();
     }
-    if let Place::Server(database) = place {
+    if let TestDatabase::Server(database) = place {
         assert_eq!(database.tables(), [""; 0], "{workload} on {}", place.name());
     }
 }
 
 #[test]
-fn schemas_that_are_not_as_said_are_told_on_every_server() {
+fn reports_schemas_that_differ_from_the_options_on_every_server() {
     for place in everywhere() {
         let prefix = match &place {
-            Place::Server(database) => format!("{}_", database.name),
-            Place::Sqlite(_) => "many_".to_owned(),
+            TestDatabase::Server(database) => format!("{}_", database.name),
+            TestDatabase::Sqlite(_) => "many_".to_owned(),
         };
         let sizes = format!("many_tables --schemas 4 --tables 5 --schema_prefix {prefix}");
         let run = |options: &str| format!("run {sizes} {options} --events 20 {QUIET}");

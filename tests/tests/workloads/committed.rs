@@ -3,7 +3,7 @@
 use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Database, Kind};
 
-use crate::common::{Place, QUIET};
+use crate::common::{QUIET, TestDatabase};
 
 /// A table and its expected number of rows.
 type Rows = (&'static str, &'static str);
@@ -42,7 +42,7 @@ const WORKLOADS: &[(&str, &[Rows], bool)] = &[
 fn what_is_loaded_is_committed() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let private = start_private_server_with(kind, &["--autocommit=0"]);
-        let place = Place::Server(Database::on(&private.server()));
+        let place = TestDatabase::Server(Database::on(&private.server()));
         assert_eq!(place.query_one("SELECT @@GLOBAL.autocommit"), "0", "{kind}");
         for (workload, tables, has_check) in WORKLOADS {
             let name = workload.split(' ').next().unwrap();

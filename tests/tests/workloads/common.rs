@@ -13,28 +13,28 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// A database that a test may change freely.
-pub enum Place {
+pub enum TestDatabase {
     Server(Database),
     Sqlite(TempDir),
 }
 
 /// One of each family, and of each kind of MySQL.
-pub fn everywhere() -> Vec<Place> {
+pub fn everywhere() -> Vec<TestDatabase> {
     let servers = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
-    let servers = servers.map(|kind| Place::Server(Database::new(kind)));
+    let servers = servers.map(|kind| TestDatabase::Server(Database::new(kind)));
     servers.into_iter().chain([sqlite()]).collect()
 }
 
-pub fn sqlite() -> Place {
-    Place::Sqlite(tempfile::tempdir().unwrap())
+pub fn sqlite() -> TestDatabase {
+    TestDatabase::Sqlite(tempfile::tempdir().unwrap())
 }
 
 /// A new database on a server.
-pub fn on(kind: Kind) -> Place {
-    Place::Server(Database::new(kind))
+pub fn on(kind: Kind) -> TestDatabase {
+    TestDatabase::Server(Database::new(kind))
 }
 
-impl Place {
+impl TestDatabase {
     /// Its URL, as the administrator.
     pub fn url(&self) -> String {
         match self {
@@ -165,7 +165,7 @@ pub fn eventually(what: &str, so: impl Fn() -> bool) {
 
 /// The Insert Benchmark's first table, before a step inserts into it.
 pub struct Inserting<'a> {
-    place: &'a Place,
+    place: &'a TestDatabase,
     highest: String,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Inserting<'a> {
     const HIGHEST: &'static str = "SELECT MAX(transactionid) FROM pi1";
 
     /// Its current state.
-    pub fn since(place: &'a Place) -> Self {
+    pub fn since(place: &'a TestDatabase) -> Self {
         let highest = place.query_one(Self::HIGHEST);
         Self { place, highest }
     }
@@ -190,7 +190,7 @@ impl<'a> Inserting<'a> {
 pub const QUIET: &str = "-q --calibrate never --observe off --results none --warmup 0";
 
 /// The same, but with interval lines, so that the test knows when the run works.
-pub const TOLD: &str = "--calibrate never --observe off --results none --warmup 0";
+pub const LOUD: &str = "--calibrate never --observe off --results none --warmup 0";
 
 /// A command that takes no target.
 pub fn alone(line: &str) -> Output {
@@ -220,7 +220,7 @@ pub fn fact<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// Fails unless the command is refused for this reason.
-pub fn refused(place: &Place, line: &str, why: &str) {
+pub fn refused(place: &TestDatabase, line: &str, why: &str) {
     let output = place.dyno(line);
     let name = place.name();
     assert!(
@@ -235,7 +235,7 @@ pub fn refused(place: &Place, line: &str, why: &str) {
 }
 
 /// Fails unless the workload's check fails in exactly these conditions.
-pub fn fails(place: &Place, workload: &str, conditions: &[&str]) {
+pub fn fails(place: &TestDatabase, workload: &str, conditions: &[&str]) {
     let output = place.dyno(&format!("check {workload}"));
     assert_eq!(
         output.status.code(),

@@ -17,18 +17,21 @@ const SMALL: &str = "tpcc --shrink 100 --scale 2";
 
 /// A fact as a whole number.
 fn number(result: &serde_json::Value, name: &str) -> i64 {
-    let told = fact(result, name).unwrap_or_else(|| panic!("no {name} in {}", result["facts"]));
-    told.parse().unwrap()
+    let value = fact(result, name).unwrap_or_else(|| panic!("no {name} in {}", result["facts"]));
+    value.parse().unwrap()
 }
 
 #[test]
-fn a_run_tells_which_rows_it_ran_on_and_with_which_constants() {
+fn a_run_reports_its_rows_and_constants() {
     let mut fingerprints = BTreeSet::new();
     for place in everywhere() {
         let name = place.name();
-        let told = place.dyno(&format!("prepare {SMALL} --seed 3 -c 3"));
-        let told = told.success().stderr;
-        assert!(told.contains("27 conditions verified "), "{name}: {told}");
+        let printed = place.dyno(&format!("prepare {SMALL} --seed 3 -c 3"));
+        let printed = printed.success().stderr;
+        assert!(
+            printed.contains("27 conditions verified "),
+            "{name}: {printed}"
+        );
         for seed in 1..=4 {
             let line = format!("{SMALL} --seed {seed} --trx_level RC -c 2 --events 23");
             let result = place.result(&line);
@@ -114,8 +117,8 @@ fn other_rows_have_another_fingerprint_and_the_same_rows_the_same() {
 #[test]
 fn one_seed_makes_the_same_rows_for_a_comparison_of_servers() {
     let line = "oltp_fair --tables 2 --table_size 400";
-    let told = |seed: u32| {
-        let mut told = BTreeSet::new();
+    let fingerprints = |seed: u32| {
+        let mut fingerprints = BTreeSet::new();
         for place in everywhere() {
             let name = place.name();
             place
@@ -127,19 +130,19 @@ fn one_seed_makes_the_same_rows_for_a_comparison_of_servers() {
                 400,
                 "{name}"
             );
-            told.insert(fact(&result, FINGERPRINT).unwrap().to_owned());
+            fingerprints.insert(fact(&result, FINGERPRINT).unwrap().to_owned());
             place.dyno("cleanup oltp_fair").success();
             place.dyno(&format!("prepare {line}")).success();
         }
-        told
+        fingerprints
     };
-    let (three, four) = (told(3), told(4));
+    let (three, four) = (fingerprints(3), fingerprints(4));
     assert_eq!((three.len(), four.len()), (1, 1), "{three:?} {four:?}");
     assert_ne!(three, four);
 }
 
 #[test]
-fn linkbench_tells_its_dataset_on_every_server() {
+fn linkbench_reports_its_dataset_on_every_server() {
     let line = "linkbench --maxid 2001";
     let mut fingerprints = BTreeSet::new();
     for place in everywhere() {
@@ -150,8 +153,8 @@ fn linkbench_tells_its_dataset_on_every_server() {
         let result = place.result(&format!("{line} -c 2 --events 50"));
         fingerprints.insert(fact(&result, FINGERPRINT).unwrap().to_owned());
         let partitions = if place.family() == "mysql" { "16" } else { "0" };
-        let told = fact(&result, "workload.tables.partitions");
-        assert_eq!(told, Some(partitions), "{name}");
+        let partitions_fact = fact(&result, "workload.tables.partitions");
+        assert_eq!(partitions_fact, Some(partitions), "{name}");
         place.dyno(&format!("cleanup {line}")).success();
         // Nothing of it obstructs the next load.
         place.dyno(&format!("prepare {line} --seed 4")).success();
@@ -160,7 +163,7 @@ fn linkbench_tells_its_dataset_on_every_server() {
 }
 
 #[test]
-fn a_description_of_other_rows_is_not_told() {
+fn does_not_report_a_description_of_other_rows() {
     for (workload, options) in [("tpcc", "--shrink 100"), ("select_only", "")] {
         let place = sqlite();
         let line = format!("{workload} {options}");
@@ -174,8 +177,11 @@ fn a_description_of_other_rows_is_not_told() {
             "UPDATE {table}_dataset SET value = '77' WHERE name = 'dataset.scale'"
         ));
         let result = place.result(&format!("{line} {events}"));
-        let told = fact(&result, FINGERPRINT).unwrap();
-        assert!(told.contains("is of others, with scale 77"), "{told}");
+        let fingerprint = fact(&result, FINGERPRINT).unwrap();
+        assert!(
+            fingerprint.contains("is of others, with scale 77"),
+            "{fingerprint}"
+        );
         assert_eq!(fact(&result, "workload.dataset.seed"), None);
     }
 }
@@ -207,9 +213,12 @@ fn results_of_other_rows_are_seen_to_be_so_and_figures_are_shown_everywhere() {
         "{}",
         compare("1", "2")
     );
-    let told = compare("1", "3");
-    assert!(told.contains("workload.dataset.fingerprint"), "{told}");
-    assert!(told.contains("new orders committed"), "{told}");
+    let printed = compare("1", "3");
+    assert!(
+        printed.contains("workload.dataset.fingerprint"),
+        "{printed}"
+    );
+    assert!(printed.contains("new orders committed"), "{printed}");
     let shown = dyno_in(folder.path(), "show 3 --results runs.db")
         .success()
         .stdout;
@@ -298,17 +307,21 @@ fn loads_are_verified_unless_that_is_left_out() {
         ("--shrink 100 --tables 2 --verify=on", true),
     ] {
         let place = sqlite();
-        let told = place
+        let printed = place
             .dyno(&format!("prepare tpcc {options}"))
             .success()
             .stderr;
-        assert_eq!(told.contains(" conditions verified "), verified, "{told}");
         assert_eq!(
-            told.contains("not verified, which --verify=on does"),
-            !verified,
-            "{told}"
+            printed.contains(" conditions verified "),
+            verified,
+            "{printed}"
         );
-        assert!(told.contains("statistics "), "{told}");
+        assert_eq!(
+            printed.contains("not verified, which --verify=on does"),
+            !verified,
+            "{printed}"
+        );
+        assert!(printed.contains("statistics "), "{printed}");
     }
     let place = sqlite();
     let output = place.dyno("prepare tpcc --verify=perhaps");

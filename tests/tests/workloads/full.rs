@@ -8,7 +8,7 @@ use dyno_tests::command::{dyno_path, run};
 use dyno_tests::private::{start_narrow_server, start_private_server_with};
 use dyno_tests::{Database, Kind, Output, PrivateServer};
 
-use crate::common::{Place, QUIET, refused};
+use crate::common::{QUIET, TestDatabase, refused};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -49,7 +49,7 @@ fn on_small_disk(script: &str) -> Output {
 }
 
 #[test]
-fn a_file_system_that_fills_is_told_and_cleaned_up() {
+fn reports_and_cleans_up_a_file_system_that_fills() {
     for (workload, options) in [
         ("tpcb", "--scale 10 -c 2"),
         ("oltp_fair", "--table_size 100000 -c 3"),
@@ -133,10 +133,10 @@ fn narrow(kind: Kind) -> PrivateServer {
 }
 
 #[test]
-fn a_server_without_room_is_told_and_cleaned_up() {
+fn reports_and_cleans_up_a_server_without_room() {
     for kind in Kind::ALL {
         let private = narrow(kind);
-        let place = Place::Server(Database::on(&private.server()));
+        let place = TestDatabase::Server(Database::on(&private.server()));
         for (workload, options) in [
             ("tpcb", "--scale 4 -c 2"),
             ("oltp_fair", "--tables 1 --table_size 300000 -c 2"),

@@ -119,7 +119,7 @@ fn files_of_sysbench_and_dyno_are_interchangeable() {
 }
 
 #[test]
-fn fileio_tells_each_operations_latency() {
+fn fileio_reports_each_operations_latency() {
     let folder = tempfile::tempdir().unwrap();
     dyno_in(
         folder.path(),
@@ -144,7 +144,7 @@ fn fileio_tells_each_operations_latency() {
 }
 
 #[test]
-fn a_deep_queue_is_told_and_not_doubted() {
+fn reports_a_deep_queue_without_a_doubt() {
     let folder = tempfile::tempdir().unwrap();
     dyno_in(folder.path(), &format!("prepare fileio {FILES}")).success();
     for engine in ["libaio", "io_uring"] {
@@ -195,7 +195,7 @@ fn limits_are_exact() {
 }
 
 #[test]
-fn a_run_tells_what_it_measured() {
+fn a_run_reports_what_it_measured() {
     let cpu = result("cpu --cpu-max-prime 2000 --sessions 2");
     assert!(cpu["totals"]["events"].as_u64().unwrap() > 0);
     assert!(figure(&cpu, "divisions") > 0.0);
@@ -230,7 +230,7 @@ fn a_run_is_kept_and_shown_again() {
 }
 
 #[test]
-fn a_ladder_tells_what_more_sessions_add_and_cost() {
+fn a_ladder_reports_what_more_sessions_add_and_cost() {
     let folder = tempfile::tempdir().unwrap();
     let short = "--time 200ms --warmup 0 -q --observe off --results r.db";
     let line = format!("saturate cpu --cpu-max-prime 500 --ladder 1,2,5 {short} --json");

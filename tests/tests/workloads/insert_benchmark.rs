@@ -5,11 +5,11 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Inserting, Place, QUIET, done, everywhere, fails, on, outcome, sqlite};
+use crate::common::{Inserting, QUIET, TestDatabase, done, everywhere, fails, on, outcome, sqlite};
 
 const SMALL: &str = "-c 2 --rows 3000 --write_rows 2000 --settle 0";
 
-fn steps(place: &Place, line: &str) -> Vec<Value> {
+fn steps(place: &TestDatabase, line: &str) -> Vec<Value> {
     let result = place.result(&format!("insert_benchmark {SMALL} {line}"));
     result.as_array().unwrap().clone()
 }
@@ -61,9 +61,9 @@ fn every_step_keeps_the_books_on_every_server() {
         assert_eq!(index["phase"]["per_event"], 3050.0, "{name}");
         let before = &runs[4]["phase"]["before"];
         assert_eq!(before["command"], "statistics, settle", "{name}");
-        let told = before["told"].as_str().unwrap();
-        let beside = told.contains("statistics (2 tables side by side)");
-        assert_eq!(beside, place.family() != "sqlite", "{name}: {told}");
+        let rest_text = before["told"].as_str().unwrap();
+        let beside = rest_text.contains("statistics (2 tables side by side)");
+        assert_eq!(beside, place.family() != "sqlite", "{name}: {rest_text}");
         assert!(runs[5]["phase"]["before"].is_null(), "{name}");
         for (step, rate) in [(4, 100.0), (5, 500.0)] {
             let run = &runs[step];
@@ -131,9 +131,9 @@ fn rows_that_vanish_are_found() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_before_anything_is() {
+fn reports_what_cannot_be_run_before_anything_runs() {
     let place = sqlite();
-    let told = |line: &str, words: &str| {
+    let refused = |line: &str, words: &str| {
         let output = place.dyno(&format!("{line} {QUIET}"));
         assert_ne!(output.status.code(), Some(0), "{line}");
         assert!(output.stderr.contains(words), "{line}: {}", output.stderr);
@@ -143,29 +143,29 @@ fn what_cannot_be_run_is_told_before_anything_is() {
             output.stderr
         );
     };
-    told(
+    refused(
         "run insert_benchmark --steps i0,i9",
         "there is no step 'i9'",
     );
-    told(
+    refused(
         "run insert_benchmark --variant 2020",
         "--variant must be 2026 or 2023",
     );
-    told(
+    refused(
         "run insert_benchmark --rows 0",
         "--rows must be a whole number from 1",
     );
-    told("run insert_benchmark --events 5", "--events");
-    told(
+    refused("run insert_benchmark --events 5", "--events");
+    refused(
         "run insert_benchmark --settle soon",
         "--settle must be auto or a number",
     );
-    told("run insert_benchmark --steps i0", "dyno prepare");
+    refused("run insert_benchmark --steps i0", "dyno prepare");
     place
         .dyno(&format!("prepare insert_benchmark {SMALL}"))
         .success();
     steps(&place, "--steps i0");
-    told(
+    refused(
         &format!("run insert_benchmark {SMALL} --steps i0"),
         "is not empty",
     );
@@ -256,7 +256,7 @@ fn the_steps_of_two_runs_are_set_beside_each_other() {
 }
 
 #[test]
-fn a_plan_tells_the_phases_and_who_plays_which_role() {
+fn a_plan_lists_the_phases_and_roles() {
     let place = sqlite();
     let plan = |more: &str| -> Value {
         let line = format!("run insert_benchmark -c 3 --workers 2 {more} --plan");

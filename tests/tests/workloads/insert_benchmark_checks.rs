@@ -5,11 +5,11 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Inserting, Place, QUIET, fails, on, outcome, sqlite};
+use crate::common::{Inserting, QUIET, TestDatabase, fails, on, outcome, sqlite};
 
 const SMALL: &str = "-c 2 --rows 3000 --write-rows 2000";
 
-fn loaded(place: &Place, more: &str) {
+fn loaded(place: &TestDatabase, more: &str) {
     place
         .dyno(&format!("prepare insert_benchmark {SMALL}"))
         .success();
@@ -18,7 +18,7 @@ fn loaded(place: &Place, more: &str) {
     ));
 }
 
-fn refused(place: &Place, line: &str, words: &str) {
+fn refused(place: &TestDatabase, line: &str, words: &str) {
     let output = place.dyno(&format!("run insert_benchmark {SMALL} {line} {QUIET}"));
     assert_ne!(output.status.code(), Some(0), "{}: {line}", place.name());
     assert!(output.stderr.contains(words), "{line}: {}", output.stderr);
@@ -89,7 +89,7 @@ fn entries_that_an_index_lacks_are_found() {
 }
 
 /// Runs a step, and executes a statement outside Dyno once the step inserts.
-fn disturbed(place: &Place, line: &str, sql: &str) -> dyno_tests::Output {
+fn disturbed(place: &TestDatabase, line: &str, sql: &str) -> dyno_tests::Output {
     let line = format!("run insert_benchmark {SMALL} {line} --gate --json {QUIET}");
     let inserting = Inserting::since(place);
     let running = place.start(&line);
@@ -127,9 +127,9 @@ fn a_lowest_key_that_goes_back_ends_the_run() {
              data FROM pi2 ORDER BY transactionid DESC LIMIT 1",
         );
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let told = format!("{} {}", output.stdout, output.stderr);
+        let printed = format!("{} {}", output.stdout, output.stderr);
         assert!(
-            told.contains("the lowest key of pi1 went back"),
+            printed.contains("the lowest key of pi1 went back"),
             "{output:?}"
         );
     }
@@ -152,7 +152,7 @@ fn every_step_can_be_calibrated() {
 }
 
 #[test]
-fn options_that_cannot_be_are_told() {
+fn reports_impossible_options() {
     let place = sqlite();
     for (line, words) in [
         ("--tables many", "--tables must be per_client or shared"),

@@ -3,17 +3,17 @@
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, everywhere, on, outcome, refused, sqlite};
+use crate::common::{QUIET, TestDatabase, everywhere, on, outcome, refused, sqlite};
 
 const SMALL: &str = "-c 2 --rows 3000 --write-rows 1000 --settle 0";
 
-fn prepared(place: &Place) {
+fn prepared(place: &TestDatabase) {
     place
         .dyno(&format!("prepare insert_benchmark {SMALL}"))
         .success();
 }
 
-fn steps(place: &Place, line: &str) -> Vec<Value> {
+fn steps(place: &TestDatabase, line: &str) -> Vec<Value> {
     let result = place.result(&format!("insert_benchmark {SMALL} {line}"));
     result.as_array().unwrap().clone()
 }
@@ -24,11 +24,11 @@ fn number(run: &Value, path: &str) -> f64 {
 }
 
 /// The secondary indexes of the first table, without its name.
-fn indexes(place: &Place) -> Vec<String> {
+fn indexes(place: &TestDatabase) -> Vec<String> {
     let known = ["marketsegment", "registersegment", "pdc"];
     let there = |name: &&&str| {
         let sql = match (place, place.family()) {
-            (Place::Server(database), "mysql") => format!(
+            (TestDatabase::Server(database), "mysql") => format!(
                 "SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE \
                  table_schema = '{}' AND table_name = 'pi1' AND index_name = '{name}'",
                 database.name
@@ -122,7 +122,7 @@ fn without_indexes_rows_are_found_by_their_keys_alone() {
 }
 
 #[test]
-fn queries_ask_for_as_many_rows_as_they_are_told_to() {
+fn queries_ask_for_the_number_of_rows_in_their_option() {
     for place in everywhere() {
         let name = place.name();
         prepared(&place);

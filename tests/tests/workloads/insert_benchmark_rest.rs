@@ -6,11 +6,11 @@ use dyno_tests::command::Running;
 use dyno_tests::{Database, Kind, start_private_server_with};
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, eventually, on};
+use crate::common::{QUIET, TestDatabase, eventually, on};
 
 const SMALL: &str = "-c 2 --rows 3000 --write-rows 2000";
 
-fn loaded(place: &Place) {
+fn loaded(place: &TestDatabase) {
     place
         .dyno(&format!("prepare insert_benchmark {SMALL}"))
         .success();
@@ -34,8 +34,8 @@ fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
         };
         let (before, all_before) = (setting(&database), all(&database));
         assert_ne!(before, "1");
-        let place = Place::Server(database);
-        let Place::Server(database) = &place else {
+        let place = TestDatabase::Server(database);
+        let TestDatabase::Server(database) = &place else {
             unreachable!()
         };
         loaded(&place);
@@ -54,12 +54,18 @@ fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
         let done = &runs[0]["phase"]["before"];
         assert_eq!(done["command"], "statistics, settle", "{kind}");
         assert!(done["seconds"].as_f64().unwrap() >= 1.0, "{kind}: {done}");
-        let told = done["told"].as_str().unwrap();
-        assert!(told.contains("(2 tables side by side)"), "{kind}: {told}");
-        assert!(told.contains("binary logs deleted"), "{kind}: {told}");
+        let rest_text = done["told"].as_str().unwrap();
         assert!(
-            told.contains("innodb_max_dirty_pages_pct"),
-            "{kind}: {told}"
+            rest_text.contains("(2 tables side by side)"),
+            "{kind}: {rest_text}"
+        );
+        assert!(
+            rest_text.contains("binary logs deleted"),
+            "{kind}: {rest_text}"
+        );
+        assert!(
+            rest_text.contains("innodb_max_dirty_pages_pct"),
+            "{kind}: {rest_text}"
         );
         assert_eq!(all(database), all_before, "{kind}");
         assert_eq!(logs(database).len(), 1, "{kind}");
@@ -73,7 +79,7 @@ fn dirty_pages_max(database: &Database) -> String {
 }
 
 /// A run in a rest of ten minutes.
-fn resting(place: &Place, database: &Database) -> Running {
+fn resting(place: &TestDatabase, database: &Database) -> Running {
     let rest = "--settle 600 --steps qr100 -t 1s";
     let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
     eventually("InnoDB flushes", || dirty_pages_max(database) == "1");
@@ -85,8 +91,8 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         // The settings are global.
         let server = start_private_server_with(kind, &[]);
-        let place = Place::Server(Database::on(&server.server()));
-        let Place::Server(database) = &place else {
+        let place = TestDatabase::Server(Database::on(&server.server()));
+        let TestDatabase::Server(database) = &place else {
             unreachable!()
         };
         let all = || {
@@ -115,9 +121,9 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
                 place.execute("DROP TABLE pi1, pi2");
             }
             let output = place.dyno(&command).success();
-            let told = format!("{} {}", output.stdout, output.stderr);
+            let printed = format!("{} {}", output.stdout, output.stderr);
             assert!(
-                told.contains("set back what a rest that was killed had set: innodb_max_dirty"),
+                printed.contains("set back what a rest that was killed had set: innodb_max_dirty"),
                 "{kind}: {output:?}"
             );
             assert_eq!(all(), before, "{kind}: {command}");
@@ -131,12 +137,12 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
 }
 
 /// Acts on a run in its rest, after which the server must be in its original state.
-fn in_a_rest(act: impl Fn(&Place, &Database, Running)) {
+fn in_a_rest(act: impl Fn(&TestDatabase, &Database, Running)) {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         // The settings are global.
         let server = start_private_server_with(kind, &[]);
-        let place = Place::Server(Database::on(&server.server()));
-        let Place::Server(database) = &place else {
+        let place = TestDatabase::Server(Database::on(&server.server()));
+        let TestDatabase::Server(database) = &place else {
             unreachable!()
         };
         loaded(&place);
@@ -185,7 +191,7 @@ fn a_rest_that_goes_on_is_left_alone() {
 #[test]
 fn tables_are_cleaned_side_by_side() {
     let place = on(Kind::Postgres);
-    let Place::Server(database) = &place else {
+    let TestDatabase::Server(database) = &place else {
         unreachable!()
     };
     loaded(&place);
@@ -209,10 +215,10 @@ fn tables_are_cleaned_side_by_side() {
     let runs: Value = serde_json::from_str(&output.stdout).unwrap();
     let before = &runs[0]["phase"]["before"];
     assert_eq!(before["command"], "statistics, settle", "{before}");
-    let told = before["told"].as_str().unwrap();
+    let rest_text = before["told"].as_str().unwrap();
     assert!(
-        told.starts_with("vacuum, statistics (2 tables side by side)"),
-        "{told}"
+        rest_text.starts_with("vacuum, statistics (2 tables side by side)"),
+        "{rest_text}"
     );
     assert_eq!(vacuums("pi1"), "1");
 }
@@ -220,7 +226,7 @@ fn tables_are_cleaned_side_by_side() {
 #[test]
 fn a_user_who_may_not_set_globals_rests_without_flushing() {
     let place = on(Kind::Mariadb);
-    let Place::Server(database) = &place else {
+    let TestDatabase::Server(database) = &place else {
         unreachable!()
     };
     loaded(&place);
@@ -236,10 +242,10 @@ fn a_user_who_may_not_set_globals_rests_without_flushing() {
     let (auto, on) = (run(""), run("--settle-flush on"));
     database.execute(&format!("DROP USER {user}@'%'"));
     let runs: Value = serde_json::from_str(&auto.success().stdout).unwrap();
-    let told = runs[0]["phase"]["before"]["told"].as_str().unwrap();
+    let rest_text = runs[0]["phase"]["before"]["told"].as_str().unwrap();
     assert!(
-        told.contains("no flushing, for want of the privilege"),
-        "{told}"
+        rest_text.contains("no flushing, for want of the privilege"),
+        "{rest_text}"
     );
     assert_ne!(on.status.code(), Some(0), "{on:?}");
     assert!(on.stderr.contains("--settle_flush=on"), "{on:?}");

@@ -6,16 +6,18 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Inserting, Place, QUIET, done, eventually, everywhere, on, outcome, sqlite};
+use crate::common::{
+    Inserting, QUIET, TestDatabase, done, eventually, everywhere, on, outcome, sqlite,
+};
 
 const SMALL: &str = "-c 3 --rows 4000 --write-rows 2000 --settle 0";
 
-fn steps(place: &Place, line: &str) -> Vec<Value> {
+fn steps(place: &TestDatabase, line: &str) -> Vec<Value> {
     let result = place.result(&format!("insert_benchmark {SMALL} {line}"));
     result.as_array().unwrap().clone()
 }
 
-fn every_book_is_right(place: &Place, runs: &[Value]) {
+fn every_book_is_right(place: &TestDatabase, runs: &[Value]) {
     for run in runs {
         let name = &run["phase"]["name"];
         assert_eq!(run["end"]["how"], "completed", "{} {name}", place.name());
@@ -69,7 +71,7 @@ fn partitions_hold_the_rows_where_the_server_has_them() {
         place
             .dyno(&format!("check insert_benchmark {line}"))
             .success();
-        let Place::Server(database) = &place else {
+        let TestDatabase::Server(database) = &place else {
             unreachable!()
         };
         let sql = match database.server.kind {
@@ -95,8 +97,8 @@ fn partitions_hold_the_rows_where_the_server_has_them() {
 }
 
 /// The number of open transactions with snapshots in this database.
-fn open_transactions(place: &Place) -> Option<String> {
-    let Place::Server(database) = place else {
+fn open_transactions(place: &TestDatabase) -> Option<String> {
+    let TestDatabase::Server(database) = place else {
         return None;
     };
     let sql = match database.server.kind {

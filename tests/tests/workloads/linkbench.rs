@@ -7,13 +7,15 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{
+    LOUD, QUIET, TestDatabase, done, everywhere, fails, on, outcome, refused, sqlite,
+};
 
 const SMALL: &str = "--maxid 2001";
 
 /// The rows of a query on a file, each a list of texts.
-fn rows(place: &Place, sql: &str) -> Vec<Vec<String>> {
-    let Place::Sqlite(folder) = place else {
+fn rows(place: &TestDatabase, sql: &str) -> Vec<Vec<String>> {
+    let TestDatabase::Sqlite(folder) = place else {
         panic!("only files are read so");
     };
     let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
@@ -31,12 +33,12 @@ fn rows(place: &Place, sql: &str) -> Vec<Vec<String>> {
 }
 
 /// The number that a query on a file returns.
-fn count(place: &Place, sql: &str) -> f64 {
+fn count(place: &TestDatabase, sql: &str) -> f64 {
     let answer = &rows(place, &format!("SELECT CAST(({sql}) AS TEXT)"))[0][0];
     answer.parse().unwrap_or_else(|_| panic!("{sql}: {answer}"))
 }
 
-fn ledger_holds(result: &Value, place: &Place) {
+fn ledger_holds(result: &Value, place: &TestDatabase) {
     let name = place.name();
     let found = outcome(result, "consistency");
     assert_eq!(found, "pass", "{name}: {}", result["ledger"]);
@@ -79,7 +81,7 @@ fn partitions_types_and_other_ids_are_as_asked() {
         let line = format!("linkbench {options} -c 4 --events 2000 --rate 2000/s");
         ledger_holds(&place.result(&line), &place);
         place.dyno(&format!("check linkbench {options}")).success();
-        let Place::Server(database) = &place else {
+        let TestDatabase::Server(database) = &place else {
             continue;
         };
         let one = |sql: &str| database.query_one(sql);
@@ -104,7 +106,7 @@ fn killed_clients_leave_counts_intact() {
     for place in everywhere() {
         place.dyno(&format!("prepare linkbench {SMALL}")).success();
         let line = format!("run linkbench {SMALL} --mix add_link@1,delete_link@1 -c 6 -t 60s");
-        let mut running = place.start(&format!("{line} {TOLD}"));
+        let mut running = place.start(&format!("{line} {LOUD}"));
         running.measuring();
         drop(running);
         place.alone_again();
@@ -193,7 +195,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
         place.dyno(&format!("prepare linkbench {SMALL}")).success();
         // The run itself does not touch the other writer's rows.
         let line = format!("run linkbench {SMALL} --mix get_node@1,add_link@1 -c 2 -t 4s");
-        let mut running = place.start(&format!("{line} --gate --json {TOLD}"));
+        let mut running = place.start(&format!("{line} --gate --json {LOUD}"));
         running.measuring();
         place.execute(wrong);
         let output = running.finish(Duration::from_secs(60));
@@ -331,7 +333,7 @@ fn shares_and_keys_are_as_published() {
 }
 
 /// Everything except the times, which depend on the clock.
-fn contents(place: &Place) -> Vec<Vec<String>> {
+fn contents(place: &TestDatabase) -> Vec<Vec<String>> {
     let mut all = rows(
         place,
         "SELECT id1, id2, link_type, visibility, data, version FROM linktable",
@@ -389,7 +391,7 @@ fn the_profile_goes_with_the_result() {
 }
 
 #[test]
-fn bad_input_is_told() {
+fn reports_bad_input() {
     let place = sqlite();
     let whole = "must be a whole number from";
     refused(&place, "prepare linkbench --maxid 0", whole);
@@ -425,7 +427,7 @@ fn bad_input_is_told() {
 }
 
 #[test]
-fn tables_that_do_not_fit_are_told() {
+fn reports_tables_that_do_not_fit() {
     let place = sqlite();
     refused(
         &place,

@@ -6,11 +6,11 @@ use std::time::Duration;
 use dyno_tests::{Database, Kind, start_private_server_with};
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, TOLD, done, everywhere, fails, on, outcome, sqlite};
+use crate::common::{LOUD, QUIET, TestDatabase, done, everywhere, fails, on, outcome, sqlite};
 
 /// A place with a separate prefix for schemas, which are dropped at the end.
 pub(crate) struct Tables {
-    pub(crate) place: Place,
+    pub(crate) place: TestDatabase,
     prefix: String,
 }
 
@@ -21,10 +21,10 @@ impl Drop for Tables {
 }
 
 impl Tables {
-    pub(crate) fn at(place: Place) -> Self {
+    pub(crate) fn at(place: TestDatabase) -> Self {
         let prefix = match &place {
-            Place::Server(database) => format!("{}_", database.name),
-            Place::Sqlite(_) => "many_".to_owned(),
+            TestDatabase::Server(database) => format!("{}_", database.name),
+            TestDatabase::Sqlite(_) => "many_".to_owned(),
         };
         Self { place, prefix }
     }
@@ -65,8 +65,8 @@ impl Tables {
     /// The name of a table.
     pub(crate) fn table(&self, schema: u32, number: u32) -> String {
         let dot = match self.place {
-            Place::Server(_) => '.',
-            Place::Sqlite(_) => '_',
+            TestDatabase::Server(_) => '.',
+            TestDatabase::Sqlite(_) => '_',
         };
         format!("{}{schema}{dot}t{number}", self.prefix)
     }
@@ -74,8 +74,8 @@ impl Tables {
     /// The number that a query returns.
     pub(crate) fn number(&self, sql: &str) -> u64 {
         match &self.place {
-            Place::Server(database) => database.query_one(sql).parse().unwrap(),
-            Place::Sqlite(folder) => {
+            TestDatabase::Server(database) => database.query_one(sql).parse().unwrap(),
+            TestDatabase::Sqlite(folder) => {
                 let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
                 let answer: i64 = file.query_row(sql, [], |row| row.get(0)).unwrap();
                 answer.try_into().unwrap()
@@ -86,8 +86,8 @@ impl Tables {
     /// The rows that a server's query returns.
     pub(crate) fn query(&self, sql: &str) -> Vec<Vec<String>> {
         match &self.place {
-            Place::Server(database) => database.query(sql),
-            Place::Sqlite(_) => panic!("a file answers numbers"),
+            TestDatabase::Server(database) => database.query(sql),
+            TestDatabase::Sqlite(_) => panic!("a file answers numbers"),
         }
     }
 
@@ -135,8 +135,8 @@ fn tables_are_made_touched_and_dropped_on_every_server() {
         );
         // All kinds of work in parallel.
         let alter = match tables.place {
-            Place::Server(_) => ",alter@1",
-            Place::Sqlite(_) => "",
+            TestDatabase::Server(_) => ",alter@1",
+            TestDatabase::Sqlite(_) => "",
         };
         let mix = format!("--mix insert@5,select@3,count@1,churn@1{alter} -c 4 --events 400");
         let result = tables.run(&mix);
@@ -172,7 +172,7 @@ fn making_and_dropping_are_measured_as_runs() {
         let name = tables.place.name();
         let result = tables.run("--phase create --order shuffled -c 3");
         assert_eq!(done(&result, "create_table"), 120, "{name}");
-        let has_schemas = matches!(tables.place, Place::Server(_));
+        let has_schemas = matches!(tables.place, TestDatabase::Server(_));
         if has_schemas {
             assert_eq!(done(&result, "create_schema"), 12, "{name}");
         }
@@ -214,7 +214,7 @@ fn the_table_cache_obeys_its_law() {
             Kind::Mariadb | Kind::Postgres => vec![cache, "--table-open-cache-instances=1"],
         };
         let private = start_private_server_with(kind, &more);
-        let place = Place::Server(Database::on(&private.server()));
+        let place = TestDatabase::Server(Database::on(&private.server()));
         let tables = Tables::at(place);
         let sizes = "--schemas 20 --tables 25";
         tables.dyno("prepare", &format!("{sizes} -c 4")).success();
@@ -227,9 +227,9 @@ fn the_table_cache_obeys_its_law() {
         ] {
             let line = format!("{sizes} {active} -c 4 -t 8s {QUIET} --ledger off");
             let output = tables.dyno("run", &line).success();
-            let told = &output.stderr;
-            let found = told.lines().find(|line| line.contains("table cache"));
-            let found = found.unwrap_or_else(|| panic!("{kind}: {told}"));
+            let printed = &output.stderr;
+            let found = printed.lines().find(|line| line.contains("table cache"));
+            let found = found.unwrap_or_else(|| panic!("{kind}: {printed}"));
             assert!(
                 found.contains(law) && found.ends_with("they agree"),
                 "{kind}: {found}"
@@ -244,7 +244,7 @@ fn each_condition_catches_its_corruption() {
         tables.dyno("prepare", "").success();
         tables.run("-c 2 --events 300");
         let (one, other) = (tables.table(3, 4), tables.table(3, 11));
-        let has_schemas = matches!(tables.place, Place::Server(_));
+        let has_schemas = matches!(tables.place, TestDatabase::Server(_));
         let place = &tables.place;
         let fails =
             |conditions: &[&str]| fails(place, tables.line("", "").trim_start(), conditions);
@@ -284,7 +284,7 @@ fn each_condition_catches_its_corruption() {
 fn another_writer_during_the_run_is_found_by_the_ledger() {
     for tables in [Tables::at(on(Kind::Mysql)), Tables::at(on(Kind::Postgres))] {
         tables.dyno("prepare", "").success();
-        let line = tables.line("run", &format!("-c 2 -t 4s --gate --json {TOLD}"));
+        let line = tables.line("run", &format!("-c 2 -t 4s --gate --json {LOUD}"));
         let mut running = tables.place.start(&line);
         running.measuring();
         let one = tables.table(3, 4);
@@ -302,7 +302,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 fn a_killed_client_leaves_what_the_next_run_mends() {
     for tables in all() {
         tables.dyno("prepare", "").success();
-        let line = tables.line("run", &format!("--mix insert@1,churn@1 -c 6 -t 60s {TOLD}"));
+        let line = tables.line("run", &format!("--mix insert@1,churn@1 -c 6 -t 60s {LOUD}"));
         let mut running = tables.place.start(&line);
         running.measuring();
         drop(running);
@@ -350,7 +350,7 @@ fn tables_are_chosen_as_asked() {
 }
 
 #[test]
-fn touches_for_each_table_are_told() {
+fn reports_touches_for_each_table() {
     let tables = Tables::at(sqlite());
     tables.dyno("prepare", "").success();
     for (events, cold) in [(240, true), (600, false)] {
@@ -371,8 +371,8 @@ fn touches_for_each_table_are_told() {
             (88.0..=120.0).contains(&touched) && of == "of 120",
             "{touched} {of}"
         );
-        let told = result["warnings"].to_string();
-        assert_eq!(told.contains("The tables are cold"), cold, "{told}");
+        let warnings = result["warnings"].to_string();
+        assert_eq!(warnings.contains("The tables are cold"), cold, "{warnings}");
     }
 }
 
@@ -439,7 +439,7 @@ fn what_was_there_before_stays() {
 }
 
 #[test]
-fn bad_input_is_told() {
+fn reports_bad_input() {
     let tables = Tables::at(sqlite());
     let refused = |options: &str, why: &str| tables.refused("prepare", options, why);
     refused("--schemas 0", "must be a whole number from 1");

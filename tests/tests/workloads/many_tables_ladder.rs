@@ -7,16 +7,18 @@ use std::time::Duration;
 use dyno_tests::command::{dyno_path, run};
 use dyno_tests::{Database, Kind, Output, start_private_server_with};
 
-use crate::common::{Place, QUIET, alone, done, on, sqlite};
+use crate::common::{QUIET, TestDatabase, alone, done, on, sqlite};
 use crate::many_tables::{Tables, all};
 
 /// Too many schemas to create all of them in these tests' time, with five tables each.
 const MANY: &str = "--schemas 100000 --tables 5";
 
 /// The numbers before and after `of` in the line `12 of 100000 schemas are made, …`.
-fn stopped(told: &str, what: &str) -> (u64, u64) {
-    let line = told.lines().find(|line| line.starts_with("stopped after"));
-    let line = line.unwrap_or_else(|| panic!("not stopped: {told}"));
+fn stopped(printed: &str, what: &str) -> (u64, u64) {
+    let line = printed
+        .lines()
+        .find(|line| line.starts_with("stopped after"));
+    let line = line.unwrap_or_else(|| panic!("not stopped: {printed}"));
     assert!(line.contains(what), "{line}");
     let words: Vec<&str> = line.split(' ').collect();
     (words[4].parse().unwrap(), words[6].parse().unwrap())
@@ -62,8 +64,8 @@ fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
         // As a phase, with a ledger that is compared with the catalogue.
         let create = format!("run {MANY} --phase create -c 2 --stop-after 2 {QUIET}");
         let (command, options) = create.split_once(' ').unwrap();
-        let told = tables.dyno(command, options).success().stderr;
-        let (made, _) = stopped(&told, "made");
+        let printed = tables.dyno(command, options).success().stderr;
+        let (made, _) = stopped(&printed, "made");
         let drop = format!("{MANY} --phase drop -c 2 --keep 1");
         // At least one per session; a fast server may finish.
         let result = tables.run(&format!("{drop} --stop-after 0.01"));
@@ -85,7 +87,7 @@ fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
 
 /// sysbench's command line, which has a time limit and no phases.
 fn sysbench(tables: &Tables, line: &str) -> Output {
-    let Place::Sqlite(folder) = &tables.place else {
+    let TestDatabase::Sqlite(folder) = &tables.place else {
         panic!("not a file");
     };
     let mut command = Command::new(dyno_path());
@@ -95,7 +97,7 @@ fn sysbench(tables: &Tables, line: &str) -> Output {
 }
 
 #[test]
-fn schemas_that_a_limit_of_time_cuts_are_not_told_to_be_whole() {
+fn schemas_cut_by_a_time_limit_are_not_reported_as_whole() {
     let tables = Tables::at(sqlite());
     let refused = |line: &str, why: &str| {
         let output = sysbench(&tables, line);
@@ -172,9 +174,9 @@ fn a_ladder_ends_in_a_table() {
             "-q --calibrate never --warmup 0 --phase ladder --rungs 12,120 -c 2 -t 3s --results {}",
             file.display()
         );
-        let told = tables.dyno("run", &line).success().stdout;
-        let table = told.split("Active tables").nth(1);
-        let table = table.unwrap_or_else(|| panic!("{kind}: no table in {told}"));
+        let printed = tables.dyno("run", &line).success().stdout;
+        let table = printed.split("Active tables").nth(1);
+        let table = table.unwrap_or_else(|| panic!("{kind}: no table in {printed}"));
         for head in [
             "trx/s",
             "opens/trx",
@@ -299,7 +301,7 @@ fn a_small_cache_misses_what_the_law_says_in_two_passes() {
     ];
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let private = start_private_server_with(kind, &cache);
-        let tables = Tables::at(Place::Server(Database::on(&private.server())));
+        let tables = Tables::at(TestDatabase::Server(Database::on(&private.server())));
         let sizes = "--schemas 20 --tables 25";
         tables.dyno("prepare", &format!("{sizes} -c 4")).success();
         let misses = || -> f64 {

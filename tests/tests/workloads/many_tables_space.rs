@@ -59,7 +59,7 @@ fn files_are_counted_where_tables_have_some() {
 }
 
 /// The bytes in a line `disk: tables 9.83 MB, before 0 B`, after and before.
-fn told(text: &str) -> [f64; 2] {
+fn disk_bytes(text: &str) -> [f64; 2] {
     let line = text.lines().find(|line| line.starts_with("disk: tables"));
     let line = line.unwrap_or_else(|| panic!("no disk in {text}"));
     let words: Vec<&str> = line
@@ -80,11 +80,11 @@ fn told(text: &str) -> [f64; 2] {
 }
 
 #[test]
-fn disk_space_is_told_before_and_after() {
+fn reports_disk_space_before_and_after() {
     for tables in all() {
         let name = tables.place.name();
         let prepared = tables.dyno("prepare", "").success();
-        let [full, empty] = told(&prepared.stderr);
+        let [full, empty] = disk_bytes(&prepared.stderr);
         // At least two pages per table, wherever it is.
         assert!(
             full >= 120.0 * 8192.0 && empty < 50_000.0,
@@ -92,7 +92,7 @@ fn disk_space_is_told_before_and_after() {
         );
         let line = format!("--phase drop --keep 2 {QUIET}");
         let dropped = tables.dyno("run", &line).success();
-        let [after, before] = told(&dropped.stderr);
+        let [after, before] = disk_bytes(&dropped.stderr);
         assert!((before / full - 1.0).abs() < 0.01, "{name}: {before}");
         // SQLite keeps the pages for later use.
         let freed = if name == "SQLite" {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{QUIET, TOLD, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{LOUD, QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
 
 /// Few rows, so that sessions collide.
 const SMALL: &str = "--tables 2 --table_size 200";
@@ -145,7 +145,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
         place
             .dyno(&format!("prepare oltp_fair {options}"))
             .success();
-        let line = format!("run oltp_fair {options} -c 2 -t 4s --gate --json {TOLD}");
+        let line = format!("run oltp_fair {options} -c 2 -t 4s --gate --json {LOUD}");
         let mut running = place.start(&line);
         running.measuring();
         place.execute(spoil);
@@ -205,7 +205,7 @@ end
 "#;
 
 #[test]
-fn bad_input_is_told_and_changes_nothing() {
+fn reports_bad_input_and_changes_nothing() {
     let place = sqlite();
     for (option, why) in [
         ("--tables 0", "--tables must be a whole number from 1"),
@@ -257,6 +257,6 @@ fn bad_input_is_told_and_changes_nothing() {
     );
     let output = place.dyno(&format!("run oltp_fair {SMALL} {QUIET} --events 5"));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let told = "a transaction changed nothing";
-    assert!(output.stdout.contains(told), "{output:?}");
+    let expected = "a transaction changed nothing";
+    assert!(output.stdout.contains(expected), "{output:?}");
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, everywhere, outcome, sqlite};
+use crate::common::{QUIET, TestDatabase, everywhere, outcome, sqlite};
 
 fn script(name: &str) -> String {
     format!("{}/scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"))
@@ -52,11 +52,11 @@ fn what_was_given_up_is_in_every_account_of_the_run() {
     let file = folder.path().join("runs.db");
     let kept = QUIET.replace("--results none", &format!("--results {}", file.display()));
     let line = format!("run {} -c 1 --events 30 {kept}", script("given_up"));
-    let told = words(&place.dyno(&line).success().stdout);
-    assert!(told.contains("not done 10 transactions"), "{told}");
+    let printed = words(&place.dyno(&line).success().stdout);
+    assert!(printed.contains("not done 10 transactions"), "{printed}");
     assert!(
-        told.contains("10 events ended without their work"),
-        "{told}"
+        printed.contains("10 events ended without their work"),
+        "{printed}"
     );
     let of = |words: &str| {
         let mut command = std::process::Command::new(dyno_tests::command::dyno_path());
@@ -96,7 +96,7 @@ fn a_run_in_which_nothing_is_done_says_why() {
 fn duplicate_keys_come_to_what_the_script_declares_on_every_server() {
     for place in everywhere() {
         let name = place.name();
-        let run = |place: &Place, policy: &str| {
+        let run = |place: &TestDatabase, policy: &str| {
             place
                 .dyno(&format!("prepare {}", script("duplicates")))
                 .success();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dyno_tests::Kind;
 
 use crate::common::{
-    Place, QUIET, TOLD, done, everywhere, fact, fails, on, outcome, refused, sqlite,
+    LOUD, QUIET, TestDatabase, done, everywhere, fact, fails, on, outcome, refused, sqlite,
 };
 
 const MIX: &str = "--mix tpcb@2,simple_update@1,select_only@2";
@@ -116,8 +116,8 @@ fn tables_of_another_scale_are_not_run_on() {
         place.dyno("prepare select_only --scale 2").success();
         let output = place.dyno(&format!("run select_only --scale 3 -t 1s {QUIET}"));
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let told = "the tables have 2 branches and not 3";
-        assert!(output.stderr.contains(told), "{output:?}");
+        let expected = "the tables have 2 branches and not 3";
+        assert!(output.stderr.contains(expected), "{output:?}");
         place.dyno("cleanup select_only").success();
         let output = place.dyno(&format!("run select_only -t 1s {QUIET}"));
         assert!(output.stderr.contains("dyno prepare"), "{output:?}");
@@ -127,7 +127,7 @@ fn tables_of_another_scale_are_not_run_on() {
 #[test]
 fn accounts_are_partitioned_as_asked() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
-        let Place::Server(database) = &place else {
+        let TestDatabase::Server(database) = &place else {
             panic!("it is a server");
         };
         let parts = match place.family() {
@@ -150,10 +150,10 @@ fn accounts_are_partitioned_as_asked() {
         ] {
             let name = place.name();
             let prepared = place.dyno(&format!("prepare tpcb -c 2 {options}"));
-            let told = prepared.success().stderr;
+            let printed = prepared.success().stderr;
             assert!(
-                told.contains("tables ") && told.contains(" keys "),
-                "{name}: {told}"
+                printed.contains("tables ") && printed.contains(" keys "),
+                "{name}: {printed}"
             );
             assert_eq!(database.query_one(parts), expected, "{name} {options}");
             let result = place.result(&format!("tpcb {MIX} {options} -c 2 --events 200"));
@@ -179,8 +179,8 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
         place.dyno("prepare tpcb").success();
         for age in ["0 transactions", "60 transactions"] {
             let result = place.result("tpcb -c 3 --events 60");
-            let told = "run.workload.age";
-            assert_eq!(fact(&result, told), Some(age), "{name}");
+            let age_fact = "run.workload.age";
+            assert_eq!(fact(&result, age_fact), Some(age), "{name}");
             assert_eq!(fact(&result, "workload.dataset.scale"), Some("1"), "{name}");
             let warnings = result["warnings"].to_string();
             let warned = "More sessions (3) than branches (1): they wait";
@@ -201,8 +201,8 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
         // Tables from another program have no description, and are accepted.
         place.execute("DROP TABLE pgbench_dataset");
         let result = place.result("select_only -c 1 --events 60");
-        let told = fact(&result, "workload.dataset.fingerprint").unwrap();
-        assert!(told.starts_with("none:"), "{name}: {told}");
+        let fingerprint = fact(&result, "workload.dataset.fingerprint").unwrap();
+        assert!(fingerprint.starts_with("none:"), "{name}: {fingerprint}");
         place.dyno("cleanup tpcb").success();
     }
 }
@@ -227,17 +227,17 @@ fn each_transaction_has_a_connection_of_its_own_where_that_is_asked_for() {
 }
 
 #[test]
-fn the_age_of_the_tables_is_told_and_tries_are_as_many_as_asked() {
+fn reports_the_age_of_the_tables_and_makes_as_many_tries_as_asked() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
     for (age, events) in [(0, 300), (300, 50)] {
         let line = format!("run tpcb --max_retries 0 -c 3 --events {events} {QUIET}");
         let output = place.dyno(&line).success();
-        let told = format!("the tables begin with {age} transactions in their history");
-        assert!(output.stderr.contains(&told), "{output:?}");
+        let expected = format!("the tables begin with {age} transactions in their history");
+        assert!(output.stderr.contains(&expected), "{output:?}");
     }
     // Without further tries, serialisation failures are given up immediately.
-    let Place::Server(database) = &place else {
+    let TestDatabase::Server(database) = &place else {
         panic!("it is a server");
     };
     place.execute(&format!(
@@ -285,7 +285,7 @@ fn too_late_events_are_skipped_and_counted() {
 fn another_writer_during_the_run_is_found_by_the_ledger() {
     let place = on(Kind::Mariadb);
     place.dyno("prepare tpcb").success();
-    let mut running = place.start(&format!("run tpcb -c 2 -t 4s --gate --json {TOLD}"));
+    let mut running = place.start(&format!("run tpcb -c 2 -t 4s --gate --json {LOUD}"));
     running.measuring();
     place.execute("UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = 4711");
     let output = running.finish(Duration::from_secs(60));
@@ -313,7 +313,7 @@ fn a_killed_client_leaves_nothing_half_done() {
         sqlite(),
     ] {
         place.dyno("prepare tpcb").success();
-        let mut running = place.start(&format!("run tpcb {MIX} -c 8 -t 60s {TOLD}"));
+        let mut running = place.start(&format!("run tpcb {MIX} -c 8 -t 60s {LOUD}"));
         running.measuring();
         drop(running);
         place.alone_again();
@@ -325,7 +325,7 @@ fn a_killed_client_leaves_nothing_half_done() {
 }
 
 #[test]
-fn bad_input_is_told_and_changes_nothing() {
+fn reports_bad_input_and_changes_nothing() {
     let place = sqlite();
     refused(
         &place,

@@ -9,7 +9,7 @@ use dyno_tests::server::variable;
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, everywhere, on};
+use crate::common::{QUIET, TestDatabase, everywhere, on};
 
 /// Variables from a row and statements that use them, all at once.
 const PIPED: &str = r"\set id random(1, 50)
@@ -27,7 +27,7 @@ SELECT max(v) AS top, 7 AS seven FROM src \aset
 INSERT INTO seen VALUES (:n, 'all', :top + :seven);
 ";
 
-fn tables(place: &Place) {
+fn tables(place: &TestDatabase) {
     place.execute("CREATE TABLE src (id INT PRIMARY KEY, v BIGINT, hits INT)");
     place.execute("CREATE TABLE seen (a BIGINT, b VARCHAR(20), c BIGINT)");
     let rows: Vec<String> = (1..=50)
@@ -36,10 +36,10 @@ fn tables(place: &Place) {
     place.execute(&format!("INSERT INTO src VALUES {}", rows.join(", ")));
 }
 
-fn database(place: &Place) -> &Database {
+fn database(place: &TestDatabase) -> &Database {
     match place {
-        Place::Server(database) => database,
-        Place::Sqlite(_) => panic!("it is a server"),
+        TestDatabase::Server(database) => database,
+        TestDatabase::Sqlite(_) => panic!("it is a server"),
     }
 }
 
@@ -123,9 +123,9 @@ fn variables_come_from_rows_on_every_server() {
         fs::write(&file, "SELECT v FROM src WHERE id > 3 \\gset\nSELECT :v;\n").unwrap();
         let output = place.dyno(&format!("run {} --events 3 {QUIET}", file.display()));
         assert!(!output.status.success(), "{output:?}");
-        let told = "gset.sql:1: \\gset expects one row, and there are 47";
+        let expected = "gset.sql:1: \\gset expects one row, and there are 47";
         let words: Vec<&str> = output.stdout.split_whitespace().collect();
-        assert!(words.join(" ").contains(told), "{output:?}");
+        assert!(words.join(" ").contains(expected), "{output:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use dyno_tests::Kind;
 
-use crate::common::{Place, QUIET, done, everywhere, on, sqlite};
+use crate::common::{QUIET, TestDatabase, done, everywhere, on, sqlite};
 
 /// Money transfers between accounts, and queries, in SQL that all servers accept.
 const BANK: &str = r"-- A little bank.
@@ -108,7 +108,7 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
     let result = place.result(&format!("{script} -c 3 --events 90"));
     assert_eq!(result["totals"]["events"], 90);
     place.dyno("check tpcb").success();
-    let Place::Server(database) = &place else {
+    let TestDatabase::Server(database) = &place else {
         panic!("it is a server");
     };
     assert_eq!(
@@ -176,7 +176,7 @@ const WRONG: [(&str, u32, &str); 21] = [
 ];
 
 #[test]
-fn what_is_wrong_in_a_file_is_told_with_its_line() {
+fn reports_mistakes_in_a_file_with_their_line() {
     let place = sqlite();
     let folder = tempfile::tempdir().unwrap();
     for (number, (text, line, why)) in WRONG.iter().enumerate() {
@@ -199,17 +199,17 @@ fn what_is_wrong_in_a_file_is_told_with_its_line() {
     );
     let output = place.dyno(&format!("run {wrong} -t 1s {QUIET}"));
     assert!(!output.status.success(), "{output:?}");
-    let told = words(&output.stdout);
+    let printed = words(&output.stdout);
     assert!(
-        told.contains("wrong.sql:2: random(): the lower bound"),
+        printed.contains("wrong.sql:2: random(): the lower bound"),
         "{output:?}"
     );
     // The server's message appears next to the line of the statement.
     let absent = file(&folder, "absent.sql", "SELECT 1;\nSELECT 2 FROM absent;");
     let output = place.dyno(&format!("run {absent} -t 1s {QUIET}"));
-    let told = words(&output.stdout);
-    assert!(told.contains("absent.sql:2: SQL error"), "{output:?}");
-    assert!(told.contains("no such table: absent"), "{output:?}");
+    let printed = words(&output.stdout);
+    assert!(printed.contains("absent.sql:2: SQL error"), "{output:?}");
+    assert!(printed.contains("no such table: absent"), "{output:?}");
 }
 
 /// The message, regardless of line breaks.

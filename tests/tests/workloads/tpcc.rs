@@ -6,14 +6,16 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{Place, QUIET, TOLD, done, everywhere, fact, fails, on, outcome, sqlite};
+use crate::common::{
+    LOUD, QUIET, TestDatabase, done, everywhere, fact, fails, on, outcome, sqlite,
+};
 
 /// Small: 3,333 items, 100 customers and orders in each district.
 const SMALL: &str = "--shrink 30 --scale 2";
 
 /// The first field of a query's first row in a file.
-fn count(place: &Place, sql: &str) -> f64 {
-    let Place::Sqlite(folder) = place else {
+fn count(place: &TestDatabase, sql: &str) -> f64 {
+    let TestDatabase::Sqlite(folder) = place else {
         panic!("only files are counted so");
     };
     let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
@@ -55,7 +57,7 @@ fn every_condition_holds_on_every_server() {
 fn killed_clients_leave_every_condition_intact() {
     for place in everywhere() {
         place.dyno(&format!("prepare tpcc {SMALL}")).success();
-        let mut running = place.start(&format!("run tpcc {SMALL} -c 8 -t 60s {TOLD}"));
+        let mut running = place.start(&format!("run tpcc {SMALL} -c 8 -t 60s {LOUD}"));
         running.measuring();
         drop(running);
         place.alone_again();
@@ -87,7 +89,7 @@ fn after_deadlocks_every_condition_holds_and_every_event_is_accounted_for() {
             let mut met = 0;
             // The time of the collisions depends on the server. A SQLite file has one writer, and
             // others wait for it.
-            for _ in 0..if matches!(place, Place::Sqlite(_)) {
+            for _ in 0..if matches!(place, TestDatabase::Sqlite(_)) {
                 1
             } else {
                 15
@@ -107,7 +109,7 @@ fn after_deadlocks_every_condition_holds_and_every_event_is_accounted_for() {
                 }
             }
             assert!(
-                met > 0 || matches!(place, Place::Sqlite(_)),
+                met > 0 || matches!(place, TestDatabase::Sqlite(_)),
                 "{name}: {end}"
             );
         }
@@ -116,7 +118,7 @@ fn after_deadlocks_every_condition_holds_and_every_event_is_accounted_for() {
 }
 
 #[test]
-fn the_ledger_reads_large_tables_only_where_it_is_told_to() {
+fn the_ledger_reads_large_tables_only_on_request() {
     let place = sqlite();
     let line = "tpcc --shrink 100 --scale 11";
     place.dyno(&format!("prepare {line}")).success();
@@ -131,7 +133,7 @@ fn the_ledger_reads_large_tables_only_where_it_is_told_to() {
 }
 
 #[test]
-fn new_orders_all_transactions_and_each_kind_are_told() {
+fn reports_new_orders_all_transactions_and_each_kind() {
     let place = sqlite();
     let folder = tempfile::tempdir().unwrap();
     let (file, page) = (
@@ -140,8 +142,8 @@ fn new_orders_all_transactions_and_each_kind_are_told() {
     );
     place.dyno("prepare tpcc --shrink 60").success();
     let kept = QUIET.replace("--results none", &format!("--results {}", file.display()));
-    let told = place.dyno(&format!("run tpcc --shrink 60 --events 460 {kept}"));
-    let told = told.success().stdout;
+    let printed = place.dyno(&format!("run tpcc --shrink 60 --events 460 {kept}"));
+    let printed = printed.success().stdout;
     let kinds = [
         "new_order",
         "payment",
@@ -149,16 +151,16 @@ fn new_orders_all_transactions_and_each_kind_are_told() {
         "delivery",
         "stock_level",
     ];
-    let (_, operations) = told.split_once("  operations ").unwrap();
+    let (_, operations) = printed.split_once("  operations ").unwrap();
     for kind in kinds {
         let line = operations
             .lines()
             .find(|line| line.split_whitespace().next() == Some(kind));
         let figures = line.unwrap().split_whitespace().nth(1).unwrap();
         let rate: f64 = figures.replace(',', "").parse().unwrap();
-        assert!(rate > 0.0, "{told}");
+        assert!(rate > 0.0, "{printed}");
     }
-    assert!(told.contains("transactions"), "{told}");
+    assert!(printed.contains("transactions"), "{printed}");
     let mut report = std::process::Command::new(dyno_tests::command::dyno_path());
     report
         .args(["report", "last", "--results"])
@@ -239,7 +241,7 @@ fn the_reference_profile_has_its_faults_and_keeps_the_rest() {
         let broken = ["S1", "S2", "S3"].map(|c| format!("set 1, condition {c},"));
         let broken: Vec<&str> = broken.iter().map(String::as_str).collect();
         fails(&place, standard, &broken);
-        if matches!(place, Place::Sqlite(_)) {
+        if matches!(place, TestDatabase::Sqlite(_)) {
             let count = |sql: &str| count(&place, sql);
             let new = "FROM order_line1 WHERE ol_o_id > 100";
             let remote = format!("SELECT COUNT(*) * 1.0 {new} AND ol_w_id <> ol_supply_w_id");
@@ -268,7 +270,7 @@ fn purging_keeps_every_condition() {
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
         let purged = ends(&result, "purge")["done"].as_u64().unwrap();
         assert!((60..=140).contains(&purged), "{name}: {purged}");
-        if matches!(place, Place::Sqlite(_)) {
+        if matches!(place, TestDatabase::Sqlite(_)) {
             let orders = done(&result, "new_order") as f64;
             let left = count(&place, "SELECT COUNT(*) * 1.0 FROM orders1");
             assert!(left < 2000.0 + orders, "{left}");
@@ -349,7 +351,9 @@ fn a_table_that_is_missing_is_named_on_every_server() {
         );
         let line = format!("run tpcc --shrink 100 -t 1s {QUIET}");
         let on = match &place {
-            Place::Server(database) if database.server.kind != Kind::Postgres => " ON customer1",
+            TestDatabase::Server(database) if database.server.kind != Kind::Postgres => {
+                " ON customer1"
+            }
             _ => "",
         };
         place.execute(&format!("DROP INDEX idx_customer_1{on}"));
@@ -367,7 +371,7 @@ fn a_table_that_is_missing_is_named_on_every_server() {
 }
 
 #[test]
-fn bad_input_is_told() {
+fn reports_bad_input() {
     let place = sqlite();
     let refused = |line: &str, why: &str| {
         let output = place.dyno(line);

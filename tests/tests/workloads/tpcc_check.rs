@@ -1,6 +1,6 @@
 //! TPC-C-like order entry: each condition detects its own violation, on every server.
 
-use crate::common::{Place, QUIET, everywhere, fails};
+use crate::common::{QUIET, TestDatabase, everywhere, fails};
 
 /// 1,666 items, 50 customers and orders in each district, 35 of them delivered.
 const SMALL: &str = "tpcc --shrink 60";
@@ -129,7 +129,7 @@ fn conditions(names: &[&str]) -> Vec<String> {
     names.iter().map(line).collect()
 }
 
-fn fails_in(place: &Place, lines: &[String]) {
+fn fails_in(place: &TestDatabase, lines: &[String]) {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     fails(place, SMALL, &lines);
 }
@@ -173,7 +173,7 @@ fn each_condition_catches_its_corruption_on_every_server() {
 }
 
 #[test]
-fn the_condition_of_the_load_is_told_before_the_first_delivery() {
+fn reports_the_condition_of_the_load_before_the_first_delivery() {
     for place in everywhere() {
         place
             .dyno(&format!("prepare {SMALL} --use_fk=off"))

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use dyno_tests::Kind;
 
-use crate::common::{Place, QUIET, everywhere, on};
+use crate::common::{QUIET, TestDatabase, everywhere, on};
 
 /// 1,666 items, 50 customers and orders in each district, 35 of them delivered.
 const SMALL: &str = "tpcc --shrink 60 --scale 2 --tables 2";
 
 /// The first field of a query's first row, as a whole number.
-fn number(place: &Place, sql: &str) -> i64 {
+fn number(place: &TestDatabase, sql: &str) -> i64 {
     match place {
-        Place::Server(database) => database.query_one(sql).parse().unwrap(),
-        Place::Sqlite(folder) => {
+        TestDatabase::Server(database) => database.query_one(sql).parse().unwrap(),
+        TestDatabase::Sqlite(folder) => {
             let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
             file.query_row(sql, [], |row| row.get(0)).unwrap()
         }
@@ -27,8 +27,8 @@ fn number(place: &Place, sql: &str) -> i64 {
 fn the_load_makes_what_the_specification_counts_on_every_server() {
     for place in everywhere() {
         let name = place.name();
-        let told = place.dyno(&format!("prepare {SMALL} -c 3")).success();
-        assert!(told.stderr.contains("rows"), "{name}: {told:?}");
+        let output = place.dyno(&format!("prepare {SMALL} -c 3")).success();
+        assert!(output.stderr.contains("rows"), "{name}: {output:?}");
         place.dyno(&format!("check {SMALL}")).success();
         for set in 1..=2 {
             let count = |table: &str| number(&place, &format!("SELECT COUNT(*) FROM {table}{set}"));
@@ -65,10 +65,10 @@ fn keys_are_those_that_the_options_ask_for_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         let (references, primary_keys) = match &place {
-            Place::Server(database) if database.server.kind == Kind::Postgres => {
+            TestDatabase::Server(database) if database.server.kind == Kind::Postgres => {
                 (of_postgres('f'), of_postgres('p'))
             }
-            Place::Server(database) => {
+            TestDatabase::Server(database) => {
                 let of = |kind| {
                     format!(
                         "SELECT COUNT(*) FROM information_schema.table_constraints WHERE \
@@ -78,7 +78,7 @@ fn keys_are_those_that_the_options_ask_for_on_every_server() {
                 };
                 (of("FOREIGN"), of("PRIMARY"))
             }
-            Place::Sqlite(_) => {
+            TestDatabase::Sqlite(_) => {
                 let of = |pragma: &str, column: &str| {
                     format!(
                         "SELECT COUNT(DISTINCT m.name || {column}) FROM sqlite_master m, \
@@ -104,11 +104,11 @@ fn keys_are_those_that_the_options_ask_for_on_every_server() {
                 .dyno(&format!("run {line} --events 100 {QUIET}"))
                 .success();
             place.dyno(&format!("check {line}")).success();
-            if keys.0 > 0 && matches!(place, Place::Server(_)) {
+            if keys.0 > 0 && matches!(place, TestDatabase::Server(_)) {
                 place.execute("ALTER TABLE stock1 DROP CONSTRAINT fk_stock_10_1");
                 let output = place.dyno(&format!("run {line} --events 100 {QUIET}"));
-                let told = "set 1 has 15 of its 16 indexes and foreign keys";
-                assert!(output.stderr.contains(told), "{name}: {output:?}");
+                let expected = "set 1 has 15 of its 16 indexes and foreign keys";
+                assert!(output.stderr.contains(expected), "{name}: {output:?}");
             }
             place.dyno(&format!("cleanup {line}")).success();
         }
@@ -151,7 +151,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
 }
 
 #[test]
-fn a_disk_that_fills_during_the_load_is_told_and_the_rest_can_be_cleaned_up() {
+fn reports_a_disk_that_fills_during_the_load_and_cleans_up_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let target = format!("sqlite:{}", folder.path().join("data.db").display());
     // A file size limit in KiB replaces a full disk, which tests cannot rely on creating.
@@ -169,8 +169,8 @@ fn a_disk_that_fills_during_the_load_is_told_and_the_rest_can_be_cleaned_up() {
     assert!(!output.status.success(), "{output:?}");
     assert!(output.stderr.starts_with("error: "), "{output:?}");
     let why = ["database or disk is full", "disk I/O error"];
-    let told = why.iter().any(|why| output.stderr.contains(why));
-    assert!(told, "{output:?}");
+    let reported = why.iter().any(|why| output.stderr.contains(why));
+    assert!(reported, "{output:?}");
     // The committed part is not in the way, and there is space again.
     dyno("cleanup tpcc", 8_192).success();
     dyno("prepare tpcc --shrink 100", 65_536).success();
@@ -200,8 +200,8 @@ fn foreign_keys_that_no_server_checked_are_proved_by_query() {
         let output = place
             .dyno(&format!("prepare {}", script.display()))
             .failure(1);
-        let told = "2 rows of child have no row of parent that they refer to, for instance (x, y) \
+        let found = "2 rows of child have no row of parent that they refer to, for instance (x, y) \
                     = (7, ";
-        assert!(output.stderr.contains(told), "{output:?}");
+        assert!(output.stderr.contains(found), "{output:?}");
     }
 }

@@ -24,7 +24,7 @@ const MEMORY_MAX_KIB: u64 = 3 << 20;
 
 /// Observations of a process while it ran.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Observations {
     /// Its largest resident set.
     pub memory_kib: u64,
     /// The maximum number of open descriptors.
@@ -53,7 +53,7 @@ pub struct Ended {
     /// It did not end, and was killed.
     pub overdue: bool,
     /// Observations.
-    pub seen: Seen,
+    pub seen: Observations,
 }
 
 impl Ended {
@@ -78,7 +78,7 @@ impl Ended {
 pub struct Running {
     child: Killed,
     streams: [Capture; 2],
-    watcher: JoinHandle<Seen>,
+    watcher: JoinHandle<Observations>,
     ended: Arc<AtomicBool>,
     began_ns: u64,
     limit_ns: u64,
@@ -159,7 +159,7 @@ impl Running {
     pub fn said(&self, text: &str) -> bool {
         self.streams
             .iter()
-            .any(|stream| find(&stream.kept(), text.as_bytes()))
+            .any(|stream| find(&stream.contents(), text.as_bytes()))
     }
 
     /// Waits for one of these texts. False if it ended, or did not print any within `limit`.
@@ -249,7 +249,7 @@ impl Capture {
         }
     }
 
-    fn kept(&self) -> Vec<u8> {
+    fn contents(&self) -> Vec<u8> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clone()
     }
@@ -263,13 +263,13 @@ impl Capture {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        (self.kept(), self.count.load(Ordering::Relaxed))
+        (self.contents(), self.count.load(Ordering::Relaxed))
     }
 }
 
-fn watch(pid: u32, ended: Arc<AtomicBool>) -> JoinHandle<Seen> {
+fn watch(pid: u32, ended: Arc<AtomicBool>) -> JoinHandle<Observations> {
     thread::spawn(move || {
-        let mut seen = Seen::default();
+        let mut seen = Observations::default();
         let mut looks = 0;
         while !ended.load(Ordering::Relaxed) {
             look(pid, &mut seen);
@@ -287,7 +287,7 @@ fn watch(pid: u32, ended: Arc<AtomicBool>) -> JoinHandle<Seen> {
     })
 }
 
-fn look(pid: u32, seen: &mut Seen) {
+fn look(pid: u32, seen: &mut Observations) {
     let now = Sample::without_descriptors(pid);
     seen.memory_kib = seen.memory_kib.max(now.peak_kib);
     seen.threads = seen.threads.max(now.threads);

@@ -196,7 +196,7 @@ pub fn run(mut options: Options) -> Result<()> {
         Part::Verdict => verdict::run(&campaign),
         Part::Versions => return versions::run(&campaign),
     };
-    let failures = campaign.tell_totals();
+    let failures = campaign.print_totals();
     done?;
     match failures {
         0 => Ok(()),
@@ -334,7 +334,7 @@ impl Campaign {
         tally.cases
     }
 
-    fn tell_totals(&self) -> u64 {
+    fn print_totals(&self) -> u64 {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         say(&format!(
             "{} runs: {} faults, {} bad inputs, {} failures",

@@ -181,7 +181,7 @@ mod tests {
         let output = "running 6 tests\n\
             test network::mysql_survives_any_network ... network: MySQL: 9 seeds, 0 failures; x\n\
             network: PostgreSQL under TLS: seed 188 failed: Broken pipe, it said\n\
-            network: PostgreSQL under TLS: 2000 seeds, 1 failures; Seen {}\n\
+            network: PostgreSQL under TLS: 2000 seeds, 1 failures; SeedOutcome {}\n\
             network: MySQL: 7 seeds, 0 failures; x\n";
         let failures = read(output, &mut kinds);
         assert_eq!(failures.len(), 1);

@@ -162,7 +162,7 @@ mod tests {
         };
         let good = needs("GLIBC_2.28", "libm.so.6", SIZE_MAX);
         good.keep_the_promise().unwrap();
-        for (bad, told) in [
+        for (bad, expected) in [
             (needs("GLIBC_2.29", "libm.so.6", 1), "it needs GLIBC_2.29"),
             (
                 needs("GLIBC_2.17", "libm.so.6", SIZE_MAX + 1),
@@ -171,12 +171,12 @@ mod tests {
             (needs("GLIBC_2.17", "libz.so.1", 1), "libz.so.1"),
         ] {
             let error = bad.keep_the_promise().unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
-    fn libraries_are_told_as_packages() {
+    fn names_libraries_as_packages() {
         let needs = |library: &str| Needs {
             versions: BTreeSet::new(),
             libraries: [library, "libc.so.6"].map(str::to_owned).into(),

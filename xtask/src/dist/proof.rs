@@ -39,7 +39,7 @@ pub fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
     complete_tree(&root, catalogue)?;
     let bin = root.join("usr/bin");
     runs(&bin.join("dyno"), scratch.path())?;
-    told_options(&bin.join("dyno"), catalogue)?;
+    check_options(&bin.join("dyno"), catalogue)?;
     for page in listed(&root.join("usr/share/man/man1"))? {
         manual(&root.join("usr/share/man/man1").join(page))?;
     }
@@ -53,16 +53,21 @@ pub fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
 fn rpm(packed: &Packed) -> Result<()> {
     let mut query = Command::new("rpm");
     query.args(["-qp", "--requires", "--list", "-v"]);
-    let told = output(query.arg(&packed.rpm))?;
+    let listing = output(query.arg(&packed.rpm))?;
     for part in [
         "libc.so.6(GLIBC_2.28)(64bit)",
         " /usr/bin/dyno\n",
         " /usr/share/man/man1/dyno-run.1.gz\n",
         " /usr/share/zsh/site-functions/_dyno\n",
     ] {
-        ensure!(told.contains(part), "the package lacks {part}: {told}");
+        ensure!(
+            listing.contains(part),
+            "the package lacks {part}: {listing}"
+        );
     }
-    let binary = told.lines().find(|line| line.ends_with(" /usr/bin/dyno"));
+    let binary = listing
+        .lines()
+        .find(|line| line.ends_with(" /usr/bin/dyno"));
     let binary = binary.context("the package has no binary")?;
     ensure!(binary.starts_with("-rwxr-xr-x"), "{binary}");
     ensure!(binary.contains(" root "), "not root's: {binary}");
@@ -140,7 +145,7 @@ fn runs(binary: &Path, folder: &Path) -> Result<()> {
 }
 
 /// The catalogue has exactly the options of the help.
-fn told_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
+fn check_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     for name in catalogue.commands().filter(|name| *name != "help") {
         let all = catalogue.options(name).contains(&"help-all");
         let help = if all { "--help-all" } else { "--help" };
@@ -153,11 +158,11 @@ fn told_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
                 .1;
             long.split([' ', '=', '[']).next()
         });
-        let told: Vec<&str> = lines.collect();
+        let shown: Vec<&str> = lines.collect();
         let known = catalogue.options(name);
         ensure!(
-            told == known,
-            "{name}: help tells of {told:?}, the catalogue of {known:?}"
+            shown == known,
+            "{name}: help tells of {shown:?}, the catalogue of {known:?}"
         );
     }
     Ok(())

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_others_cannot_enter_are_seen() -> Result<()> {
+    fn detects_folders_that_others_cannot_enter() -> Result<()> {
         use std::os::unix::fs::PermissionsExt;
         let home = tempfile::tempdir()?;
         let inner = home.path().join("inner");

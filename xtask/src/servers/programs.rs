@@ -127,7 +127,7 @@ pub fn target_directory() -> PathBuf {
 }
 
 /// Prints the location of the test bed if it is unusual.
-pub(crate) fn tell_testbed() {
+pub(crate) fn print_testbed() {
     let testbed = testbed();
     if env::var_os("DYNO_TESTBED_DIR").is_none() && !testbed.starts_with(target_directory()) {
         say(&format!(

@@ -138,7 +138,7 @@ fn lua_name(words: &[Word]) -> String {
 mod tests {
     use super::*;
 
-    fn seen(language: Language, text: &str) -> Vec<(String, usize, usize)> {
+    fn measured(language: Language, text: &str) -> Vec<(String, usize, usize)> {
         find(language, text)
             .into_iter()
             .map(|function| (function.name, function.line, function.lines))
@@ -152,7 +152,7 @@ mod tests {
             fn outer<'a>(\n x: &'a str,\n) -> u8 {\n fn inner() {\n }\n '}'; \"}\"\n}\n";
         let expected = [("short", 4, 1), ("outer", 5, 7), ("inner", 8, 2)];
         let expected = expected.map(|(name, line, lines)| (name.to_owned(), line, lines));
-        assert_eq!(seen(Language::Rust, text), expected);
+        assert_eq!(measured(Language::Rust, text), expected);
     }
 
     #[test]
@@ -161,6 +161,6 @@ mod tests {
             repeat x() until y\n local f = function()\n end\nend\n";
         let expected = [("<anonymous>", 6, 2), ("a.b:c", 1, 8)];
         let expected = expected.map(|(name, line, lines)| (name.to_owned(), line, lines));
-        assert_eq!(seen(Language::Lua, text), expected);
+        assert_eq!(measured(Language::Lua, text), expected);
     }
 }

@@ -186,7 +186,7 @@ fn check_text(path: &Path, text: &str, violations: &mut Vec<Violation>) {
         });
     };
     check_lines(extension, text, &mut report);
-    for (line, phrase, instead) in wording::found(path, text) {
+    for (line, phrase, instead) in wording::phrases_in(path, text) {
         report(line, Rule::Wording, format!("`{phrase}`: write {instead}"));
     }
     let Some(language) = language else { return };

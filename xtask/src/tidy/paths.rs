@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_told_from_other_words() {
+    fn distinguishes_paths_from_other_words() {
         for word in [
             "src/a.rs",
             "docs/",

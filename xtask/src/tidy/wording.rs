@@ -26,7 +26,7 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// The phrases in the prose of a file: its line, the phrase and what to write instead.
-pub fn found(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
+pub fn phrases_in(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let mark = match extension {
         Some("md") => "",
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn phrases_are_found_in_prose_and_not_in_code() {
         let of = |path: &str, text: &str| -> Vec<usize> {
-            let all = found(Path::new(path), text);
+            let all = phrases_in(Path::new(path), text);
             all.into_iter().map(|(line, _, _)| line).collect()
         };
         let phrase = concat!("it ", "is to", "ld");

@@ -38,7 +38,11 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         otlp: format!("http://127.0.0.1:{}", takers.pushed),
     };
     let null = bench.null_server(Protocol::Mysql)?;
-    let target = url(&null.place().socket.display().to_string(), "root", "sbtest");
+    let target = url(
+        &null.endpoint().socket.display().to_string(),
+        "root",
+        "sbtest",
+    );
     let script = bench.script("select_one.lua").display().to_string();
     let both = exporting.both();
     exporting.shares(
@@ -88,7 +92,7 @@ impl Exporting<'_> {
         let execute = |sql: String| load::query(Protocol::Mysql, server, None, &sql);
         execute(format!("DROP DATABASE IF EXISTS {}", load::DATABASE))?;
         execute(format!("CREATE DATABASE {}", load::DATABASE))?;
-        let target = url(&server.place, &server.user, load::DATABASE);
+        let target = url(&server.endpoint, &server.user, load::DATABASE);
         let mut prepare = Command::new(self.bench.path(Tool::Dyno));
         prepare.args(["prepare", "tpcc", "--scale", "1", "--target", &target]);
         self.bench.measure(prepare)?;
@@ -187,7 +191,7 @@ impl Exporting<'_> {
     /// The whole process with and without exporting; noisier.
     fn rounds(&self, target: &str, section: &mut Section) -> Result<()> {
         let recorded = ["--results", self.file.as_str()];
-        let told = [
+        let exporting = [
             &recorded[..],
             &["--metrics", &self.metrics, "--otlp", &self.otlp],
         ]
@@ -195,15 +199,15 @@ impl Exporting<'_> {
         let (mut on, mut off) = (Vec::new(), Vec::new());
         for round in 0..self.bench.options.rounds {
             let first = round % 2 == 0;
-            for tells in [first, !first] {
-                let more: &[&str] = if tells { &told } else { &recorded };
+            for exports in [first, !first] {
+                let more: &[&str] = if exports { &exporting } else { &recorded };
                 let us = cpu_us(self.bench, target, more)?;
-                let case = if tells { "on" } else { "off" };
+                let case = if exports { "on" } else { "off" };
                 section.samples.push(json!({
                     "case": "null server", "exporting": case, "round": round,
                     "cpu_us_per_event": us,
                 }));
-                if tells { on.push(us) } else { off.push(us) }
+                if exports { on.push(us) } else { off.push(us) }
             }
         }
         section.add("neither".to_owned(), "µs CPU per event", &off);

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{PROTOCOLS, Series};
 use crate::bench::Bench;
 use crate::figures::Section;
-use crate::tool::{Limit, Place, Tool, sessions_text};
+use crate::tool::{Limit, NullEndpoint, Tool, sessions_text};
 
 const TOOLS: [Tool; 4] = [Tool::Floor, Tool::Dyno, Tool::Sysbench, Tool::Pgbench];
 const PAIRS: [(Tool, Tool); 3] = [
@@ -30,8 +30,8 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         let tools = bench.tools(&TOOLS, protocol);
         let samples = &mut section.samples;
         let series = Series::alternate(bench, &what, &tools, ROUNDS, |tool, round| {
-            let less = instructions(bench, tool, server.place(), EVENTS[0])?;
-            let more = instructions(bench, tool, server.place(), EVENTS[1])?;
+            let less = instructions(bench, tool, server.endpoint(), EVENTS[0])?;
+            let more = instructions(bench, tool, server.endpoint(), EVENTS[1])?;
             ensure!(more > less, "{more} instructions are not above {less}");
             samples.push(json!({
                 "case": what, "tool": tool.name(), "round": round,
@@ -45,8 +45,8 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
 }
 
 /// Instructions of a whole run.
-fn instructions(bench: &Bench, tool: Tool, place: Place, events: u64) -> Result<u64> {
-    let bare = tool.point_select(bench, place, SESSIONS, Limit::Events(events));
+fn instructions(bench: &Bench, tool: Tool, endpoint: NullEndpoint, events: u64) -> Result<u64> {
+    let bare = tool.point_select(bench, endpoint, SESSIONS, Limit::Events(events));
     let mut command = Command::new("valgrind");
     command.env("DYNO_RESULTS", "none");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);

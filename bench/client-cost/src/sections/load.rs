@@ -8,7 +8,7 @@ use super::{PROTOCOLS, Series, sample};
 use crate::bench::{Bench, describe};
 use crate::figures::Section;
 use crate::options::RealServer;
-use crate::tool::{self, Limit, Place, Protocol, Tool};
+use crate::tool::{self, Limit, NullEndpoint, Protocol, Tool};
 
 const TOOLS: [Tool; 2] = [Tool::Dyno, Tool::Sysbench];
 const PAIRS: [(Tool, Tool); 1] = [(Tool::Dyno, Tool::Sysbench)];
@@ -26,10 +26,10 @@ pub(super) fn run_null(bench: &Bench) -> Result<Section> {
         let samples = &mut section.samples;
         let series = Series::alternate(bench, &what, &tools, rounds, |tool, round| {
             let server = bench.null_server(protocol)?;
-            let mut options = tool::connection(server.place());
+            let mut options = tool::connection(server.endpoint());
             options.push("prepare".to_owned());
             let outcome = bench.measure(prepare(bench, tool, &options))?;
-            expect_rows(protocol, &as_real(server.place()), "sbtest")?;
+            expect_rows(protocol, &as_real(server.endpoint()), "sbtest")?;
             samples.push(sample(&what, tool, round, ROWS, &outcome));
             Ok(outcome.cpu.total_us() / ROWS as f64)
         });
@@ -52,7 +52,7 @@ pub(super) fn run_real(bench: &Bench) -> Result<Section> {
         };
         any = true;
         real_rounds(bench, protocol, server, &mut section)
-            .with_context(|| format!("{} at {}", protocol.name(), server.place))?;
+            .with_context(|| format!("{} at {}", protocol.name(), server.endpoint))?;
     }
     ensure!(any, "needs --mysql-socket or --pgsql-host");
     Ok(section)
@@ -103,11 +103,11 @@ fn real_rounds(
 }
 
 /// A null server as the clients see it.
-fn as_real(place: Place) -> RealServer {
-    let socket = place.socket.display().to_string();
-    match place.protocol {
+fn as_real(endpoint: NullEndpoint) -> RealServer {
+    let socket = endpoint.socket.display().to_string();
+    match endpoint.protocol {
         Protocol::Mysql => RealServer::new(socket, 0, "root"),
-        Protocol::Postgres => RealServer::new(place.directory(), 5432, "postgres"),
+        Protocol::Postgres => RealServer::new(endpoint.directory(), 5432, "postgres"),
     }
 }
 
@@ -118,17 +118,21 @@ fn prepare(bench: &Bench, tool: Tool, options: &[String]) -> Command {
 }
 
 fn real_options(protocol: Protocol, server: &RealServer) -> Vec<String> {
-    let RealServer { place, port, user } = server;
+    let RealServer {
+        endpoint,
+        port,
+        user,
+    } = server;
     match protocol {
         Protocol::Mysql => vec![
             "--db-driver=mysql".to_owned(),
-            format!("--mysql-socket={place}"),
+            format!("--mysql-socket={endpoint}"),
             format!("--mysql-user={user}"),
             format!("--mysql-db={DATABASE}"),
         ],
         Protocol::Postgres => vec![
             "--db-driver=pgsql".to_owned(),
-            format!("--pgsql-host={place}"),
+            format!("--pgsql-host={endpoint}"),
             format!("--pgsql-port={port}"),
             format!("--pgsql-user={user}"),
             format!("--pgsql-db={DATABASE}"),
@@ -159,17 +163,21 @@ pub(super) fn query(
     database: Option<&str>,
     statement: &str,
 ) -> Result<String> {
-    let RealServer { place, port, user } = server;
+    let RealServer {
+        endpoint,
+        port,
+        user,
+    } = server;
     let mut command = match protocol {
         Protocol::Mysql => {
             let mut command = Command::new("mysql");
-            command.args(["--no-defaults", "-N", "-B", "-S", place, "-u", user]);
+            command.args(["--no-defaults", "-N", "-B", "-S", endpoint, "-u", user]);
             command.args(["-e", statement]).args(database);
             command
         }
         Protocol::Postgres => {
             let mut command = Command::new("psql");
-            command.args(["-X", "-A", "-t", "-q", "-h", place, "-U", user]);
+            command.args(["-X", "-A", "-t", "-q", "-h", endpoint, "-U", user]);
             command.args(["-p", &port.to_string(), "-c", statement]);
             command.arg(database.unwrap_or("postgres"));
             command

@@ -70,7 +70,7 @@ fn measured(
 ) -> Result<Measured> {
     let server = bench.null_server(protocol)?;
     let limit = Limit::Seconds(bench.options.seconds);
-    let command = tool.point_select(bench, server.place(), sessions, limit);
+    let command = tool.point_select(bench, server.endpoint(), sessions, limit);
     let outcome = bench.measure(command)?;
     let queries = tool.queries(&outcome.report)?;
     ensure!(queries > 0, "{} made no query", tool.name());

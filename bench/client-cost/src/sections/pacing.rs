@@ -19,7 +19,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     let server = bench.null_server(Protocol::Mysql)?;
     let target = format!(
         "mysql://root@localhost/sbtest?socket={}",
-        server.place().socket.display()
+        server.endpoint().socket.display()
     );
     let (mut lags_us, mut least_us) = (Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use super::{PROTOCOLS, Series, sample};
 use crate::bench::{Bench, Outcome};
 use crate::figures::Section;
-use crate::tool::{Limit, Place, Protocol, Tool, sessions_text};
+use crate::tool::{Limit, NullEndpoint, Protocol, Tool, sessions_text};
 
 const TOOLS: [Tool; 4] = [Tool::Floor, Tool::Dyno, Tool::Sysbench, Tool::Pgbench];
 const PAIRS: [(Tool, Tool); 6] = [
@@ -69,8 +69,8 @@ fn rounds(
     let rounds = bench.options.rounds;
     let samples = &mut section.samples;
     let series = Series::alternate(bench, &what, tools, rounds, |tool, round| {
-        let short = measured(bench, tool, server.place(), size.sessions, size.short)?;
-        let long = measured(bench, tool, server.place(), size.sessions, size.long)?;
+        let short = measured(bench, tool, server.endpoint(), size.sessions, size.short)?;
+        let long = measured(bench, tool, server.endpoint(), size.sessions, size.long)?;
         for (queries, outcome) in [(size.short, &short), (size.long, &long)] {
             samples.push(sample(&what, tool, round, queries, outcome));
         }
@@ -84,11 +84,11 @@ fn rounds(
 fn measured(
     bench: &Bench,
     tool: Tool,
-    place: Place,
+    endpoint: NullEndpoint,
     sessions: usize,
     queries: u64,
 ) -> Result<Outcome> {
-    let command = tool.point_select(bench, place, sessions, Limit::Events(queries));
+    let command = tool.point_select(bench, endpoint, sessions, Limit::Events(queries));
     let outcome = bench.measure(command)?;
     let made = tool.queries(&outcome.report)?;
     ensure!(made == queries, "{made} queries were made of {queries}");

@@ -21,15 +21,15 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         return Ok(section);
     }
     let null = bench.null_server(Protocol::Mysql)?;
-    let socket = null.place().socket.display().to_string();
+    let socket = null.endpoint().socket.display().to_string();
     rounds(
         bench,
         "null server",
         &url(&socket, "root", "sbtest"),
         &mut section,
     )?;
-    if let Some(RealServer { place, user, .. }) = &bench.options.mysql {
-        let target = url(place, user, "mysql");
+    if let Some(RealServer { endpoint, user, .. }) = &bench.options.mysql {
+        let target = url(endpoint, user, "mysql");
         rounds(bench, "real server", &target, &mut section)?;
     }
     Ok(section)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::PROTOCOLS;
 use crate::bench::Bench;
 use crate::figures::Section;
-use crate::tool::{Limit, Place, Protocol, Tool};
+use crate::tool::{Limit, NullEndpoint, Protocol, Tool};
 
 /// Sessions of each run.
 const SESSIONS: usize = 16;
@@ -51,7 +51,7 @@ fn order_entry(bench: &Bench, protocol: Protocol, section: &mut Section) -> Resu
             ("oltp_point_select", queries, &mut selects),
         ];
         for (workload, events, values) in cases {
-            let us = per_query(bench, server.place(), workload, events)?;
+            let us = per_query(bench, server.endpoint(), workload, events)?;
             section.samples.push(json!({
                 "case": protocol.name(), "workload": workload.rsplit('/').next(),
                 "round": round, "cpu_us_per_query": us,
@@ -76,9 +76,9 @@ fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
     let script = bench.script("select_only.lua").display().to_string();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {
-        let us = per_query(bench, server.place(), &script, bench.options.queries)?;
+        let us = per_query(bench, server.endpoint(), &script, bench.options.queries)?;
         ours.push(us);
-        let peer = pgbench(bench, server.place(), "select_only.pgbench", 1)?;
+        let peer = pgbench(bench, server.endpoint(), "select_only.pgbench", 1)?;
         theirs.push(peer);
         section.samples.push(json!({
             "case": "select_only", "round": round, "dyno_us": us, "pgbench_us": peer,
@@ -99,9 +99,9 @@ fn pipelines(bench: &Bench, section: &mut Section) -> Result<()> {
         ["pipeline.lua", "pipeline.sql"].map(|name| bench.script(name).display().to_string());
     let (mut scripts, mut files, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {
-        let of_script = per_query(bench, server.place(), &script, events)?;
-        let of_file = per_query(bench, server.place(), &file, events)?;
-        let peer = pgbench(bench, server.place(), "pipeline.sql", PIPELINE_QUERIES)?;
+        let of_script = per_query(bench, server.endpoint(), &script, events)?;
+        let of_file = per_query(bench, server.endpoint(), &file, events)?;
+        let peer = pgbench(bench, server.endpoint(), "pipeline.sql", PIPELINE_QUERIES)?;
         scripts.push(of_script);
         files.push(of_file);
         theirs.push(peer);
@@ -131,11 +131,11 @@ fn pipelines(bench: &Bench, section: &mut Section) -> Result<()> {
 }
 
 /// CPU of the process per statement, without the start-up cost.
-fn per_query(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<f64> {
-    let short = dyno(bench, place, workload, SHORT_EVENTS * SESSIONS as u64)?;
+fn per_query(bench: &Bench, endpoint: NullEndpoint, workload: &str, events: u64) -> Result<f64> {
+    let short = dyno(bench, endpoint, workload, SHORT_EVENTS * SESSIONS as u64)?;
     let long = dyno(
         bench,
-        place,
+        endpoint,
         workload,
         SHORT_EVENTS * SESSIONS as u64 + events,
     )?;
@@ -147,12 +147,12 @@ fn per_query(bench: &Bench, place: Place, workload: &str, events: u64) -> Result
 }
 
 /// CPU in microseconds, and the number of statements.
-fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64, f64)> {
-    let socket = place.socket.display();
-    let target = match place.protocol {
+fn dyno(bench: &Bench, endpoint: NullEndpoint, workload: &str, events: u64) -> Result<(f64, f64)> {
+    let socket = endpoint.socket.display();
+    let target = match endpoint.protocol {
         Protocol::Mysql => format!("mysql://root@localhost/sbtest?socket={socket}"),
         Protocol::Postgres => {
-            format!("postgres://postgres@/sbtest?host={}", place.directory())
+            format!("postgres://postgres@/sbtest?host={}", endpoint.directory())
         }
     };
     let mut command = Command::new(bench.path(Tool::Dyno));
@@ -186,10 +186,10 @@ fn dyno(bench: &Bench, place: Place, workload: &str, events: u64) -> Result<(f64
 }
 
 /// CPU in microseconds and number of statements of pgbench, for a script of this many statements.
-fn pgbench(bench: &Bench, place: Place, script: &str, queries: u64) -> Result<f64> {
+fn pgbench(bench: &Bench, endpoint: NullEndpoint, script: &str, queries: u64) -> Result<f64> {
     let count = |events: u64| -> Result<f64> {
         let limit = Limit::Events(events);
-        let command = Tool::pgbench_script(bench, script, place, SESSIONS, limit);
+        let command = Tool::pgbench_script(bench, script, endpoint, SESSIONS, limit);
         Ok(bench.measure(command)?.cpu.total_us())
     };
     let sessions = SESSIONS as u64;

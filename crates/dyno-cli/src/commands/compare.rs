@@ -20,7 +20,7 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, window};
 
 /// Number of existing differences listed when a factor matches none.
-const DIFFERENCES_TOLD: usize = 8;
+const DIFFERENCES_MAX: usize = 8;
 
 /// Compares.
 ///
@@ -185,7 +185,7 @@ fn refuse_unknown(base: &[&RunRecord], sides: &[Vec<RunRecord>], factors: &[Stri
             continue;
         }
         let names: BTreeSet<&str> = found.iter().map(|found| found.what.as_str()).collect();
-        let some: Vec<&str> = names.into_iter().take(DIFFERENCES_TOLD).collect();
+        let some: Vec<&str> = names.into_iter().take(DIFFERENCES_MAX).collect();
         return Err(usage(match some.is_empty() {
             true => format!("--factor {factor}: the runs do not differ in anything recorded"),
             false => format!(

@@ -60,8 +60,8 @@ fn collected(parsed: &Parsed, words: &[&str]) -> Result<u8> {
             Output::of(parsed)?.write(&summary, &console::look(parsed))?;
             Ok(if whole { STATUS_DONE } else { STATUS_FAILED })
         }
-        Collected::Same(told) => {
-            console::out(&format!("{told}\n"));
+        Collected::Same(text) => {
+            console::out(&format!("{text}\n"));
             Ok(STATUS_DONE)
         }
         Collected::Differs(how) => bail!("the agents' files differ from the record of {how}"),

@@ -48,7 +48,7 @@ pub fn run_help(test: &Test) -> String {
 pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> Result<u8> {
     let begun = Clock.now();
     let mut last = String::new();
-    let mut tell = |told| match told {
+    let mut on_progress = |progress| match progress {
         Progress::File(how, number) if !quiet => {
             console::progress(&format!("{how} test_file.{number}"));
         }
@@ -65,7 +65,7 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> 
         Progress::Removing => last = "Removed the test's files.".to_owned(),
     };
     let stopped = || stop.level() > StopLevel::None;
-    let result = plan.command(name, &mut tell, &stopped);
+    let result = plan.command(name, &mut on_progress, &stopped);
     if !quiet {
         console::progress("");
     }

@@ -1,8 +1,8 @@
 //! `dyno import`: import other tools' logs as runs.
 
 mod folder;
-mod kept;
 mod options;
+mod store;
 mod text;
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use dyno_import::{ImportError, Imported, Log, Looks, Monitor, Options, Pattern, 
 use dyno_report::terminal::runs as table;
 use dyno_results::{Filter, Results, ResultsError};
 
-use self::folder::{BESIDE, Found};
-use self::kept::{Kept, Shelf, Words};
+use self::folder::{BESIDE, FolderLog};
+use self::store::{Shelf, StoreOutcome, Words};
 use self::text::Text;
 use super::{runs, show};
 use crate::definitions::IMPORT;
@@ -189,16 +189,16 @@ fn of_files(
     for (run, log) in imported.runs.iter().zip(&imported.logs) {
         let place = run.fact("import.source").unwrap_or("the log");
         match shelf.keep(run, log)? {
-            Kept::New(record) if !parsed.has("quiet") => {
+            StoreOutcome::New(record) if !parsed.has("quiet") => {
                 let summary = show::summary_with_intervals(*record, &path);
                 Output::of(parsed)?.write(&summary, &console::look(parsed))?;
             }
-            Kept::New(_) => {}
-            Kept::Already(id) => there.push(format!(
+            StoreOutcome::New(_) => {}
+            StoreOutcome::Already(id) => there.push(format!(
                 "{place} is already in {path}, as run {id}: --replace imports it again in its \
                  place"
             )),
-            Kept::Shorter(id) => there.push(format!(
+            StoreOutcome::Shorter(id) => there.push(format!(
                 "{place} is already in {path}, as run {id}, from a shorter version of the log: \
                  --replace imports it again in its place"
             )),
@@ -207,8 +207,8 @@ fn of_files(
     if there.len() == imported.runs.len() && !there.is_empty() {
         return Err(anyhow!("{}", there.join("\n")));
     }
-    for told in there {
-        console::note(&format!("left out: {told}"));
+    for reason in there {
+        console::note(&format!("left out: {reason}"));
     }
     Ok(STATUS_DONE)
 }
@@ -310,13 +310,13 @@ fn of_folder(
         let kept = one_of_folder(log_of, options, words, &mut shelf, &mut tally);
         if let Err(error) = kept {
             let of_file = format!("{folder}/{}", log.path);
-            let told = format!("{error:#}");
+            let text = format!("{error:#}");
             let names_it = error.is::<ImportError>()
                 || error.is::<std::io::Error>()
                 || error.is::<ResultsError>();
             tally.failed.push(match names_it {
-                true => told,
-                false => format!("{of_file}: {told}"),
+                true => text,
+                false => format!("{of_file}: {text}"),
             });
         }
     }
@@ -324,13 +324,13 @@ fn of_folder(
     for note in &found.notes {
         console::note(&format!("note: {folder}/{note}"));
     }
-    tell(parsed, folder, shelf.results(), count, &tally)
+    print_result(parsed, folder, shelf.results(), count, &tally)
 }
 
 /// Imports one log of a folder. An error of the results file ends only this log's import: the next
 /// one will fail and be reported likewise.
 fn one_of_folder(
-    (tool, folder, log): (Tool, &str, &Found),
+    (tool, folder, log): (Tool, &str, &FolderLog),
     options: &Options,
     words: &Words,
     shelf: &mut Shelf<'_>,
@@ -382,9 +382,9 @@ fn one_of_folder(
         tally.seen.insert(digest, log.path.clone());
         let kept = shelf.keep(run, known);
         match kept.with_context(|| format!("cannot keep {folder}/{}", log.path))? {
-            Kept::New(record) => tally.ids.push(record.id),
-            Kept::Already(_) => tally.already += 1,
-            Kept::Shorter(id) => tally.shorter.push(format!(
+            StoreOutcome::New(record) => tally.ids.push(record.id),
+            StoreOutcome::Already(_) => tally.already += 1,
+            StoreOutcome::Shorter(id) => tally.shorter.push(format!(
                 "{}: run {id} is from a shorter version of it (--replace replaces that run)",
                 log.path
             )),
@@ -394,7 +394,7 @@ fn one_of_folder(
 }
 
 /// Reports the result of a folder's import.
-fn tell(
+fn print_result(
     parsed: &Parsed,
     folder: &str,
     results: &Results,
@@ -411,7 +411,7 @@ fn tell(
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),
     };
-    let mut told = format!(
+    let mut summary = format!(
         "{} of {} imported into {}, {}",
         count - tally.failed.len(),
         several(count, "log"),
@@ -419,18 +419,18 @@ fn tell(
         several(tally.ids.len(), "new run"),
     );
     if tally.already > 0 {
-        told += &format!(
+        summary += &format!(
             "; {} already imported (--replace imports them again)",
             several(tally.already, "run")
         );
     }
     if tally.remarks > 0 {
-        told += &format!(
+        summary += &format!(
             "; {} on the logs, kept with the runs (dyno show RUN)",
             several(tally.remarks, "remark")
         );
     }
-    console::note(&told);
+    console::note(&summary);
     for twice in tally.twice.iter().chain(&tally.shorter) {
         console::note(&format!("left out: {folder}/{twice}"));
     }

@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn unknown_commands_are_answered_with_the_nearest_right_word() {
-        for (typed, told) in [
+        for (typed, advice) in [
             ("rnu", "did you mean 'run'?"),
             ("comapre", "did you mean 'compare'?"),
             ("--verison", "did you mean '--version'?"),
@@ -209,7 +209,7 @@ mod tests {
             ("foo", "see dyno --help"),
         ] {
             let error = unknown(typed).to_string();
-            assert_eq!(error, format!("unknown command '{typed}'; {told}"));
+            assert_eq!(error, format!("unknown command '{typed}'; {advice}"));
         }
     }
 

@@ -311,7 +311,7 @@ fn table(
             "{error}; put what differs into rows or columns, or select runs with --where"
         )
     })?;
-    tell_missing(&groups, &cells, (figure, metric), &options)?;
+    report_missing(&groups, &cells, (figure, metric), &options)?;
     Ok(Pivot {
         figure: figure.to_owned(),
         unit,
@@ -327,17 +327,17 @@ fn table(
 ///
 /// # Errors
 /// No cell has it.
-fn tell_missing(
+fn report_missing(
     groups: &[Group<'_>],
     cells: &[Cell],
     (figure, metric): (&str, &str),
     options: &CompareOptions,
 ) -> Result<()> {
-    let told = missing::told(groups, cells, (figure, metric), options)?;
-    match (told, cells.iter().all(|cell| cell.value.is_none())) {
-        (Some(told), true) => return Err(usage(told)),
+    let explanation = missing::explain(groups, cells, (figure, metric), options)?;
+    match (explanation, cells.iter().all(|cell| cell.value.is_none())) {
+        (Some(explanation), true) => return Err(usage(explanation)),
         (None, true) => return Err(no_figure(figure)),
-        (Some(told), false) => console::note(&told),
+        (Some(explanation), false) => console::note(&explanation),
         (None, false) => {}
     }
     Ok(())

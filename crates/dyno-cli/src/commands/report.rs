@@ -39,7 +39,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         keep_placed(&mut runs, rows, parsed.value("columns"));
     }
     let pivot = on_page(&parsed, &runs)?;
-    let path = place(&parsed, &runs)?;
+    let path = page_path(&parsed, &runs)?;
     // Before the work, so that an existing file fails early.
     let destination = path
         .as_deref()
@@ -119,7 +119,7 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
 }
 
 /// The path of the page; `None` for standard output.
-fn place(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<String>> {
+fn page_path(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<String>> {
     match parsed.value("output") {
         Some("-") => Ok(None),
         Some(path) => Ok(Some(path.to_owned())),
@@ -185,10 +185,10 @@ fn refused(error: &CompareError) -> String {
             ..
         } => format!("Runs of {one_workload} and of {other_workload} are not compared."),
         error => {
-            let told = error.to_string();
-            match told.strip_prefix('c') {
+            let message = error.to_string();
+            match message.strip_prefix('c') {
                 Some(rest) => format!("C{rest}."),
-                None => format!("{told}."),
+                None => format!("{message}."),
             }
         }
     }

@@ -31,7 +31,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     let mut files: BTreeMap<PathBuf, Vec<i64>> = BTreeMap::new();
     for word in &parsed.words {
-        let (path, run) = run_store::place(&parsed, word)?;
+        let (path, run) = run_store::locate(&parsed, word)?;
         let results = Results::open_read(&path)?;
         let id = results.find(&run)?;
         let filter = Filter {

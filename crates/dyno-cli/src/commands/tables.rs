@@ -84,7 +84,7 @@ fn sequence(parsed: &Parsed, word: &str) -> Result<Sequence> {
         Some((label, rest)) if !label.is_empty() => (Some(label), rest),
         _ => (None, word),
     };
-    let (path, named) = run_store::place(parsed, word)?;
+    let (path, named) = run_store::locate(parsed, word)?;
     let results = Results::open_read(&path)?;
     let mut runs = Vec::new();
     for id in results.sequence(&named)? {

@@ -17,7 +17,7 @@ pub enum Password {
     /// The URL, and this user's variables and files.
     Own,
     /// The caller, who may have found none.
-    Given(Option<Secret>),
+    Provided(Option<Secret>),
 }
 
 /// The target of the options or `$DYNO_TARGET`, with its password; by default a temporary SQLite
@@ -66,7 +66,7 @@ fn parsed_url(url: &str, password: &Password) -> Result<Target> {
                 console::note(&format!("warning: {warning}"));
             }
         }
-        Password::Given(password) => target.password.clone_from(password),
+        Password::Provided(password) => target.password.clone_from(password),
     }
     Ok(target)
 }

@@ -107,7 +107,7 @@ fn source(parsed: &Parsed) -> Result<Box<dyn Source>> {
         return Err(usage("--proxysql and --pgbouncer need a --target"));
     }
     if let Some(run) = parsed.value("run") {
-        let (file, run) = run_store::place(parsed, run)?;
+        let (file, run) = run_store::locate(parsed, run)?;
         return Ok(Box::new(Run::new(file, run)));
     }
     if let Some(socket) = parsed.value("haproxy") {

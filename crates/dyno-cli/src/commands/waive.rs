@@ -41,7 +41,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             _ => return Err(usage(format!("'{pair}' is not CHECK=REASON"))),
         }
     }
-    let (path, run) = run_store::place(&parsed, run)?;
+    let (path, run) = run_store::locate(&parsed, run)?;
     let mut results = Results::open(&path)?;
     let id = results.find(&run)?;
     let record = results.load(id, &Scope::summary())?;

@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::kept::{Keeping, KeptFile};
 use super::load::{self, Conditions, Orders};
+use super::part_file::{Keeping, PartFile};
 use crate::commands::Password;
 
 /// Configurations are shorter.
@@ -120,7 +120,7 @@ impl From<LaunchConfig> for Membership {
                 authority: None,
             },
             name: config.name,
-            password: Password::Given(config.password.map(Secret::new)),
+            password: Password::Provided(config.password.map(Secret::new)),
             conditions: Conditions {
                 sharing: config.sharing,
                 observes: config.observes,
@@ -139,7 +139,7 @@ impl From<LaunchConfig> for Membership {
 pub fn serve(membership: Membership) -> Result<()> {
     let run = membership.bus.run.clone();
     let (name, hello, is_held) = (membership.name, hello(), membership.is_held);
-    let file = Arc::<KeptFile>::default();
+    let file = Arc::<PartFile>::default();
     let mut bus = Keeping::new(NatsBus::connect(membership.bus)?, &file);
     let config = AgentConfig {
         run: run.clone(),

@@ -28,7 +28,7 @@ use super::bundle::Bundle;
 use super::collect::{AGENT, COMMAND, RUN};
 use super::launch::Launched;
 use super::outcome::{Known, together};
-use super::specs::{Fleet, Place};
+use super::specs::{AgentLocation, Fleet};
 use super::watcher::{Signals, Watcher};
 use crate::options::UsageError;
 use crate::settings::usage;
@@ -92,8 +92,8 @@ fn conduct(
         let reason = || reason(ready, &signals, &agents);
         revived.or_else(wrong).or_else(reason)
     };
-    let tell = |event| watcher.take(event);
-    let coordinated = coordinate(&mut coordinator, &mut bus, tell, stop);
+    let on_event = |event| watcher.take(event);
+    let coordinated = coordinate(&mut coordinator, &mut bus, on_event, stop);
     signals.waited_for.store(false, Ordering::Relaxed);
     let (begun, start, ended) = (watcher.begun(), watcher.start, watcher.ended);
     let report = watcher.report.take();
@@ -113,8 +113,8 @@ fn conduct(
         return Err(not_begun(fleet, &report, interrupted, &agents.borrow()));
     }
     if !quiet {
-        tell_prints(&agents.borrow());
-        tell_uncalibrated(&report);
+        print_agents_output(&agents.borrow());
+        report_uncalibrated(&report);
     }
     let known = Known {
         division: &report.division,
@@ -132,7 +132,7 @@ fn conduct(
 }
 
 /// Prints the end of the agents' standard error, e.g. scripts' output.
-fn tell_prints(agents: &[Launched]) {
+fn print_agents_output(agents: &[Launched]) {
     for agent in agents {
         let said = agent.said();
         if !said.is_empty() {
@@ -142,7 +142,7 @@ fn tell_prints(agents: &[Launched]) {
 }
 
 /// Reports the agents that could not be calibrated, and why.
-fn tell_uncalibrated(report: &Report) {
+fn report_uncalibrated(report: &Report) {
     for agent in &report.agents {
         if let Some(ceiling) = agent.ceiling.as_ref().filter(|own| own.per_s.is_none()) {
             let why = &ceiling.why;
@@ -205,14 +205,14 @@ fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
     };
     let agents = fleet.specs.iter().map(|spec| {
         let place = match &spec.place {
-            Place::Local => "local".to_owned(),
-            Place::Ssh(host) => format!("ssh:{host}"),
-            Place::Joins => "joins".to_owned(),
+            AgentLocation::Local => "local".to_owned(),
+            AgentLocation::Ssh(host) => format!("ssh:{host}"),
+            AgentLocation::Joins => "joins".to_owned(),
         };
         fact(format!("{AGENT}{}", spec.name), place)
     });
     let run = fact(RUN.to_owned(), run.to_string());
-    let by_ssh = |spec: &super::specs::Spec| matches!(spec.place, Place::Ssh(_));
+    let by_ssh = |spec: &super::specs::Spec| matches!(spec.place, AgentLocation::Ssh(_));
     let command = fleet.specs.iter().any(by_ssh);
     let command = command.then(|| fact(COMMAND.to_owned(), fleet.program.clone()));
     std::iter::once(run).chain(command).chain(agents).collect()
@@ -299,10 +299,10 @@ fn launched(fleet: &Fleet, server: &Server, run: &RunId, ready: &Ready) -> Resul
             key: key.expose().to_owned(),
             password: password.map(|password| password.expose().to_owned()),
             sharing: match spec.place {
-                Place::Local => local,
-                Place::Ssh(_) | Place::Joins => 1,
+                AgentLocation::Local => local,
+                AgentLocation::Ssh(_) | AgentLocation::Joins => 1,
             },
-            observes: spec.place != Place::Local,
+            observes: spec.place != AgentLocation::Local,
         };
         Launched::start(fleet, spec, config)
     };

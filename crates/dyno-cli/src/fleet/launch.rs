@@ -13,7 +13,7 @@ use dyno_core::{Secret, redact};
 use serde::Serialize;
 
 use super::agent::LaunchConfig;
-use super::specs::{Fleet, Place, Spec};
+use super::specs::{AgentLocation, Fleet, Spec};
 use super::ssh::{self, Remote};
 
 /// Maximum of an agent's standard error that is kept.
@@ -58,12 +58,12 @@ impl Launched {
     /// The program does not exist.
     pub fn start(fleet: &Fleet, spec: &Spec, mut config: LaunchConfig) -> Result<Self> {
         let host = match &spec.place {
-            Place::Local => {
+            AgentLocation::Local => {
                 let command = own(&["agent", "--stdin-key"])?;
                 return Self::begin(spec.name.as_str(), None, command, &config);
             }
-            Place::Joins => bail!("agent {} is started by somebody else", spec.name),
-            Place::Ssh(host) => host,
+            AgentLocation::Joins => bail!("agent {} is started by somebody else", spec.name),
+            AgentLocation::Ssh(host) => host,
         };
         let mut remote = Remote::new(host, &fleet.program);
         let number = fleet.specs.iter().position(|one| one.name == spec.name);
@@ -84,17 +84,19 @@ impl Launched {
     /// # Errors
     /// The program does not exist.
     pub fn observer(
-        place: &Place,
+        place: &AgentLocation,
         program: &str,
         config: &impl Serialize,
     ) -> Result<(Self, ChildStdin, ChildStdout)> {
         let (name, remote, mut command) = match place {
-            Place::Ssh(host) => {
+            AgentLocation::Ssh(host) => {
                 let remote = Remote::new(host, program);
                 let command = remote.command("agent --observe");
                 (host.as_str(), Some(remote), command)
             }
-            Place::Local | Place::Joins => ("local", None, own(&["agent", "--observe"])?),
+            AgentLocation::Local | AgentLocation::Joins => {
+                ("local", None, own(&["agent", "--observe"])?)
+            }
         };
         command.stdout(Stdio::piped());
         let mut this = Self::begin(name, remote, command, config)?;

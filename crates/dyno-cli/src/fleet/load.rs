@@ -254,7 +254,7 @@ fn calibrated(
     (job.drive.shard, job.drive.begin_unix_s, job.drive.schedule) = (None, None, None);
     let options = options_of(&job.drive, &plan.options);
     let again = plan.record.calibrate == Calibrate::Always;
-    let kept = calibration::kept(&job, &options).filter(|_| !again);
+    let kept = calibration::cached(&job, &options).filter(|_| !again);
     let made = match kept {
         Some(kept) => kept,
         None => calibration::make(&job, &options, &part.stop, &notices::quiet())?,

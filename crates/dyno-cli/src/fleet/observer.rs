@@ -38,7 +38,8 @@ pub enum Line {
     /// arrival.
     Echo(Nanos, Nanos),
     /// An observation.
-    Seen(Observation),
+    #[serde(rename = "seen")]
+    Observed(Observation),
 }
 
 /// Observes until standard input ends.
@@ -83,7 +84,7 @@ pub fn observe() -> Result<()> {
     let writer = writer
         .spawn(move || {
             while let Ok(seen) = observations.recv() {
-                say(&out, &Line::Seen(seen));
+                say(&out, &Line::Observed(seen));
             }
         })
         .context("cannot start the thread that sends observations")?;

@@ -51,21 +51,22 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
     let mut used: Vec<Option<Used>> = Vec::new();
     let mut found = Vec::new();
     for agent in &report.agents {
-        let Some(told) = told(agent)? else {
+        let Some(reported) = reported_outcome(agent)? else {
             used.push(None);
             continue;
         };
-        let part = told.load;
+        let part = reported.load;
         used.push(Some(Used {
             process: part.processes.first().copied(),
             in_grace: part.in_grace.events,
-            host_cpu_percent: told.host_cpu_percent,
+            host_cpu_percent: reported.host_cpu_percent,
             frozen_ns: part.pauses.frozen.iter().map(TimeRange::length_ns).sum(),
         }));
         let hello = agent.hello.as_ref();
         if hello.is_none_or(|hello| hello.machine != known.machine) {
             found.extend(
-                told.findings
+                reported
+                    .findings
                     .into_iter()
                     .map(|one| of_host(one, &agent.name)),
             );
@@ -107,15 +108,16 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn told(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
+pub fn reported_outcome(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
     let Some(pieces) = &agent.outcome else {
         return Ok(None);
     };
     let unreadable = |why: String| anyhow!("agent {}: {why}", agent.name);
     let json = unpack(pieces.iter().map(String::as_str));
     let json = json.map_err(|error| unreadable(error.to_string()))?;
-    let told = serde_json::from_slice(&json);
-    told.map(Some)
+    let outcome = serde_json::from_slice(&json);
+    outcome
+        .map(Some)
         .map_err(|error| unreadable(error.to_string()))
 }
 
@@ -125,8 +127,8 @@ pub fn told(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
 /// An agent's report cannot be read.
 pub fn operations(report: &Report) -> Result<Vec<String>> {
     for agent in &report.agents {
-        if let Some(told) = told(agent)? {
-            return Ok(told.operations);
+        if let Some(reported) = reported_outcome(agent)? {
+            return Ok(reported.operations);
         }
     }
     Ok(Vec::new())

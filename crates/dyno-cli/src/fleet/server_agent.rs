@@ -19,7 +19,7 @@ use dyno_verdict::ON_SERVER_HOST;
 
 use super::launch::Launched;
 use super::observer::{self, Line, ObserverConfig};
-use super::specs::Place;
+use super::specs::AgentLocation;
 use crate::options::Parsed;
 use crate::settings::usage;
 
@@ -48,7 +48,7 @@ const OF_SERVER: [&str; 2] = ["server.", "data."];
 /// The host that observes the server.
 #[derive(Clone, Debug)]
 pub struct ServerAgent {
-    place: Place,
+    place: AgentLocation,
     program: String,
 }
 
@@ -61,7 +61,8 @@ impl ServerAgent {
         let Some(text) = parsed.value("server-agent") else {
             return Ok(None);
         };
-        let place = Place::one(text).map_err(|why| usage(format!("--server-agent: {why}")))?;
+        let place =
+            AgentLocation::one(text).map_err(|why| usage(format!("--server-agent: {why}")))?;
         let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
         Ok(Some(Self { place, program }))
     }
@@ -113,7 +114,7 @@ impl ServerAgent {
             let until = Clock.now() + END.as_nanos() as u64;
             let left = || Duration::from_nanos(until.saturating_sub(Clock.now()));
             while let Ok((line, _)) = heard.recv_timeout(left()) {
-                if let Line::Seen(seen) = line {
+                if let Line::Observed(seen) = line {
                     watcher.pass(seen, &sender);
                 }
             }
@@ -222,7 +223,7 @@ impl Watcher {
                     self.take(sent, received, returned);
                     answers += 1;
                 }
-                Ok((Line::Seen(seen), _)) => self.early.push(seen),
+                Ok((Line::Observed(seen), _)) => self.early.push(seen),
                 Err(RecvTimeoutError::Timeout) => bail!("it does not answer"),
                 Err(RecvTimeoutError::Disconnected) => return Err(HasEnded.into()),
             }
@@ -281,7 +282,7 @@ impl Watcher {
                 heard_at = None;
             }
             match line {
-                Ok((Line::Seen(seen), _)) => self.pass(seen, sender),
+                Ok((Line::Observed(seen), _)) => self.pass(seen, sender),
                 Ok((Line::Echo(sent, received), returned)) => self.take(sent, received, returned),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
@@ -396,16 +397,16 @@ mod tests {
             },
             kind: SeriesKind::Gauge,
         };
-        let told = |name: &str| match placed(series(name), &ours) {
+        let renamed = |name: &str| match placed(series(name), &ours) {
             Some(Observation::Series { id, key, .. }) => Some((id, key.name)),
             _ => None,
         };
         let host = (FIRST + 3, "server.host.cpu.user".to_owned());
-        assert_eq!(told("host.cpu.user"), Some(host));
+        assert_eq!(renamed("host.cpu.user"), Some(host));
         let own = (FIRST + 3, "server.cpu.user".to_owned());
-        assert_eq!(told("server.cpu.user"), Some(own));
+        assert_eq!(renamed("server.cpu.user"), Some(own));
         for here in ["client.cpu.user", "db.up", "observer.cpu"] {
-            assert_eq!(told(here), None, "{here}");
+            assert_eq!(renamed(here), None, "{here}");
         }
         let sample = Observation::Sample {
             at: 5,

@@ -95,16 +95,16 @@ impl Sink for LoadSink {
     }
 
     fn outcome(&mut self, outcome: &RunOutcome, summary: &RunSummary) {
-        let mut told = outcome.clone().moved(self.load.begun(), SENT_AT);
+        let mut sent = outcome.clone().moved(self.load.begun(), SENT_AT);
         let used = summary.client.as_ref();
-        told.processes = used.map_or_else(Vec::new, |used| {
+        sent.processes = used.map_or_else(Vec::new, |used| {
             vec![ProcessUse {
                 user_s: used.user_s,
                 system_s: used.system_s,
                 rss_max_bytes: used.rss_max_bytes,
             }]
         });
-        self.outcome = Some(Box::new(told));
+        self.outcome = Some(Box::new(sent));
     }
 
     fn end(&mut self, summary: &RunSummary) {
@@ -112,13 +112,13 @@ impl Sink for LoadSink {
             return;
         };
         let end = load.end.clone();
-        let told = AgentOutcome {
+        let outcome = AgentOutcome {
             load: *load,
             operations: std::mem::take(&mut self.operations),
             findings: findings(&summary.findings),
             host_cpu_percent: self.host_cpu_percent(),
         };
-        let packed = serde_json::to_vec(&told).map_err(|error| error.to_string());
+        let packed = serde_json::to_vec(&outcome).map_err(|error| error.to_string());
         let packed = packed.and_then(|json| pack(&json).map_err(|error| error.to_string()));
         match packed {
             Ok(pieces) => self.load.report(LoadReport::Outcome(pieces)),
@@ -161,14 +161,14 @@ fn findings(all: &[Finding]) -> Vec<AgentFinding> {
         CHECKS.contains(&finding.check.as_str())
             && matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
     });
-    let told = own.map(|finding| AgentFinding {
+    let reported = own.map(|finding| AgentFinding {
         kind: finding.check.clone(),
         outcome: finding.outcome,
         // The coordinator adds the name.
         agent: None,
         evidence: finding.evidence.clone(),
     });
-    told.collect()
+    reported.collect()
 }
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_host_is_busy_as_far_as_its_cpus_neither_idle_nor_wait() {
-        let (reports, _told) = std::sync::mpsc::channel();
+        let (reports, _receiver) = std::sync::mpsc::channel();
         let mut sink = LoadSink::new(Arc::new(AgentLoad::for_tests(reports)));
         let key = |name: &str| SeriesKey {
             name: name.to_owned(),

@@ -20,7 +20,7 @@ const ORPHAN_MIN: Duration = Duration::from_secs(3);
 
 /// Where an agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum AgentLocation {
     /// On this host.
     Local,
     /// On a host, by its name in the user's ssh.
@@ -29,7 +29,7 @@ pub enum Place {
     Joins,
 }
 
-impl Place {
+impl AgentLocation {
     /// Reads `local` or `ssh:HOST`.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for AgentLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Local => f.write_str("local"),
@@ -59,7 +59,7 @@ pub struct Spec {
     /// Its name in the run.
     pub name: AgentName,
     /// Where it runs.
-    pub place: Place,
+    pub place: AgentLocation,
     /// Its share of the run, relative to the others.
     pub weight: u32,
 }
@@ -147,7 +147,9 @@ impl Fleet {
     /// Number of agents on this host.
     pub fn local(&self) -> usize {
         let places = self.specs.iter().map(|spec| &spec.place);
-        places.filter(|place| **place == Place::Local).count()
+        places
+            .filter(|place| **place == AgentLocation::Local)
+            .count()
     }
 
     /// Their names, in the order of their parts.
@@ -209,18 +211,18 @@ fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
                 }
                 specs.push(Spec {
                     name,
-                    place: Place::Joins,
+                    place: AgentLocation::Joins,
                     weight,
                 });
             }
             AgentPlace::Local(count) => {
                 for _ in 0..count {
-                    add(&mut specs, "local", Place::Local, weight)?;
+                    add(&mut specs, "local", AgentLocation::Local, weight)?;
                 }
             }
             AgentPlace::Ssh(host) => {
                 let name = host.rsplit('@').next().unwrap_or(&host).to_owned();
-                add(&mut specs, &name, Place::Ssh(host), weight)?;
+                add(&mut specs, &name, AgentLocation::Ssh(host), weight)?;
             }
         }
     }
@@ -234,7 +236,7 @@ fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
 }
 
 /// Adds an agent under an unused name.
-fn add(specs: &mut Vec<Spec>, like: &str, place: Place, weight: u32) -> Result<(), String> {
+fn add(specs: &mut Vec<Spec>, like: &str, place: AgentLocation, weight: u32) -> Result<(), String> {
     let plain = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
         true => c,
         false => '-',
@@ -244,16 +246,16 @@ fn add(specs: &mut Vec<Spec>, like: &str, place: Place, weight: u32) -> Result<(
         .iter()
         .filter(|spec| spec.name.as_str() == base)
         .count();
-    let mut number = if place == Place::Local { 1 } else { 2 };
+    let mut number = if place == AgentLocation::Local { 1 } else { 2 };
     let mut name = match place {
-        Place::Ssh(_) if count == 0 => base.clone(),
-        Place::Ssh(_) => format!("{base}-{number}"),
+        AgentLocation::Ssh(_) if count == 0 => base.clone(),
+        AgentLocation::Ssh(_) => format!("{base}-{number}"),
         _ => format!("{base}{number}"),
     };
     while specs.iter().any(|spec| spec.name.as_str() == name) {
         number += 1;
         name = match place {
-            Place::Ssh(_) => format!("{base}-{number}"),
+            AgentLocation::Ssh(_) => format!("{base}-{number}"),
             _ => format!("{base}{number}"),
         };
     }
@@ -277,10 +279,10 @@ mod tests {
             false,
         )
         .unwrap();
-        let told: Vec<(String, u32)> = (read.iter())
+        let names: Vec<(String, u32)> = (read.iter())
             .map(|spec| (spec.name.to_string(), spec.weight))
             .collect();
-        let told: Vec<(&str, u32)> = told.iter().map(|(name, w)| (name.as_str(), *w)).collect();
+        let names: Vec<(&str, u32)> = names.iter().map(|(name, w)| (name.as_str(), *w)).collect();
         let expected = [
             ("local1", 1),
             ("local2", 1),
@@ -289,8 +291,11 @@ mod tests {
             ("gen1-2", 1),
             ("local3", 1),
         ];
-        assert_eq!(told, expected);
-        assert_eq!(read[3].place, Place::Ssh("me@gen1.example.org".to_owned()));
+        assert_eq!(names, expected);
+        assert_eq!(
+            read[3].place,
+            AgentLocation::Ssh("me@gen1.example.org".to_owned())
+        );
     }
 
     #[test]
@@ -316,7 +321,10 @@ mod tests {
             assert!(specs(wrong, false).is_err(), "{wrong}");
         }
         let joined = specs("gen1,gen2=3", true).unwrap();
-        assert_eq!((joined[1].weight, &joined[1].place), (3, &Place::Joins));
+        assert_eq!(
+            (joined[1].weight, &joined[1].place),
+            (3, &AgentLocation::Joins)
+        );
         for wrong in ["gen1,gen1", "local:2", "a.b", "gen1=0"] {
             assert!(specs(wrong, true).is_err(), "{wrong}");
         }

@@ -18,7 +18,7 @@ use dyno_fleet::message::Hello;
 use dyno_load::{AgentInterval, Progress};
 use dyno_observe::Helpers;
 
-use super::specs::{Fleet, Place};
+use super::specs::{AgentLocation, Fleet};
 use crate::console;
 
 /// The state of a run, for the code that may end it.
@@ -127,7 +127,7 @@ impl<'a> Watcher<'a> {
             Event::Phase(_) => self.signals.waited_for.store(false, Ordering::Relaxed),
             Event::Joined(number, hello) => {
                 let spec = self.fleet.specs.get(number);
-                let is_child = spec.is_none_or(|spec| spec.place == Place::Local);
+                let is_child = spec.is_none_or(|spec| spec.place == AgentLocation::Local);
                 if !is_child && hello.machine == self.machine {
                     let process = i32::try_from(hello.process).ok();
                     let process = process.into_iter().collect();
@@ -136,14 +136,14 @@ impl<'a> Watcher<'a> {
                 self.hellos.insert(number, hello);
             }
             Event::Divided(division) => self.divided(&division),
-            Event::Found(finding) => {
+            Event::Finding(finding) => {
                 if let (Kind::AgentLost, Some(agent)) = (finding.kind, &finding.agent) {
                     self.signals.lost.borrow_mut().push(agent.to_string());
                 }
                 // The run's error explains why it does not start.
                 let is_error = finding.outcome == Outcome::Refuse && !self.begun();
-                let is_told = is_error && !std::mem::replace(&mut self.refused, true);
-                if finding.outcome != Outcome::Pass && !is_told && !self.quiet {
+                let is_explained = is_error && !std::mem::replace(&mut self.refused, true);
+                if finding.outcome != Outcome::Pass && !is_explained && !self.quiet {
                     console::note(&format!("warning: {}", finding.evidence));
                 }
             }
@@ -152,7 +152,7 @@ impl<'a> Watcher<'a> {
                 let agents = self.agents(&merged.agents);
                 self.early.insert(merged.index, (merged.interval, agents));
                 while let Some(interval) = self.early.remove(&self.next) {
-                    self.tell(&interval);
+                    self.show_interval(&interval);
                     self.next += 1;
                 }
             }
@@ -161,14 +161,14 @@ impl<'a> Watcher<'a> {
             Event::Ended(report) => {
                 // Some intervals never arrived: report those after the gap.
                 for interval in std::mem::take(&mut self.early).into_values() {
-                    self.tell(&interval);
+                    self.show_interval(&interval);
                 }
                 self.report = Some(report);
             }
         }
     }
 
-    fn tell(&mut self, (interval, agents): &(Interval, Vec<AgentInterval>)) {
+    fn show_interval(&mut self, (interval, agents): &(Interval, Vec<AgentInterval>)) {
         (self.observer)(Progress::Interval(interval));
         (self.observer)(Progress::Agents(agents));
     }
@@ -196,19 +196,19 @@ impl<'a> Watcher<'a> {
             return;
         }
         let elsewhere = self.fleet.specs.iter().zip(1..);
-        let elsewhere = elsewhere.filter(|(spec, _)| spec.place != Place::Local);
+        let elsewhere = elsewhere.filter(|(spec, _)| spec.place != AgentLocation::Local);
         let sessions =
             elsewhere.map(|(_, number)| division.count(number, self.drive.sessions.into()));
         let sessions = sessions.sum::<u64>() as u32;
         self.neighbours.push(Helpers::new(Vec::new(), sessions));
         if !self.quiet {
-            self.tell_parts(division);
-            self.tell_own_hosts();
+            self.print_parts(division);
+            self.warn_of_own_hosts();
         }
     }
 
     /// Warns if the target's name means a different server on each host.
-    fn tell_own_hosts(&self) {
+    fn warn_of_own_hosts(&self) {
         let own = self.target.and_then(TargetPlan::own_host);
         let mut elsewhere = self.hellos.values();
         let elsewhere = elsewhere.find(|hello| hello.machine != self.machine);
@@ -222,7 +222,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Prints each agent's part.
-    fn tell_parts(&self, division: &Division) {
+    fn print_parts(&self, division: &Division) {
         for (spec, number) in self.fleet.specs.iter().zip(1..) {
             let Some(hello) = self.hellos.get(&(number as usize - 1)) else {
                 continue;

@@ -24,30 +24,30 @@ impl Destination {
     /// It cannot be written; it is a symbolic link, and writing would change a file elsewhere or
     /// replace the link; or it is a database, which must not be replaced by the page of one run.
     pub fn of(path: &str) -> Result<Self> {
-        let told = || format!("cannot write {path}");
+        let failure = || format!("cannot write {path}");
         let path = PathBuf::from(path);
         let stream = match fs::metadata(&path) {
-            Ok(about) if about.is_dir() => bail!("{}: it is a directory", told()),
+            Ok(about) if about.is_dir() => bail!("{}: it is a directory", failure()),
             // Includes /dev/stdout, which is a link.
-            Ok(about) if !about.is_file() => Some(open_stream(&path).with_context(told)?),
+            Ok(about) if !about.is_file() => Some(open_stream(&path).with_context(failure)?),
             _ => None,
         };
         if stream.is_none() {
             if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
-                let to = fs::read_link(&path).with_context(told)?;
+                let to = fs::read_link(&path).with_context(failure)?;
                 bail!(
                     "{}: it is a symbolic link; name the file itself, {}",
-                    told(),
+                    failure(),
                     to.display()
                 );
             }
             if is_database(&path) {
                 bail!(
                     "{}: it is an SQLite database, as results files are; name another file",
-                    told()
+                    failure()
                 );
             }
-            beside(&path).with_context(told)?;
+            beside(&path).with_context(failure)?;
         }
         Ok(Self { path, stream })
     }
@@ -57,17 +57,19 @@ impl Destination {
     /// # Errors
     /// The previous content remains.
     pub fn write(self, bytes: &[u8]) -> Result<()> {
-        let told = || format!("cannot write {}", self.path.display());
+        let failure = || format!("cannot write {}", self.path.display());
         if let Some(mut stream) = self.stream {
-            return stream.write_all(bytes).with_context(told);
+            return stream.write_all(bytes).with_context(failure);
         }
-        let mut file = beside(&self.path).with_context(told)?;
-        file.write_all(bytes).with_context(told)?;
+        let mut file = beside(&self.path).with_context(failure)?;
+        file.write_all(bytes).with_context(failure)?;
         if let Ok(about) = fs::metadata(&self.path) {
             let rights = about.permissions();
-            file.as_file().set_permissions(rights).with_context(told)?;
+            file.as_file()
+                .set_permissions(rights)
+                .with_context(failure)?;
         }
-        file.persist(&self.path).with_context(told).map(drop)
+        file.persist(&self.path).with_context(failure).map(drop)
     }
 }
 

@@ -2,7 +2,7 @@
 # Completes dyno's command lines in zsh by asking dyno itself.
 _dyno_dynamic() {
     local answer line name
-    local -a names told space
+    local -a names described space
     local files=0
     answer=$("${(Q)words[1]}" __complete -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null </dev/null)
     if (( $? != 0 )); then
@@ -18,15 +18,15 @@ _dyno_dynamic() {
                 name=${line%%$'\t'*}
                 names+=("$name")
                 if [[ -n ${line#*$'\t'} ]]; then
-                    told+=("$name -- ${line#*$'\t'}")
+                    described+=("$name -- ${line#*$'\t'}")
                 else
-                    told+=("$name")
+                    described+=("$name")
                 fi
                 ;;
         esac
     done
     if (( $#names )); then
-        compadd "$space[@]" -l -d told -a names && return
+        compadd "$space[@]" -l -d described -a names && return
     fi
     if (( files )); then
         # The name may follow an option's equals sign, or be in a URL.

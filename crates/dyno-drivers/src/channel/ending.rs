@@ -131,11 +131,11 @@ impl<P: Protocol> Channel<P> {
     }
 
     pub(super) fn shut(&mut self) {
-        if let Some(tell) = self.lost.take() {
+        if let Some(on_loss) = self.lost.take() {
             let error = self.protocol.outcome().error.as_ref();
             match error.is_some_and(|error| error.lost_connection()) {
-                _ if self.state == State::Connecting => tell(Loss::Unreachable),
-                true => tell(Loss::Broken),
+                _ if self.state == State::Connecting => on_loss(Loss::Unreachable),
+                true => on_loss(Loss::Broken),
                 false => {}
             }
         }

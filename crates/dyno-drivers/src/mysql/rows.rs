@@ -18,7 +18,7 @@ const RETAINED_COLUMNS_MAX: usize = 256;
 #[derive(Clone, Default)]
 pub struct ResultSet {
     /// The packets of the rows, with their headers.
-    bytes: Kept,
+    bytes: RetainedBytes,
     /// Where the next row begins.
     cursor: usize,
     rows: u64,
@@ -35,12 +35,12 @@ pub struct ResultSet {
 /// Bytes that are kept until the next result. The memory stays initialised between results, so that
 /// keeping a small one is only a copy.
 #[derive(Clone, Default)]
-struct Kept {
+struct RetainedBytes {
     memory: Vec<u8>,
     len: usize,
 }
 
-impl Kept {
+impl RetainedBytes {
     #[inline(always)]
     fn append(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();

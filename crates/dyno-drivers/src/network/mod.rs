@@ -117,7 +117,7 @@ fn postgres_over_tcp_survives_any_network() {
 /// The plans include faults of each kind, and connections without any.
 #[test]
 fn the_simulation_sees_what_it_should() {
-    let (mut seen, mut worker) = (Seen::default(), Worker::new());
+    let (mut seen, mut worker) = (SeedOutcome::default(), Worker::new());
     for seed in 0..500 {
         for speaks in [Speaks::Mysql, Speaks::Postgres] {
             seen.add(&try_seed(Kind::plain(speaks), None, &mut worker, seed));
@@ -149,7 +149,7 @@ fn a_seed_always_does_the_same() {
 
 /// The result of a seed.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct SeedOutcome {
     connections: u64,
     answers: u64,
     errors: u64,
@@ -163,7 +163,7 @@ struct Seen {
     read: u64,
 }
 
-impl Seen {
+impl SeedOutcome {
     fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.answers += other.answers;
@@ -183,7 +183,7 @@ fn try_seeds(kind: Kind, usual: u64) {
     let first: u64 = number("DYNO_NETWORK_FIRST_SEED").unwrap_or(0);
     let count = number("DYNO_NETWORK_SEEDS").unwrap_or(usual);
     let tls = kind.tls.then(Tls::new);
-    let (mut seen, mut failures, mut tried) = (Seen::default(), Vec::new(), 0);
+    let (mut seen, mut failures, mut tried) = (SeedOutcome::default(), Vec::new(), 0);
     let mut worker = Worker::new();
     for seed in first..first + count {
         tried += 1;
@@ -220,10 +220,10 @@ fn words(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Runs operations until enough are answered.
-fn try_seed(kind: Kind, tls: Option<&Tls>, worker: &mut Worker, seed: u64) -> Seen {
+fn try_seed(kind: Kind, tls: Option<&Tls>, worker: &mut Worker, seed: u64) -> SeedOutcome {
     let mut random = Stream::new(seed, 0);
     tls::seed(seed);
-    let mut seen = Seen::default();
+    let mut seen = SeedOutcome::default();
     let mut next = 1;
     while seen.answers < OPERATIONS {
         let faulty = seen.connections < u64::from(FAULTS_MAX) && random.below(4) > 0;
@@ -240,7 +240,7 @@ fn try_seed(kind: Kind, tls: Option<&Tls>, worker: &mut Worker, seed: u64) -> Se
 }
 
 /// Drives a connection until its first error, or until there are enough answers.
-fn live(client: &mut Client<'_>, plan: &Plan, next: &mut u64, seen: &mut Seen) {
+fn live(client: &mut Client<'_>, plan: &Plan, next: &mut u64, seen: &mut SeedOutcome) {
     let before = seen.answers;
     let mut counted = 0;
     let mut end = client.connect();

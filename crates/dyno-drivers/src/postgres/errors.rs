@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn fatal_is_told_by_the_untranslated_severity_first() {
+    fn recognizes_fatal_errors_by_the_untranslated_severity_first() {
         let terminated = parse(b"SFATAL\0VFATAL\0C57P01\0Mterminating\0\0").unwrap();
         assert!(terminated.fatal);
         assert_eq!(terminated.error.kind, ErrorKind::Lost);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn states_of_a_connections_end_are_told_from_others() {
+    fn distinguishes_states_that_end_a_connection() {
         for (state, fatal) in [
             ("08006", true),
             ("57P01", true),

@@ -64,7 +64,7 @@ fn begins_name(byte: u8) -> bool {
 }
 
 #[derive(Default)]
-struct Found {
+struct ScanResult {
     /// The positions of the `?`.
     places: Vec<usize>,
     /// The highest `$n`, or 0.
@@ -75,16 +75,16 @@ struct Found {
 struct Scanner<'a> {
     sql: &'a [u8],
     at: usize,
-    found: Found,
+    found: ScanResult,
 }
 
 impl<'a> Scanner<'a> {
     fn new(sql: &'a [u8]) -> Self {
-        let found = Found::default();
+        let found = ScanResult::default();
         Self { sql, at: 0, found }
     }
 
-    fn run(mut self) -> Found {
+    fn run(mut self) -> ScanResult {
         while let Some(byte) = self.peek(0) {
             match byte {
                 b'?' => {

@@ -193,7 +193,7 @@ fn empty_passwords() {
 }
 
 #[test]
-fn attributes_and_databases_are_told() {
+fn sends_attributes_and_databases() {
     let server = Server::MySql;
     root(server, "attributes");
     let mut connection = by_socket(

@@ -19,7 +19,7 @@ const AGAIN_NS: Nanos = 2_000_000_000;
 
 /// A message for the bus to store.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StoredMessage {
     /// Its number: the bus stores each number once.
     pub id: Arc<str>,
     /// The subject to publish it on.
@@ -30,7 +30,7 @@ pub struct Kept {
 
 #[derive(Debug)]
 struct Entry {
-    kept: Kept,
+    kept: StoredMessage,
     /// When to send it, or send it again.
     due: Nanos,
 }
@@ -45,7 +45,7 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) fn push(&mut self, id: String, subject: Subject, bytes: Vec<u8>, now: Nanos) {
         self.bytes += bytes.len();
-        let kept = Kept {
+        let kept = StoredMessage {
             id: id.into(),
             subject,
             bytes: bytes.into(),
@@ -72,7 +72,7 @@ impl Queue {
     }
 
     /// The next message to send.
-    pub(super) fn offer(&mut self, now: Nanos) -> Option<Kept> {
+    pub(super) fn offer(&mut self, now: Nanos) -> Option<StoredMessage> {
         let mut window = self.entries.iter_mut().take(WINDOW);
         let entry = window.find(|entry| entry.due <= now)?;
         entry.due = now + AGAIN_NS;

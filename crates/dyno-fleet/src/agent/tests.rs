@@ -59,7 +59,7 @@ fn commands(agent: &mut Agent) -> Vec<Command> {
         .collect()
 }
 
-fn kept(agent: &mut Agent) -> Vec<Kept> {
+fn stored(agent: &mut Agent) -> Vec<StoredMessage> {
     let actions = std::iter::from_fn(|| agent.next_action());
     actions
         .filter_map(|action| match action {
@@ -117,12 +117,16 @@ fn it_presents_itself_until_it_is_heard() {
     agent.receive(order(1, Task::Wait), BEGIN + SECOND);
     assert_eq!(pulses(&mut agent).len(), 1);
     agent.tick(BEGIN + 2 * SECOND);
-    let told = pulses(&mut agent);
+    let pulses_sent = pulses(&mut agent);
     assert_eq!(
-        (told.len(), told[0].serial, told[0].stage),
+        (
+            pulses_sent.len(),
+            pulses_sent[0].serial,
+            pulses_sent[0].stage
+        ),
         (1, 1, Stage::Waiting)
     );
-    assert_eq!(told[0].unix_ns, 5_002 * SECOND);
+    assert_eq!(pulses_sent[0].unix_ns, 5_002 * SECOND);
 }
 
 #[test]
@@ -254,9 +258,9 @@ fn a_start_is_armed_called_off_and_armed_again() {
         ),
         BEGIN + 2 * SECOND,
     );
-    let told = pulses(&mut agent).pop().unwrap();
+    let pulse = pulses(&mut agent).pop().unwrap();
     assert_eq!(
-        (told.serial, told.stage, told.attempt),
+        (pulse.serial, pulse.stage, pulse.attempt),
         (6, Stage::Ready, 0)
     );
     agent.receive(
@@ -273,8 +277,8 @@ fn a_start_is_armed_called_off_and_armed_again() {
     assert_eq!(agent.stage(), Stage::Running);
     // It cannot be called off any more; the pulse shows the coordinator that it is running.
     agent.receive(order(8, Task::Hold), BEGIN + 3 * SECOND);
-    let told = pulses(&mut agent).pop().unwrap();
-    assert_eq!((told.stage, told.attempt), (Stage::Running, 4));
+    let pulse = pulses(&mut agent).pop().unwrap();
+    assert_eq!((pulse.stage, pulse.attempt), (Stage::Running, 4));
 }
 
 #[test]
@@ -286,7 +290,7 @@ fn records_are_offered_until_the_bus_has_them() {
             .interval(&interval(index, start), start + (index + 1) * SECOND)
             .unwrap();
     }
-    let offered = kept(&mut agent);
+    let offered = stored(&mut agent);
     assert_eq!(offered.len(), 2);
     let read = Message::decode(&offered[1].subject, &offered[1].bytes).unwrap();
     let Body::Record(record) = read.body else {
@@ -301,12 +305,12 @@ fn records_are_offered_until_the_bus_has_them() {
     agent.confirmed("nonsense", start + 2 * SECOND);
     assert_eq!(agent.unconfirmed(), 1);
     agent.tick(start + 3 * SECOND);
-    assert_eq!(kept(&mut agent).len(), 0);
+    assert_eq!(stored(&mut agent).len(), 0);
     agent.tick(start + 4 * SECOND);
-    let again = kept(&mut agent);
+    let again = stored(&mut agent);
     assert_eq!(again, [offered[1].clone()]);
     agent.ended(End::Completed, start + 4 * SECOND);
-    let total = kept(&mut agent).pop().unwrap();
+    let total = stored(&mut agent).pop().unwrap();
     let Body::Record(record) = Message::decode(&total.subject, &total.bytes).unwrap().body else {
         panic!("no totals");
     };
@@ -316,7 +320,7 @@ fn records_are_offered_until_the_bus_has_them() {
 }
 
 #[test]
-fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
+fn an_orphan_stops_its_load_sends_its_totals_and_leaves() {
     let start = BEGIN + SECOND;
     let mut agent = running(start);
     agent.interval(&interval(0, start), start + SECOND).unwrap();
@@ -330,8 +334,8 @@ fn an_orphan_stops_its_load_tells_what_it_has_and_leaves() {
     agent.tick(BEGIN + 12 * SECOND);
     assert_eq!(commands(&mut agent), []);
     agent.ended(End::Stopped, BEGIN + 12 * SECOND);
-    let told = kept(&mut agent);
-    let Body::Record(record) = Message::decode(&told[0].subject, &told[0].bytes)
+    let messages = stored(&mut agent);
+    let Body::Record(record) = Message::decode(&messages[0].subject, &messages[0].bytes)
         .unwrap()
         .body
     else {
@@ -417,7 +421,7 @@ fn as_many_records_as_it_may_keep_end_its_load() {
 }
 
 #[test]
-fn it_stops_when_it_is_told_to_and_leaves_when_all_is_known() {
+fn stops_on_order_and_leaves_when_everything_is_confirmed() {
     let start = BEGIN + SECOND;
     let mut agent = running(start);
     agent.receive(

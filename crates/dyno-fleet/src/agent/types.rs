@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 #[cfg(doc)]
 use super::Agent;
-use super::Kept;
+use super::StoredMessage;
 use crate::message::{Assignment, Hello, Message};
 use crate::names::{AgentName, RunId};
 
@@ -32,7 +32,7 @@ pub enum Action {
     /// Send a message that may be lost.
     Send(Message),
     /// Send a message that the bus stores and confirms through [`Agent::confirmed`].
-    Keep(Kept),
+    Keep(StoredMessage),
     /// Give a command to the load or the process.
     Do(Command),
 }

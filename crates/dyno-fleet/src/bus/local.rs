@@ -8,7 +8,7 @@ use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 
 use super::{Bus, BusError, Incoming, WAITING_MAX};
-use crate::agent::Kept;
+use crate::agent::StoredMessage;
 use crate::names::{AgentName, Subject};
 
 /// One end of the bus.
@@ -67,7 +67,7 @@ impl Bus for LocalBus {
         Ok(())
     }
 
-    fn keep(&mut self, kept: &Kept) -> Result<(), BusError> {
+    fn keep(&mut self, kept: &StoredMessage) -> Result<(), BusError> {
         if self.pass(&kept.subject, &kept.bytes) {
             self.confirmed.push_back(kept.id.to_string());
         }

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::{Bus, BusError, Incoming, WAITING_MAX};
-use crate::agent::Kept;
+use crate::agent::StoredMessage;
 use crate::names::{AgentName, Channel, RunId, Subject};
 use crate::server::{COORDINATOR, inbox};
 
@@ -78,7 +78,7 @@ pub struct NatsConfig {
 
 enum Outgoing {
     Send(String, Vec<u8>),
-    Keep(Kept),
+    Keep(StoredMessage),
     Call(Vec<String>, Arc<AtomicBool>),
 }
 
@@ -152,7 +152,7 @@ impl Bus for NatsBus {
         self.pass(Outgoing::Send(subject.to_string(), bytes.to_vec()))
     }
 
-    fn keep(&mut self, kept: &Kept) -> Result<(), BusError> {
+    fn keep(&mut self, kept: &StoredMessage) -> Result<(), BusError> {
         self.pass(Outgoing::Keep(kept.clone()))
     }
 
@@ -306,7 +306,7 @@ impl Worker {
             .ping_interval(PING)
             .reconnect_delay_callback(|attempt| RECONNECT[usize::from(attempt > 5)])
             .event_callback(move |event| {
-                tell(event, &forward, &complaints);
+                on_event(event, &forward, &complaints);
                 std::future::ready(())
             });
         match &self.config.authority {
@@ -320,7 +320,9 @@ impl Worker {
     /// The run's stream with a single consumer, which continues where the last one ended.
     async fn consumer(&self, client: &Client) -> Result<Consumer, BusError> {
         let run = &self.config.run;
-        let kept = Channel::ALL.into_iter().filter(|channel| channel.is_kept());
+        let kept = Channel::ALL
+            .into_iter()
+            .filter(|channel| channel.is_stored());
         let subjects = kept.map(|channel| format!("dyno.{run}.{}.*", channel.token()));
         let made = jetstream::new(client.clone())
             .get_or_create_stream(stream::Config {
@@ -400,7 +402,7 @@ fn no_stream(error: &impl ToString) -> String {
 type Consumer = jetstream::consumer::Consumer<pull::Config>;
 
 /// Handles an event of the client's connection.
-fn tell(event: Event, forward: &SyncSender<Incoming>, complaints: &Mutex<Vec<String>>) {
+fn on_event(event: Event, forward: &SyncSender<Incoming>, complaints: &Mutex<Vec<String>>) {
     match event {
         // If the reader does not keep up, the event is lost.
         Event::Connected => drop(forward.try_send(Incoming::Up)),
@@ -426,7 +428,7 @@ fn pass(forward: &SyncSender<Incoming>, subject: &str, bytes: &[u8]) -> bool {
 }
 
 /// Has the stream store a message, and forwards the confirmation.
-async fn keep(context: Context, kept: Kept, forward: SyncSender<Incoming>) {
+async fn keep(context: Context, kept: StoredMessage, forward: SyncSender<Incoming>) {
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Msg-Id", &*kept.id);
     let subject = kept.subject.to_string();

@@ -9,7 +9,7 @@ use dyno_core::clock::Nanos;
 use dyno_core::rand::Stream;
 
 use super::{Bus, BusError, Incoming};
-use crate::agent::Kept;
+use crate::agent::StoredMessage;
 use crate::names::{AgentName, Subject};
 
 /// A stored message that was lost on its way is redelivered after this time.
@@ -54,7 +54,7 @@ pub struct Traffic {
     /// Their bytes.
     pub bytes_up: u64,
     /// Bytes of stored messages among them.
-    pub bytes_kept: u64,
+    pub bytes_stored: u64,
     /// Messages to agents.
     pub messages_down: u64,
     /// Their bytes.
@@ -162,7 +162,7 @@ impl World {
         if subject.channel.is_upward() {
             traffic.messages_up += 1;
             traffic.bytes_up += bytes;
-            traffic.bytes_kept += bytes * u64::from(subject.channel.is_kept());
+            traffic.bytes_stored += bytes * u64::from(subject.channel.is_stored());
         } else {
             traffic.messages_down += 1;
             traffic.bytes_down += bytes;
@@ -187,7 +187,7 @@ impl World {
         }
     }
 
-    fn keep(&mut self, from: usize, kept: &Kept) {
+    fn keep(&mut self, from: usize, kept: &StoredMessage) {
         self.count(&kept.subject, &kept.bytes);
         let there = self.now + self.delay();
         let gone = self.is_away(from, self.now) || self.is_away(from, there);
@@ -222,7 +222,7 @@ impl Bus for SimulatedBus {
         Ok(())
     }
 
-    fn keep(&mut self, kept: &Kept) -> Result<(), BusError> {
+    fn keep(&mut self, kept: &StoredMessage) -> Result<(), BusError> {
         self.world.borrow_mut().keep(self.end, kept);
         Ok(())
     }

@@ -43,14 +43,14 @@ fn edit(line: &mut String, from: &str, to: &str) {
 #[test]
 fn lines_out_of_their_order_are_named() {
     let swapped = said(|all| all.swap(2, 3));
-    let told = "interval 2 is where interval 1 should be";
-    assert!(swapped.starts_with(told), "{swapped}");
+    let expected = "interval 2 is where interval 1 should be";
+    assert!(swapped.starts_with(expected), "{swapped}");
     let missing = said(|all| drop(all.remove(3)));
-    let told = "interval 3 is where interval 2 should be";
-    assert!(missing.starts_with(told), "{missing}");
+    let expected = "interval 3 is where interval 2 should be";
+    assert!(missing.starts_with(expected), "{missing}");
     let twice = said(|all| all.insert(3, all[2].clone()));
-    let told = "interval 1 is where interval 2 should be";
-    assert!(twice.starts_with(told), "{twice}");
+    let expected = "interval 1 is where interval 2 should be";
+    assert!(twice.starts_with(expected), "{twice}");
     let renumbered = said(|all| edit(&mut all[3], "\"seq\":2", "\"seq\":7"));
     assert_eq!(renumbered, "record 7 has the interval 2");
     let far = said(|all| {
@@ -193,9 +193,9 @@ fn another_program_is_the_finding_that_a_run_has() {
         (found.kind, found.outcome),
         (Kind::VersionSkew, Outcome::Refuse)
     );
-    let told = "gen2 runs a different build of Dyno than gen1: its executable is abababab, not \
+    let expected = "gen2 runs a different build of Dyno than gen1: its executable is abababab, not \
                 unknown";
-    assert_eq!(report.failed.as_deref(), Some(told));
+    assert_eq!(report.failed.as_deref(), Some(expected));
     let report = skewed(true);
     assert_eq!(
         (report.failed, report.findings[0].outcome),
@@ -212,9 +212,11 @@ fn what_a_lost_agent_did_later_is_counted_apart() {
     ];
     let mut all = Collection::new(files).unwrap();
     all.was_lost(1, 900);
-    let mut told = Vec::new();
-    let (report, beyond, _) = all.merge(AXIS, |one| told.push(one.interval)).unwrap();
-    assert_eq!((report.failed, told.len()), (None, 5));
+    let mut merged_intervals = Vec::new();
+    let (report, beyond, _) = all
+        .merge(AXIS, |one| merged_intervals.push(one.interval))
+        .unwrap();
+    assert_eq!((report.failed, merged_intervals.len()), (None, 5));
     let (agent, intervals, events) = (1, 3, 600);
     assert_eq!(
         beyond,
@@ -226,7 +228,10 @@ fn what_a_lost_agent_did_later_is_counted_apart() {
     );
     assert_eq!(report.total.counters.events, 5 * 300 + 900);
     assert!(report.agents[1].lost && report.agents[1].outcome.is_none());
-    let later: Vec<u64> = told.iter().map(|one| one.counters.events).collect();
+    let later: Vec<u64> = merged_intervals
+        .iter()
+        .map(|one| one.counters.events)
+        .collect();
     assert_eq!(later, [600, 600, 600, 300, 300]);
     // Without `was_lost`, a missing file fails the run.
     let (report, _) = merged(vec![

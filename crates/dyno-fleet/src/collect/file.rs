@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Kept;
+use crate::agent::StoredMessage;
 use crate::message::{Assignment, Hello, MESSAGE_BYTES_MAX, Message, PROTOCOL};
 use crate::names::{AgentName, Channel, RunId, Subject};
 
@@ -112,7 +112,7 @@ impl FileWriter {
     ///
     /// # Errors
     /// It cannot be written, or the file is full.
-    pub fn keep(&mut self, kept: &Kept) -> Result<(), FileError> {
+    pub fn keep(&mut self, kept: &StoredMessage) -> Result<(), FileError> {
         match self.ids.insert(Arc::clone(&kept.id)) {
             true => {
                 // Deflated data may contain line breaks.

@@ -104,12 +104,12 @@ pub(super) fn written(
 }
 
 pub(super) fn merged(files: Vec<AgentFile>) -> (Report, Vec<Interval>) {
-    let mut told = Vec::new();
+    let mut merged_intervals = Vec::new();
     let (report, ..) = Collection::new(files)
         .unwrap()
-        .merge(AXIS, |merged| told.push(merged.interval))
+        .merge(AXIS, |merged| merged_intervals.push(merged.interval))
         .unwrap();
-    (report, told)
+    (report, merged_intervals)
 }
 
 #[test]
@@ -123,21 +123,21 @@ fn what_agents_kept_adds_up_to_what_they_measured() {
             written(folder, 3, 3, 12, end),
         ]
     };
-    let (report, told) = merged(files(&folder));
+    let (report, merged_intervals) = merged(files(&folder));
     assert_eq!(report.failed, None, "{:?}", report.findings);
-    assert_eq!(told.len(), 12);
+    assert_eq!(merged_intervals.len(), 12);
     let mut all = Interval::default();
-    for (index, told) in told.iter().enumerate() {
+    for (index, interval) in merged_intervals.iter().enumerate() {
         let mut second = Interval::default();
         for agent in 1..=3 {
             let own = recorded(&LOAD, 3, agent, index as u64);
             second.merge(&own);
             all.merge_sums(&own);
         }
-        assert_eq!(told.counters, second.counters);
-        assert_eq!(told.latencies, second.latencies);
-        assert_eq!(told.operations, second.operations);
-        assert_eq!(told.start, AXIS.start + index as u64 * SECOND);
+        assert_eq!(interval.counters, second.counters);
+        assert_eq!(interval.latencies, second.latencies);
+        assert_eq!(interval.operations, second.operations);
+        assert_eq!(interval.start, AXIS.start + index as u64 * SECOND);
     }
     assert_eq!(report.total.counters, all.counters);
     assert_eq!(report.total.latencies, all.latencies);
@@ -149,15 +149,15 @@ fn what_agents_kept_adds_up_to_what_they_measured() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_ends_early_is_told() {
+fn reports_a_file_that_is_missing_or_ends_early() {
     let folder = TempDir::new().unwrap();
     let whole = written(&folder, 1, 3, 5, Some(End::Completed));
     let cut = written(&folder, 3, 3, 3, None);
-    let (report, told) = merged(vec![whole, cut]);
+    let (report, merged_intervals) = merged(vec![whole, cut]);
     let kinds: Vec<Kind> = report.findings.iter().map(|one| one.kind).collect();
     assert_eq!(kinds, [Kind::AgentMissing, Kind::Clocks, Kind::AgentLost]);
     assert!(report.failed.is_some());
-    assert_eq!(told.len(), 5);
+    assert_eq!(merged_intervals.len(), 5);
     let lost: Vec<bool> = report.agents.iter().map(|one| one.lost).collect();
     assert_eq!(lost, [false, true, true]);
     assert_eq!(report.agents[2].sums.counters.events, 900);
@@ -165,7 +165,7 @@ fn a_file_that_is_missing_or_ends_early_is_told() {
 }
 
 #[test]
-fn a_load_that_ended_by_itself_is_told() {
+fn reports_a_load_that_ended_by_itself() {
     let folder = TempDir::new().unwrap();
     let files = vec![written(&folder, 1, 1, 4, Some(End::Orphaned))];
     let (report, _) = merged(files);
@@ -184,9 +184,9 @@ fn a_line_that_is_cut_off_is_the_end() {
     let whole = fs::read(&path).unwrap();
     for cut in [whole.len() - 1, whole.len() - 40, whole.len() / 2] {
         fs::write(&path, &whole[..cut]).unwrap();
-        let (report, told) = merged(vec![AgentFile::open(&path).unwrap()]);
+        let (report, merged_intervals) = merged(vec![AgentFile::open(&path).unwrap()]);
         assert!(report.agents[0].lost, "{cut}");
-        assert!(told.len() <= 4, "{cut}");
+        assert!(merged_intervals.len() <= 4, "{cut}");
     }
 }
 

@@ -55,7 +55,7 @@ impl Coordinator {
     pub(super) fn prepare_all(&mut self, now: Nanos) {
         let division = self.config.division.clone();
         let event = Event::Divided(division);
-        self.outputs.push_back(Output::Tell(event));
+        self.outputs.push_back(Output::Event(event));
         for index in 0..self.members.len() {
             let assignment = self.assignment(index);
             self.order(index, Task::Prepare(assignment));

@@ -107,7 +107,7 @@ impl Coordinator {
         self.members[member].heard_at = now;
         let differs = differences(&self.config.build, &hello.build);
         self.outputs
-            .push_back(Output::Tell(Event::Joined(member, hello.clone())));
+            .push_back(Output::Event(Event::Joined(member, hello.clone())));
         self.members[member].hello = Some(hello);
         if !differs.is_empty() {
             let name = &self.members[member].name;
@@ -270,7 +270,7 @@ impl Coordinator {
         let Some(merger) = &mut self.merger else {
             return;
         };
-        if !fits(&self.told, &record.interval) {
+        if !fits(&self.totals_reported, &record.interval) {
             let why = "its sums are impossible".to_owned();
             let subject = format!("the totals of {}", self.members[member].name);
             self.strange(member, &MessageError::Malformed { subject, why }, now);
@@ -279,7 +279,7 @@ impl Coordinator {
         merger.ends(member, record.seq);
         self.members[member].total = Some(Total::of(&record, end));
         self.members[member].late_ns = record.late_ns;
-        self.told.merge_sums(&record.interval);
+        self.totals_reported.merge_sums(&record.interval);
         let early = end.early().filter(|_| self.failed.is_none());
         if let Some(how) = early.filter(|_| !self.members[member].lost) {
             let name = &self.members[member].name;

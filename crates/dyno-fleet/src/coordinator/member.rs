@@ -121,14 +121,14 @@ impl Member {
     }
 
     /// Whether its totals and its load's outcome have arrived.
-    pub(super) fn has_told(&self) -> bool {
+    pub(super) fn has_reported(&self) -> bool {
         let total = self.total.as_ref();
         total.is_some_and(|total| self.pieces.len() == total.pieces as usize)
     }
 
     /// Whether reports of it are still missing.
     pub(super) fn is_missed(&self) -> bool {
-        !self.lost && !self.has_told()
+        !self.lost && !self.has_reported()
     }
 
     /// Whether it has followed its latest order.

@@ -61,8 +61,8 @@ impl Coordinator {
             Phase::Leaving => self.leave(now),
             Phase::Over => {}
         }
-        self.tell_intervals(now);
-        self.tell_orders(now);
+        self.emit_intervals(now);
+        self.send_orders(now);
     }
 
     /// The latest time for the next [`Coordinator::tick`], as of `now`.
@@ -73,13 +73,13 @@ impl Coordinator {
         probes.unwrap_or(regular).clamp(now, regular)
     }
 
-    fn tell_orders(&mut self, now: Nanos) {
+    fn send_orders(&mut self, now: Nanos) {
         for member in 0..self.members.len() {
             let (lost, at) = (self.members[member].lost, self.members[member].order_at);
             if lost || now < at {
                 continue;
             }
-            self.tell_order(member);
+            self.send_order(member);
             let again = if self.members[member].confirmed() {
                 ALIVE_NS
             } else {
@@ -89,13 +89,13 @@ impl Coordinator {
         }
     }
 
-    fn tell_intervals(&mut self, now: Nanos) {
+    fn emit_intervals(&mut self, now: Nanos) {
         let Some(merger) = &mut self.merger else {
             return;
         };
         for merged in merger.due(now) {
             let event = Event::Interval(Box::new(merged));
-            self.outputs.push_back(Output::Tell(event));
+            self.outputs.push_back(Output::Event(event));
         }
     }
 
@@ -135,7 +135,7 @@ impl Coordinator {
         }
         // If no agent is heard, most likely the bus is down and will return.
         let speaks = |member: &super::Member| {
-            !member.lost && member.instance.is_some() && !member.has_told()
+            !member.lost && member.instance.is_some() && !member.has_reported()
         };
         let others = self.members.iter().filter(|member| speaks(member));
         let silent = |member: &super::Member| {
@@ -149,8 +149,9 @@ impl Coordinator {
         for member in 0..self.members.len() {
             let silence = now.saturating_sub(self.members[member].heard_at);
             // Agents that have sent everything, or that never joined, have nothing more to send.
-            let told = self.members[member].has_told() || self.members[member].instance.is_none();
-            if self.members[member].lost || told || silence <= limit {
+            let reported =
+                self.members[member].has_reported() || self.members[member].instance.is_none();
+            if self.members[member].lost || reported || silence <= limit {
                 continue;
             }
             let seconds = silence as f64 / 1e9;
@@ -354,7 +355,7 @@ impl Coordinator {
         let owing = |(index, member): (usize, &super::Member)| {
             let all = merger.is_some_and(|merger| merger.has_all_of(index));
             let quiet = match member.has_begun() {
-                true => member.has_told() && all,
+                true => member.has_reported() && all,
                 // It was to stop before it began, or never joined.
                 false => member.instance.is_none() || member.confirmed(),
             };
@@ -385,12 +386,12 @@ impl Coordinator {
                 merger.lose(index);
             }
         }
-        self.tell_intervals(now);
+        self.emit_intervals(now);
         let report = self.report();
         self.order_all(&Task::Leave);
         self.enter(Phase::Leaving, now);
         self.outputs
-            .push_back(Output::Tell(Event::Ended(Box::new(report))));
+            .push_back(Output::Event(Event::Ended(Box::new(report))));
     }
 
     fn leave(&mut self, now: Nanos) {

@@ -122,7 +122,7 @@ impl Coordinator {
             sums: merger.map(|merger| merger.sums(index)).unwrap_or_default(),
             apart: merger.map(|merger| merger.apart(index)).unwrap_or_default(),
             intervals: total.map(|total| total.intervals),
-            outcome: (member.has_told() && !member.lost && !member.pieces.is_empty())
+            outcome: (member.has_reported() && !member.lost && !member.pieces.is_empty())
                 .then(|| member.pieces.values().cloned().collect()),
             end: total.map(|total| total.end),
             lost: member.lost,
@@ -157,7 +157,7 @@ impl Coordinator {
         let same = self
             .merger
             .as_ref()
-            .is_some_and(|m| same_events(m.total(), &self.told));
+            .is_some_and(|m| same_events(m.total(), &self.totals_reported));
         if whole && !same && !self.findings.iter().any(|f| f.outcome == Outcome::Refuse) {
             let evidence =
                 "the record does not equal the sum of the agents' final reports".to_owned();

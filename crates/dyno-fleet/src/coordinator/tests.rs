@@ -96,9 +96,9 @@ impl Bench {
                     ..
                 }) => self.orders.push(*order),
                 Output::Send(_) => panic!("a coordinator asks and orders"),
-                Output::Tell(Event::Found(finding)) => self.findings.push(finding),
-                Output::Tell(Event::Ended(report)) => self.report = Some(*report),
-                Output::Tell(_) => {}
+                Output::Event(Event::Finding(finding)) => self.findings.push(finding),
+                Output::Event(Event::Ended(report)) => self.report = Some(*report),
+                Output::Event(_) => {}
             }
         }
     }
@@ -218,7 +218,7 @@ fn an_interval_that_never_comes_fails_the_run_by_its_number() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_once_and_does_no_harm() {
+fn reports_nonsense_once_and_ignores_it() {
     let mut bench = Bench::new(config());
     bench.start();
     let subject = |channel| Subject {
@@ -287,7 +287,7 @@ fn another_protocol_fails_the_run() {
 }
 
 #[test]
-fn orders_are_told_again_until_they_are_confirmed() {
+fn repeats_orders_until_they_are_confirmed() {
     let mut bench = Bench::new(config());
     bench.hear(Body::Hello(Box::default()));
     let first = bench.orders.len();
@@ -299,11 +299,11 @@ fn orders_are_told_again_until_they_are_confirmed() {
     };
     assert_eq!(one, two);
     bench.pulse(Stage::Preparing, 0, 0);
-    let told = bench.orders.len();
+    let orders_sent = bench.orders.len();
     bench.pass(SECOND / 4);
     bench.pass(SECOND / 4);
     // Confirmed orders are repeated once a second, as a sign of life.
-    assert!(bench.orders.len() <= told + 1);
+    assert!(bench.orders.len() <= orders_sent + 1);
 }
 
 #[test]
@@ -441,9 +441,9 @@ fn an_agent_that_cannot_prepare_fails_the_run_with_its_words() {
     };
     bench.hear(Body::Pulse(pulse));
     assert_eq!(bench.kinds(), [Kind::AgentFailed]);
-    let told = &bench.findings[0].evidence;
+    let evidence = &bench.findings[0].evidence;
     assert_eq!(
-        told,
+        evidence,
         "gen1 could not prepare: Access denied for user 'bench'"
     );
 }
@@ -490,7 +490,7 @@ fn the_clocks_of_many_are_asked_in_turn() {
                     }
                     _ => {}
                 },
-                Output::Tell(_) => {}
+                Output::Event(_) => {}
             }
         }
         assert!(questions <= 16, "{questions}");

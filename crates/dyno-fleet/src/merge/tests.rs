@@ -141,24 +141,24 @@ proptest! {
 }
 
 #[test]
-fn what_is_late_is_told_without_it_and_completed_when_it_comes() {
+fn reports_an_interval_without_late_agents_and_completes_it_later() {
     let mut merger = merger(2);
     merger
         .add(0, sent(0, &[0], &[5, 6]), START + SECOND)
         .unwrap();
     assert_eq!(merger.due(START + 5 * SECOND), []);
-    let told = merger.due(START + 6 * SECOND);
-    assert_eq!(told.len(), 1);
-    assert!(!told[0].complete);
-    assert_eq!(told[0].missing, [1]);
-    assert_eq!(told[0].interval.counters.events, 2);
+    let due = merger.due(START + 6 * SECOND);
+    assert_eq!(due.len(), 1);
+    assert!(!due[0].complete);
+    assert_eq!(due[0].missing, [1]);
+    assert_eq!(due[0].interval.counters.events, 2);
     assert_eq!(merger.due(START + 7 * SECOND), []);
     merger
         .add(1, sent(0, &[1], &[7]), START + 8 * SECOND)
         .unwrap();
-    let told = merger.due(START + 8 * SECOND);
-    assert!(told[0].complete && told[0].missing.is_empty());
-    assert_eq!(told[0].interval.counters.events, 3);
+    let due = merger.due(START + 8 * SECOND);
+    assert!(due[0].complete && due[0].missing.is_empty());
+    assert_eq!(due[0].interval.counters.events, 3);
     assert_eq!(merger.due(START + 9 * SECOND), []);
 }
 
@@ -172,9 +172,9 @@ fn a_lost_agent_is_waited_for_no_longer_and_what_comes_of_it_is_kept_apart() {
         .unwrap();
     assert_eq!(merger.due(START + 2 * SECOND).len(), 1);
     merger.lose(1);
-    let told = merger.due(START + 2 * SECOND);
-    assert!(told[0].complete);
-    assert_eq!(told[0].missing, [1]);
+    let due = merger.due(START + 2 * SECOND);
+    assert!(due[0].complete);
+    assert_eq!(due[0].missing, [1]);
     let late = merger.add(1, sent(1, &[1], &[6, 7]), START + 9 * SECOND);
     assert_eq!(late, Err(Rejected::Lost));
     assert_eq!(merger.total().counters.events, 3);
@@ -183,7 +183,7 @@ fn a_lost_agent_is_waited_for_no_longer_and_what_comes_of_it_is_kept_apart() {
 }
 
 #[test]
-fn holes_are_known_once_an_agent_tells_how_much_it_made() {
+fn holes_are_known_once_an_agent_reports_its_count() {
     let mut merger = merger(1);
     for index in [0, 1, 3, 6] {
         merger
@@ -241,7 +241,7 @@ fn a_warm_up_puts_the_first_interval_off() {
     first.end += 30 * SECOND;
     merger.add(0, first, START + 31 * SECOND).unwrap();
     assert_eq!(merger.due(START + 35 * SECOND), []);
-    let told = merger.due(START + 36 * SECOND);
-    assert_eq!(told[0].interval.start, START + 30 * SECOND);
-    assert_eq!(told[0].interval.start_unix_ns, START_UNIX + 30 * SECOND);
+    let due = merger.due(START + 36 * SECOND);
+    assert_eq!(due[0].interval.start, START + 30 * SECOND);
+    assert_eq!(due[0].interval.start_unix_ns, START_UNIX + 30 * SECOND);
 }

@@ -126,7 +126,7 @@ fn a_message_reads_back_where_it_belongs() {
 }
 
 #[test]
-fn another_protocol_is_told_before_anything_else_is_read() {
+fn reports_another_protocol_before_reading_anything_else() {
     let subject = message(Body::Pulse(Pulse::default())).subject();
     let theirs = PROTOCOL + 1;
     let rest = r#""run":"r1","news":[1,2,3],"body":{"greeting":{"a":1}}}"#;

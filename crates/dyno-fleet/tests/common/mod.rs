@@ -71,8 +71,8 @@ pub fn agent<B: Bus>(
     spawn(move || {
         let mut bus = connect();
         let (commands, orders) = channel();
-        let (tells, reports) = channel();
-        let load = spawn(move || load(number, intervals, &orders, &tells));
+        let (report_sender, reports) = channel();
+        let load = spawn(move || load(number, intervals, &orders, &report_sender));
         let mut agent = Agent::new(own, Clock.now(), unix_ns());
         let exit = take_part(&mut agent, &mut bus, &commands, &reports);
         drop(commands);
@@ -82,7 +82,12 @@ pub fn agent<B: Bus>(
 }
 
 /// A load whose records depend only on its number and the interval.
-fn load(number: usize, intervals: u64, orders: &Receiver<Command>, tells: &Sender<LoadReport>) {
+fn load(
+    number: usize,
+    intervals: u64,
+    orders: &Receiver<Command>,
+    report_sender: &Sender<LoadReport>,
+) {
     let shape = shape();
     let mut start = None;
     let mut made = 0;
@@ -91,19 +96,19 @@ fn load(number: usize, intervals: u64, orders: &Receiver<Command>, tells: &Sende
         let wait = next.map_or(1_000_000_000, |at| at.saturating_sub(Clock.now()));
         match orders.recv_timeout(Duration::from_nanos(wait)) {
             Ok(Command::Calibrate(_)) => {
-                let told = LoadReport::Calibrated(Ceiling::default());
-                tells.send(told).unwrap();
+                let report = LoadReport::Calibrated(Ceiling::default());
+                report_sender.send(report).unwrap();
             }
-            Ok(Command::Prepare(_)) => tells.send(LoadReport::Prepared).unwrap(),
+            Ok(Command::Prepare(_)) => report_sender.send(LoadReport::Prepared).unwrap(),
             Ok(Command::Start { at }) => {
                 let left = at.saturating_sub(Clock.now());
                 std::thread::sleep(Duration::from_nanos(left));
-                tells.send(LoadReport::Began(Clock.now())).unwrap();
+                report_sender.send(LoadReport::Began(Clock.now())).unwrap();
                 start = Some(at);
             }
             Ok(Command::CallOff) => start = None,
             Ok(Command::Stop { .. }) => {
-                let _ = tells.send(LoadReport::Ended(End::Stopped));
+                let _ = report_sender.send(LoadReport::Ended(End::Stopped));
                 start = None;
             }
             Ok(Command::Exit(_)) => return,
@@ -115,10 +120,10 @@ fn load(number: usize, intervals: u64, orders: &Receiver<Command>, tells: &Sende
                 let mut interval = recorded(&shape, SEED, number, made);
                 interval.start += start_at;
                 interval.end += start_at;
-                let _ = tells.send(LoadReport::Interval(Box::new(interval)));
+                let _ = report_sender.send(LoadReport::Interval(Box::new(interval)));
                 made += 1;
                 if made == intervals {
-                    let _ = tells.send(LoadReport::Ended(End::Completed));
+                    let _ = report_sender.send(LoadReport::Ended(End::Completed));
                     start = None;
                 }
             }
@@ -147,31 +152,31 @@ pub fn everything(agents: usize, intervals: u64) -> Interval {
 
 /// The outputs of a coordinator.
 #[derive(Default)]
-pub struct Told {
+pub struct Outputs {
     pub merged: Vec<Merged>,
     pub kinds: Vec<Kind>,
     pub report: Option<Report>,
 }
 
 /// Coordinates to the end. `at` is called with the number of each complete interval.
-pub fn lead(config: FleetConfig, bus: &mut impl Bus, mut at: impl FnMut(u64)) -> Told {
+pub fn lead(config: FleetConfig, bus: &mut impl Bus, mut at: impl FnMut(u64)) -> Outputs {
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns()).unwrap();
-    let mut told = Told::default();
+    let mut outputs = Outputs::default();
     let event = |event| match event {
         Event::Interval(merged) => {
             if merged.complete {
                 at(merged.index);
             }
-            told.merged.push(*merged);
+            outputs.merged.push(*merged);
         }
-        Event::Found(finding) => {
+        Event::Finding(finding) => {
             println!("{finding}");
-            told.kinds.push(finding.kind);
+            outputs.kinds.push(finding.kind);
         }
-        Event::Ended(report) => told.report = Some(*report),
+        Event::Ended(report) => outputs.report = Some(*report),
         Event::Phase(phase) => println!("{phase:?}"),
         Event::Joined(..) | Event::Divided(_) => {}
     };
     coordinate(&mut coordinator, bus, event, || None).unwrap();
-    told
+    outputs
 }

@@ -145,10 +145,10 @@ impl Queue for Aio {
         self.pending.push(block);
     }
 
-    fn tell(&mut self) -> io::Result<()> {
+    fn submit_pending(&mut self) -> io::Result<()> {
         while !self.pending.is_empty() {
             // SAFETY: the list is of blocks that stay in place until their requests are done.
-            let told = unsafe {
+            let submitted = unsafe {
                 libc::syscall(
                     libc::SYS_io_submit,
                     self.context,
@@ -156,8 +156,8 @@ impl Queue for Aio {
                     self.pending.as_mut_ptr(),
                 )
             };
-            if told > 0 {
-                self.pending.drain(..told as usize);
+            if submitted > 0 {
+                self.pending.drain(..submitted as usize);
                 continue;
             }
             let error = io::Error::last_os_error();
@@ -174,7 +174,7 @@ impl Queue for Aio {
     fn submit(&mut self, wait: bool, done: &mut Vec<Done>) -> io::Result<()> {
         let before = done.len();
         loop {
-            self.tell()?;
+            self.submit_pending()?;
             // Requests that the kernel had no room for mean that others are under way.
             let waits = wait || !self.pending.is_empty();
             self.reap(usize::from(waits), done)?;

@@ -32,16 +32,16 @@ impl FileIo {
     /// Creates the files, or extends them to their size.
     pub(crate) fn prepare(
         &self,
-        tell: &mut dyn FnMut(Progress),
+        report: &mut dyn FnMut(Progress),
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
-        tell(Progress::Begin);
+        report(Progress::Begin);
         let mut writer = Writer::new(self)?;
         for number in 0..self.files {
             let path = self.path(number);
             let before = fs::metadata(&path).map(|known| known.len()).ok();
             let from = before.unwrap_or(0) / self.block * self.block;
-            tell(Progress::File(
+            report(Progress::File(
                 match before {
                     None => "Creating file",
                     Some(_) if from < self.file_size() => "Extending existing file",
@@ -54,12 +54,12 @@ impl FileIo {
                 writer.write(&file, number, from, stopped)?;
             }
         }
-        tell(Progress::Written(writer.written));
+        report(Progress::Written(writer.written));
         Ok(())
     }
 
-    pub(crate) fn cleanup(&self, tell: &mut dyn FnMut(Progress)) -> Result<(), String> {
-        tell(Progress::Removing);
+    pub(crate) fn cleanup(&self, report: &mut dyn FnMut(Progress)) -> Result<(), String> {
+        report(Progress::Removing);
         for number in 0..self.files {
             let path = self.path(number);
             match fs::remove_file(&path) {

@@ -36,7 +36,7 @@ pub(super) trait Queue {
     unsafe fn push(&mut self, ask: Ask);
 
     /// Submits the queued requests, as far as the kernel has room.
-    fn tell(&mut self) -> io::Result<()>;
+    fn submit_pending(&mut self) -> io::Result<()>;
 
     /// Submits, waits for at least one request to complete if `wait`, and appends all completed
     /// ones.

@@ -274,15 +274,15 @@ impl<Q: Queue> Queued<Q> {
         session: SessionId,
         wait: bool,
     ) -> Result<bool, String> {
-        let told = match self.taken < self.done.len() {
-            true => self.queue.tell(),
+        let submitted = match self.taken < self.done.len() {
+            true => self.queue.submit_pending(),
             false => {
                 self.taken = 0;
                 self.done.clear();
                 self.queue.submit(wait, &mut self.done)
             }
         };
-        told.map_err(|error| format!("the kernel refused requests: {error}"))?;
+        submitted.map_err(|error| format!("the kernel refused requests: {error}"))?;
         let from = self.taken;
         while let Some(done) = self.done.get(self.taken).copied() {
             self.taken += 1;

@@ -173,7 +173,7 @@ impl Ring {
     /// Submits pending requests, as far as the kernel has room, with these `flags`.
     fn enter(&mut self, wait: bool, flags: u32) -> io::Result<()> {
         // SAFETY: the descriptor is a ring; there is no signal mask.
-        let told = unsafe {
+        let submitted = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
                 self.fd.as_raw_fd(),
@@ -184,8 +184,8 @@ impl Ring {
                 0usize,
             )
         };
-        if told >= 0 {
-            self.pending -= (told as u32).min(self.pending);
+        if submitted >= 0 {
+            self.pending -= (submitted as u32).min(self.pending);
             return Ok(());
         }
         let error = io::Error::last_os_error();
@@ -264,7 +264,7 @@ impl Queue for Ring {
         self.pending += 1;
     }
 
-    fn tell(&mut self) -> io::Result<()> {
+    fn submit_pending(&mut self) -> io::Result<()> {
         match self.pending {
             0 => Ok(()),
             _ => self.enter(false, 0),

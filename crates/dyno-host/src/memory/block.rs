@@ -82,7 +82,7 @@ impl Block {
     #[inline(never)]
     pub(crate) fn write_at_random(&self, places: &mut Stream, value: u64) {
         for _ in 0..self.words {
-            self.all()[place(places, self.words)].store(value, Ordering::Relaxed);
+            self.all()[random_index(places, self.words)].store(value, Ordering::Relaxed);
         }
     }
 
@@ -91,7 +91,7 @@ impl Block {
     pub(crate) fn read_at_random(&self, places: &mut Stream) -> u64 {
         let mut sum = 0;
         for _ in 0..self.words {
-            sum ^= self.all()[place(places, self.words)].load(Ordering::Relaxed);
+            sum ^= self.all()[random_index(places, self.words)].load(Ordering::Relaxed);
         }
         sum
     }
@@ -107,7 +107,7 @@ impl Drop for Block {
 /// A random word. The bias of a product without rejection is less than one in 2^30 for any block
 /// that fits a host.
 #[inline]
-fn place(places: &mut Stream, words: usize) -> usize {
+fn random_index(places: &mut Stream, words: usize) -> usize {
     ((u128::from(places.next_u64()) * words as u128) >> 64) as usize
 }
 

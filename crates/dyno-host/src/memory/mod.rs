@@ -295,20 +295,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_told_which_memory_was_measured() {
+    fn describes_which_memory_was_measured() {
         let cache = |level, bytes| Cache { level, bytes };
         let caches = [cache(1, 32 << 10), cache(2, 1 << 20), cache(3, 32 << 20)];
-        let told = |block, blocks| where_it_fits(block, blocks, &caches);
-        assert!(told(1 << 10, 64).contains("level 1 cache (32 KiB)"));
-        assert!(told(1 << 20, 1).contains("level 2 cache (1 MiB)"));
-        assert!(told(8 << 20, 2).contains("level 3 cache (32 MiB)"));
-        assert!(told(8 << 20, 8).contains("64 MiB in all, are larger than the last cache"));
+        let fits = |block, blocks| where_it_fits(block, blocks, &caches);
+        assert!(fits(1 << 10, 64).contains("level 1 cache (32 KiB)"));
+        assert!(fits(1 << 20, 1).contains("level 2 cache (1 MiB)"));
+        assert!(fits(8 << 20, 2).contains("level 3 cache (32 MiB)"));
+        assert!(fits(8 << 20, 8).contains("64 MiB in all, are larger than the last cache"));
         assert!(where_it_fits(8, 1, &[]).contains("it is unknown"));
     }
 
     #[test]
     fn sizes_are_short() {
-        let told: Vec<_> = [8, 1024, 1536, 1 << 20, 3 << 30].map(size).into();
-        assert_eq!(told, ["8 B", "1 KiB", "1.5 KiB", "1 MiB", "3 GiB"]);
+        let sizes: Vec<_> = [8, 1024, 1536, 1 << 20, 3 << 30].map(size).into();
+        assert_eq!(sizes, ["8 B", "1 KiB", "1.5 KiB", "1 MiB", "3 GiB"]);
     }
 }

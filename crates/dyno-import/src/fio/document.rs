@@ -228,8 +228,9 @@ impl Job {
 /// and keep the order.
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut told = f.debug_struct("Job");
-        told.field("jobname", &self.jobname)
+        let mut debug = f.debug_struct("Job");
+        debug
+            .field("jobname", &self.jobname)
             .field("groupid", &self.groupid)
             .field("error", &self.error)
             .field("job_start", &self.job_start)
@@ -241,12 +242,12 @@ impl fmt::Debug for Job {
             .field("usr_cpu", &self.usr_cpu)
             .field("sys_cpu", &self.sys_cpu);
         if let Some(host) = &self.hostname {
-            told.field("hostname", host);
+            debug.field("hostname", host);
         }
         if self.mixed.total_ios > 0 {
-            told.field("mixed", &self.mixed);
+            debug.field("mixed", &self.mixed);
         }
-        told.finish()
+        debug.finish()
     }
 }
 

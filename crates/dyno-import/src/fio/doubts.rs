@@ -44,8 +44,8 @@ impl Group<'_> {
                     percentiles(&own.latency()),
                     counted(own),
                 ];
-                let told = found.into_iter().flatten();
-                all.extend(told.map(|text| format!("{name}, {direction}: {text}")));
+                let doubts = found.into_iter().flatten();
+                all.extend(doubts.map(|text| format!("{name}, {direction}: {text}")));
             }
             let crowd = self.crowd(job).filter(|_| !self.may_be_of_several());
             all.extend(crowd.map(|under_way| {
@@ -61,12 +61,12 @@ impl Group<'_> {
 
     /// Checks that the clients' jobs add up to fio's total for all clients.
     fn clients(&self) -> Option<String> {
-        let told = self.last.all_clients?;
+        let total = self.last.all_clients?;
         let jobs = self.last.jobs.iter();
         let made = jobs.fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
-        (made != told).then(|| {
+        (made != total).then(|| {
             format!(
-                "the clients' jobs made {made} I/Os, but fio reports {told} for all clients: a \
+                "the clients' jobs made {made} I/Os, but fio reports {total} for all clients: a \
                  client's job is missing or damaged"
             )
         })

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::identity::LogHash;
 use crate::number;
 use crate::runs::{self, About, PERCENTS, fact};
-use crate::{Found, ImportError, Log, Looks, Options, Warning};
+use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
 use document::{Document, Job, Latency};
 use latency::{Merged, merged};
 
@@ -34,7 +34,7 @@ pub(crate) fn read(
     logs: &[Log<'_>],
     options: &Options,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Found>, ImportError> {
+) -> Result<Vec<ParsedRun>, ImportError> {
     let mut found = Vec::new();
     for log in logs {
         let (documents, damage) = document::read(log.text);
@@ -104,7 +104,7 @@ fn in_time(one: &Document, next: &Document) -> bool {
     later.abs_diff(ran(next).saturating_sub(ran(one))) <= LATE_MS
 }
 
-fn of_groups(log: &Log<'_>, documents: &[Document], options: &Options) -> Vec<Found> {
+fn of_groups(log: &Log<'_>, documents: &[Document], options: &Options) -> Vec<ParsedRun> {
     let Some(last) = documents.last() else {
         return Vec::new();
     };
@@ -120,7 +120,7 @@ fn of_groups(log: &Log<'_>, documents: &[Document], options: &Options) -> Vec<Fo
         documents,
         alone,
     });
-    groups.map(|group| group.found(log, options)).collect()
+    groups.map(|group| group.parsed_run(log, options)).collect()
 }
 
 /// Jobs that ran at the same time.
@@ -135,7 +135,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    fn found(&self, log: &Log<'_>, options: &Options) -> Found {
+    fn parsed_run(&self, log: &Log<'_>, options: &Options) -> ParsedRun {
         let hash = self.hash();
         let mut run = self.about(log, &hash).record(options);
         run.facts.extend(self.facts());
@@ -152,7 +152,7 @@ impl Group<'_> {
         };
         run.not_observed = self.gaps(&all, &run, started.is_some());
         run.summary = Some(self.summary(&run, all.summary, started));
-        Found {
+        ParsedRun {
             said: self
                 .said()
                 .into_iter()

@@ -26,7 +26,7 @@ pub(super) fn said(draft: &Draft) -> Vec<(Option<usize>, String)> {
     if let Some(first) = draft.failures.iter().find(|own| own.stage == Stage::After) {
         let text = format!(
             "{} failed after the test, which the result does not show: {}",
-            users(&draft.failures, |own| own.stage == Stage::After).told(None),
+            users(&draft.failures, |own| own.stage == Stage::After).describe(None),
             first.text
         );
         all.push((Some(first.line), text));
@@ -52,7 +52,7 @@ pub(super) fn failed(draft: &Draft) -> Option<(&Said, String)> {
     let within = |own: &Said| own.stage != Stage::After;
     let first = draft.failures.iter().find(|own| within(own))?;
     let failed = users(&draft.failures, within);
-    Some((first, format!("{} failed", failed.told(draft.users))))
+    Some((first, format!("{} failed", failed.describe(draft.users))))
 }
 
 /// Why the load was not the requested one: working users that ended without an error before the end
@@ -68,7 +68,7 @@ pub(super) fn ended_early(draft: &Draft) -> Option<String> {
     let of = draft.duration_min.map(|all| format!(" of {all}"));
     Some(format!(
         "{} had ended after {}{} minutes of the test and produced no load after that",
-        ended.told(draft.users),
+        ended.describe(draft.users),
         first.minutes,
         of.unwrap_or_default()
     ))
@@ -92,7 +92,7 @@ fn users(all: &[Said], fits: impl Fn(&Said) -> bool) -> Users {
 }
 
 impl Users {
-    fn told(&self, of: Option<u32>) -> String {
+    fn describe(&self, of: Option<u32>) -> String {
         match (self.0, of) {
             (count, Some(all)) => format!("{count} of {all} virtual users"),
             (1, None) => "1 virtual user".to_owned(),

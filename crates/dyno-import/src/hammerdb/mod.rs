@@ -17,7 +17,7 @@ use dyno_core::unknown::LENGTH_UNKNOWN;
 use crate::gaps::gap;
 use crate::runs::{self, About, fact};
 use crate::text;
-use crate::{Found, ImportError, Log, Looks, Options, Warning};
+use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
 use log::{Draft, Reader};
 use profile::{Of, Procedure, Profile};
 
@@ -32,7 +32,7 @@ pub(crate) fn read(
     logs: &[Log<'_>],
     options: &Options,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Found>, ImportError> {
+) -> Result<Vec<ParsedRun>, ImportError> {
     let mut drafts = Vec::new();
     for log in logs {
         let mut reader = Reader::new(log.name);
@@ -71,7 +71,10 @@ pub(crate) fn read(
     let first = logs.first().filter(|_| drafts.is_empty());
     match first {
         Some(log) => Err(not_hammerdb(log)),
-        None => Ok(drafts.iter().map(|draft| found(draft, options)).collect()),
+        None => Ok(drafts
+            .iter()
+            .map(|draft| parsed_run(draft, options))
+            .collect()),
     }
 }
 
@@ -88,7 +91,7 @@ fn not_hammerdb(log: &Log<'_>) -> ImportError {
     crate::not_recognised(log, what.to_owned(), Looks::Hammerdb, advice)
 }
 
-fn found(draft: &Draft, options: &Options) -> Found {
+fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
     let (orders, tpm, database) = draft.result.clone().unwrap_or_default();
     let began = draft.began;
     let started = began.map(|moment| moment.unix_s(options.utc_offset_s));
@@ -128,7 +131,7 @@ fn found(draft: &Draft, options: &Options) -> Found {
         summary.end = RunEnd::Failed(failed);
     }
     run.summary = Some(summary);
-    Found {
+    ParsedRun {
         identity: draft.digest.identity(),
         run,
         file: draft.file.clone(),

@@ -310,7 +310,7 @@ mod tests {
         let unit = read(&tabs.replace("612.500", "0.612ms"));
         assert_eq!(unit.procedures[0].deviation, Some(0.612));
         // Impossible figures are left out and named.
-        for (from, to, told) in [
+        for (from, to, expected) in [
             (
                 "TOTAL: 250.100",
                 "TOTAL: 950.100",
@@ -322,7 +322,7 @@ mod tests {
         ] {
             let wrong = read(&tabs.replace(from, to));
             assert_eq!(wrong.procedures, [], "{to}");
-            assert!(wrong.said[0].contains(told), "{:?}", wrong.said);
+            assert!(wrong.said[0].contains(expected), "{:?}", wrong.said);
         }
     }
 

@@ -159,14 +159,14 @@ fn busy(output: &Output, tps: f64) -> Option<String> {
     let all = f64::from(clients);
     let most = busy(-LATENCY_ROUNDING_MS);
     let least = busy(LATENCY_ROUNDING_MS);
-    let told = match () {
+    let busy_clients = match () {
         () if most > all * (1.0 + TOLERANCE) => most,
         () if least < all * BUSY_MIN && is_always_busy(output) => least,
         () => return None,
     };
     Some(format!(
-        "{tps:.1} transactions per second of {mean_ms:.3} ms each keep {told:.1} clients busy, but \
-         there were {clients}"
+        "{tps:.1} transactions per second of {mean_ms:.3} ms each keep {busy_clients:.1} clients \
+         busy, but there were {clients}"
     ))
 }
 

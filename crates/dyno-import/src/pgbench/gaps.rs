@@ -96,7 +96,7 @@ fn of_latencies(
     add(!single && !of_sums, "intervals.max_ms", log);
     let failed = single || output.processed.is_some() || !output.points.is_empty();
     add(
-        !failed && !sums.tells_failed(),
+        !failed && !sums.counts_failed(),
         "errors",
         "a log of --aggregate-interval contains failures only with --failures-detailed",
     );

@@ -13,7 +13,7 @@ mod transactions;
 use std::path::Path;
 
 use crate::identity::LogHash;
-use crate::{Found, ImportError, Log, Looks, Options, Warning};
+use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
 use output::Output;
 use transactions::Transactions;
 
@@ -41,7 +41,7 @@ pub(crate) fn read(
     logs: &[Log<'_>],
     options: &Options,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Found>, ImportError> {
+) -> Result<Vec<ParsedRun>, ImportError> {
     let mut outputs: Vec<Output> = Vec::new();
     let mut logged: Vec<(String, Logged)> = Vec::new();
     for log in logs {
@@ -81,7 +81,9 @@ pub(crate) fn read(
         output: None,
         logged: Some(log),
     }));
-    let found = all.into_iter().map(|parts| record::found(parts, options));
+    let found = all
+        .into_iter()
+        .map(|parts| record::parsed_run(parts, options));
     Ok(found.collect())
 }
 

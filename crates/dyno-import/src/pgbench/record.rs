@@ -18,7 +18,7 @@ use super::sums::Sums;
 use super::{Logged, Parts};
 use crate::identity::LogHash;
 use crate::runs::{self, About, fact};
-use crate::{Found, Options};
+use crate::{Options, ParsedRun};
 
 /// Transactions without a time; a check of the verdict uses this name.
 const UNTIMED: &str = "import.untimed";
@@ -27,7 +27,7 @@ const UNTIMED: &str = "import.untimed";
 const EPOCH_S: f64 = 1e9;
 
 /// A run with its warnings.
-pub(super) fn found(parts: Parts, options: &Options) -> Found {
+pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
     let mut output = parts.output.unwrap_or_default();
     let logged = parts.logged;
     let alone = logged.as_ref().filter(|_| output.file.is_empty());
@@ -87,7 +87,7 @@ pub(super) fn found(parts: Parts, options: &Options) -> Found {
     if let Some(summary) = run.summary.as_mut().filter(|_| output.aborted) {
         summary.end = RunEnd::Failed(doubts::ABORTED.to_owned());
     }
-    Found {
+    ParsedRun {
         identity: hash(output, logged.as_ref()).identity(),
         run,
         file,
@@ -428,10 +428,10 @@ fn summary(
 
 /// The summary from progress lines of a run without a report.
 fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
-    let told = dyno_analysis::window::part_figures(run.intervals.iter());
-    let mut summary = runs::summary(run, started, told.length_s);
-    summary.totals = told.totals;
-    summary.rates = told.rates;
+    let window = dyno_analysis::window::part_figures(run.intervals.iter());
+    let mut summary = runs::summary(run, started, window.length_s);
+    summary.totals = window.totals;
+    summary.rates = window.rates;
     summary
 }
 

@@ -16,7 +16,7 @@ const US_PER_MS: f64 = 1e3;
 pub(super) struct Sums {
     times: BTreeMap<u64, Sum>,
     /// Whether the log shows failures: a column of zeros may not have been requested.
-    tells_failed: bool,
+    counts_failed: bool,
 }
 
 impl Sums {
@@ -28,12 +28,12 @@ impl Sums {
                 .and_modify(|all| all.add(sum))
                 .or_insert(*sum);
         }
-        let tells_failed = sums
+        let counts_failed = sums
             .iter()
             .any(|sum| sum.failed.is_some_and(|failed| failed > 0));
         Self {
             times,
-            tells_failed,
+            counts_failed,
         }
     }
 
@@ -60,8 +60,8 @@ impl Sums {
     }
 
     /// Whether the log says how many transactions failed.
-    pub(super) fn tells_failed(&self) -> bool {
-        self.tells_failed
+    pub(super) fn counts_failed(&self) -> bool {
+        self.counts_failed
     }
 
     /// Transactions that were too late to begin.
@@ -178,8 +178,8 @@ impl Sums {
             let times = self.times.values();
             times.map(|sum| (sum.from_s as f64 - origin + step, sum))
         };
-        let told = |name: &str| name != "import.failed" || self.tells_failed;
-        let picks = picks.into_iter().filter(|(name, ..)| told(name));
+        let is_counted = |name: &str| name != "import.failed" || self.counts_failed;
+        let picks = picks.into_iter().filter(|(name, ..)| is_counted(name));
         let mut series: Vec<Series> = picks
             .filter_map(|(name, unit, column, pick)| {
                 let points = all().map(|(at, sum)| (at, pick(sum)));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shown_command_tells_what_ran_and_no_secret() {
+    fn a_shown_command_names_what_ran_and_no_secret() {
         let argv = command(
             "+ sysbench --mysql-password=geheim --threads=16 --time=600 oltp_read_write \
              --tables='10' run | tee log",

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_look_alike_are_told_apart_where_all_are_there() {
+    fn distinguishes_values_printed_alike_in_a_full_histogram() {
         let twins = printed_as(0.053);
         assert_eq!(twins.len(), 2, "{twins:?}");
         let rows = resolve(vec![(0.053, 54), (0.053, 79), (6.318, 8)]);

@@ -147,7 +147,7 @@ fn latency(rest: &str) -> Option<PrintedPercentile> {
         let ms = value * if unit.starts_with("ms") { 1.0 } else { 1000.0 };
         let percent = behind(unit, "(").and_then(number::leading);
         let percent = percent.map(|(percent, _)| percent);
-        return told(percent, ms);
+        return printed(percent, ms);
     }
     let text = behind(rest, "lat (ms").or_else(|| behind(rest, "latency (ms"))?;
     let (percent, value) = match text.strip_prefix(',') {
@@ -159,11 +159,11 @@ fn latency(rest: &str) -> Option<PrintedPercentile> {
     };
     let value = value.trim_start_matches(['%', ')', ':']);
     let (ms, _) = number::leading(value)?;
-    told(percent, ms)
+    printed(percent, ms)
 }
 
 /// sysbench prints a percentile of zero if none was requested.
-fn told(percent: Option<f64>, ms: f64) -> Option<PrintedPercentile> {
+fn printed(percent: Option<f64>, ms: f64) -> Option<PrintedPercentile> {
     let sane = percent.is_none_or(|percent| percent > 0.0 && percent <= 100.0);
     (sane && ms >= 0.0).then_some(PrintedPercentile { percent, ms })
 }

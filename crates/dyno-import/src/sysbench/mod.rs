@@ -386,8 +386,9 @@ impl<'a> Reader<'a> {
         if self.sink == Sink::Checkpoint {
             return;
         }
-        let told = |draft: &Draft| draft.report.as_ref().is_some_and(|r| r.events().is_some());
-        let again = report::opens_sql(title) && self.draft.as_ref().is_some_and(told);
+        let has_events =
+            |draft: &Draft| draft.report.as_ref().is_some_and(|r| r.events().is_some());
+        let again = report::opens_sql(title) && self.draft.as_ref().is_some_and(has_events);
         if again {
             self.end_run();
             self.begin(number);

@@ -153,7 +153,7 @@ impl Report {
     }
 
     /// Whether it has counts for all kinds.
-    pub(crate) fn tells_kinds(&self) -> bool {
+    pub(crate) fn has_all_kinds(&self) -> bool {
         [self.reads, self.writes, self.other]
             .iter()
             .all(Option::is_some)

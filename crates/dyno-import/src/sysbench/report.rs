@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_tells_how_long_a_run_was() {
+    fn derives_the_length_of_a_run_from_its_rate() {
         // "One Million Tables in MySQL 8.0" (Percona): the command shown says 600 s.
         let report = read(
             "    transactions:                        243533 (2029.21 per sec.)\n\
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_cannot_be_are_kept_to_be_told() {
+    fn keeps_impossible_figures_to_report_them() {
         let lines = [
             "total time: -10.0s",
             "transactions: 18446744073709551616 (5.00 per sec.)",

@@ -234,7 +234,7 @@ impl Reader<'_> {
     }
 
     fn finish(mut self, tool: &'static str) -> HostLog {
-        if let Some((line, text)) = self.shares.told() {
+        if let Some((line, text)) = self.shares.warning() {
             self.warn(line, text);
         }
         if self.ends_in_devices {

@@ -121,7 +121,7 @@ impl Experiment {
 
     fn answer(&self, claim: &Claim, trials: &[Measured]) -> Answer {
         let check = &claim.check;
-        let told = match not_judged(check).first() {
+        let judged = match not_judged(check).first() {
             Some(key) => Err(format!("this version does not judge '{key}'")),
             None if self.rate_was_asked_for(check, trials) => Err(RATE_ASKED.to_owned()),
             None if !check.stalls.is_empty() => self.stalls(check, trials),
@@ -133,9 +133,9 @@ impl Experiment {
                 Ok((allowed.judge(ratio.bounds), evidence))
             }),
         };
-        let (judgement, evidence) = match (told, self.doubt(check, trials)) {
+        let (judgement, evidence) = match (judged, self.doubt(check, trials)) {
             (Ok((judgement, evidence)), Some(doubt)) => (judgement, format!("{evidence}; {doubt}")),
-            (Ok(told), None) => told,
+            (Ok(judged), None) => judged,
             (Err(why), _) => (Judgement::CannotTell, why),
         };
         Answer {
@@ -218,7 +218,7 @@ impl Experiment {
                 "it names no cell to compare with, and the design has no baseline".to_owned(),
             );
         }
-        let besides: Vec<&str> = check
+        let differing: Vec<&str> = check
             .of
             .keys()
             .chain(to.keys())
@@ -227,7 +227,7 @@ impl Experiment {
         let of = |trial: &Measured| within(trial) && self.is_of(trial, &check.of);
         // Factors that `of` does not name have equal levels on both sides.
         let to = |trial: &Measured| within(trial) && self.is_of(trial, to);
-        let pairs = Pairs::of(trials, (&of, &to), &besides, &figure);
+        let pairs = Pairs::of(trials, (&of, &to), &differing, &figure);
         pairs.ratio(CONFIDENCE).ok_or_else(nothing)
     }
 
@@ -310,7 +310,7 @@ impl Experiment {
             .map(|level| level.get_ref().name())
             .collect();
         levels.sort_by(|one, other| factors::order(one, other));
-        let mut told = Vec::new();
+        let mut ratios = Vec::new();
         let mut found = None;
         let mut is_open = false;
         for level in levels {
@@ -320,7 +320,7 @@ impl Experiment {
             )]);
             let at = |trial: &Measured| trial.is_of(&one);
             let base = &self.design.baseline;
-            let besides: Vec<&str> = check
+            let differing: Vec<&str> = check
                 .cells
                 .keys()
                 .chain(base.keys())
@@ -329,11 +329,11 @@ impl Experiment {
             let of = |trial: &Measured| at(trial) && self.is_of(trial, &check.cells);
             let to = |trial: &Measured| at(trial) && self.is_of(trial, base);
             let figure = |trial: &Measured| trial.figure(check.step.as_deref(), "rate");
-            let pairs = Pairs::of(trials, (&of, &to), &besides, &figure);
+            let pairs = Pairs::of(trials, (&of, &to), &differing, &figure);
             let Some(ratio) = pairs.ratio(CONFIDENCE) else {
                 continue;
             };
-            told.push(format!("{level}: {}", plain(ratio.value)));
+            ratios.push(format!("{level}: {}", plain(ratio.value)));
             match ratio.bounds {
                 Some(own) if own.high < below => {
                     found.get_or_insert_with(|| level.to_owned());
@@ -342,12 +342,12 @@ impl Experiment {
                 _ => is_open |= found.is_none(),
             }
         }
-        if told.is_empty() {
+        if ratios.is_empty() {
             return Err(NOTHING.to_owned());
         }
         let evidence = match &found {
-            Some(level) => format!("from {level} on ({})", told.join(", ")),
-            None => format!("not shown at any level ({})", told.join(", ")),
+            Some(level) => format!("from {level} on ({})", ratios.join(", ")),
+            None => format!("not shown at any level ({})", ratios.join(", ")),
         };
         let judgement = match found {
             Some(level) if expected.names(&level) && !is_open => Judgement::Agrees,

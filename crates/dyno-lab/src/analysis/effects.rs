@@ -23,8 +23,8 @@ const CONFIDENCE: f64 = 0.95;
 pub(crate) fn base_of(experiment: &Experiment, factor: &Factor) -> String {
     let name = factor.name.get_ref();
     let of_design = experiment.design.baseline.get(name);
-    let told = of_design.and_then(|levels| levels.get_ref().all().first());
-    let told = told.map(ToString::to_string);
+    let baseline = of_design.and_then(|levels| levels.get_ref().all().first());
+    let baseline = baseline.map(ToString::to_string);
     let own = || factor.base.as_ref().map(|base| base.get_ref().clone());
     let first = || {
         let first = factor.levels.get_ref().first();
@@ -32,17 +32,20 @@ pub(crate) fn base_of(experiment: &Experiment, factor: &Factor) -> String {
             .map(|level| level.get_ref().name().to_owned())
             .unwrap_or_default()
     };
-    let told = told.or_else(own);
+    let baseline = baseline.or_else(own);
     let mut levels = factor
         .levels
         .get_ref()
         .iter()
         .map(|level| level.get_ref().name());
     // The same number may be written in different ways.
-    let known = told.and_then(|told| {
+    let known = baseline.and_then(|baseline| {
         levels
             .find(|level| {
-                *level == told || level.parse::<f64>().is_ok_and(|n| Ok(n) == told.parse())
+                *level == baseline
+                    || level
+                        .parse::<f64>()
+                        .is_ok_and(|n| Ok(n) == baseline.parse())
             })
             .map(str::to_owned)
     });

@@ -91,15 +91,15 @@ fn mean_reach(count: usize, confidence: f64) -> Option<f64> {
 const CONFIDENCE: f64 = 0.95;
 
 /// The ratio of a figure between neighbours: trials of one block with equal levels of all factors
-/// except `besides`. `None` if there are no such pairs.
+/// except `differing`. `None` if there are no such pairs.
 pub fn between(
     trials: &[Measured],
     (of, to): (Side<'_>, Side<'_>),
-    besides: &[&str],
+    differing: &[&str],
     figure: &str,
 ) -> Option<Ratio> {
     let figure = |trial: &Measured| trial.figure(None, figure);
-    Pairs::of(trials, (of, to), besides, &figure).ratio(CONFIDENCE)
+    Pairs::of(trials, (of, to), differing, &figure).ratio(CONFIDENCE)
 }
 
 /// A block, and the levels common to both sides.
@@ -115,17 +115,17 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// `besides` are the factors in which the sides differ.
+    /// `differing` are the factors in which the sides differ.
     pub(super) fn of(
         trials: &[Measured],
         (of, to): (Side<'_>, Side<'_>),
-        besides: &[&str],
+        differing: &[&str],
         figure: &dyn Fn(&Measured) -> Option<Figure>,
     ) -> Self {
         let usable = || trials.iter().filter(|trial| trial.is_usable());
         let key = |trial: &Measured| -> Vec<(String, String)> {
             let levels = trial.levels.iter();
-            let others = levels.filter(|(name, _)| !besides.contains(&name.as_str()));
+            let others = levels.filter(|(name, _)| !differing.contains(&name.as_str()));
             others
                 .map(|(name, level)| (name.clone(), level.clone()))
                 .collect()

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_are_told_from_what_is_none() {
+    fn distinguishes_agents_from_other_values() {
         let of = |hosts: &[&str]| Agents {
             hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
             ..Agents::default()

@@ -261,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_places() {
-        for (text, told) in [
+    fn reports_mistakes_with_their_positions() {
+        for (text, expected) in [
             (
                 "date = '2017'\nlarge = { monthly = 1 }\nio = { monthly = 1 }",
                 "10:8: [price] date",
@@ -291,7 +291,7 @@ mod tests {
         ] {
             let text = format!("{HEAD}[price]\n{text}\n");
             let error = Experiment::parse("x", &text, None).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn undisturbed_the_order_is_the_plans_and_costs_what_was_told(
+    fn an_undisturbed_order_is_the_plans_and_costs_what_was_estimated(
         blocks in 1u32..5, restores in any::<bool>(),
     ) {
         let reset = if restores { "[reset]\ndata = 'restore'" } else { "" };
@@ -180,7 +180,7 @@ proptest! {
 }
 
 #[test]
-fn trials_are_told_apart_from_those_before_resuming() {
+fn distinguishes_trials_from_those_before_resuming() {
     let experiment = read("repeats = 1", "");
     let trials = experiment.trials();
     let mut progress = vec![Progress::Done; trials.trials.len()];

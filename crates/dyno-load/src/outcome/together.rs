@@ -16,28 +16,28 @@ impl RunOutcome {
     /// instant and stays.
     #[must_use]
     pub fn moved(mut self, from: Nanos, to: Nanos) -> Self {
-        let place = |at: &mut Nanos| {
+        let convert = |at: &mut Nanos| {
             if *at != 0 {
                 *at = at.saturating_sub(from).saturating_add(to);
             }
         };
         let range = |range: &mut TimeRange| {
-            place(&mut range.from);
-            place(&mut range.to);
+            convert(&mut range.from);
+            convert(&mut range.to);
         };
-        place(&mut self.totals.start);
-        place(&mut self.totals.end);
-        place(&mut self.measured_start);
-        place(&mut self.measured_end);
+        convert(&mut self.totals.start);
+        convert(&mut self.totals.end);
+        convert(&mut self.measured_start);
+        convert(&mut self.measured_end);
         for session in &mut self.sessions {
-            session.finished.iter_mut().for_each(place);
-            place(&mut session.active);
-            place(&mut session.idle.from);
-            place(&mut session.idle.to);
+            session.finished.iter_mut().for_each(convert);
+            convert(&mut session.active);
+            convert(&mut session.idle.from);
+            convert(&mut session.idle.to);
         }
         for outage in &mut self.outages {
-            place(&mut outage.from);
-            outage.until.iter_mut().for_each(place);
+            convert(&mut outage.from);
+            outage.until.iter_mut().for_each(convert);
         }
         self.pauses.silences.iter_mut().for_each(range);
         self.pauses.frozen.iter_mut().for_each(range);

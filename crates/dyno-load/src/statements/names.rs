@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_and_values_are_not() {
+    fn reports_names_and_no_values() {
         let sql = "SELECT a.c, 12 FROM `my table` a JOIN \"T\" USING(id) WHERE x='it''s sbtest9' \
                    AND k=1e5";
         let found: Vec<&str> = names(sql).collect();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_within_statements_tell_their_names() {
+    fn reports_names_of_nested_statements() {
         for sql in [
             "prepare s FROM 'UPDATE mem1 SET k = k + 1 WHERE id = ?'",
             "EXECUTE IMMEDIATE 'UPDATE mem1 SET k = 2'",
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn more_names_than_tables_can_have_are_not_told() {
+    fn omits_more_names_than_tables_can_have() {
         let mut names = Names::default();
         for number in 0..NAMES_MAX {
             names.note(format!("n{number}").as_bytes());

@@ -185,7 +185,7 @@ impl Shapes {
 
     pub(crate) fn merge(&mut self, other: Self) {
         for theirs in other.figures {
-            let place = self.place(theirs.shape.clone());
+            let place = self.index_of(theirs.shape.clone());
             self.figures[place as usize].merge(theirs);
         }
     }
@@ -205,7 +205,7 @@ impl Shapes {
         if let Some(shape) = self.by_text.get(&hash) {
             return *shape;
         }
-        let shape = self.place(shape(sql, self.literals).into());
+        let shape = self.index_of(shape(sql, self.literals).into());
         if self.by_text.len() < TEXTS_MAX {
             self.by_text.insert(hash, shape);
         }
@@ -213,7 +213,7 @@ impl Shapes {
     }
 
     /// The index of a shape, which is added if missing.
-    fn place(&mut self, shape: Box<str>) -> u32 {
+    fn index_of(&mut self, shape: Box<str>) -> u32 {
         if let Some(place) = self.by_shape.get(&shape) {
             return *place;
         }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_bound_shapes_are_not_told_apart() {
+    fn beyond_a_bound_shapes_are_not_distinguished() {
         let (mut shapes, mut own) = (Shapes::default(), OwnShapes::default());
         for number in 0..1_000 {
             let sql = format!("SELECT {}", "a".repeat(number + 1));

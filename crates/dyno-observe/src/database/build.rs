@@ -29,7 +29,7 @@ mod tests {
     use super::build;
 
     #[test]
-    fn builds_are_told_apart() {
+    fn distinguishes_builds() {
         assert_eq!(
             build("10.11.19-MariaDB-0+deb12u1", "Debian 12", false),
             "release"

@@ -54,7 +54,7 @@ impl Digests {
     /// The counts since `before`, those with the most time first. Counts are never negative: a
     /// digest that was reset in between counts from the reset, with a note.
     pub fn since(self, before: &Self) -> DigestsSummary {
-        let mut told = DigestsSummary {
+        let mut summary = DigestsSummary {
             source: self.source.to_owned(),
             elsewhere_count: self.elsewhere.saturating_sub(before.elsewhere),
             ..DigestsSummary::default()
@@ -72,25 +72,25 @@ impl Digests {
                 None => after.figures,
             };
             if figures.count > 0 {
-                told.digests.push(figures);
+                summary.digests.push(figures);
             }
         }
         if is_reset || anew > 0 || lost > 0 {
-            told.notes.push(format!(
+            summary.notes.push(format!(
                 "The server's digests were reset or dropped during the run ({source}), so they \
                  count too few executions. Do not reset them during a run, or raise {room}.",
                 source = self.source,
                 room = room(self.source)
             ));
         } else if self.dropped > before.dropped {
-            told.notes.push(format!(
+            summary.notes.push(format!(
                 "The server dropped digests because their table was full: raise {}.",
                 room(self.source)
             ));
         }
         let nameless = self.nameless.saturating_sub(before.nameless);
         if nameless > 0 {
-            told.notes.push(format!(
+            summary.notes.push(format!(
                 "{nameless} executions belong to no digest visible to this user: raise {}, or \
                  grant the user {}.",
                 room(self.source),
@@ -100,22 +100,23 @@ impl Digests {
         let prepared = self.prepared.zip(before.prepared);
         let prepared = prepared.map_or(0, |(after, before)| after.saturating_sub(before));
         if prepared > 0 {
-            told.notes.push(format!(
+            summary.notes.push(format!(
                 "{prepared} executions of prepared statements have no digest: MariaDB keeps none \
                  for them. Run with --ps-mode disable to see them as text."
             ));
         }
-        if told.digests.is_empty() && prepared == 0 {
-            told.notes.push(format!(
+        if summary.digests.is_empty() && prepared == 0 {
+            summary.notes.push(format!(
                 "The server counted no statement of this database in {}: check that it is enabled \
                  ({}).",
                 self.source,
                 switch(self.source)
             ));
         }
-        told.digests
+        summary
+            .digests
             .sort_by(|one, two| two.total_ms.total_cmp(&one.total_ms));
-        told
+        summary
     }
 }
 
@@ -319,19 +320,19 @@ mod tests {
         found
     }
 
-    fn counts(told: &DigestsSummary) -> Vec<(&str, u64)> {
-        let digests = told.digests.iter();
+    fn counts(summary: &DigestsSummary) -> Vec<(&str, u64)> {
+        let digests = summary.digests.iter();
         digests.map(|one| (one.text.as_str(), one.count)).collect()
     }
 
     #[test]
-    fn what_was_counted_in_between_is_told() {
+    fn reports_counts_since_the_first_reading() {
         let before = digests("", &[("a", 5, "t"), ("b", 7, "t")]);
         let after = digests("", &[("a", 25, "t"), ("b", 7, "t"), ("c", 30, "t")]);
-        let told = after.since(&before);
-        assert_eq!(counts(&told), [("SELECT c", 30), ("SELECT a", 20)]);
-        assert_eq!(told.digests[1].total_ms, 40.0);
-        assert_eq!(told.notes, [""; 0]);
+        let summary = after.since(&before);
+        assert_eq!(counts(&summary), [("SELECT c", 30), ("SELECT a", 20)]);
+        assert_eq!(summary.digests[1].total_ms, 40.0);
+        assert_eq!(summary.notes, [""; 0]);
     }
 
     #[test]
@@ -341,33 +342,36 @@ mod tests {
             prepared: Some(prepared),
             ..digests("", rows)
         };
-        let told = with(1_040, &[]).since(&with(40, &[]));
-        assert_eq!(told.notes.len(), 1, "{told:?}");
+        let summary = with(1_040, &[]).since(&with(40, &[]));
+        assert_eq!(summary.notes.len(), 1, "{summary:?}");
         assert!(
-            told.notes[0].starts_with("1000 executions of prepared"),
-            "{told:?}"
+            summary.notes[0].starts_with("1000 executions of prepared"),
+            "{summary:?}"
         );
         // Nothing was executed: the digests may be switched off.
-        let told = with(40, &[]).since(&with(40, &[]));
-        assert!(told.notes[0].contains("statements_digest"), "{told:?}");
+        let summary = with(40, &[]).since(&with(40, &[]));
+        assert!(
+            summary.notes[0].contains("statements_digest"),
+            "{summary:?}"
+        );
     }
 
     #[test]
-    fn a_reset_in_between_is_told_and_nothing_is_negative() {
+    fn reports_a_reset_and_no_negative_counts() {
         let before = digests("", &[("a", 5, "t"), ("b", 7, "t")]);
         for after in [
             digests("today", &[("a", 6, "t"), ("b", 9, "t")]),
             digests("", &[("a", 6, "u"), ("b", 9, "u")]),
         ] {
-            let told = after.since(&before);
-            assert_eq!(counts(&told), [("SELECT b", 9), ("SELECT a", 6)]);
-            assert!(told.notes[0].contains("reset or dropped"), "{told:?}");
+            let summary = after.since(&before);
+            assert_eq!(counts(&summary), [("SELECT b", 9), ("SELECT a", 6)]);
+            assert!(summary.notes[0].contains("reset or dropped"), "{summary:?}");
         }
-        let told = digests("", &[("b", 3, "t")]).since(&before);
-        assert_eq!(counts(&told), [("SELECT b", 3)]);
-        assert!(told.notes[0].contains("reset or dropped"), "{told:?}");
+        let summary = digests("", &[("b", 3, "t")]).since(&before);
+        assert_eq!(counts(&summary), [("SELECT b", 3)]);
+        assert!(summary.notes[0].contains("reset or dropped"), "{summary:?}");
         // If nothing was counted, the note says how to switch it on.
-        let told = before.clone().since(&before);
-        assert!(told.notes[0].contains("pg_stat_statements.track"));
+        let summary = before.clone().since(&before);
+        assert!(summary.notes[0].contains("pg_stat_statements.track"));
     }
 }

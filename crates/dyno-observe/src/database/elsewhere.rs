@@ -7,7 +7,7 @@ use dyno_core::db::DbError;
 use dyno_core::tables::{directory_of, tablespace, tablespace_of};
 
 use super::Asking;
-use crate::place::Place;
+use crate::directories::ServerDirectory;
 
 /// Settings that contain a directory, and the prefix of its facts.
 const DIRECTORIES: [(&str, &str); 7] = [
@@ -26,12 +26,12 @@ const FILES: [(&str, &str); 2] = [
 ];
 
 /// The directories in settings.
-pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Place> {
+pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<ServerDirectory> {
     let mut places = Vec::new();
     let mut add = |what: &str, path: PathBuf| {
         if !path.as_os_str().is_empty() {
             let what = what.to_owned();
-            places.push(Place { what, path });
+            places.push(ServerDirectory { what, path });
         }
     };
     for (name, what) in DIRECTORIES {
@@ -55,11 +55,11 @@ pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Place
 pub(super) fn of_tables(
     asking: &mut Asking<'_>,
     named: &BTreeSet<String>,
-) -> Result<Vec<Place>, DbError> {
+) -> Result<Vec<ServerDirectory>, DbError> {
     let mut places = Vec::new();
     let mut add = |what: &str, path: PathBuf| {
         let what = what.to_owned();
-        places.push(Place { what, path });
+        places.push(ServerDirectory { what, path });
     };
     if let Some(name) = asking.one_or_gap("data.database", "SELECT DATABASE()", "")? {
         add("data.database", name.into());

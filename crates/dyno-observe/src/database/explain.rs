@@ -30,12 +30,12 @@ pub fn explain(
     timeout: Duration,
 ) -> StatementPlan {
     let sql = sql.trim().trim_end_matches(';');
-    let told = match family {
+    let explanation = match family {
         Family::Mysql => mysql(control, sql, timeout),
         Family::Postgres => postgres(control, sql, timeout),
         Family::Sqlite => sqlite(control, sql, timeout),
     };
-    let mut plan = match told {
+    let mut plan = match explanation {
         Ok((accesses, besides, text)) => StatementPlan {
             accesses,
             other_steps: besides,
@@ -55,7 +55,7 @@ pub fn explain(
 }
 
 /// The accesses to tables, other steps, and the server's own text.
-type Told = (Vec<Access>, Vec<String>, String);
+type Explanation = (Vec<Access>, Vec<String>, String);
 
 fn text_of(control: &mut Control, sql: &str, timeout: Duration) -> Result<String, DbError> {
     let rows = control.query(sql, timeout)?;
@@ -63,7 +63,7 @@ fn text_of(control: &mut Control, sql: &str, timeout: Duration) -> Result<String
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, DbError> {
+fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Explanation, DbError> {
     /// The columns of EXPLAIN before MySQL 5.6: id, select_type, table, type, possible_keys, key,
     /// key_len, ref, rows, Extra.
     const COLUMNS: usize = 10;
@@ -73,11 +73,11 @@ fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, Db
     let _ = control.query("SET SESSION explain_json_format_version = 1", timeout);
     match text_of(control, &format!("EXPLAIN FORMAT=JSON {sql}"), timeout) {
         Ok(text) => {
-            let (mut accesses, mut besides) = (Vec::new(), Vec::new());
+            let (mut accesses, mut steps) = (Vec::new(), Vec::new());
             if let Ok(value) = serde_json::from_str(&text) {
-                of_mysql(&value, &mut accesses, &mut besides);
+                of_mysql(&value, &mut accesses, &mut steps);
             }
-            Ok((accesses, besides, text))
+            Ok((accesses, steps, text))
         }
         Err(error) if control.is_open() => {
             let rows = control.query(&format!("EXPLAIN {sql}"), timeout);
@@ -96,22 +96,22 @@ fn mysql(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, Db
             };
             let lines: Vec<String> = rows.iter().map(line).collect();
             let extra = lines.join("\n");
-            let besides = ["filesort", "temporary"].into_iter();
-            let besides = besides.filter(|word| extra.contains(&format!("Using {word}")));
-            let besides = besides.map(str::to_owned).collect();
-            Ok((rows.iter().filter_map(of).collect(), besides, extra))
+            let steps = ["filesort", "temporary"].into_iter();
+            let steps = steps.filter(|word| extra.contains(&format!("Using {word}")));
+            let steps = steps.map(str::to_owned).collect();
+            Ok((rows.iter().filter_map(of).collect(), steps, extra))
         }
         Err(error) => Err(error),
     }
 }
 
 /// Finds tables at any depth: versions nest them differently.
-fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>) {
+fn of_mysql(value: &Value, accesses: &mut Vec<Access>, steps: &mut Vec<String>) {
     match value {
         Value::Object(fields) if fields.contains_key("query_plan") => {
-            of_iterators(&fields["query_plan"], accesses, besides);
+            of_iterators(&fields["query_plan"], accesses, steps);
         }
-        Value::Array(all) => all.iter().for_each(|one| of_mysql(one, accesses, besides)),
+        Value::Array(all) => all.iter().for_each(|one| of_mysql(one, accesses, steps)),
         Value::Object(fields) => {
             for (names, word) in [
                 (["using_filesort", "filesort"], "filesort"),
@@ -122,7 +122,7 @@ fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>
             ] {
                 let mut found = names.iter().filter_map(|name| fields.get(*name));
                 if found.any(|value| *value != Value::Bool(false)) {
-                    add(besides, word);
+                    add(steps, word);
                 }
             }
             if let Some(table) = fields.get("table_name").and_then(Value::as_str) {
@@ -140,21 +140,21 @@ fn of_mysql(value: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>
                 });
             }
             let values = fields.values();
-            values.for_each(|one| of_mysql(one, accesses, besides));
+            values.for_each(|one| of_mysql(one, accesses, steps));
         }
         _ => {}
     }
 }
 
 /// MySQL's second format, iterators and their inputs, expressed as in the first.
-fn of_iterators(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>) {
+fn of_iterators(node: &Value, accesses: &mut Vec<Access>, steps: &mut Vec<String>) {
     let text = |name: &str| node[name].as_str();
     let kind = text("access_type").unwrap_or_default();
     if kind == "sort" {
-        add(besides, "filesort");
+        add(steps, "filesort");
     }
     if node["temp_table"] == Value::Bool(true) {
-        add(besides, "temporary table");
+        add(steps, "temporary table");
     }
     // The server's internal tables have names such as `<temporary>`.
     if let Some(table) = text("table_name").filter(|table| !table.starts_with('<')) {
@@ -178,7 +178,7 @@ fn of_iterators(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<Stri
     }
     let inputs = node["inputs"].as_array();
     for input in inputs.into_iter().flatten() {
-        of_iterators(input, accesses, besides);
+        of_iterators(input, accesses, steps);
     }
 }
 
@@ -199,9 +199,9 @@ fn merged(value: &Value) -> Option<String> {
     (!keys.is_empty()).then(|| keys.join("+"))
 }
 
-fn add(besides: &mut Vec<String>, word: &str) {
-    if !besides.iter().any(|own| own == word) {
-        besides.push(word.to_owned());
+fn add(steps: &mut Vec<String>, word: &str) {
+    if !steps.iter().any(|own| own == word) {
+        steps.push(word.to_owned());
     }
 }
 
@@ -210,21 +210,21 @@ fn is_insert(fields: &serde_json::Map<String, Value>) -> bool {
     says("insert") || says("replace")
 }
 
-fn postgres(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, DbError> {
+fn postgres(control: &mut Control, sql: &str, timeout: Duration) -> Result<Explanation, DbError> {
     let text = text_of(control, &format!("EXPLAIN (FORMAT JSON) {sql}"), timeout)?;
-    let (mut accesses, mut besides) = (Vec::new(), Vec::new());
+    let (mut accesses, mut steps) = (Vec::new(), Vec::new());
     if let Ok(value) = serde_json::from_str::<Value>(&text) {
         let plans = value.as_array().into_iter().flatten();
-        plans.for_each(|plan| of_postgres(&plan["Plan"], &mut accesses, &mut besides));
+        plans.for_each(|plan| of_postgres(&plan["Plan"], &mut accesses, &mut steps));
     }
-    Ok((accesses, besides, text))
+    Ok((accesses, steps, text))
 }
 
-fn of_postgres(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<String>) {
+fn of_postgres(node: &Value, accesses: &mut Vec<Access>, steps: &mut Vec<String>) {
     let text = |name: &str| node[name].as_str();
     let own = text("Node Type").unwrap_or_default();
     if own.contains("Sort") || own.contains("Hash") && own != "Hash" {
-        add(besides, own);
+        add(steps, own);
     }
     let writes = own == "ModifyTable";
     let children = || node["Plans"].as_array().into_iter().flatten();
@@ -245,18 +245,18 @@ fn of_postgres(node: &Value, accesses: &mut Vec<Access>, besides: &mut Vec<Strin
         });
     }
     for child in children() {
-        of_postgres(child, accesses, besides);
+        of_postgres(child, accesses, steps);
     }
 }
 
-fn sqlite(control: &mut Control, sql: &str, timeout: Duration) -> Result<Told, DbError> {
+fn sqlite(control: &mut Control, sql: &str, timeout: Duration) -> Result<Explanation, DbError> {
     let rows = control.query(&format!("EXPLAIN QUERY PLAN {sql}"), timeout)?;
     let lines = rows.into_iter().filter_map(|mut row| row.pop()?);
     let lines: Vec<String> = lines.collect();
     let accesses = lines.iter().filter_map(|line| of_sqlite(line)).collect();
-    let besides = lines.iter().filter(|line| line.starts_with("USE "));
-    let besides = besides.map(|line| line.replacen("USE ", "", 1)).collect();
-    Ok((accesses, besides, lines.join("\n")))
+    let steps = lines.iter().filter(|line| line.starts_with("USE "));
+    let steps = steps.map(|line| line.replacen("USE ", "", 1)).collect();
+    Ok((accesses, steps, lines.join("\n")))
 }
 
 fn of_sqlite(line: &str) -> Option<Access> {
@@ -319,12 +319,12 @@ mod tests {
     #[test]
     fn tables_are_found_in_what_servers_say() {
         let of = |text: &str| {
-            let (mut found, mut besides) = (Vec::new(), Vec::new());
+            let (mut found, mut steps) = (Vec::new(), Vec::new());
             let value = serde_json::from_str(text).unwrap();
-            of_mysql(&value, &mut found, &mut besides);
-            match besides.is_empty() {
+            of_mysql(&value, &mut found, &mut steps);
+            match steps.is_empty() {
                 true => plan(found),
-                false => format!("{}; {}", plan(found), besides.join(", ")),
+                false => format!("{}; {}", plan(found), steps.join(", ")),
             }
         };
         let mariadb = r#"{"query_block": {"select_id": 1, "nested_loop": [{"table":
@@ -347,14 +347,14 @@ mod tests {
     #[test]
     fn iterators_of_mysql_have_tables_keys_rows_and_sorts() {
         let of = |node: &str| {
-            let (mut found, mut besides) = (Vec::new(), Vec::new());
+            let (mut found, mut steps) = (Vec::new(), Vec::new());
             let text = format!(r#"{{"query": "…", "query_plan": {node}, "query_type": "select"}}"#);
             of_mysql(
                 &serde_json::from_str(&text).unwrap(),
                 &mut found,
-                &mut besides,
+                &mut steps,
             );
-            format!("{}; {}", plan(found), besides.join(", "))
+            format!("{}; {}", plan(found), steps.join(", "))
         };
         let sorted = r#"{"operation": "Sort: b.c", "access_type": "sort", "inputs": [{
             "operation": "Index range scan on b using k_1 over (k = 5)", "index_name": "k_1",
@@ -383,10 +383,10 @@ mod tests {
         let text = r#"{"Node Type": "Sort", "Plans": [{"Node Type": "Bitmap Heap Scan",
             "Relation Name": "products", "Plan Rows": 178, "Plans": [{"Node Type":
             "Bitmap Index Scan", "Index Name": "by_month"}]}]}"#;
-        let (mut found, mut besides) = (Vec::new(), Vec::new());
+        let (mut found, mut steps) = (Vec::new(), Vec::new());
         let value = serde_json::from_str(text).unwrap();
-        of_postgres(&value, &mut found, &mut besides);
-        assert_eq!(besides, ["Sort"]);
+        of_postgres(&value, &mut found, &mut steps);
+        assert_eq!(steps, ["Sort"]);
         assert_eq!(plan(found), "Bitmap Heap Scan products.by_month (178)");
     }
 

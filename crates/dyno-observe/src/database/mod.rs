@@ -25,7 +25,7 @@ use dyno_core::db::DbError;
 use dyno_core::record::Fact;
 use dyno_drivers::Control;
 
-use crate::place::Place;
+use crate::directories::ServerDirectory;
 use crate::process::Claim;
 use crate::sink::{SampleBuffer, Sink, fact};
 pub use digests::Digests;
@@ -39,14 +39,14 @@ trait Collector: Send {
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
-    fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError>;
+    fn report(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError>;
 
     /// Reports the tables of the target's database, once before the load. Returns the location of
     /// tables that are defined outside the data directory.
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError>;
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError>;
 
     /// Takes one sample, which begins the recorder's.
     ///
@@ -160,7 +160,7 @@ pub fn server_facts(
         timeout,
         sink: &sink,
     };
-    collector.tell(&mut asking, false)?;
+    collector.report(&mut asking, false)?;
     let claim = collector.claim(&mut asking)?;
     crate::process::locate(&claim, socket, &sink);
     let (mut facts, mut gaps) = (Vec::new(), Vec::new());

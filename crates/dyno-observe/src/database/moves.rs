@@ -26,7 +26,7 @@ pub(super) const STATES: [&str; 1] = ["Innodb_redo_log_enabled"];
 /// The number of samples between reads of all settings while clients set something all the time.
 const PAUSE: u64 = 5;
 /// The most changes reported per read: a server restarted with another file has hundreds.
-const TOLD_MAX: usize = 20;
+const REPORTED_MAX: usize = 20;
 
 pub(super) struct Moves {
     /// The query for names and values.
@@ -95,7 +95,7 @@ impl Moves {
     /// usually stay so.
     pub(super) fn sample(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
         for change in self.states.drain(..) {
-            tell(asking, change);
+            report(asking, change);
         }
         let sample = self.samples;
         self.samples += 1;
@@ -108,19 +108,22 @@ impl Moves {
             Err(error) if is_lost(&error) => return Err(error),
             Err(_) => return Ok(()),
         };
-        let mut told = 0;
+        let mut reported = 0;
         for row in rows {
             let mut fields = row.into_iter().flatten();
             let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
                 continue;
             };
-            if let Some(change) = self.moved(&name, &value).filter(|_| told < TOLD_MAX) {
-                told += 1;
-                tell(asking, change);
+            if let Some(change) = self
+                .moved(&name, &value)
+                .filter(|_| reported < REPORTED_MAX)
+            {
+                reported += 1;
+                report(asking, change);
             }
         }
         // A setting that was changed may be changed back.
-        self.next = sample + if told > 0 { 1 } else { PAUSE };
+        self.next = sample + if reported > 0 { 1 } else { PAUSE };
         Ok(())
     }
 
@@ -139,7 +142,7 @@ impl Moves {
     }
 }
 
-fn tell(asking: &Asking<'_>, change: SettingChange) {
+fn report(asking: &Asking<'_>, change: SettingChange) {
     let detail = EventDetail::of_setting(change);
     let event = Observation::detailed(Clock.now(), EventKind::Setting, detail);
     asking.sink.send(event);

@@ -15,7 +15,7 @@ use super::status::{class_of, metric_class, rocksdb_class};
 use super::tables::Stores;
 use super::variables::Table;
 use super::{Asking, Collector, elsewhere, end_of, is_lost, refusal, secrets};
-use crate::place::Place;
+use crate::directories::ServerDirectory;
 use crate::process::Claim;
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::fraction;
@@ -35,7 +35,7 @@ pub(super) struct Mysql {
     has_binlog: bool,
     binlog: Gauge,
     data_directory: Option<String>,
-    elsewhere: Vec<Place>,
+    elsewhere: Vec<ServerDirectory>,
     age_s: Option<f64>,
     uptime: Gauge,
     states: States,
@@ -247,15 +247,15 @@ impl Mysql {
 }
 
 impl Collector for Mysql {
-    fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+    fn report(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         // Counts first: the queries below are counted there too.
         self.counts(asking, at_end)?;
         self.settings(asking, at_end)?;
         if !at_end {
-            self.replication.tell(asking)?;
+            self.replication.report(asking)?;
             return Self::plugins(asking);
         }
-        self.others.tell(asking);
+        self.others.report(asking);
         let stores = super::tables::stores_of_mysql(self.is_mariadb);
         self.stores.compare(asking, &stores)?;
         // A user who may not read these does not see others' sessions either.
@@ -266,7 +266,7 @@ impl Collector for Mysql {
         Ok(())
     }
 
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
         let (stores, named) = super::tables::of_mysql(asking, self.is_mariadb)?;
         self.stores = stores;
         elsewhere::of_tables(asking, &named)

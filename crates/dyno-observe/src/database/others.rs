@@ -193,7 +193,7 @@ impl Others {
     }
 
     /// Reports the owners of sessions, at the end.
-    pub(super) fn tell(&self, asking: &Asking<'_>) {
+    pub(super) fn report(&self, asking: &Asking<'_>) {
         let Some(list) = self.list.filter(|_| self.looks > 0) else {
             return;
         };
@@ -236,8 +236,8 @@ fn named(most: &BTreeMap<Who, usize>) -> String {
     let mut all: Vec<(&Who, usize)> = most.iter().map(|(who, count)| (who, *count)).collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let more = all.len().saturating_sub(NAMED_MAX);
-    let told = all.iter().take(NAMED_MAX);
-    let mut names: Vec<String> = told
+    let shown = all.iter().take(NAMED_MAX);
+    let mut names: Vec<String> = shown
         .map(|(who, count)| format!("{count} of {who}"))
         .collect();
     match more {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_from_sessions_of_the_run() {
+    fn distinguishes_others_from_sessions_of_the_run() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let place = listener.local_addr().unwrap();
         let [asks, of_run] = [(); 2].map(|()| std::net::TcpStream::connect(place).unwrap());
@@ -383,9 +383,9 @@ mod tests {
         assert_eq!(others.look(&own, &all, socket), (2, 1));
         assert_eq!(others.look(&own, &all, socket), (3, 1));
         assert!(!others.alike);
-        let told = "1 of app from 127.0.0.1 (dyno), 1 of bench from 127.0.0.1 (dyno), 1 of bench \
-                    from 127.0.0.1 (sysbench)";
-        assert_eq!(named(&others.most), told);
+        let expected = "1 of app from 127.0.0.1 (dyno), 1 of bench from 127.0.0.1 (dyno), 1 of \
+                        bench from 127.0.0.1 (sysbench)";
+        assert_eq!(named(&others.most), expected);
         // The run did not just close a session that executes a long statement.
         let long = Session {
             is_long: true,

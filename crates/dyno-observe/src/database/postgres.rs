@@ -11,7 +11,7 @@ use super::others::{ACTIVITY, Others};
 use super::statistics::{Part, parts};
 use super::tables::Stores;
 use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
-use crate::place::Place;
+use crate::directories::ServerDirectory;
 use crate::process::Claim;
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{fraction, whole};
@@ -35,7 +35,7 @@ pub(super) struct Postgres {
     uptime: Gauge,
     started_unix_s: Option<f64>,
     data_directory: Option<String>,
-    elsewhere: Vec<Place>,
+    elsewhere: Vec<ServerDirectory>,
     others: Others,
     moves: Moves,
     samples: u64,
@@ -196,13 +196,13 @@ impl Postgres {
 }
 
 impl Collector for Postgres {
-    fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+    fn report(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         if !at_end {
             self.introduce(asking)?;
         }
         self.counts(asking, at_end)?;
         if at_end {
-            self.others.tell(asking);
+            self.others.report(asking);
         }
         self.settings(asking, at_end)?;
         if at_end {
@@ -216,7 +216,7 @@ impl Collector for Postgres {
         Ok(())
     }
 
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
         self.stores = super::tables::of_postgres(asking)?;
         Ok(Vec::new())
     }
@@ -300,12 +300,12 @@ impl Collector for Postgres {
 
 /// The log's directory, which may be a link, and the directories of tablespaces. The database may
 /// be in one of these.
-fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
+fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
     let sql = "SELECT t.spcname, pg_tablespace_location(t.oid), EXISTS (\
                SELECT FROM pg_catalog.pg_database d WHERE d.datname = current_database() \
                AND d.dattablespace = t.oid) FROM pg_catalog.pg_tablespace t \
                WHERE pg_tablespace_location(t.oid) <> ''";
-    let place = |what: String, path: &str| Place {
+    let place = |what: String, path: &str| ServerDirectory {
         what,
         path: path.into(),
     };

@@ -46,7 +46,7 @@ impl Replication {
     ///
     /// # Errors
     /// The connection is lost. A refusal becomes a gap.
-    pub(super) fn tell(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
+    pub(super) fn report(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
         let mut rows = asking.control.query(self.sql, asking.timeout);
         if rows.as_ref().is_err_and(|error| !is_lost(error)) {
             // Before MySQL 8.0.22; later servers refuse it, and the first answer counts.
@@ -74,21 +74,21 @@ impl Replication {
             let host = row.get(self.first + HOST).and_then(Option::as_deref);
             format!("replica of {}", host.unwrap_or("an unknown source"))
         });
-        let mut told: Vec<String> = hosts.collect();
+        let mut roles: Vec<String> = hosts.collect();
         let sessions = asking.rows_or_gap("server.replication", PROCESSLIST.sql, "")?;
         let command = |row: &Vec<Option<String>>| row.get(4).cloned().flatten();
         let dumps = sessions.iter().filter_map(command);
         match dumps.filter(|it| it.starts_with("Binlog Dump")).count() {
             0 => {}
-            1 => told.push("source of 1 replica".to_owned()),
-            many => told.push(format!("source of {many} replicas")),
+            1 => roles.push("source of 1 replica".to_owned()),
+            many => roles.push(format!("source of {many} replicas")),
         }
-        let told = match told.is_empty() {
+        let roles = match roles.is_empty() {
             true => "none".to_owned(),
-            false => told.join(", "),
+            false => roles.join(", "),
         };
         let source = format!("{}, {}", self.sql, PROCESSLIST.source);
-        asking.fact("server.replication", Some(told), &source);
+        asking.fact("server.replication", Some(roles), &source);
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use dyno_core::db::{DbError, Family};
 
 use super::watch::beside;
 use super::{Asking, Collector, secrets};
-use crate::place::Place;
-use crate::process::{Claim, tell_ignored_syncs};
+use crate::directories::ServerDirectory;
+use crate::process::{Claim, report_ignored_syncs};
 use crate::sink::{Gauge, SampleBuffer};
 
 /// Settings that affect its behaviour; a connection's settings are the same for all connections
@@ -74,7 +74,7 @@ impl Sqlite {
 }
 
 impl Collector for Sqlite {
-    fn tell(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
+    fn report(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         for name in PRAGMAS {
             let value = asking.one_or_gap("settings", &format!("PRAGMA {name}"), "")?;
             if let Some(value) = value {
@@ -112,7 +112,7 @@ impl Collector for Sqlite {
             "PRAGMA compile_options",
         );
         asking.fact("server.same_host", Some("yes".to_owned()), "embedded");
-        tell_ignored_syncs(asking.sink, std::process::id().cast_signed());
+        report_ignored_syncs(asking.sink, std::process::id().cast_signed());
         let why = "SQLite counts hits, misses and spills per connection, and only that connection \
                    can read them";
         asking.sink.gap("db.page_cache", why);
@@ -121,7 +121,7 @@ impl Collector for Sqlite {
         Ok(())
     }
 
-    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<Place>, DbError> {
+    fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
         super::tables::of_sqlite(asking)?;
         Ok(Vec::new())
     }

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_states_are_told_apart() {
+    fn distinguishes_counters_from_states() {
         let count = Class::Rate("count/s", 1.0);
         let bytes = Class::Rate("bytes/s", 1.0);
         for (name, expected) in [

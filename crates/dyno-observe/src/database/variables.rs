@@ -122,7 +122,7 @@ mod tests {
     use crate::sink::Sink;
 
     #[test]
-    fn names_beyond_the_bound_are_left_out_and_told_once() {
+    fn omits_names_beyond_the_bound_and_reports_it_once() {
         let (sender, observations) = std::sync::mpsc::sync_channel(4 * NAMES_MAX);
         let mut recorder = SampleBuffer::new(Sink::new(sender), false);
         let mut table = Table::default();

@@ -76,12 +76,12 @@ impl Watch {
     /// of one that hangs. A thread that is then still waiting for the server is abandoned.
     pub(crate) fn stop(mut self, patience: Duration, sink: &Sink) -> bool {
         let _ = self.stop.send(());
-        let mut told = sink.taken_so_far();
+        let mut taken = sink.taken_so_far();
         for _ in 0..END_SPANS_MAX {
             match self.ended.recv_timeout(patience) {
                 Err(RecvTimeoutError::Timeout) => {
-                    let before = std::mem::replace(&mut told, sink.taken_so_far());
-                    if before == told {
+                    let before = std::mem::replace(&mut taken, sink.taken_so_far());
+                    if before == taken {
                         return false;
                     }
                 }
@@ -278,11 +278,11 @@ impl Watcher {
             sink: &self.sink,
         };
         self.shared.asked_at.store(Clock.now(), Ordering::Relaxed);
-        let told = match first {
-            true => collector.tell(&mut asking, false),
+        let reported = match first {
+            true => collector.report(&mut asking, false),
             false => Ok(()),
         };
-        let mut claim = told.and_then(|()| collector.claim(&mut asking));
+        let mut claim = reported.and_then(|()| collector.claim(&mut asking));
         // None of the many short queries about tables counts as unanswered.
         self.shared.asked_at.store(0, Ordering::Relaxed);
         if first && let Ok(claim) = &mut claim {
@@ -403,8 +403,8 @@ impl Watcher {
             self.sink.gap("settings.end", error.to_string());
             self.control = None;
         }
-        let told = match &mut self.control {
-            Some(control) => collector.tell(
+        let reported = match &mut self.control {
+            Some(control) => collector.report(
                 &mut Asking {
                     control,
                     timeout: self.answer_timeout,
@@ -418,7 +418,7 @@ impl Watcher {
                 Ok(())
             }
         };
-        if let Err(error) = told {
+        if let Err(error) = reported {
             let why = format!("the database did not answer at the end of the run: {error}");
             self.sink.gap("settings.end", why);
         }

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::sink::{Gauge, SampleBuffer};
-use crate::text::{KeptFile, lines, named_numbers, small, whole, words};
+use crate::text::{ProcFile, lines, named_numbers, small, whole, words};
 
 /// From here on a limit of version 1 means no limit: it is the largest number of pages.
 const LIMIT_BYTES_MAX: u64 = 1 << 60;
@@ -121,7 +121,7 @@ fn with_quota(place: &Path) -> &Path {
 const SLOW: u64 = 5;
 
 pub(crate) struct Cgroup {
-    groups_file: KeptFile,
+    groups_file: ProcFile,
     groups: Vec<u8>,
     files: Files,
     samples: u64,
@@ -133,9 +133,9 @@ pub(crate) struct Cgroup {
 
 #[derive(Default)]
 struct Files {
-    cpu_stat: Option<KeptFile>,
-    memory_current: Option<KeptFile>,
-    memory_limit: Option<KeptFile>,
+    cpu_stat: Option<ProcFile>,
+    memory_current: Option<ProcFile>,
+    memory_limit: Option<ProcFile>,
 }
 
 /// Enforcement periods of the quota.
@@ -147,7 +147,7 @@ struct Periods {
 
 impl Files {
     fn find(places: &Places) -> Self {
-        let find = |place: Option<&Path>, name: &str| KeptFile::find(place?.join(name));
+        let find = |place: Option<&Path>, name: &str| ProcFile::find(place?.join(name));
         let (unified, memory) = (places.unified.as_deref(), places.memory.as_deref());
         let cpu_stat = find(unified.map(with_quota), "cpu.stat").filter(has_periods);
         let old = || find(places.cpu.as_deref().map(with_quota), "cpu.stat");
@@ -165,7 +165,7 @@ impl Cgroup {
     /// For a process (`self`, or its number), reported under names that begin with `scope`; `None`
     /// if no file of any group can be read.
     pub(crate) fn of(process: &str, scope: &str) -> Option<Self> {
-        let groups_file = KeptFile::open(format!("/proc/{process}/cgroup")).ok()?;
+        let groups_file = ProcFile::open(format!("/proc/{process}/cgroup")).ok()?;
         let groups = groups_file.read(&mut Vec::new()).ok()?.to_vec();
         let files = Files::find(&Places::of_groups(&groups));
         if files.cpu_stat.is_none() && files.memory_current.is_none() {
@@ -212,7 +212,7 @@ impl Cgroup {
             let share = if all > 0.0 { throttled / all } else { 0.0 };
             self.throttled.put(recorder, share * 100.0);
         }
-        let number = |file: &Option<KeptFile>, buffer: &mut Vec<u8>| {
+        let number = |file: &Option<ProcFile>, buffer: &mut Vec<u8>| {
             whole(file.as_ref()?.read(buffer).ok()?.trim_ascii())
         };
         let current = number(&self.files.memory_current, buffer);
@@ -226,7 +226,7 @@ impl Cgroup {
     }
 }
 
-fn has_periods(file: &KeptFile) -> bool {
+fn has_periods(file: &ProcFile) -> bool {
     file.read(&mut Vec::new()).ok().and_then(periods).is_some()
 }
 

@@ -210,20 +210,20 @@ mod tests {
         let (mut recorder, seen) = recorder();
         let mut cpu = Cpu::new();
         cpu.ticks_per_s = 100.0;
-        let mut tell = |seconds: f64, text: String| {
+        let mut sample = |seconds: f64, text: String| {
             let at = (seconds * 1e9) as Nanos;
             recorder.begin(at);
             let shares = cpu.stat(&mut recorder, at, text.as_bytes());
             recorder.finish();
             shares
         };
-        assert_eq!(tell(1.0, stat(0, 0, 0)), None);
+        assert_eq!(sample(1.0, stat(0, 0, 0)), None);
         // Half a second of two CPUs.
-        let shares = tell(1.5, stat(25, 60, 15)).unwrap();
+        let shares = sample(1.5, stat(25, 60, 15)).unwrap();
         assert_eq!(shares.busy_cores, 0.5);
         assert_eq!(shares.bad_sum, None);
         // The host's clock advanced while nothing was counted.
-        let shares = tell(2.5, stat(50, 160, 15)).unwrap();
+        let shares = sample(2.5, stat(50, 160, 15)).unwrap();
         assert_eq!(shares.bad_sum, Some(62.5));
         let values = values(&seen);
         assert_eq!(values["host.cpu.user"], [25.0, 12.5]);

@@ -10,7 +10,7 @@ use super::frequency::Frequency;
 use super::pressure::Pressure;
 use crate::process::descriptors_limit;
 use crate::sink::fact;
-use crate::text::{KeptFile, lines, names_in, small, whole, words};
+use crate::text::{ProcFile, lines, names_in, small, whole, words};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
@@ -292,14 +292,14 @@ fn idle_states() -> Option<String> {
 
 /// Vulnerabilities that are mitigated or open, by the kernel's names.
 fn mitigations(folder: &str) -> Option<String> {
-    let mut told = Vec::new();
+    let mut states = Vec::new();
     for name in names_in(folder) {
         let state = small(Path::new(folder).join(&name))?;
         if state != "Not affected" {
-            told.push(format!("{name}: {state}"));
+            states.push(format!("{name}: {state}"));
         }
     }
-    (!told.is_empty()).then(|| told.join("; "))
+    (!states.is_empty()).then(|| states.join("; "))
 }
 
 fn virtualization() -> (String, &'static str) {
@@ -334,7 +334,7 @@ fn clock_resolution_ns() -> Option<i64> {
 }
 
 fn kernel_log_error() -> std::io::Result<()> {
-    KeptFile::open("/dev/kmsg").map(drop)
+    ProcFile::open("/dev/kmsg").map(drop)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The kernel's tables for files: names, inodes, open files.
 
 use crate::sink::{Gauge, SampleBuffer};
-use crate::text::{KeptFile, number, words};
+use crate::text::{ProcFile, number, words};
 
 const DENTRIES: &str = "/proc/sys/fs/dentry-state";
 const INODES: &str = "/proc/sys/fs/inode-nr";
@@ -10,7 +10,7 @@ const OPEN: &str = "/proc/sys/fs/file-nr";
 /// Of all processes and containers.
 pub(crate) struct OpenFiles {
     /// The number at the start of a file, and its series.
-    counts: Vec<(KeptFile, Gauge)>,
+    counts: Vec<(ProcFile, Gauge)>,
 }
 
 impl OpenFiles {
@@ -22,7 +22,7 @@ impl OpenFiles {
             ("host.files.open", OPEN),
         ];
         let found = files.into_iter().filter_map(|(name, path)| {
-            let file = KeptFile::find(path)?;
+            let file = ProcFile::find(path)?;
             Some((file, Gauge::new(name, "count", path)))
         });
         Self {
@@ -45,7 +45,7 @@ mod tests {
     use crate::host::testing::{recorder, values};
 
     #[test]
-    fn the_kernel_tells_what_it_keeps() {
+    fn reads_the_kernels_counts() {
         let (mut recorder, seen) = recorder();
         let mut files = OpenFiles::find();
         recorder.begin(1);

@@ -45,14 +45,14 @@ impl FileSystem {
     }
 
     /// Reports its type, once.
-    fn tell(&mut self, sink: &Sink) {
+    fn report_type(&mut self, sink: &Sink) {
         if let Some(kind) = self.kind.take() {
             sink.fact(fact("host.filesystem.type", kind, "statfs"));
         }
     }
 
     pub(crate) fn sample(&mut self, recorder: &mut SampleBuffer) {
-        self.tell(recorder.sink());
+        self.report_type(recorder.sink());
         if let Some((free, size)) = room(&self.path) {
             self.free.put(recorder, free);
             self.size.put(recorder, size);
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_systems_are_told_by_name() {
+    fn names_file_systems() {
         let kind = |path: &str| kind_of(&CString::new(path).unwrap());
         assert_eq!(kind("/dev/shm").as_deref(), Some("tmpfs"));
         assert_eq!(kind("/nowhere/at/all"), None);

@@ -1,13 +1,13 @@
 //! The CPUs' frequencies.
 
 use crate::sink::{Gauge, SampleBuffer};
-use crate::text::{KeptFile, number};
+use crate::text::{ProcFile, number};
 
 /// The most CPUs read: reading a CPU's frequency may wake it.
 const CPUS_MAX: usize = 64;
 
 pub(crate) struct Frequency {
-    files: Vec<KeptFile>,
+    files: Vec<ProcFile>,
     min: Gauge,
     mean: Gauge,
     max: Gauge,
@@ -20,8 +20,8 @@ impl Frequency {
         let step = cpus.div_ceil(CPUS_MAX).max(1);
         let found = (0..cpus)
             .step_by(step)
-            .filter_map(|cpu| KeptFile::find(path(cpu)));
-        let files: Vec<KeptFile> = found.collect();
+            .filter_map(|cpu| ProcFile::find(path(cpu)));
+        let files: Vec<ProcFile> = found.collect();
         let gauge = |name: &str| Gauge::new(name, "mhz", "cpufreq/scaling_cur_freq");
         (!files.is_empty()).then(|| Self {
             files,

@@ -13,7 +13,7 @@ use crate::sink::Sink;
 /// The most records read in one sample, so that a flood does not delay it.
 const RECORDS_MAX: usize = 256;
 /// The most lines reported in one run.
-const TOLD_MAX: usize = 50;
+const REPORTED_MAX: usize = 50;
 /// The kernel's longest record is 8 KiB.
 const RECORD_BYTES: usize = 8_192;
 
@@ -49,7 +49,7 @@ const TELLING: [&str; 24] = [
 pub(crate) struct KernelLog {
     file: File,
     buffer: Vec<u8>,
-    told: usize,
+    reported: usize,
 }
 
 impl KernelLog {
@@ -62,7 +62,7 @@ impl KernelLog {
         Some(Self {
             file,
             buffer: vec![0; RECORD_BYTES],
-            told: 0,
+            reported: 0,
         })
     }
 
@@ -76,10 +76,10 @@ impl KernelLog {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return,
             };
-            if self.told < TOLD_MAX
-                && let Some(line) = telling(&self.buffer[..length])
+            if self.reported < REPORTED_MAX
+                && let Some(line) = significant(&self.buffer[..length])
             {
-                self.told += 1;
+                self.reported += 1;
                 let detail = EventDetail::of_kernel_log(line);
                 sink.send(Observation::detailed(at, EventKind::Note, detail));
             }
@@ -88,7 +88,7 @@ impl KernelLog {
 }
 
 /// The text of a record (`priority,sequence,time,flags;text`) if it is significant.
-fn telling(record: &[u8]) -> Option<String> {
+fn significant(record: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(record);
     let (_, text) = text.split_once(';')?;
     // Further lines are a device's properties.
@@ -105,20 +105,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_matter_are_told() {
+    fn reports_significant_lines() {
         let record = b"3,1234,98765,-;Out of memory: Killed process 7 (mysqld)\n SUBSYSTEM=x\n";
-        let line = telling(record).unwrap();
+        let line = significant(record).unwrap();
         assert_eq!(line, "Out of memory: Killed process 7 (mysqld)");
         let error = b"3,1,2,-;blk_update_request: I/O error, dev sda, sector 1\n";
-        assert!(telling(error).is_some());
-        assert_eq!(telling(b"6,1,2,-;usb 1-1: new device\n"), None);
-        assert_eq!(telling(b"no record"), None);
+        assert!(significant(error).is_some());
+        assert_eq!(significant(b"6,1,2,-;usb 1-1: new device\n"), None);
+        assert_eq!(significant(b"no record"), None);
     }
 
     proptest! {
         #[test]
         fn nothing_panics(record in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = telling(&record);
+            let _ = significant(&record);
         }
     }
 }

@@ -21,7 +21,7 @@ use dyno_core::clock::Nanos;
 use dyno_core::record::EventKind;
 
 use crate::sink::SampleBuffer;
-use crate::text::KeptFile;
+use crate::text::ProcFile;
 use cpu::Cpu;
 use disks::Disks;
 use files::OpenFiles;
@@ -55,26 +55,26 @@ pub(crate) struct Host {
     open_files: OpenFiles,
     steps: Steps,
     kernel_log: Option<KernelLog>,
-    sums_told: bool,
+    bad_sum_reported: bool,
     samples: u64,
 }
 
 /// Files that this kernel or sandbox does not show are `None`.
 struct Files {
-    stat: Option<KeptFile>,
-    loadavg: Option<KeptFile>,
-    meminfo: Option<KeptFile>,
-    vmstat: Option<KeptFile>,
-    diskstats: Option<KeptFile>,
-    dev: Option<KeptFile>,
-    snmp: Option<KeptFile>,
-    netstat: Option<KeptFile>,
+    stat: Option<ProcFile>,
+    loadavg: Option<ProcFile>,
+    meminfo: Option<ProcFile>,
+    vmstat: Option<ProcFile>,
+    diskstats: Option<ProcFile>,
+    dev: Option<ProcFile>,
+    snmp: Option<ProcFile>,
+    netstat: Option<ProcFile>,
 }
 
 impl Host {
     /// `place`: its file system and device are observed until the location of the data is known.
     pub(crate) fn new(place: Option<PathBuf>) -> Self {
-        let find = |path| KeptFile::find(path);
+        let find = |path| ProcFile::find(path);
         let wanted: Vec<String> = place.as_deref().and_then(device_of).into_iter().collect();
         Self {
             files: Files {
@@ -98,7 +98,7 @@ impl Host {
             open_files: OpenFiles::find(),
             steps: Steps::new(),
             kernel_log: KernelLog::open(),
-            sums_told: false,
+            bad_sum_reported: false,
             samples: 0,
         }
     }
@@ -175,7 +175,7 @@ impl Host {
         let Some(sum) = shares.and_then(|shares| shares.bad_sum) else {
             return;
         };
-        if std::mem::replace(&mut self.sums_told, true) {
+        if std::mem::replace(&mut self.bad_sum_reported, true) {
             return;
         }
         let text = format!(
@@ -186,6 +186,6 @@ impl Host {
     }
 }
 
-fn read<'a>(file: &Option<KeptFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+fn read<'a>(file: &Option<ProcFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     file.as_ref()?.read(buffer).ok()
 }

@@ -1,13 +1,13 @@
 //! Pressure stall information: the share of time in which tasks waited for a resource.
 
 use crate::sink::{Rate, SampleBuffer};
-use crate::text::{KeptFile, lines, number, words};
+use crate::text::{ProcFile, lines, number, words};
 
 /// The resources that tasks wait for.
 const RESOURCES: [&str; 3] = ["cpu", "io", "memory"];
 
 pub(crate) struct Pressure {
-    files: Vec<(KeptFile, Rate, Rate)>,
+    files: Vec<(ProcFile, Rate, Rate)>,
 }
 
 impl Pressure {
@@ -29,9 +29,9 @@ impl Pressure {
     }
 }
 
-fn resource(name: &str) -> Option<(KeptFile, Rate, Rate)> {
+fn resource(name: &str) -> Option<(ProcFile, Rate, Rate)> {
     let path = format!("/proc/pressure/{name}");
-    let file = KeptFile::find(&path)?;
+    let file = ProcFile::find(&path)?;
     let rate = |who: &str| {
         // Microseconds per second, as percent.
         Rate::scaled(

@@ -60,7 +60,7 @@ mod tests {
     use crate::host::testing::recorder;
 
     #[test]
-    fn a_step_is_told_once() {
+    fn reports_a_step_once() {
         let (mut recorder, seen) = recorder();
         let mut steps = Steps::new();
         for (now, wall) in [

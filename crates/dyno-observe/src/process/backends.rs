@@ -77,7 +77,7 @@ impl Backends {
     }
 
     /// Reports the sums, and forgets processes that are gone.
-    pub(crate) fn tell(&mut self, recorder: &mut SampleBuffer, pids: &[i32]) {
+    pub(crate) fn report(&mut self, recorder: &mut SampleBuffer, pids: &[i32]) {
         self.known.retain(|pid, _| pids.contains(pid));
         if self.count > 0.0 {
             self.mean.put(recorder, self.sum / self.count);
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_tell_who_serves_clients() {
+    fn titles_identify_who_serves_clients() {
         assert_eq!(
             serves_client("postgres: bench test [local] idle\0"),
             Some(true)

@@ -3,7 +3,7 @@
 
 use crate::host::{Cgroup, Network};
 use crate::sink::SampleBuffer;
-use crate::text::{KeptFile, of_process};
+use crate::text::{ProcFile, of_process};
 
 pub(super) struct Bounds {
     cgroup: Option<Cgroup>,
@@ -13,8 +13,8 @@ pub(super) struct Bounds {
 /// The network of another namespace, such as a container's.
 struct Namespace {
     network: Network,
-    dev: KeptFile,
-    snmp: KeptFile,
+    dev: ProcFile,
+    snmp: ProcFile,
 }
 
 impl Bounds {
@@ -50,8 +50,8 @@ impl Namespace {
         }
         Some(Self {
             network: Network::new("server"),
-            dev: KeptFile::find(of_process(pid, "net/dev"))?,
-            snmp: KeptFile::find(of_process(pid, "net/snmp"))?,
+            dev: ProcFile::find(of_process(pid, "net/dev"))?,
+            snmp: ProcFile::find(of_process(pid, "net/snmp"))?,
         })
     }
 }

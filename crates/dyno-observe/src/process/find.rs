@@ -10,8 +10,8 @@ use super::PidStat;
 use super::others::Near;
 use super::sockets::{Peer, owner_of, peer_of, row_in, row_of};
 use super::{descriptors_limit, identity};
+use crate::directories::ServerDirectory;
 use crate::host::ticks_per_s;
-use crate::place::Place;
 use crate::sink::{Sink, fact};
 use crate::text::{fraction, names_in, of_process, small, whole, words};
 
@@ -33,7 +33,7 @@ pub(crate) struct Claim {
     /// Its data directory, as it sees the path.
     pub data_directory: Option<String>,
     /// Logs, tablespaces and other directories that may be outside it.
-    pub elsewhere: Vec<Place>,
+    pub elsewhere: Vec<ServerDirectory>,
 }
 
 /// The server's process on this host.
@@ -49,7 +49,7 @@ pub(crate) struct Located {
     /// The data directory, as the server sees the path.
     pub data_directory: Option<String>,
     /// Its data directory, and those of its logs, tablespaces and so on.
-    pub places: Vec<Place>,
+    pub places: Vec<ServerDirectory>,
 }
 
 /// Where the server runs.
@@ -124,7 +124,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
             format!("cannot read /proc/{pid}/exe: {error}; run as root or as the server's user"),
         ),
     }
-    identity::tell(sink, pid);
+    identity::report(sink, pid);
     let limits = small(of_process(pid, "limits")).unwrap_or_default();
     if let Some(soft) = descriptors_limit(&limits) {
         sink.fact(fact("server.limits.descriptors", soft, "/proc/PID/limits"));
@@ -144,18 +144,18 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
 }
 
 /// The data directory, and other directories that may be outside it.
-fn places(claim: &Claim) -> Vec<Place> {
+fn places(claim: &Claim) -> Vec<ServerDirectory> {
     let Some(data) = claim.data_directory.as_deref().map(PathBuf::from) else {
         return Vec::new();
     };
     if !data.is_absolute() {
         return Vec::new();
     }
-    let elsewhere = claim.elsewhere.iter().map(|place| Place {
+    let elsewhere = claim.elsewhere.iter().map(|place| ServerDirectory {
         path: data.join(&place.path),
         ..place.clone()
     });
-    let own = Place {
+    let own = ServerDirectory {
         what: "data".to_owned(),
         path: data.clone(),
     };

@@ -34,10 +34,10 @@ const SEGMENTS_MAX: u16 = 256;
 const NOTES_BYTES_MAX: u64 = 1 << 20;
 
 /// Reports what can be read of the process.
-pub(super) fn tell(sink: &Sink, pid: i32) {
+pub(super) fn report(sink: &Sink, pid: i32) {
     let libraries = libraries(pid);
     if let Ok(libraries) = &libraries {
-        tell_ignored(sink, libraries);
+        report_ignored(sink, libraries);
     }
     match libraries.map(|libraries| allocator_of(&libraries)) {
         Ok(Some(name)) => sink.fact(fact("server.allocator", name, "/proc/PID/maps")),
@@ -58,14 +58,14 @@ pub(super) fn tell(sink: &Sink, pid: i32) {
 }
 
 /// Reports which library turns the process's syncs into no-ops, if any.
-pub(crate) fn tell_ignored_syncs(sink: &Sink, pid: i32) {
+pub(crate) fn report_ignored_syncs(sink: &Sink, pid: i32) {
     // A missing permission was already reported.
     if let Ok(libraries) = libraries(pid) {
-        tell_ignored(sink, &libraries);
+        report_ignored(sink, &libraries);
     }
 }
 
-fn tell_ignored(sink: &Sink, libraries: &BTreeSet<String>) {
+fn report_ignored(sink: &Sink, libraries: &BTreeSet<String>) {
     if let Some(name) = ignores_syncs(libraries) {
         let source = "/proc/PID/maps";
         sink.fact(fact("server.ignores_syncs", name.to_owned(), source));
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_tell_the_allocator() {
+    fn libraries_identify_the_allocator() {
         let maps = |file: &str| {
             format!(
                 "7f00-7f01 r-xp 00000000 fe:00 12 /usr/lib/libc.so.6\n7f02-7f03 rw-p 00000000 \

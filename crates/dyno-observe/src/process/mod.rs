@@ -12,7 +12,7 @@ mod sockets;
 mod workers;
 
 pub(crate) use find::{Claim, Located, Placed, locate};
-pub(crate) use identity::tell_ignored_syncs;
+pub(crate) use identity::report_ignored_syncs;
 pub(crate) use own::Own;
 pub(crate) use rest::Rest;
 pub(crate) use server::{Server, children};

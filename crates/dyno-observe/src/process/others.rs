@@ -130,11 +130,11 @@ pub(super) fn named(mut used: Vec<(f64, i32, String)>) -> Named {
         let words = format!("none used {CORES_MIN} of a core");
         return Named { words, cores };
     }
-    let told = used.iter().map(|(cores, pid, name)| {
+    let shown = used.iter().map(|(cores, pid, name)| {
         let name: String = name.chars().filter(|c| !c.is_control()).collect();
         format!("{name} ({pid}) {cores:.2} cores")
     });
-    let words = told.collect::<Vec<_>>().join(", ");
+    let words = shown.collect::<Vec<_>>().join(", ");
     Named { words, cores }
 }
 
@@ -173,8 +173,8 @@ mod tests {
         }
         busy.kill().unwrap();
         busy.wait().unwrap();
-        let told = others.seen.iter().find(|(key, _)| key.0 == pid).unwrap();
-        assert_eq!(told.1.0, "sh");
+        let known = others.seen.iter().find(|(key, _)| key.0 == pid).unwrap();
+        assert_eq!(known.1.0, "sh");
         others.look(&Near::default());
         assert!(used(&others));
     }

@@ -11,14 +11,14 @@ use super::find::stat_of;
 use crate::helpers;
 use crate::host::ticks_per_s;
 use crate::sink::{Gauge, Rate, SampleBuffer};
-use crate::text::{KeptFile, named_numbers};
+use crate::text::{ProcFile, named_numbers};
 
 /// The number of samples between counts of descriptors, if the kernel does not report their number.
 const SLOW: u64 = 10;
 
 pub(crate) struct Own {
-    stat: Option<KeptFile>,
-    status: Option<KeptFile>,
+    stat: Option<ProcFile>,
+    status: Option<ProcFile>,
     samples: u64,
     user: Rate,
     system: Rate,
@@ -41,8 +41,8 @@ impl Own {
         let rate = |name: &str| Rate::new(name, "count/s", usage);
         let cpu = |name: &str| Rate::new(name, "cores", usage);
         Self {
-            stat: KeptFile::find("/proc/self/stat"),
-            status: KeptFile::find("/proc/self/status"),
+            stat: ProcFile::find("/proc/self/stat"),
+            status: ProcFile::find("/proc/self/status"),
             samples: 0,
             user: cpu("client.cpu.user"),
             system: cpu("client.cpu.system"),

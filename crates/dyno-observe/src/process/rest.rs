@@ -17,18 +17,18 @@ const CPU: &str = "host.others.cpu";
 pub(crate) struct Rest {
     others: Others,
     cpu: Mean,
-    is_told: bool,
-    server: Place,
+    is_reported: bool,
+    server: ServerLocation,
     /// Servers and proxies of this host at the run's other endpoints.
     further: Used,
 }
 
 /// Where the server's CPU time is used.
-enum Place {
+enum ServerLocation {
     /// In Dyno's process.
     Embedded,
     /// Not yet determined.
-    Untold,
+    Undetermined,
     /// In a known process of this host.
     Here,
     Elsewhere,
@@ -45,10 +45,10 @@ impl Rest {
             further: Used::of_servers(further),
             others: Others::now(),
             cpu: Mean::new(CPU, "cores", "/proc/stat, /proc/PID/stat"),
-            is_told: false,
+            is_reported: false,
             server: match is_embedded {
-                true => Place::Embedded,
-                false => Place::Untold,
+                true => ServerLocation::Embedded,
+                false => ServerLocation::Undetermined,
             },
         }
     }
@@ -56,11 +56,11 @@ impl Rest {
     /// Sets where the server runs, as its observer found for this connection.
     pub(crate) fn placed(&mut self, placed: &Placed) {
         self.server = match (placed, &self.server) {
-            (Placed::Here(_), _) => Place::Here,
+            (Placed::Here(_), _) => ServerLocation::Here,
             // A server that was found has not moved: the connection is new, or is ending.
-            (_, Place::Here) => Place::Here,
-            (Placed::Elsewhere, _) => Place::Elsewhere,
-            (Placed::Unknown(near), _) => Place::Unknown {
+            (_, ServerLocation::Here) => ServerLocation::Here,
+            (Placed::Elsewhere, _) => ServerLocation::Elsewhere,
+            (Placed::Unknown(near), _) => ServerLocation::Unknown {
                 near: near.clone(),
                 used: Used::new(near),
             },
@@ -79,24 +79,24 @@ impl Rest {
         nearest.further.clear();
         let further = self.further.cores(&nearest);
         let cores = match &mut self.server {
-            Place::Embedded | Place::Elsewhere => Some(0.0),
-            Place::Here => server.and_then(Server::cores),
-            Place::Unknown { used, .. } => used.cores(&Near::default()),
-            Place::Untold => None,
+            ServerLocation::Embedded | ServerLocation::Elsewhere => Some(0.0),
+            ServerLocation::Here => server.and_then(Server::cores),
+            ServerLocation::Unknown { used, .. } => used.cores(&Near::default()),
+            ServerLocation::Undetermined => None,
         };
         let Some(((busy, own), server_cores)) = known.zip(cores) else {
             return;
         };
         let others = (busy - own - server_cores - further.unwrap_or(0.0)).max(0.0);
         self.cpu.put(recorder, others);
-        self.is_told = true;
+        self.is_reported = true;
         self.others.used(others, cpus, &self.known(server));
     }
 
     /// The processes that are not others.
     fn known(&self, server: Option<&Server>) -> Near {
         let near = match &self.server {
-            Place::Unknown { near, .. } => near.clone(),
+            ServerLocation::Unknown { near, .. } => near.clone(),
             _ => Near {
                 server: server.map(|one| one.located().pid),
                 ..Near::default()
@@ -115,27 +115,27 @@ impl Rest {
         let cores = format!("{:.2}", top.cores);
         sink.fact(fact("host.others.top", top.words, "/proc/PID/stat"));
         sink.fact(fact("host.others.top_cores", cores, "/proc/PID/stat"));
-        if let Place::Unknown { near, used } = &mut self.server {
+        if let ServerLocation::Unknown { near, used } = &mut self.server {
             for (name, pid) in [
                 ("server.presumed", near.server),
                 ("server.proxy", near.proxy),
             ] {
-                if let Some(told) = pid.and_then(|pid| used.of(pid)) {
-                    sink.fact(fact(name, told, "/proc/PID/stat"));
+                if let Some(cores_used) = pid.and_then(|pid| used.of(pid)) {
+                    sink.fact(fact(name, cores_used, "/proc/PID/stat"));
                 }
             }
         }
-        if self.is_told {
+        if self.is_reported {
             return;
         }
         let why = match &self.server {
-            Place::Untold => {
+            ServerLocation::Undetermined => {
                 "the observer never connected to the database, so the server's process is unknown"
             }
-            Place::Here => "cannot read the CPU time of the server's process",
-            Place::Embedded | Place::Elsewhere | Place::Unknown { .. } => {
-                "cannot read the CPU time of the host's processes"
-            }
+            ServerLocation::Here => "cannot read the CPU time of the server's process",
+            ServerLocation::Embedded
+            | ServerLocation::Elsewhere
+            | ServerLocation::Unknown { .. } => "cannot read the CPU time of the host's processes",
         };
         sink.gap("host.others", why);
     }
@@ -280,12 +280,12 @@ mod tests {
     fn end(rest: &mut Rest) -> HashMap<String, String> {
         let (sender, seen) = sync_channel(99);
         rest.finish(&Sink::new(sender), None);
-        let told = seen.try_iter().filter_map(|one| match one {
+        let facts = seen.try_iter().filter_map(|one| match one {
             Observation::Fact(fact) => Some((fact.name, fact.value)),
             Observation::NotObserved(gap) => Some((gap.what, gap.why)),
             _ => None,
         });
-        told.collect()
+        facts.collect()
     }
 
     #[test]
@@ -294,9 +294,9 @@ mod tests {
         assert!(others(&mut rest, 2).is_empty());
         rest.placed(&Placed::Unknown(Near::default()));
         assert_eq!(others(&mut rest, 2), [2.0, 2.0]);
-        let told = end(&mut rest);
-        assert!(!told.contains_key("host.others"), "{told:?}");
-        assert!(!told.contains_key("server.presumed"), "{told:?}");
+        let facts = end(&mut rest);
+        assert!(!facts.contains_key("host.others"), "{facts:?}");
+        assert!(!facts.contains_key("server.presumed"), "{facts:?}");
     }
 
     #[test]
@@ -309,13 +309,13 @@ mod tests {
         let mut rest = Rest::new(false, &[]);
         rest.placed(&Placed::Unknown(near));
         let least = others(&mut rest, 40).into_iter().fold(2.0, f64::min);
-        let told = end(&mut rest);
+        let facts = end(&mut rest);
         server.kill().unwrap();
         server.wait().unwrap();
         assert!(least < 1.9, "{least}");
         let presumed = format!("sh ({})", server.id());
-        assert!(told["server.presumed"].starts_with(&presumed), "{told:?}");
-        assert!(!told["host.others.top"].contains(&presumed), "{told:?}");
+        assert!(facts["server.presumed"].starts_with(&presumed), "{facts:?}");
+        assert!(!facts["host.others.top"].contains(&presumed), "{facts:?}");
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         let mut rest = Rest::new(false, &[pid]);
         rest.placed(&Placed::Elsewhere);
         let least = others(&mut rest, 40).into_iter().fold(2.0, f64::min);
-        let told = end(&mut rest);
+        let facts = end(&mut rest);
         // A process that also serves the first endpoint counts once.
         let mut both = Used::of_servers(&[pid]);
         let near = Near {
@@ -338,20 +338,20 @@ mod tests {
         server.wait().unwrap();
         assert!(least < 1.9, "{least}");
         assert!(
-            !told["host.others.top"].contains(&format!("sh ({pid})")),
-            "{told:?}"
+            !facts["host.others.top"].contains(&format!("sh ({pid})")),
+            "{facts:?}"
         );
         assert_eq!(twice, Some(0.0));
     }
 
     #[test]
-    fn why_others_were_not_observed_is_told() {
+    fn reports_why_others_were_not_observed() {
         let mut rest = Rest::new(false, &[]);
-        let told = end(&mut rest);
-        assert!(told["host.others"].contains("never connected"));
+        let facts = end(&mut rest);
+        assert!(facts["host.others"].contains("never connected"));
         rest.placed(&Placed::Elsewhere);
         assert!(!others(&mut rest, 5).is_empty());
-        let told = end(&mut rest);
-        assert!(!told.contains_key("host.others"), "{told:?}");
+        let facts = end(&mut rest);
+        assert!(!facts.contains_key("host.others"), "{facts:?}");
     }
 }

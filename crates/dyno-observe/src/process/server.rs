@@ -12,7 +12,7 @@ use super::own::open_files;
 use super::{Located, PidStat, descriptors_limit};
 use crate::host::ticks_per_s;
 use crate::sink::{Gauge, Mean, Rate, SampleBuffer, Sink};
-use crate::text::{KeptFile, named_numbers, names_in, number, of_process, small, whole, words};
+use crate::text::{ProcFile, named_numbers, names_in, number, of_process, small, whole, words};
 
 /// The number of samples between counts of context switches, and of descriptors if they must be
 /// counted one by one.
@@ -55,9 +55,9 @@ pub(crate) struct Server {
 
 /// The kept descriptors of one process.
 struct Files {
-    stat: KeptFile,
-    statm: Option<KeptFile>,
-    io: Option<KeptFile>,
+    stat: ProcFile,
+    statm: Option<ProcFile>,
+    io: Option<ProcFile>,
 }
 
 /// Sums over the processes.
@@ -134,7 +134,7 @@ impl Server {
             Ok(Some(read)) => read,
             Ok(None) => return false,
             Err(error) => {
-                tell_starved(recorder.sink(), &error);
+                report_starved(recorder.sink(), &error);
                 return false;
             }
         };
@@ -148,7 +148,7 @@ impl Server {
         self.rss.put(recorder, pages * self.page);
         let private = sums.anonymous_pages * self.page;
         self.private.put(recorder, private);
-        self.backends.tell(recorder, &pids);
+        self.backends.report(recorder, &pids);
         self.bounds.sample(recorder, buffer);
         self.threads.put(recorder, sums.threads);
         self.processes.put(recorder, pids.len() as f64);
@@ -254,13 +254,13 @@ impl Server {
 
 impl Files {
     fn open(pid: i32) -> io::Result<Self> {
-        let find = |name: &str| match KeptFile::open(of_process(pid, name)) {
+        let find = |name: &str| match ProcFile::open(of_process(pid, name)) {
             Err(error) if is_starved(&error) => Err(error),
             // Another user's process hides it.
             other => Ok(other.ok()),
         };
         Ok(Self {
-            stat: KeptFile::open(of_process(pid, "stat"))?,
+            stat: ProcFile::open(of_process(pid, "stat"))?,
             statm: find("statm")?,
             io: find("io")?,
         })
@@ -280,7 +280,7 @@ fn is_starved(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-fn tell_starved(sink: &Sink, error: &io::Error) {
+fn report_starved(sink: &Sink, error: &io::Error) {
     let limits = small("/proc/self/limits").unwrap_or_default();
     let limit = descriptors_limit(&limits).unwrap_or("so many");
     let why = format!(
@@ -293,7 +293,7 @@ fn tell_starved(sink: &Sink, error: &io::Error) {
     }
 }
 
-fn read<'a>(file: &Option<KeptFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+fn read<'a>(file: &Option<ProcFile>, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     file.as_ref()?.read(buffer).ok()
 }
 
@@ -359,7 +359,7 @@ impl Switches {
                     self.before_at = None;
                     return;
                 }
-                let file = KeptFile::open(folder.join(&name).join("status"));
+                let file = ProcFile::open(folder.join(&name).join("status"));
                 let switches = file.ok().and_then(|file| switches(file.read(buffer).ok()?));
                 if let (Some(tid), Some(switches)) = (whole(name.as_bytes()), switches) {
                     threads.insert(tid as i32, switches);
@@ -456,16 +456,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_cannot_be_read_for_want_of_descriptors_is_told_with_the_reason() {
+    fn reports_why_a_server_cannot_be_read_without_descriptors() {
         let (sender, seen) = std::sync::mpsc::sync_channel(9);
         let error = io::Error::from_raw_os_error(libc::EMFILE);
         assert!(is_starved(&error));
         assert!(!is_starved(&io::Error::from_raw_os_error(libc::ENOENT)));
-        tell_starved(&Sink::new(sender), &error);
-        let told = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
+        report_starved(&Sink::new(sender), &error);
+        let observations = format!("{:?}", seen.try_iter().collect::<Vec<_>>());
         assert!(
-            told.contains("server.cpu") && told.contains("ulimit -n"),
-            "{told}"
+            observations.contains("server.cpu") && observations.contains("ulimit -n"),
+            "{observations}"
         );
     }
 

@@ -3,7 +3,7 @@
 use super::PidStat;
 use crate::host::ticks_per_s;
 use crate::sink::{Mean, Rate, SampleBuffer};
-use crate::text::{KeptFile, named_numbers, names_in, number, small, whole, words};
+use crate::text::{ProcFile, named_numbers, names_in, number, small, whole, words};
 
 const TASKS: &str = "/proc/self/task";
 
@@ -16,10 +16,10 @@ pub(crate) struct Workers {
 struct Thread {
     worker: u32,
     tid: i32,
-    stat: KeptFile,
+    stat: ProcFile,
     /// Nanoseconds on a CPU and waiting for one; `None` without the kernel's schedstats.
-    schedstat: Option<KeptFile>,
-    status: Option<KeptFile>,
+    schedstat: Option<ProcFile>,
+    status: Option<ProcFile>,
     cpu: Rate,
     run_queue_wait: Rate,
     involuntary: Rate,
@@ -104,7 +104,7 @@ impl Thread {
     fn open(worker: u32, tid: i32) -> Option<Self> {
         let file = |name: &str| format!("{TASKS}/{tid}/{name}");
         let full = |what: &str| format!("client.worker[{worker}].{what}");
-        let schedstat = KeptFile::find(file("schedstat"));
+        let schedstat = ProcFile::find(file("schedstat"));
         let (source, scale) = match schedstat {
             Some(_) => ("/proc/self/task/TID/schedstat", 1e-9),
             None => ("/proc/self/task/TID/stat", 1.0 / ticks_per_s()),
@@ -112,9 +112,9 @@ impl Thread {
         Some(Self {
             worker,
             tid,
-            stat: KeptFile::open(file("stat")).ok()?,
+            stat: ProcFile::open(file("stat")).ok()?,
             schedstat,
-            status: KeptFile::find(file("status")),
+            status: ProcFile::find(file("status")),
             cpu: Rate::scaled(&full("cpu"), "cores", source, scale),
             run_queue_wait: Rate::scaled(&full("run_queue_wait"), "cores", source, scale),
             involuntary: Rate::new(

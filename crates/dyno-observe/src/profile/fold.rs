@@ -57,12 +57,12 @@ pub(crate) struct Folder {
     /// counts.
     sample: Option<(usize, String, Vec<String>)>,
     parents: HashMap<i32, i32>,
-    found: Vec<Found>,
+    found: Vec<Folded>,
 }
 
 /// The result.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Folded {
     pub stacks: Stacks,
     pub samples: u64,
     pub lost: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Found {
 impl Folder {
     pub(crate) fn new(wanted: Wanted) -> Self {
         Self {
-            found: vec![Found::default(); wanted.groups.len()],
+            found: vec![Folded::default(); wanted.groups.len()],
             wanted,
             rest: Vec::new(),
             sample: None,
@@ -96,7 +96,7 @@ impl Folder {
     }
 
     /// Ends the input and returns the result of each group.
-    pub(crate) fn finish(mut self) -> Vec<Found> {
+    pub(crate) fn finish(mut self) -> Vec<Folded> {
         self.end_sample();
         self.found
     }
@@ -122,8 +122,8 @@ impl Folder {
     }
 
     fn begin_sample(&mut self, line: &str) {
-        if let Some((_, told)) = line.split_once(RECORD) {
-            self.record(line, told);
+        if let Some((_, fields)) = line.split_once(RECORD) {
+            self.record(line, fields);
             return;
         }
         let Some(head) = Head::parse(line) else {
@@ -145,16 +145,16 @@ impl Folder {
     }
 
     /// Handles a record other than a sample.
-    fn record(&mut self, line: &str, told: &str) {
+    fn record(&mut self, line: &str, fields: &str) {
         if line.contains(LOST) {
             // Their processes are unknown.
-            let count = told.split_whitespace().rev();
+            let count = fields.split_whitespace().rev();
             let mut count = count.filter_map(|word| word.parse::<u64>().ok());
             let count = count.next().unwrap_or(0);
             self.found.iter_mut().for_each(|found| found.lost += count);
         } else if line.contains(FORK) {
             // `FORK(PID:TID):(PARENT:TID)`; a new thread has the same process twice.
-            let mut numbers = told.split(['(', ':', ')']).filter_map(|n| n.parse().ok());
+            let mut numbers = fields.split(['(', ':', ')']).filter_map(|n| n.parse().ok());
             let (pid, _, parent) = (numbers.next(), numbers.next(), numbers.next());
             if let (Some(pid), Some(parent)) = (pid, parent)
                 && pid != parent

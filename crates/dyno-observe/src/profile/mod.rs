@@ -18,7 +18,7 @@ use dyno_core::record::{Fact, NotObserved};
 
 use crate::observers::own_descriptors;
 use crate::sink::fact;
-use fold::{Found, Group, Wanted};
+use fold::{Folded, Group, Wanted};
 use perf::{Plan, Recorder, Sampled};
 pub use server::KnownServer;
 
@@ -92,21 +92,21 @@ enum Order {
 }
 
 impl Profiler {
-    /// Starts a profiler, which begins with the measurement. `tell` is called once, early in it,
+    /// Starts a profiler, which begins with the measurement. `on_gaps` is called once, early in it,
     /// with everything that will have no profile, if any.
     ///
     /// # Errors
     /// The thread could not be created.
     pub fn start(
         config: ProfileConfig,
-        tell: impl FnOnce(Vec<NotObserved>) + Send + 'static,
+        on_gaps: impl FnOnce(Vec<NotObserved>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (orders, received) = channel();
         let (owning, owned) = channel::<()>();
         let body = move || {
             own_descriptors(owning);
             let mut work = Work::new(config, received);
-            work.record(tell)
+            work.record(on_gaps)
                 .map_or_else(Profiled::default, |span| work.fold(span))
         };
         let thread = std::thread::Builder::new().name("dyno-profile".to_owned());
@@ -146,7 +146,7 @@ struct Work {
     parts: Vec<Part>,
     gaps: Vec<NotObserved>,
     /// Nothing more is reported about the server.
-    is_server_told: bool,
+    is_server_reported: bool,
     cpu_s: f64,
 }
 
@@ -167,7 +167,7 @@ impl Work {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
         Self {
             frequency_hz: frequency_hz(config.length, cpus),
-            is_server_told: !config.server.is_expected(),
+            is_server_reported: !config.server.is_expected(),
             config,
             orders,
             parts: Vec::new(),
@@ -178,9 +178,9 @@ impl Work {
 
     /// Samples until stopped. Returns the measurement's beginning and end; `None` if the result is
     /// not wanted.
-    fn record(&mut self, tell: impl FnOnce(Vec<NotObserved>)) -> Option<(Nanos, Nanos)> {
+    fn record(&mut self, on_gaps: impl FnOnce(Vec<NotObserved>)) -> Option<(Nanos, Nanos)> {
         let begin = self.config.begin;
-        let mut tell = Some(tell);
+        let mut on_gaps = Some(on_gaps);
         let mut due = begin.saturating_sub(LEAD.as_nanos() as Nanos);
         let mut is_due = true;
         loop {
@@ -199,9 +199,9 @@ impl Work {
             }
             self.look_for_server(Clock.now() > begin + KNOWN_PATIENCE.as_nanos() as Nanos);
             self.look();
-            let settled = self.is_server_told && self.parts.iter().all(Part::has_settled);
-            if settled && let Some(tell) = tell.take() {
-                tell(std::mem::take(&mut self.gaps));
+            let settled = self.is_server_reported && self.parts.iter().all(Part::has_settled);
+            if settled && let Some(on_gaps) = on_gaps.take() {
+                on_gaps(std::mem::take(&mut self.gaps));
             }
             due = Clock.now() + LOOK.as_nanos() as Nanos;
         }
@@ -217,7 +217,7 @@ impl Work {
     /// Checks whether the server's process is known by now, and starts its perf if it has a
     /// separate one.
     fn look_for_server(&mut self, late: bool) {
-        if self.is_server_told {
+        if self.is_server_reported {
             return;
         }
         let is_of_host = (self.parts.iter()).any(|part| matches!(part.sampled, Sampled::Host));
@@ -234,7 +234,7 @@ impl Work {
             }
             None => return,
         }
-        self.is_server_told = true;
+        self.is_server_reported = true;
     }
 
     fn begin_client(&mut self) {
@@ -289,7 +289,7 @@ impl Work {
             // A container's root may only sample its own processes.
             Sampled::Host => {
                 self.begin_client();
-                self.is_server_told = !self.config.server.is_expected();
+                self.is_server_reported = !self.config.server.is_expected();
             }
             Sampled::Processes(pids) if part.attempts < ATTEMPTS && is_gone(pids) => {
                 match self.config.server.family() {
@@ -383,7 +383,7 @@ impl Work {
     fn profile(
         &self,
         process: ProfiledProcess,
-        found: Found,
+        found: Folded,
         cut: Option<String>,
         facts: &mut Vec<Fact>,
     ) -> Option<CpuProfile> {
@@ -418,7 +418,7 @@ impl Work {
         if is_server && !self.config.server.is_expected() {
             return;
         }
-        self.is_server_told |= is_server;
+        self.is_server_reported |= is_server;
         self.gaps.push(NotObserved {
             what: format!("profile.{}", process.name()),
             why,
@@ -433,7 +433,7 @@ impl Part {
     }
 
     /// The part of the measurement that it does not cover.
-    fn cut(&mut self, (from, to): (Nanos, Nanos), found: &Found, is_cut: bool) -> Option<String> {
+    fn cut(&mut self, (from, to): (Nanos, Nanos), found: &Folded, is_cut: bool) -> Option<String> {
         let seconds = |at: Nanos| at.saturating_sub(from) as f64 / 1e9;
         let late = LATE.as_nanos() as Nanos;
         let mut said = Vec::new();

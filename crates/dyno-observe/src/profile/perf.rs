@@ -11,7 +11,7 @@ use std::time::Duration;
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 
-use super::fold::{Folder, Found, Wanted};
+use super::fold::{Folded, Folder, Wanted};
 use super::why;
 use crate::Helpers;
 
@@ -168,7 +168,7 @@ impl Recorder {
         &mut self,
         wanted: Wanted,
         patience: Duration,
-    ) -> io::Result<(Vec<Found>, bool)> {
+    ) -> io::Result<(Vec<Folded>, bool)> {
         let mut messages = tempfile::tempfile()?;
         let mut command = perf(PERF, "script");
         command

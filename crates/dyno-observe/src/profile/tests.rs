@@ -37,18 +37,18 @@ fn what_a_profile_does_not_cover_is_said() {
     part.recorder.join();
     let second = 1_000_000_000;
     let (from, to) = (10 * second, 40 * second);
-    let found = Found {
+    let found = Folded {
         last: Some(25 * second),
-        ..Found::default()
+        ..Folded::default()
     };
     part.started = from - second;
     assert_eq!(part.cut((from, to), &found, false), None);
     part.started = from + 2 * second;
     part.ended = Some(30 * second);
-    let told = part.cut((from, to), &found, true).expect("it is cut");
+    let gap = part.cut((from, to), &found, true).expect("it is cut");
     let expected = "It begins after 2.0 s. It ends after 20.0 s: the processes ended, or perf did. \
                     It ends after 15.0 s: reading the samples took longer than 60 s.";
-    assert_eq!(told, expected);
+    assert_eq!(gap, expected);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn perf_is_no_other_process_while_it_works() {
 }
 
 #[test]
-fn a_program_that_fails_is_told_once_and_the_run_goes_on() {
+fn reports_a_failing_program_once_and_continues() {
     let (_orders, received) = channel();
     let config = ProfileConfig {
         begin: Clock.now(),

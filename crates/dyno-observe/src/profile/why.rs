@@ -69,17 +69,17 @@ mod tests {
         // perf 6.1 with kernel.perf_event_paranoid = 3.
         let denied = "Error:\nAccess to performance monitoring and observability operations is \
                       limited.\nperf_event_paranoid setting is 3:\n";
-        let told = of_messages(denied, &own);
+        let advice = of_messages(denied, &own);
         assert!(
-            told.contains("sysctl kernel.perf_event_paranoid=1"),
-            "{told}"
+            advice.contains("sysctl kernel.perf_event_paranoid=1"),
+            "{advice}"
         );
         let ubuntu = "WARNING: perf not found for kernel 6.8.0-31\n";
         assert!(of_messages(ubuntu, &own).contains("linux-tools-$(uname -r)"));
         let other = "Couldn't create thread/CPU maps: No such process\n\n";
-        let told = of_messages(other, &own);
+        let advice = of_messages(other, &own);
         assert_eq!(
-            told,
+            advice,
             "perf record failed: Couldn't create thread/CPU maps: No such process"
         );
         assert_eq!(of_messages("", &own), "perf record failed: it said nothing");

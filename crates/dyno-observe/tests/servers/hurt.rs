@@ -4,14 +4,14 @@ use dyno_core::Clock;
 use dyno_core::record::EventKind;
 use xtask::servers::Kind;
 
-use crate::seen::Seen;
+use crate::observed::Observed;
 use crate::server::PrivateServer;
 
 #[test]
 fn a_restart_is_noticed_and_the_new_process_found() {
     for kind in Kind::ALL {
         let mut private = PrivateServer::start(kind, &[]);
-        let mut seen = Seen::start(&private.server().url());
+        let mut seen = Observed::start(&private.server().url());
         seen.until("the first process", |seen| seen.count("server.threads") > 1);
         let first = seen.facts["server.pid"].clone();
         private.kill().unwrap();
@@ -49,7 +49,7 @@ fn a_restart_is_noticed_and_the_new_process_found() {
 fn a_crash_of_one_process_of_postgresql_is_a_restart() {
     let private = PrivateServer::start(Kind::Postgres, &[]);
     std::thread::sleep(std::time::Duration::from_secs(4));
-    let mut seen = Seen::start(&private.server().url());
+    let mut seen = Observed::start(&private.server().url());
     seen.until("samples", |seen| seen.count("db.round_trip") > 1);
     let backend = private
         .server()
@@ -67,7 +67,7 @@ fn a_crash_of_one_process_of_postgresql_is_a_restart() {
 fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
     for kind in Kind::ALL {
         let private = PrivateServer::start(kind, &[]);
-        let mut seen = Seen::start(&private.server().url());
+        let mut seen = Observed::start(&private.server().url());
         seen.until("samples", |seen| seen.count("db.round_trip") > 1);
         private.suspend();
         seen.until("it is down", |seen| seen.last("db.up") == Some(0.0));

@@ -4,7 +4,7 @@
 
 mod control;
 mod hurt;
-mod seen;
+mod observed;
 mod server;
 mod tables;
 mod whole;

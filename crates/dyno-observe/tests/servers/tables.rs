@@ -5,7 +5,7 @@ use dyno_core::{Target, record::Fact};
 use dyno_drivers::Control;
 use xtask::servers::Kind;
 
-use crate::seen::Seen;
+use crate::observed::Observed;
 use crate::server::{PATIENCE, PrivateServer, Server};
 
 /// A connection to a database on a server.
@@ -43,7 +43,7 @@ fn execute(url: &str, statements: &[&str]) {
 
 /// The tables that observers report for this target.
 fn tables(url: &str) -> Vec<TableGroup> {
-    let mut seen = Seen::start(url);
+    let mut seen = Observed::start(url);
     seen.until("the tables", |seen| {
         seen.facts.contains_key("db.tables.read") && seen.samples > 1
     });
@@ -51,7 +51,7 @@ fn tables(url: &str) -> Vec<TableGroup> {
     of(&seen)
 }
 
-fn of(seen: &Seen) -> Vec<TableGroup> {
+fn of(seen: &Observed) -> Vec<TableGroup> {
     let fact = |(name, value): (&String, &String)| Fact {
         name: name.clone(),
         value: value.clone(),
@@ -141,7 +141,7 @@ fn definitions_of_mysql_and_mariadb_are_facts() {
 }
 
 #[test]
-fn what_innodb_never_looked_at_is_told() {
+fn reports_tables_that_innodb_never_examined() {
     let statements = [
         "CREATE TABLE fresh (id INT PRIMARY KEY) STATS_AUTO_RECALC=0",
         "INSERT INTO fresh VALUES (1), (2), (3)",
@@ -227,7 +227,7 @@ fn definitions_of_postgresql_are_facts() {
 }
 
 #[test]
-fn tables_behind_stored_functions_are_told() {
+fn reports_tables_used_by_stored_functions() {
     let mysql = [
         "CREATE TABLE bin (id INT PRIMARY KEY, k INT) ENGINE=MEMORY",
         "CREATE FUNCTION add_row(n INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA \
@@ -248,7 +248,7 @@ fn tables_behind_stored_functions_are_told() {
         (Kind::Postgres, &postgres[..]),
     ] {
         let (_private, url) = server_with(kind, statements);
-        let mut seen = Seen::start(&url);
+        let mut seen = Observed::start(&url);
         seen.until("the tables", |seen| {
             seen.facts.contains_key("db.tables.read") && seen.samples > 1
         });
@@ -279,7 +279,7 @@ fn definitions_of_sqlite_are_facts() {
             "ANALYZE sbtest1",
         ],
     );
-    let mut seen = Seen::start(&url);
+    let mut seen = Observed::start(&url);
     seen.until("the tables", |seen| {
         seen.facts.contains_key("db.tables.read") && seen.samples > 1
     });
@@ -311,7 +311,7 @@ fn many_tables_are_read_in_part_and_soon() {
         };
         let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
         let (_private, url) = server_with(kind, &statements);
-        let mut seen = Seen::start(&url);
+        let mut seen = Observed::start(&url);
         seen.until("the tables", |seen| {
             seen.facts.contains_key("db.tables.read")
         });
@@ -342,7 +342,7 @@ fn a_table_that_somebody_locks_holds_nobody_up() {
         for sql in lock {
             holder.query(sql, PATIENCE).unwrap();
         }
-        let mut seen = Seen::start(&url);
+        let mut seen = Observed::start(&url);
         seen.until("tables and samples", |seen| {
             seen.facts.contains_key("db.tables.read") && seen.count("db.uptime") > 1
         });
@@ -358,17 +358,17 @@ fn a_table_that_somebody_locks_holds_nobody_up() {
 #[test]
 fn a_target_without_a_database_has_no_tables_and_says_so() {
     let server = Server::of(Kind::Mysql);
-    let mut seen = Seen::start(&server.url());
+    let mut seen = Observed::start(&server.url());
     seen.until("a gap", |seen| seen.gaps.contains_key("db.tables"));
     seen.stop();
     assert!(of(&seen).is_empty());
 }
 
 #[test]
-fn the_build_and_the_place_of_a_server_are_facts() {
+fn the_build_and_the_location_of_a_server_are_facts() {
     for kind in Kind::ALL {
         let private = PrivateServer::start(kind, &[]);
-        let mut seen = Seen::start(&private.server().url());
+        let mut seen = Observed::start(&private.server().url());
         seen.until("its place", |seen| {
             seen.facts.contains_key("data.filesystem.type")
         });
@@ -390,9 +390,9 @@ fn the_build_and_the_place_of_a_server_are_facts() {
 }
 
 #[test]
-fn data_in_memory_is_told() {
+fn reports_data_in_memory() {
     let private = PrivateServer::start_below(Kind::Postgres, "/dev/shm", &[]);
-    let mut seen = Seen::start(&private.server().url());
+    let mut seen = Observed::start(&private.server().url());
     seen.until("its place", |seen| {
         seen.facts.contains_key("data.filesystem.type")
     });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dyno_drivers::Control;
 use xtask::servers::Kind;
 
-use crate::seen::Seen;
+use crate::observed::Observed;
 use crate::server::{PATIENCE, PrivateServer, Server};
 
 /// For every server on this host.
@@ -66,7 +66,7 @@ fn alone(server: Server) -> Control {
 }
 
 #[test]
-fn each_server_is_seen_whole_and_no_secret_is_told() {
+fn observes_each_server_without_reporting_secrets() {
     for kind in Kind::ALL {
         let secret = match kind {
             Kind::Postgres => "primary_conninfo=host=nowhere password=sesame",
@@ -79,7 +79,7 @@ fn each_server_is_seen_whole_and_no_secret_is_told() {
         let private = PrivateServer::start(kind, arguments);
         let server = private.server();
         let _other = alone(server);
-        let mut seen = Seen::start(&server.url());
+        let mut seen = Observed::start(&server.url());
         let wanted: Vec<&str> = [&EVERYWHERE, of_kind(kind)].concat();
         seen.until(&format!("{kind}: {wanted:?}"), |seen| {
             wanted.iter().all(|name| seen.values.contains_key(*name))
@@ -136,7 +136,7 @@ fn each_server_is_seen_whole_and_no_secret_is_told() {
 }
 
 #[test]
-fn what_sessions_are_doing_is_told() {
+fn reports_what_sessions_do() {
     for kind in Kind::ALL {
         let private = PrivateServer::start(kind, &[]);
         let server = private.server();
@@ -144,7 +144,7 @@ fn what_sessions_are_doing_is_told() {
             Kind::Postgres => ("db.sessions[other]", "SELECT pg_sleep(30)"),
             _ => ("db.sessions[user_sleep]", "SELECT SLEEP(30)"),
         };
-        let mut seen = Seen::start(&server.url());
+        let mut seen = Observed::start(&server.url());
         seen.until("the first samples", |seen| seen.count("db.uptime") > 2);
         std::thread::spawn(move || server.control().query(sleep, Duration::from_secs(60)));
         seen.until(state, |seen| seen.last(state) == Some(1.0));
@@ -188,7 +188,7 @@ fn version(server: Server) -> Option<String> {
 fn rates_are_those_of_the_server() {
     for kind in Kind::ALL {
         let server = Server::of(kind);
-        let mut seen = Seen::start(&server.url());
+        let mut seen = Observed::start(&server.url());
         let (name, commits) = match kind {
             Kind::Postgres => ("db.database.tup_returned", 1),
             _ => ("db.status.com_do", 40),
@@ -219,7 +219,7 @@ fn rates_are_those_of_the_server() {
 }
 
 #[test]
-fn a_user_with_few_rights_sees_less_and_is_told_what_is_missing() {
+fn reports_what_a_user_with_few_rights_misses() {
     for kind in Kind::ALL {
         let server = Server::of(kind);
         let user = format!("few_{}", std::process::id());
@@ -234,7 +234,7 @@ fn a_user_with_few_rights_sees_less_and_is_told_what_is_missing() {
             ),
         };
         server.execute(&create);
-        let mut seen = Seen::start(&server.url_of(&user, ""));
+        let mut seen = Observed::start(&server.url_of(&user, ""));
         seen.until("samples", |seen| {
             seen.count("db.up") > 3 && seen.count("db.round_trip") > 3
         });
@@ -265,12 +265,12 @@ fn a_user_with_few_rights_sees_less_and_is_told_what_is_missing() {
 }
 
 #[test]
-fn tls_is_told_and_used() {
+fn uses_and_reports_tls() {
     for kind in Kind::ALL {
         let server = Server::of(kind);
         let ca = std::env::var("DYNO_TEST_TLS_CA").expect("set DYNO_TEST_TLS_CA");
         let parameters = format!("?sslmode=verify-full&sslrootcert={ca}");
-        let mut seen = Seen::start(&server.url_of(server.user(), &parameters));
+        let mut seen = Observed::start(&server.url_of(server.user(), &parameters));
         seen.until("samples", |seen| seen.count("db.round_trip") > 2);
         seen.stop();
         let tls = &seen.facts["client.tls"];
@@ -292,7 +292,7 @@ fn an_sqlite_file_is_seen_from_outside() {
         .query("CREATE TABLE t (a INTEGER)", patience)
         .unwrap();
     control.query("INSERT INTO t VALUES (1)", patience).unwrap();
-    let mut seen = Seen::start(&url);
+    let mut seen = Observed::start(&url);
     seen.until("sizes", |seen| seen.count("db.file.size") > 2);
     seen.stop();
     assert!(
@@ -323,7 +323,7 @@ fn sessions_of_others_are_counted_and_named() {
         server.execute(made);
         // Connections of this process with the observer's own user belong to the run.
         let _own = [server.control(), server.control()];
-        let mut seen = Seen::start(&server.url());
+        let mut seen = Observed::start(&server.url());
         const COUNT: &str = "db.other_sessions";
         seen.until("nobody", |seen| seen.last(COUNT) == Some(0.0));
         let target = dyno_core::Target::parse(&server.url_of("shop", "")).unwrap();
@@ -332,12 +332,12 @@ fn sessions_of_others_are_counted_and_named() {
         let _shop = [connect(), connect()];
         seen.until("two others", |seen| seen.last(COUNT) == Some(2.0));
         seen.stop();
-        let told = &seen.facts["server.other_sessions"];
+        let sessions = &seen.facts["server.other_sessions"];
         // The server may have resolved the address to a name.
         let from = ["127.0.0.1", "localhost"].map(|name| format!("2 of shop from {name}"));
         assert!(
-            from.iter().any(|from| told.starts_with(from)),
-            "{kind}: {told}"
+            from.iter().any(|from| sessions.starts_with(from)),
+            "{kind}: {sessions}"
         );
         assert!(!seen.gaps.contains_key("server.other_sessions"), "{kind}");
     }

@@ -224,19 +224,19 @@ impl Loaded {
         &mut self,
         function: &str,
         options: &[(String, OptionValue)],
-        tell: fn(&mut Host) -> Result<R, String>,
+        ask: fn(&mut Host) -> Result<R, String>,
     ) -> Result<Option<R>> {
-        let tells = self.description.functions.iter().any(|own| own == function);
-        let Some(main) = self.main.as_mut().filter(|_| tells) else {
+        let is_defined = self.description.functions.iter().any(|own| own == function);
+        let Some(main) = self.main.as_mut().filter(|_| is_defined) else {
             return Ok(None);
         };
         let options = options.to_vec();
-        let told = main.act(&format!("{function}()"), move |main| {
+        let answer = main.act(&format!("{function}()"), move |main| {
             main.program().set_options(&options)?;
-            tell(main.program())
+            ask(main.program())
         });
-        let told = told.and_then(|told| told);
-        told.map(Some).map_err(failed)
+        let answer = answer.and_then(|answer| answer);
+        answer.map(Some).map_err(failed)
     }
 
     /// Sets the values that depend on the loaded script, and prepares the run.

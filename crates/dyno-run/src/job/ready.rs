@@ -13,7 +13,7 @@ use dyno_load::{
     Counted, Gate, Literals, Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel,
     StopSignal, ensure_descriptors,
 };
-use dyno_script::{Description, Host, LoadProgress, MadeTable, Phase, ScriptReport, Stat};
+use dyno_script::{CreatedTable, Description, Host, LoadProgress, Phase, ScriptReport, Stat};
 
 use super::main_state::MainState;
 use super::{Job, Shared, alone, host_config};
@@ -338,9 +338,9 @@ impl Ready {
         }
         self.call(name)?;
         let main = self.main().or_failed("there is no script")?;
-        let told = main.act("its answer", |main| main.program().reported_phases());
-        let told = told.and_then(|told| told).map_err(failed)?;
-        Ok(Some(told))
+        let phases = main.act("its answer", |main| main.program().reported_phases());
+        let phases = phases.and_then(|phases| phases).map_err(failed)?;
+        Ok(Some(phases))
     }
 
     /// The tables that the script's `prepare` makes and its `cleanup` drops, as its
@@ -348,15 +348,15 @@ impl Ready {
     ///
     /// # Errors
     /// The error that it raised, or an answer that is not a list of tables.
-    pub fn tables_made(&mut self) -> Result<Option<Vec<MadeTable>>> {
+    pub fn created_tables(&mut self) -> Result<Option<Vec<CreatedTable>>> {
         let name = "tables_made";
         if !self.description.functions.iter().any(|own| own == name) {
             return Ok(None);
         }
         self.call(name)?;
         let main = self.main().or_failed("there is no script")?;
-        let told = main.act("its answer", |main| main.program().tables_made());
-        told.and_then(|told| told).map_err(failed)
+        let tables = main.act("its answer", |main| main.program().created_tables());
+        tables.and_then(|tables| tables).map_err(failed)
     }
 
     /// Calls the script's `figures()`, if defined, with the measurements, and returns everything

@@ -10,7 +10,7 @@ const FIRST: u32 = (1 << 31) + (1 << 20);
 /// Further agents have no series; their sums are in the summary.
 const AGENTS_MAX: usize = 64;
 /// The series of each, in this order.
-const TOLD: [(&str, &str, SeriesKind); 3] = [
+const AGENT_SERIES: [(&str, &str, SeriesKind); 3] = [
     ("events", "count/s", SeriesKind::Rate),
     ("errors", "count/s", SeriesKind::Rate),
     ("service_mean", "ms", SeriesKind::Gauge),
@@ -30,7 +30,7 @@ impl Agents {
         (at_s, length_s): (f64, f64),
         agents: &[AgentInterval],
     ) {
-        let mut values = Vec::with_capacity(agents.len() * TOLD.len());
+        let mut values = Vec::with_capacity(agents.len() * AGENT_SERIES.len());
         for agent in agents {
             let Some(first) = self.first(outputs, &agent.name) else {
                 continue;
@@ -49,7 +49,7 @@ impl Agents {
 
     /// The number of an agent's first series; announces its series if it is new.
     fn first(&mut self, outputs: &Outputs, name: &str) -> Option<u32> {
-        let number = |at: usize| FIRST + (at * TOLD.len()) as u32;
+        let number = |at: usize| FIRST + (at * AGENT_SERIES.len()) as u32;
         if let Some(at) = self.names.iter().position(|known| known == name) {
             return Some(number(at));
         }
@@ -58,7 +58,7 @@ impl Agents {
         }
         let first = number(self.names.len());
         self.names.push(name.to_owned());
-        for (id, (what, unit, kind)) in (first..).zip(TOLD) {
+        for (id, (what, unit, kind)) in (first..).zip(AGENT_SERIES) {
             let key = SeriesKey {
                 name: format!("agent[{name}].{what}"),
                 unit: unit.to_owned(),

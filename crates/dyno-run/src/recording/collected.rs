@@ -54,7 +54,7 @@ impl CollectedRun {
     }
 
     /// The results file and the run's number in it.
-    pub fn place(&self) -> (PathBuf, i64) {
+    pub fn location(&self) -> (PathBuf, i64) {
         (self.writer.path().to_owned(), self.writer.id())
     }
 

@@ -7,7 +7,7 @@ use dyno_core::settings::SET_BY_SESSIONS;
 use dyno_load::StatementFacts;
 use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
-use crate::calibration::Calibration as Made;
+use crate::calibration::Calibration as MeasuredCalibration;
 
 const EXPECTED: &str = "run.expected.";
 const ROWS: &str = "run.rows.";
@@ -15,15 +15,15 @@ const ROWS: &str = "run.rows.";
 const SECRET_CHARS_MIN: usize = 4;
 
 /// A calibration as input of the verdict.
-pub fn of(made: &Made) -> Calibration {
+pub fn of(measured: &MeasuredCalibration) -> Calibration {
     Calibration {
-        ceiling_per_s: made.events_per_s_max,
-        cpu_us_per_event: made.cpu_us_per_event,
-        sessions: made.sessions,
-        workers: made.workers,
-        when_unix_s: made.made_unix_s,
-        p999_ms: made.p999_ms,
-        stall_ms_max: made.stall_ms_max,
+        ceiling_per_s: measured.events_per_s_max,
+        cpu_us_per_event: measured.cpu_us_per_event,
+        sessions: measured.sessions,
+        workers: measured.workers,
+        when_unix_s: measured.made_unix_s,
+        p999_ms: measured.p999_ms,
+        stall_ms_max: measured.stall_ms_max,
     }
 }
 
@@ -76,48 +76,48 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
 /// The context as facts.
 pub fn facts(context: &Context) -> Vec<Fact> {
     let mut facts = Vec::new();
-    let mut tell = |name: &str, value: String, source: &str| {
+    let mut add = |name: &str, value: String, source: &str| {
         facts.push(Fact {
             name: name.to_owned(),
             value,
             source: source.to_owned(),
         });
     };
-    if let Some(made) = &context.calibration {
+    if let Some(known) = &context.calibration {
         let source = "a calibration against the null server";
-        tell(
+        add(
             "calibration.ceiling_per_s",
-            format!("{:.1}", made.ceiling_per_s),
+            format!("{:.1}", known.ceiling_per_s),
             source,
         );
-        tell(
+        add(
             "calibration.cpu_us_per_event",
-            format!("{:.4}", made.cpu_us_per_event),
+            format!("{:.4}", known.cpu_us_per_event),
             source,
         );
-        tell("calibration.sessions", made.sessions.to_string(), source);
-        tell("calibration.workers", made.workers.to_string(), source);
-        tell(
+        add("calibration.sessions", known.sessions.to_string(), source);
+        add("calibration.workers", known.workers.to_string(), source);
+        add(
             "calibration.when_unix_s",
-            format!("{:.0}", made.when_unix_s),
+            format!("{:.0}", known.when_unix_s),
             source,
         );
-        tell(
+        add(
             "calibration.p999_ms",
-            format!("{:.5}", made.p999_ms),
+            format!("{:.5}", known.p999_ms),
             source,
         );
-        tell(
+        add(
             "calibration.stall_ms_max",
-            format!("{:.5}", made.stall_ms_max),
+            format!("{:.5}", known.stall_ms_max),
             source,
         );
     }
     if let Some(claim) = context.claim {
-        tell("run.claim", word(claim).to_owned(), "--claim");
+        add("run.claim", word(claim).to_owned(), "--claim");
     }
     for setting in &context.requested_settings {
-        tell(
+        add(
             &format!("{EXPECTED}{}", setting.name),
             setting.value.clone(),
             "--expect",
@@ -132,7 +132,7 @@ pub fn facts(context: &Context) -> Vec<Fact> {
             true => "the highest id and some below it, before the run",
             false => "SELECT count(*) before the run",
         };
-        tell(&format!("{ROWS}{}", rows.table), value, how);
+        add(&format!("{ROWS}{}", rows.table), value, how);
     }
     facts
 }

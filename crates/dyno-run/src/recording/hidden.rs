@@ -116,10 +116,10 @@ mod tests {
             at_end: false,
         };
         hidden.clean(&mut setting);
-        let told = format!("{setting:?}");
+        let shown = format!("{setting:?}");
         assert!(
-            told.contains("plugin_") && !told.contains("canary"),
-            "{told}"
+            shown.contains("plugin_") && !shown.contains("canary"),
+            "{shown}"
         );
         assert_eq!(hidden.places(), ["settings"]);
     }

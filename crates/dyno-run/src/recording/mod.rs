@@ -3,10 +3,10 @@
 mod agents;
 mod collected;
 mod context;
+mod created_tables;
 mod events;
 mod head;
 mod hidden;
-mod made;
 mod observing;
 mod preflight;
 mod profiling;
@@ -36,9 +36,9 @@ use dyno_results::Results;
 use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
 pub use collected::CollectedRun;
+pub use created_tables::{Clash, clash};
 pub use head::{civil, hex, name as new_name};
 pub use hidden::Hidden;
-pub use made::{Clash, clash};
 pub use observing::{End, RemoteObserver};
 pub use store::{not_begun, try_file};
 pub use there::{TablesThere, tables_there};
@@ -50,7 +50,7 @@ use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 use crate::summary::RunRequest;
 use profiling::Profiling;
 use store::{Store, with_event};
-use tables::Seen;
+use tables::ObservedTables;
 
 /// Sampling period of observers.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -74,8 +74,8 @@ pub struct Recording {
     wanted: RecordPlan,
     outputs: Arc<Outputs>,
     origin: observing::Origin,
-    observers: Option<(Observers, JoinHandle<Seen>)>,
-    remote_observer: Option<(End, JoinHandle<Seen>)>,
+    observers: Option<(Observers, JoinHandle<ObservedTables>)>,
+    remote_observer: Option<(End, JoinHandle<ObservedTables>)>,
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
@@ -229,14 +229,14 @@ impl Recording {
     pub fn finish(mut self, summary: &mut RunSummary, outcome: &RunOutcome) -> Result<()> {
         let (cost, tables) = self.still();
         if let Some(cost) = cost {
-            self.tell(&cost, summary.measured_s);
+            self.record_cost(&cost, summary.measured_s);
         }
-        self.tell_exports(summary.measured_s);
+        self.record_export_cost(summary.measured_s);
         self.profiling.finish(outcome, &self.outputs);
         let mut known = tables.used(outcome.mentions.as_ref());
         known.push(tables::left_open(&outcome.sessions));
         self.hidden.clean_summary(summary);
-        self.tell_context();
+        self.record_context();
         known.extend_from_slice(&summary.facts);
         known.extend(context::statements(&outcome.statements));
         let outputs = &self.outputs;
@@ -286,7 +286,7 @@ impl Recording {
     }
 
     /// Stops the observers: returns their cost, and the tables that they saw.
-    fn still(&mut self) -> (Option<Cost>, Seen) {
+    fn still(&mut self) -> (Option<Cost>, ObservedTables) {
         // The local ones first: the remote one may take its time.
         let own = self.observers.take().map(|(observers, forwarder)| {
             let cost = observers.stop();
@@ -301,7 +301,7 @@ impl Recording {
     }
 
     /// Records the cost of observing as facts, in addition to the series.
-    fn tell(&self, cost: &Cost, measured_s: f64) {
+    fn record_cost(&self, cost: &Cost, measured_s: f64) {
         let source = "the observers themselves";
         let facts = [
             ("observer.cpu_s", format!("{:.4}", cost.cpu_s)),
@@ -320,7 +320,7 @@ impl Recording {
     }
 
     /// Records the cost of live exporters, if any.
-    fn tell_exports(&self, measured_s: f64) {
+    fn record_export_cost(&self, measured_s: f64) {
         let cpu_s = self.outputs.sinks.cpu_s();
         if cpu_s > 0.0 && measured_s > 0.0 {
             let fact = |name: &str, value: f64| Fact {
@@ -337,7 +337,7 @@ impl Recording {
     }
 
     /// Records the verdict's other inputs as facts, so that it can be repeated.
-    fn tell_context(&self) {
+    fn record_context(&self) {
         let facts = context::facts(&self.context);
         self.outputs.each(|sink| sink.facts(&facts));
     }
@@ -364,7 +364,7 @@ fn observe(
     outputs: &Arc<Outputs>,
     origin: &observing::Origin,
     (hidden, server): (Arc<Hidden>, Arc<KnownServer>),
-) -> Result<(Observers, JoinHandle<Seen>)> {
+) -> Result<(Observers, JoinHandle<ObservedTables>)> {
     let folder = wanted.file.as_deref().and_then(std::path::Path::parent);
     let folder = folder.map(|folder| match folder.as_os_str().is_empty() {
         true => PathBuf::from("."),
@@ -399,8 +399,8 @@ fn calibrated(wanted: &RecordPlan, ready: &Ready, sinks: &Sinks) -> Option<Calib
         return None;
     }
     if wanted.calibrate == Calibrate::Auto {
-        if let Some(kept) = calibration::kept(job, &job.options) {
-            return Some(kept);
+        if let Some(cached) = calibration::cached(job, &job.options) {
+            return Some(cached);
         }
         // Repeating a user's script may have side effects.
         if !job.work.is_builtin() {

@@ -11,7 +11,7 @@ use dyno_observe::{KnownServer, Observation};
 
 use super::Outputs;
 use super::hidden::Hidden;
-use super::tables::Seen;
+use super::tables::ObservedTables;
 
 /// Start of the measurement, on the monotonic clock; 0 while unknown.
 pub type Origin = Arc<AtomicU64>;
@@ -40,7 +40,7 @@ pub fn forward(
     hidden: Arc<Hidden>,
     server: Arc<KnownServer>,
     seen_elsewhere: bool,
-) -> std::io::Result<JoinHandle<Seen>> {
+) -> std::io::Result<JoinHandle<ObservedTables>> {
     std::thread::Builder::new()
         .name("dyno-observed".to_owned())
         .spawn(move || {
@@ -49,7 +49,7 @@ pub fn forward(
                 origin,
                 early: Vec::new(),
                 seen_elsewhere,
-                tables: Seen::default(),
+                tables: ObservedTables::default(),
             };
             while let Ok(first) = observations.recv() {
                 // Observations that arrive together are forwarded together: a server has hundreds
@@ -72,7 +72,7 @@ struct Forwarder {
     /// Timed observations before the start of the measurement is known. They are few: connecting
     /// has a time limit, and a sample comes once a second.
     early: Vec<Observation>,
-    tables: Seen,
+    tables: ObservedTables,
     seen_elsewhere: bool,
 }
 

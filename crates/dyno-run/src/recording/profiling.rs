@@ -56,15 +56,15 @@ impl Profiling {
             length: self.length,
             server: self.server(),
         };
-        let told = Arc::downgrade(outputs);
-        let tell_gaps = move |gaps: Vec<NotObserved>| {
-            if let Some(outputs) = told.upgrade() {
-                tell(&gaps, &outputs);
+        let weak_outputs = Arc::downgrade(outputs);
+        let on_gaps = move |gaps: Vec<NotObserved>| {
+            if let Some(outputs) = weak_outputs.upgrade() {
+                report_gaps(&gaps, &outputs);
             }
         };
-        match Profiler::start(config, tell_gaps) {
+        match Profiler::start(config, on_gaps) {
             Ok(profiler) => self.profiler = Some(profiler),
-            Err(error) => tell(
+            Err(error) => report_gaps(
                 &[NotObserved {
                     what: "profile".to_owned(),
                     why: format!("cannot start a thread for it: {error}"),
@@ -95,7 +95,7 @@ impl Profiling {
         };
         let (from, to) = (outcome.measured_start, outcome.measured_end);
         let mut profiled = profiler.finish(from, to);
-        tell(&profiled.gaps, outputs);
+        report_gaps(&profiled.gaps, outputs);
         let cost = |name: &str, value: f64| Fact {
             name: name.to_owned(),
             value: format!("{value:.4}"),
@@ -117,7 +117,7 @@ impl Profiling {
 }
 
 /// Reports missing profiles: in the record, and as one warning.
-fn tell(gaps: &[NotObserved], outputs: &Outputs) {
+fn report_gaps(gaps: &[NotObserved], outputs: &Outputs) {
     if gaps.is_empty() {
         return;
     }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_tells_what_there_is_no_profile_of() {
+    fn one_line_lists_the_missing_profiles() {
         let gap = |what: &str, why: &str| NotObserved {
             what: what.to_owned(),
             why: why.to_owned(),

@@ -24,7 +24,7 @@ const UNKNOWN: &str = "unknown";
 
 /// The observers' facts about tables that are needed to know their names.
 #[derive(Default)]
-pub struct Seen {
+pub struct ObservedTables {
     tables: Vec<Fact>,
     are_read: bool,
     /// By a name in lower case: other names that a statement with it also uses.
@@ -82,7 +82,7 @@ impl Mentioned {
     }
 }
 
-impl Seen {
+impl ObservedTables {
     /// Stores a fact if it is about a table.
     pub fn fact(&mut self, fact: &Fact) {
         let inner = |before: &str| fact.name.strip_prefix(before)?.strip_suffix(']');
@@ -166,7 +166,7 @@ impl Seen {
         let schemas = self.unread.iter();
         let schemas = schemas.filter(|schema| mentioned.word(&schema.to_lowercase()));
         unseen.extend(schemas.map(|schema| format!("tables of the schema {schema}")));
-        unseen.extend(made(mentioned).map(str::to_owned));
+        unseen.extend(created_table(mentioned).map(str::to_owned));
         if !unseen.is_empty() {
             facts.push(fact("db.tables.unseen".to_owned(), unseen.join(", ")));
         }
@@ -175,7 +175,7 @@ impl Seen {
 }
 
 /// A kind of table that did not exist before the run, recognised by the words that create it.
-fn made(mentioned: &Mentioned) -> Option<&'static str> {
+fn created_table(mentioned: &Mentioned) -> Option<&'static str> {
     let has = |word: &str| mentioned.word(word);
     match has("create") && has("table") {
         true if has("temporary") || has("temp") => Some("a TEMPORARY table"),
@@ -207,16 +207,16 @@ pub fn left_open(sessions: &[SessionTotals]) -> Fact {
 mod tests {
     use super::*;
 
-    fn told(facts: &[(&str, &str)]) -> Seen {
-        let mut seen = Seen::default();
+    fn observed(facts: &[(&str, &str)]) -> ObservedTables {
+        let mut seen = ObservedTables::default();
         for (name, value) in facts {
             seen.fact(&fact((*name).to_owned(), (*value).to_owned()));
         }
         seen
     }
 
-    fn seen() -> Seen {
-        told(&[
+    fn example() -> ObservedTables {
+        observed(&[
             ("db.table[sbtest1..sbtest4].names", "sbtest1..sbtest4"),
             ("db.table[sbtest1..sbtest4].sha256", "ab"),
             ("db.table[Customer].sha256", "cd"),
@@ -224,7 +224,7 @@ mod tests {
         ])
     }
 
-    fn used(seen: &Seen, words: &[&str]) -> Vec<(String, String)> {
+    fn used(seen: &ObservedTables, words: &[&str]) -> Vec<(String, String)> {
         let words: BTreeSet<Box<str>> = words.iter().map(|word| Box::from(*word)).collect();
         let facts = seen.used(Some(&words)).into_iter();
         facts.map(|fact| (fact.name, fact.value)).collect()
@@ -237,15 +237,15 @@ mod tests {
 
     #[test]
     fn tables_count_where_a_statement_names_one_of_them() {
-        let told = |customer: &str, sbtest: &str| {
+        let expected = |customer: &str, sbtest: &str| {
             pairs(&[
                 ("db.table[Customer].used", customer),
                 ("db.table[sbtest1..sbtest4].used", sbtest),
             ])
         };
-        let seen = seen();
-        assert_eq!(used(&seen, &["SELECT", "sbtest3"]), told("no", "yes"));
-        assert_eq!(used(&seen, &["customer", "c_id"]), told("yes", "no"));
+        let seen = example();
+        assert_eq!(used(&seen, &["SELECT", "sbtest3"]), expected("no", "yes"));
+        assert_eq!(used(&seen, &["customer", "c_id"]), expected("yes", "no"));
         // Unknown facts are not reported.
         assert_eq!(used(&seen, &["SELECT", "view_of_customers"]), []);
         assert_eq!(used(&seen, &["CALL", "sbtest1"]), []);
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn tables_behind_views_are_used() {
-        let seen = told(&[
+        let seen = observed(&[
             ("db.tables.read", "2"),
             ("db.table[part].sha256", "ab"),
             ("db.table[un].sha256", "cd"),
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn statements_that_restrict_no_rows_are_found() {
-        let seen = told(&[
+        let seen = observed(&[
             ("db.tables.read", "1"),
             ("db.table[doc].sha256", "ab"),
             ("db.tables.uses[view]", "doc"),
@@ -311,8 +311,8 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_nobody_looked_at_are_told() {
-        let seen = told(&[
+    fn reports_tables_that_were_not_observed() {
+        let seen = observed(&[
             ("db.tables.read", "1"),
             ("db.table[t].sha256", "ab"),
             ("db.tables.elsewhere[MEMORY]", "eyes_b.mm"),

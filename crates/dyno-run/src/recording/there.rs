@@ -5,7 +5,7 @@ use std::time::Duration;
 use dyno_core::db::{ErrorKind, Family};
 use dyno_drivers::control::Control;
 
-use super::made::{self, Standing};
+use super::created_tables::{self, Standing};
 use super::rows;
 use crate::error::Result;
 use crate::job::Ready;
@@ -42,7 +42,7 @@ pub fn tables_there(ready: &mut Ready, request: &RunRequest) -> Result<TablesThe
     if names.is_empty() {
         return Ok(TablesThere::None);
     }
-    match made::standing(ready)? {
+    match created_tables::standing(ready)? {
         Some(Standing::Foreign(why)) => return Ok(TablesThere::Foreign(why)),
         Some(Standing::Absent) => return Ok(TablesThere::None),
         Some(Standing::Partial(there, missing)) => {

@@ -93,11 +93,11 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
 
 /// Drops the warning about empty intervals if findings cover it better.
 pub(crate) fn without_findings(summary: &mut RunSummary, drive: &Drive) {
-    let is_told = summary.findings.iter().any(|finding| {
+    let is_reported = summary.findings.iter().any(|finding| {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
             && matches!(&*finding.check, "stalls" | "restarts" | "idle-sessions")
     });
-    if let Some(silence) = silence(summary, drive).filter(|_| is_told) {
+    if let Some(silence) = silence(summary, drive).filter(|_| is_reported) {
         summary.warnings.retain(|warning| *warning != silence);
     }
 }

@@ -18,7 +18,7 @@ use dyno_run::{
 
 /// The calls to a sink, in order.
 #[derive(Default)]
-pub struct Given {
+pub struct SinkCalls {
     pub calls: Vec<&'static str>,
     pub counters: Counters,
     pub latencies: u64,
@@ -28,17 +28,17 @@ pub struct Given {
     pub summary: Option<RunSummary>,
 }
 
-struct Remembers(Arc<Mutex<Given>>);
+struct RecordingSink(Arc<Mutex<SinkCalls>>);
 
-impl Remembers {
-    fn call(&self, name: &'static str) -> std::sync::MutexGuard<'_, Given> {
+impl RecordingSink {
+    fn call(&self, name: &'static str) -> std::sync::MutexGuard<'_, SinkCalls> {
         let mut given = self.0.lock().unwrap();
         given.calls.push(name);
         given
     }
 }
 
-impl Sink for Remembers {
+impl Sink for RecordingSink {
     fn head(&mut self, _: &RunHead) {
         drop(self.call("head"));
     }
@@ -111,7 +111,7 @@ pub fn run(
     script: &str,
     drive: Drive,
     observe: bool,
-) -> (Result<dyno_run::Measured, RunError>, Given) {
+) -> (Result<dyno_run::Measured, RunError>, SinkCalls) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.lua");
     std::fs::write(&path, script).unwrap();
@@ -133,8 +133,8 @@ pub fn run(
         server: Default::default(),
         phase: None,
     };
-    let given = Arc::new(Mutex::new(Given::default()));
-    let sinks = Sinks::new(vec![Box::new(Remembers(Arc::clone(&given)))]);
+    let given = Arc::new(Mutex::new(SinkCalls::default()));
+    let sinks = Sinks::new(vec![Box::new(RecordingSink(Arc::clone(&given)))]);
     let measured = measure(&mut ready, &request, &sinks);
     drop((ready, sinks));
     let given = Arc::into_inner(given).unwrap().into_inner().unwrap();

@@ -105,7 +105,7 @@ function dyno.conditions(options)
   return setmetatable({ all = 0, failed = 0, only_failed = only_failed }, conditions_meta)
 end
 
-local function tell(word, text)
+local function print_line(word, text)
   P.current_session().env.print(("%-8s%s"):format(word, text))
 end
 
@@ -114,7 +114,7 @@ function Conditions:hold(good, text)
   self.all = self.all + 1
   self.failed = self.failed + (good and 0 or 1)
   if not (good and self.only_failed) then
-    tell(good and "ok" or "FAILED", text)
+    print_line(good and "ok" or "FAILED", text)
   end
 end
 
@@ -125,7 +125,7 @@ end
 
 -- Reports what could not be checked, and why.
 function Conditions:skip(text)
-  tell("-", text)
+  print_line("-", text)
 end
 
 -- Fails if a condition failed.

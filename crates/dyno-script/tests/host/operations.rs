@@ -163,7 +163,7 @@ fn what_comes_of_a_duplicate_key_is_declared() {
 }
 
 #[test]
-fn an_event_that_a_script_does_anew_is_told() {
+fn reports_an_event_that_a_script_repeats() {
     let (result, port, _) = worked("dyno.repeat_event()", 2);
     assert_eq!(result, Ok(()));
     assert_eq!((port.events, port.retries), (2, 2));

@@ -45,7 +45,7 @@ fn refused(body: &str) -> String {
 }
 
 #[test]
-fn a_value_out_of_its_bounds_is_told_with_them() {
+fn reports_a_value_out_of_bounds_with_its_bounds() {
     assert_eq!(
         refused("dyno.option.whole('scale', 1, 200000)"),
         "--scale must be a whole number from 1 to 200000, not 0"
@@ -69,7 +69,7 @@ fn a_value_out_of_its_bounds_is_told_with_them() {
 }
 
 #[test]
-fn a_value_that_is_none_of_the_choices_is_told_with_them() {
+fn reports_an_unknown_choice_with_the_choices() {
     let one_of = |choices: &str| format!("dyno.option.one_of('profile', {choices})");
     assert_eq!(
         refused(&one_of("{'standard', 'reference'}")),
@@ -84,7 +84,7 @@ fn a_value_that_is_none_of_the_choices_is_told_with_them() {
 }
 
 #[test]
-fn weights_are_read_and_what_is_no_weight_is_told() {
+fn reads_weights_and_rejects_other_values() {
     look(
         "local cards = dyno.option.weights('mix', {'look', 'pay', 'rest'})
          local text = ''
@@ -115,7 +115,7 @@ fn an_option_that_was_not_declared_is_the_scripts_fault() {
 }
 
 #[test]
-fn conditions_are_told_and_the_failed_ones_counted() {
+fn reports_conditions_and_counts_the_failed_ones() {
     look(
         "local c = dyno.conditions()
          c:equal('rows', 12, 12)

@@ -12,7 +12,7 @@ use crate::fake::FakePort;
 use crate::{config, drive};
 
 /// The reports when `figures` has this body, after two operations were measured; or its error.
-fn told(body: &str) -> Result<ScriptReport, String> {
+fn report(body: &str) -> Result<ScriptReport, String> {
     let text = format!(
         "print = function(text) dyno.fact('printed', text) end
          dyno.operation('pay')
@@ -45,12 +45,12 @@ fn told(body: &str) -> Result<ScriptReport, String> {
 }
 
 fn refused(body: &str) -> String {
-    told(body).unwrap_err()
+    report(body).unwrap_err()
 }
 
 #[test]
 fn figures_follow_from_what_was_measured() {
-    let told = told(
+    let report = report(
         "local run = dyno.measured()
          local pay = run.operations.pay
          dyno.figure('paid', pay.per_second * 60, 'per minute')
@@ -59,7 +59,7 @@ fn figures_follow_from_what_was_measured() {
          dyno.figure('paid', 7, 'per hour')",
     )
     .unwrap();
-    let figures = told.figures.iter();
+    let figures = report.figures.iter();
     let figures: Vec<_> = figures
         .map(|f| (f.name.as_str(), f.value, f.unit.as_str(), f.better))
         .collect();
@@ -75,7 +75,7 @@ fn figures_follow_from_what_was_measured() {
 
 #[test]
 fn facts_and_warnings_are_kept_as_people_write_them() {
-    let told = told(
+    let report = report(
         "dyno.fact('scale', 1e6)
          dyno.fact('on', true)
          dyno.fact('share', 0.25)
@@ -85,7 +85,7 @@ fn facts_and_warnings_are_kept_as_people_write_them() {
          dyno.warning('It is late.')",
     )
     .unwrap();
-    let facts = told.facts.iter();
+    let facts = report.facts.iter();
     let facts: Vec<_> = facts.map(|f| (f.name.as_str(), f.value.as_str())).collect();
     assert_eq!(
         facts,
@@ -98,18 +98,18 @@ fn facts_and_warnings_are_kept_as_people_write_them() {
             ("workload.printed", "warning: It is late."),
         ]
     );
-    assert_eq!(told.warnings, ["It is late."]);
+    assert_eq!(report.warnings, ["It is late."]);
 }
 
 #[test]
-fn passwords_are_hidden_in_what_is_told() {
-    let told = told(
+fn hides_passwords_in_reports() {
+    let report = report(
         "dyno.fact('options', \"CONNECTION='mysql://u:geheim@h/d'\")
          dyno.warning('password=geheim was tried')",
     )
     .unwrap();
-    assert!(!format!("{told:?}").contains("geheim@"), "{told:?}");
-    assert!(!told.warnings[0].contains("geheim"), "{told:?}");
+    assert!(!format!("{report:?}").contains("geheim@"), "{report:?}");
+    assert!(!report.warnings[0].contains("geheim"), "{report:?}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_cannot_be_recorded_is_the_scripts_fault() {
             "'a b' is not a workload's name",
         ),
     ] {
-        let told = refused(body);
-        assert!(told.contains(why), "{body}: {told}");
+        let error = refused(body);
+        assert!(error.contains(why), "{body}: {error}");
     }
 }

@@ -173,7 +173,7 @@ fn phases_are_read_with_what_each_changes() {
     };
     assert_eq!(host.phases(), Ok(vec![load, rest, read]));
     assert_eq!(described("function event() end").phases(), Ok(vec![]));
-    let told = |phase: &str| {
+    let error = |phase: &str| {
         let text = format!("function phases() return {{{phase}}} end");
         described(&text).phases().unwrap_err()
     };
@@ -193,14 +193,14 @@ fn phases_are_read_with_what_each_changes() {
         ("{name = 'a'}, {name = 'a'}", "there are two 'a'"),
     ];
     for (phase, words) in cases {
-        let message = told(phase);
+        let message = error(phase);
         assert!(message.contains(words), "{phase}: {message}");
     }
 }
 
 #[test]
-fn bad_roles_are_told_by_name() {
-    let told = |role: &str| {
+fn reports_bad_roles_by_name() {
+    let error = |role: &str| {
         let text = format!("local function f() end function roles() return {{{role}}} end");
         described(&text).roles().unwrap_err()
     };
@@ -240,15 +240,15 @@ fn bad_roles_are_told_by_name() {
         ),
     ];
     for (role, words) in cases {
-        let message = told(role);
+        let message = error(role);
         assert!(message.contains(words), "{role}: {message}");
         assert!(!message.contains("traceback"), "{message}");
     }
 }
 
 #[test]
-fn what_a_script_asks_room_for_is_bounded_and_told() {
-    for (call, told) in [
+fn bounds_the_memory_that_a_script_requests() {
+    for (call, expected) in [
         (
             "dyno.shared('a', 1e12)",
             "no room for 'a' of 1000000000000 numbers",
@@ -270,6 +270,6 @@ fn what_a_script_asks_room_for_is_bounded_and_told() {
     ] {
         let (result, _) = crate::run(&format!("function event() {call} end"), 1);
         let why = result.unwrap_err();
-        assert!(why.contains(told), "{call}: {why}");
+        assert!(why.contains(expected), "{call}: {why}");
     }
 }

@@ -86,7 +86,7 @@ fn from_tables(folder: &Folder, installation: &Installation, defaults: &str) -> 
     let shares = ["share", "share/mysql"].map(|inner| installation.basedir.join(inner));
     let scripts = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
     if let Some(share) = shares.iter().find(|share| share.join(scripts[0]).is_file()) {
-        let system = folder.make_given("data/mysql")?;
+        let system = folder.make_owned("data/mysql")?;
         let mut input = "use mysql;\n".to_owned();
         for script in scripts {
             let path = share.join(script);

@@ -37,7 +37,7 @@ impl Controller {
     ///
     /// # Errors
     /// The kernel lacks this controller.
-    pub(super) fn place(self) -> Result<Place> {
+    pub(super) fn location(self) -> Result<GroupLocation> {
         let found = self.find(&mounts());
         let (new, old) = self.names();
         match found {
@@ -50,7 +50,7 @@ impl Controller {
     }
 
     /// Version 2 if it has the controller, else version 1.
-    fn find(self, mounts: &[Mount]) -> Option<Place> {
+    fn find(self, mounts: &[Mount]) -> Option<GroupLocation> {
         let (new, old) = self.names();
         let has = |folder: &Path| {
             let text = fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Controller {
             .map(|mount| own_part(&mount.point))
             .find(|folder| has(folder));
         if let Some(folder) = unified {
-            return Some(Place {
+            return Some(GroupLocation {
                 folder,
                 is_unified: true,
                 controller: new,
@@ -71,7 +71,7 @@ impl Controller {
             mount.kind == "cgroup" && mount.options.split(',').any(|option| option == old)
         };
         let mount = mounts.iter().find(with)?;
-        Some(Place {
+        Some(GroupLocation {
             folder: mount.point.clone(),
             is_unified: false,
             controller: old,
@@ -103,13 +103,13 @@ fn own_part(mount: &Path) -> PathBuf {
 
 /// A location for groups with a controller.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct GroupLocation {
     pub(super) folder: PathBuf,
     pub(super) is_unified: bool,
     controller: &'static str,
 }
 
-impl Place {
+impl GroupLocation {
     /// Plain files, of version 2.
     #[cfg(test)]
     pub(super) fn of_files(folder: &Path) -> Self {

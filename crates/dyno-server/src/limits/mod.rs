@@ -151,7 +151,7 @@ impl Limits {
         let mut groups = Groups::default();
         let mut make = || -> Result<()> {
             let mut group = |controller: Controller| -> Result<(Group, bool)> {
-                let place = controller.place()?;
+                let place = controller.location()?;
                 let group = place.make(name)?;
                 if !groups.paths.contains(&group.path) {
                     groups.paths.push(group.path.clone());
@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn version_2_is_written_as_it_wants() {
         let outer = tempfile::tempdir().expect("a folder");
-        let place = controllers::Place::of_files(outer.path());
+        let place = controllers::GroupLocation::of_files(outer.path());
         let group = place.make("one").expect("a group");
         let given = std::fs::read_to_string(outer.path().join("cgroup.subtree_control"));
         assert_eq!(given.expect("it is given on"), "+cpu");

@@ -88,7 +88,7 @@ impl Work {
 ///
 /// # Errors
 /// The server does not answer, or its family has no such counters.
-pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Result<Settled> {
+pub fn settle(url: &str, at_most: Duration, report: &mut dyn FnMut(&str)) -> Result<Settled> {
     let begun = Clock.now();
     let lost = |why: String| failed(format!("cannot tell whether the server is quiet: {why}"));
     let mut reached = match connect_to(url) {
@@ -142,8 +142,8 @@ pub fn settle(url: &str, at_most: Duration, told: &mut dyn FnMut(&str)) -> Resul
             });
         }
         match left.is_empty() {
-            true => told("quiet so far"),
-            false => told(&left.join("; ")),
+            true => report("quiet so far"),
+            false => report(&left.join("; ")),
         }
         std::thread::sleep(POLL);
     }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_innodb_has_to_do_is_told_with_numbers() {
+    fn reports_innodbs_remaining_work_with_numbers() {
         let before = status(&[("innodb_data_written", 1_000_000)]);
         let now = status(&[
             ("innodb_buffer_pool_pages_dirty", 4_303),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rocksdb_has_to_do_is_told() {
+    fn reports_rocksdbs_remaining_work() {
         let families = BTreeMap::from([
             ("compaction_pending".to_owned(), "1".to_owned()),
             ("mem_table_flush_pending".to_owned(), "0".to_owned()),

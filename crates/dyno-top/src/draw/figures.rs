@@ -23,8 +23,8 @@ pub fn draw(
     state: &State,
     look: &Look,
 ) -> u16 {
-    let told = |figure: &&Figure| !figure.sparse || state.figure(figure) != Cell::Absent;
-    let figures: Vec<&Figure> = figures.iter().filter(told).collect();
+    let is_shown = |figure: &&Figure| !figure.sparse || state.figure(figure) != Cell::Absent;
+    let figures: Vec<&Figure> = figures.iter().filter(is_shown).collect();
     let across = (area.width / CELL_WIDTH).max(1);
     let wide = area.width / across;
     let lines = (figures.len() as u16).div_ceil(across).min(area.height);

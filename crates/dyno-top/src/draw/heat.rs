@@ -128,20 +128,20 @@ fn shade(count: f64, most: f64, look: &Look) -> Option<(&'static str, Style)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heat::Told;
+    use crate::heat::LatencySample;
 
     #[test]
     fn a_row_of_a_coarse_source_is_a_decade() {
         let mut strip = Strip::default();
         let mut column = Column::default();
         (column[2], column[4], column[6]) = (1.0, 1.0, 1.0);
-        strip.add(&Told::Columns(vec![column]));
+        strip.add(&LatencySample::Columns(vec![column]));
         assert_eq!(used_rows(&strip, true), [0..1, 1..3, 3..5, 5..7, 7..9]);
         assert_eq!(used_rows(&strip, false).len(), 7);
         // Each row is included once.
         let mut all = Column::default();
         (all[0], all[ROWS - 1]) = (1.0, 1.0);
-        strip.add(&Told::Columns(vec![all]));
+        strip.add(&LatencySample::Columns(vec![all]));
         for coarse in [true, false] {
             let sum: usize = used_rows(&strip, coarse).iter().map(Range::len).sum();
             assert_eq!(sum, ROWS);

@@ -89,7 +89,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
         help::draw(buffer, body, look);
         return;
     }
-    let Some(screen) = state.seen() else {
+    let Some(screen) = state.visible_screen() else {
         return;
     };
     let mut body = notes(buffer, body, state, look);

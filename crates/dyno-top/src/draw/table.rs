@@ -42,7 +42,9 @@ fn wanted(state: &State, table: usize, width: u16) -> u16 {
     let notes: usize = notes.map(|note| wrapped(note, width).len()).sum();
     let rows = match state.rows(table).len() {
         0 => {
-            let tables = state.seen().map_or(&[][..], |screen| screen.tables);
+            let tables = state
+                .visible_screen()
+                .map_or(&[][..], |screen| screen.tables);
             let why = tables.get(table).map(|table| why_empty(state, table, view));
             wrapped(&why.unwrap_or_default(), width).len()
         }
@@ -217,9 +219,9 @@ struct Fit {
 
 /// As many whole columns as fit, from the first visible one on. Only free text may be cut.
 fn fitting(columns: &[Figure], view: &View, rows: &[&[Cell]], width: usize) -> Vec<Fit> {
-    let is_told = |index: usize| rows.iter().any(|row| row[index] != Cell::Absent);
+    let is_filled = |index: usize| rows.iter().any(|row| row[index] != Cell::Absent);
     let places = view.first_column..columns.len();
-    let places = places.filter(|index| !columns[*index].sparse || is_told(*index));
+    let places = places.filter(|index| !columns[*index].sparse || is_filled(*index));
     let lengths = places.map(|index| {
         let cells = rows.iter().map(|row| &row[index]);
         let lengths = cells.map(|cell| format::cell(columns[index].kind, cell).chars().count());

@@ -20,7 +20,7 @@ const INFO: &str = "show info";
 /// HAProxy's socket.
 #[derive(Clone, Debug)]
 pub struct HaProxy {
-    place: Place,
+    endpoint: Endpoint,
     /// As typed by the user.
     name: String,
     /// Dyno's own traffic so far, which HAProxy includes in its counts.
@@ -35,7 +35,7 @@ struct Own {
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Endpoint {
     Unix(PathBuf),
     Tcp(String),
 }
@@ -49,25 +49,25 @@ impl HaProxy {
         let tcp = socket.rsplit_once(':').filter(|(host, port)| {
             !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok()
         });
-        let place = match tcp {
-            Some(_) => Place::Tcp(socket.to_owned()),
+        let endpoint = match tcp {
+            Some(_) => Endpoint::Tcp(socket.to_owned()),
             None if socket.is_empty() => {
                 return Err("expected a path or HOST:PORT of HAProxy's `stats socket`".to_owned());
             }
-            None => Place::Unix(PathBuf::from(socket)),
+            None => Endpoint::Unix(PathBuf::from(socket)),
         };
         Ok(Self {
-            place,
+            endpoint,
             name: socket.to_owned(),
             own: Own::default(),
         })
     }
 
     fn say(&mut self, command: &str) -> Result<String, Trouble> {
-        let told = self.exchange(command)?;
+        let reply = self.exchange(command)?;
         self.own.questions += 1;
-        self.own.bytes += told.len() as u64;
-        Ok(told)
+        self.own.bytes += reply.len() as u64;
+        Ok(reply)
     }
 
     fn exchange(&self, command: &str) -> Result<String, Trouble> {
@@ -78,14 +78,14 @@ impl HaProxy {
                 self.name
             ))
         };
-        match &self.place {
-            Place::Unix(path) => {
+        match &self.endpoint {
+            Endpoint::Unix(path) => {
                 let stream = UnixStream::connect(path).map_err(lost)?;
                 stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
                 stream.set_write_timeout(Some(PATIENCE)).map_err(lost)?;
                 exchange(stream, command).map_err(lost)
             }
-            Place::Tcp(address) => {
+            Endpoint::Tcp(address) => {
                 let addresses = address.to_socket_addrs().map_err(lost)?;
                 let stream = connect(addresses).map_err(lost)?;
                 stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
@@ -118,17 +118,17 @@ fn exchange(mut stream: impl Read + Write, command: &str) -> std::io::Result<Str
 impl Source for HaProxy {
     fn open(&mut self) -> Result<Profile, Trouble> {
         let info = self.say(INFO)?;
-        let told = pairs(&info);
-        if told.rows.is_empty() {
+        let fields = pairs(&info);
+        if fields.rows.is_empty() {
             let first = info.lines().next().unwrap_or_default();
             return Err(Trouble::Lost(format!(
                 "{} does not answer as HAProxy's stats socket does: '{first}'",
                 self.name
             )));
         }
-        let version = (0..told.rows.len())
-            .find(|row| told.field(*row, 0) == Some("Version"))
-            .and_then(|row| told.field(row, 1));
+        let version = (0..fields.rows.len())
+            .find(|row| fields.field(*row, 0) == Some("Version"))
+            .and_then(|row| fields.field(row, 1));
         Ok(profile(format!(
             "HAProxy {} · {}",
             version.unwrap_or("?"),
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn sockets_are_paths_or_hosts_with_ports() {
-        let tcp = |text: &str| matches!(HaProxy::new(text).unwrap().place, Place::Tcp(_));
+        let tcp = |text: &str| matches!(HaProxy::new(text).unwrap().endpoint, Endpoint::Tcp(_));
         assert!(tcp("127.0.0.1:9999") && tcp("[::1]:9999") && tcp("lb:1"));
         assert!(!tcp("/run/haproxy.sock") && !tcp("./a:1/b:2") && !tcp("admin.sock"));
         assert!(HaProxy::new("").is_err());

@@ -279,14 +279,14 @@ impl Open {
 
     /// Each agent's work in the last interval, from its series.
     fn agents(&self) -> Answer {
-        const TOLD: [&str; 3] = ["events", "errors", "service_mean"];
-        let mut agents: BTreeMap<&str, [Option<f64>; TOLD.len()]> = BTreeMap::new();
+        const AGENT_FIGURES: [&str; 3] = ["events", "errors", "service_mean"];
+        let mut agents: BTreeMap<&str, [Option<f64>; AGENT_FIGURES.len()]> = BTreeMap::new();
         for sample in self.samples.values() {
             let named = sample.name.strip_prefix("agent[");
             let Some((agent, what)) = named.and_then(|rest| rest.split_once("].")) else {
                 continue;
             };
-            if let Some(at) = TOLD.iter().position(|told| *told == what) {
+            if let Some(at) = AGENT_FIGURES.iter().position(|name| *name == what) {
                 agents.entry(agent).or_default()[at] = Some(sample.value);
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use crate::poll::{Poller, Snapshot, Told};
+use crate::poll::{Poller, Snapshot, Update};
 use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
 use crate::source::{Answer, Source, Trouble};
 
@@ -124,7 +124,7 @@ fn started(answers: usize, held: Option<Receiver<()>>) -> (Poller, Receiver<Stri
     (Poller::start(Box::new(source), OFTEN).unwrap(), questions)
 }
 
-fn next(poller: &Poller) -> Told {
+fn next(poller: &Poller) -> Update {
     poller
         .next(LIMIT)
         .expect("the thread lives")
@@ -133,15 +133,15 @@ fn next(poller: &Poller) -> Told {
 
 fn next_snapshot(poller: &Poller) -> Snapshot {
     match next(poller) {
-        Told::Snapshot(snapshot) => *snapshot,
+        Update::Snapshot(snapshot) => *snapshot,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn the_best_way_that_is_not_refused_is_taken_and_the_others_are_told() {
+fn takes_the_best_way_not_refused_and_reports_the_others() {
     let (poller, questions) = started(usize::MAX, None);
-    assert!(matches!(next(&poller), Told::Opened(_)));
+    assert!(matches!(next(&poller), Update::Opened(_)));
     let snapshot = next_snapshot(&poller);
     let first = &snapshot.tables[0];
     assert_eq!(first.answer.as_ref().unwrap().rows.len(), 1);
@@ -183,29 +183,29 @@ fn the_best_way_that_is_not_refused_is_taken_and_the_others_are_told() {
 }
 
 #[test]
-fn a_lost_connection_is_told_without_secrets_and_made_again() {
+fn reports_a_lost_connection_without_secrets_and_reconnects() {
     let (poller, _questions) = started(3, None);
-    let mut told = Vec::new();
-    while told.len() < 3 {
+    let mut updates = Vec::new();
+    while updates.len() < 3 {
         match next(&poller) {
-            Told::Snapshot(_) => {}
-            other => told.push(other),
+            Update::Snapshot(_) => {}
+            other => updates.push(other),
         }
     }
-    assert!(matches!(&told[0], Told::Opened(profile) if profile.title == "connection 1"));
-    assert!(matches!(&told[1], Told::Lost(why) if why == "gone"));
-    let Told::Lost(why) = &told[2] else {
-        panic!("{:?}", told[2]);
+    assert!(matches!(&updates[0], Update::Opened(profile) if profile.title == "connection 1"));
+    assert!(matches!(&updates[1], Update::Lost(why) if why == "gone"));
+    let Update::Lost(why) = &updates[2] else {
+        panic!("{:?}", updates[2]);
     };
     assert!(!why.contains("geheim"), "{why}");
-    assert!(matches!(next(&poller), Told::Opened(profile) if profile.title == "connection 3"));
+    assert!(matches!(next(&poller), Update::Opened(profile) if profile.title == "connection 3"));
 }
 
 #[test]
 fn a_question_that_hangs_is_seen_from_outside() {
     let (go, held) = channel();
     let (poller, questions) = started(usize::MAX, Some(held));
-    assert!(matches!(next(&poller), Told::Opened(_)));
+    assert!(matches!(next(&poller), Update::Opened(_)));
     questions.recv_timeout(LIMIT).unwrap();
     let first = poller.unanswered_for().unwrap();
     std::thread::sleep(Duration::from_millis(2));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::poll::{Told, snapshot};
+use crate::poll::{Update, snapshot};
 use crate::profile::Profile;
 use crate::source::{Answer, Source, Trouble};
 use crate::state::State;
@@ -79,7 +79,7 @@ pub fn state(rounds: &[Round], profile: Profile, screen: usize, seconds: u64) ->
         for table in &mut shot.tables {
             table.at = shot.at;
         }
-        state.take(Told::Snapshot(Box::new(shot)));
+        state.take(Update::Snapshot(Box::new(shot)));
     }
     state
 }

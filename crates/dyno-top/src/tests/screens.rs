@@ -191,7 +191,7 @@ fn all_columns_are_reached_and_none_is_cut() {
 }
 
 #[test]
-fn galera_is_told_of_where_it_is_on_and_groups_are_mysqls() {
+fn shows_galera_where_it_is_on_and_groups_of_mysql() {
     for (is_mariadb, wsrep, figures, tables) in [
         (true, "0", 1, 2),
         (true, "1", 6, 2),

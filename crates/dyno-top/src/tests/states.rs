@@ -121,7 +121,7 @@ fn rates_are_differences_by_key_and_nothing_is_guessed() {
 }
 
 #[test]
-fn rows_that_nothing_tells_apart_have_no_rates() {
+fn indistinguishable_rows_have_no_rates() {
     let hidden = RECORDED.replace("\nc\t", "\na\t");
     let state = state(&rounds(&hidden), profile(), 0, 10);
     assert_eq!(state.rows(0).len(), 3);
@@ -194,7 +194,7 @@ fn what_is_frozen_stays_until_another_screen_or_a_refresh() {
     let mut shot =
         crate::poll::snapshot(Box::new(recorded[1].clone()), &frozen.profile, 0).unwrap();
     shot.at = 99;
-    frozen.take(crate::Told::Snapshot(Box::new(shot)));
+    frozen.take(crate::Update::Snapshot(Box::new(shot)));
     assert_eq!(names(&frozen), ["a", "c"]);
     assert_eq!(frozen.act(Action::Refresh), Effect::Refresh);
     assert!(!frozen.frozen);
@@ -248,9 +248,9 @@ fn intervals_go_by_steps_and_have_ends() {
 #[test]
 fn counters_of_another_server_begin_anew() {
     let mut state = both();
-    state.take(crate::Told::Lost("gone".to_owned()));
+    state.take(crate::Update::Lost("gone".to_owned()));
     assert!(state.lost.is_some());
-    state.take(crate::Told::Opened(Box::new(profile())));
+    state.take(crate::Update::Opened(Box::new(profile())));
     assert!(state.lost.is_none());
     assert_eq!(state.figure(&SCREENS[0].figures[0]), Cell::Absent);
 }

@@ -13,7 +13,7 @@ use super::super::bed::{Bed, Ledger, PASSWORD, Way, dyno_command};
 use super::super::child::{Ended, Running, find};
 use super::case::{Blow, Case, Harm, Hurt, SCRATCH, Work};
 use super::record;
-use super::run::{SLACK, Seen};
+use super::run::{Evidence, SLACK};
 
 /// Maximum descriptors in addition to one per session: files, pipes, the workers', the observers'.
 const DESCRIPTORS_BESIDE: u64 = 100;
@@ -26,7 +26,7 @@ const OUTPUT_MAX: u64 = 1 << 20;
 const AT_ONCE_S: f64 = 10.0;
 
 /// Returns all failures.
-pub(super) fn check(bed: &Bed<'_>, seen: &Seen<'_>) -> Vec<String> {
+pub(super) fn check(bed: &Bed<'_>, seen: &Evidence<'_>) -> Vec<String> {
     let mut failures = Vec::new();
     let case = seen.case;
     process(seen, &mut failures);
@@ -87,7 +87,7 @@ pub(super) fn prepared(bed: &Bed<'_>) -> Vec<String> {
 }
 
 /// A run with sessions that hang for long enough to be noticed must not be valid.
-fn hanging(seen: &Seen<'_>, result: &Value, failures: &mut Vec<String>) {
+fn hanging(seen: &Evidence<'_>, result: &Value, failures: &mut Vec<String>) {
     let hung = seen.hung;
     if hung > 0 && seen.hung_long && result["verdict"] == "valid" {
         failures.push(format!("{hung} sessions hang, and the run is `valid`"));
@@ -101,7 +101,7 @@ pub(super) fn brief(text: &str) -> String {
     flat.chars().skip(skip).collect()
 }
 
-fn process(seen: &Seen<'_>, failures: &mut Vec<String>) {
+fn process(seen: &Evidence<'_>, failures: &mut Vec<String>) {
     let (case, ended) = (seen.case, &seen.ended);
     if ended.overdue {
         failures.push(format!(
@@ -161,7 +161,7 @@ fn process(seen: &Seen<'_>, failures: &mut Vec<String>) {
 }
 
 /// The result, which must exist and have the published form.
-fn result(seen: &Seen<'_>, failures: &mut Vec<String>) -> Option<Value> {
+fn result(seen: &Evidence<'_>, failures: &mut Vec<String>) -> Option<Value> {
     let path = seen.folder.join("run.json");
     let text = match seen.case.harm {
         Harm::DiskFull { .. } => seen.ended.stdout(),
@@ -208,14 +208,14 @@ fn schema_errors(result: &Value) -> Result<Vec<String>> {
         .collect())
 }
 
-fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
+fn status(seen: &Evidence<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     let (case, ended) = (seen.case, &seen.ended);
     if ended.overdue || ended.status.signal().is_some() {
         return;
     }
     let code = ended.code();
     let how = result.map_or("", |result| result["end"]["how"].as_str().unwrap_or(""));
-    let told = || brief(&ended.stderr());
+    let error_text = || brief(&ended.stderr());
     // A server that returns too late for the run's end is no success.
     let disconnected = (ended.stderr()).contains("had lost a connection when the run ended");
     // A server that stops answering during the ledger's statement fails the run, because that
@@ -229,7 +229,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     if case.owes_success() && seen.measured && code != owed && !disconnected && !silent {
         failures.push(format!(
             "status {code} where the run could go on: {}",
-            told()
+            error_text()
         ));
     }
     let consistent = match how {
@@ -246,11 +246,11 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
     if !consistent {
         failures.push(format!(
             "status {code}, but the result says `{how}`: {}",
-            told()
+            error_text()
         ));
     }
     if case.is_run() && code == 0 && result.is_none() {
-        failures.push(format!("status 0 without a result: {}", told()));
+        failures.push(format!("status 0 without a result: {}", error_text()));
     }
     if code != 0 && code != 130 && ended.written == 0 && result.is_none() {
         failures.push(format!("status {code} without a word"));
@@ -258,7 +258,7 @@ fn status(seen: &Seen<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
 }
 
 /// Checks that intervals, totals and sessions agree.
-fn sums(seen: &Seen<'_>, result: &Value, failures: &mut Vec<String>) {
+fn sums(seen: &Evidence<'_>, result: &Value, failures: &mut Vec<String>) {
     let total = count(&result["totals"]["events"]);
     let intervals = result["intervals"]
         .as_array()
@@ -299,7 +299,7 @@ pub(super) fn finding<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
 
 /// Compares Dyno's commits with the database, read by a different client.
 fn ledger(
-    seen: &Seen<'_>,
+    seen: &Evidence<'_>,
     result: Option<&Value>,
     before: Ledger,
     after: Ledger,
@@ -351,7 +351,7 @@ fn ledger(
 }
 
 /// Checks for leftover temporary files and processes.
-fn left_behind(bed: &Bed<'_>, seen: &Seen<'_>, failures: &mut Vec<String>) {
+fn left_behind(bed: &Bed<'_>, seen: &Evidence<'_>, failures: &mut Vec<String>) {
     let temporary = seen.folder.join("tmp");
     let left = || -> Vec<String> {
         let entries = fs::read_dir(&temporary).into_iter().flatten().flatten();
@@ -380,7 +380,7 @@ fn left_behind(bed: &Bed<'_>, seen: &Seen<'_>, failures: &mut Vec<String>) {
 }
 
 /// Checks that the password is in nothing that others can read.
-fn secrets(seen: &Seen<'_>, failures: &mut Vec<String>) {
+fn secrets(seen: &Evidence<'_>, failures: &mut Vec<String>) {
     let password = PASSWORD.as_bytes();
     for (what, bytes) in [
         ("standard output", &seen.ended.stdout),

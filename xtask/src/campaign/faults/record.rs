@@ -11,12 +11,12 @@ use super::super::bed::{Bed, PASSWORD, dyno_command};
 use super::super::child::{Ended, Running, find};
 use super::check::{SHOW_MAX, brief, count, keeps_all};
 use super::power_cut;
-use super::run::Seen;
+use super::run::Evidence;
 
 /// Returns all failures.
 pub(super) fn check(
     bed: &Bed<'_>,
-    seen: &Seen<'_>,
+    seen: &Evidence<'_>,
     result: Option<&Value>,
     failures: &mut Vec<String>,
 ) {
@@ -65,7 +65,7 @@ pub(super) fn check(
     }
 }
 
-fn show(bed: &Bed<'_>, seen: &Seen<'_>, arguments: &[&str]) -> Result<Ended> {
+fn show(bed: &Bed<'_>, seen: &Evidence<'_>, arguments: &[&str]) -> Result<Ended> {
     let mut command = dyno_command(&bed.dyno);
     command.args(arguments).args(["--results", "dyno.db"]);
     command.current_dir(seen.folder);
@@ -80,7 +80,7 @@ fn show(bed: &Bed<'_>, seen: &Seen<'_>, arguments: &[&str]) -> Result<Ended> {
 }
 
 /// Creates a page for one in four runs.
-fn report(bed: &Bed<'_>, seen: &Seen<'_>, failures: &mut Vec<String>) {
+fn report(bed: &Bed<'_>, seen: &Evidence<'_>, failures: &mut Vec<String>) {
     if !seen.case.seed.is_multiple_of(4) {
         return;
     }
@@ -152,7 +152,7 @@ impl Recorded {
 }
 
 fn compare(
-    seen: &Seen<'_>,
+    seen: &Evidence<'_>,
     result: Option<&Value>,
     recorded: &Recorded,
     failures: &mut Vec<String>,

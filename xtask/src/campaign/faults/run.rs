@@ -45,7 +45,7 @@ pub(super) struct Done {
 }
 
 /// The observations of a case after its process has ended.
-pub(super) struct Seen<'a> {
+pub(super) struct Evidence<'a> {
     pub(super) case: &'a Case,
     pub(super) folder: &'a Path,
     pub(super) ended: Ended,
@@ -117,7 +117,7 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
     }
     bed.settle()?;
     let after = case.keeps_ledger().then(|| bed.ledger()).transpose()?;
-    let seen = Seen {
+    let seen = Evidence {
         case,
         folder,
         ended,
@@ -132,7 +132,7 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
     Ok(Done { faults, failures })
 }
 
-fn judge(bed: &Bed<'_>, seen: &Seen<'_>) -> Result<Vec<String>> {
+fn judge(bed: &Bed<'_>, seen: &Evidence<'_>) -> Result<Vec<String>> {
     let mut failures = check::check(bed, seen);
     if seen.case.work == Work::Prepare {
         failures.extend(check::prepared(bed));

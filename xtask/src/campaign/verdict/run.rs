@@ -326,8 +326,8 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
         }
         _ => (false, None),
     };
-    let told = |failure: &String| BY_THE_HOST.iter().any(|words| failure.contains(words));
-    let by_the_host = failures.iter().any(told);
+    let is_of_the_host = |failure: &String| BY_THE_HOST.iter().any(|words| failure.contains(words));
+    let by_the_host = failures.iter().any(is_of_the_host);
     let by_neighbours = failures.iter().any(|failure| {
         failure.starts_with("other-load") && !OWN.iter().any(|name| failure.contains(name))
     });

@@ -69,7 +69,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             Some((target, connector))
         }
     };
-    let seen = Seen::look(server.clone(), time)?;
+    let seen = Observed::look(server.clone(), time)?;
     let known = Known {
         facts: &seen.facts,
         settings: &seen.settings,
@@ -99,7 +99,11 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(if refused { STATUS_REFUSED } else { STATUS_DONE })
 }
 
-fn title(seen: &Seen, all: &[Finding], server: Option<&(Target, Arc<dyn Connector>)>) -> String {
+fn title(
+    seen: &Observed,
+    all: &[Finding],
+    server: Option<&(Target, Arc<dyn Connector>)>,
+) -> String {
     let fact = |name: &str| {
         let fact = seen.facts.iter().find(|fact| fact.name == name);
         fact.map_or("?", |fact| fact.value.as_str())
@@ -130,14 +134,14 @@ fn title(seen: &Seen, all: &[Finding], server: Option<&(Target, Arc<dyn Connecto
 }
 
 #[derive(Default)]
-struct Seen {
+struct Observed {
     facts: Vec<Fact>,
     settings: Vec<Setting>,
     not_observed: Vec<NotObserved>,
     noise: fitness::Noise,
 }
 
-impl Seen {
+impl Observed {
     fn look(server: Option<(Target, Arc<dyn Connector>)>, time: Duration) -> Result<Self> {
         let (target, connector) = server.unzip();
         let config = Config {

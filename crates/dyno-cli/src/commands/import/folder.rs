@@ -18,7 +18,7 @@ const NEAREST: usize = 3;
 
 /// A log, and the files that belong to it.
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
+pub struct FolderLog {
     /// Its path below the folder, separated by `/`.
     pub path: String,
     /// Files with more data of the same run.
@@ -31,7 +31,7 @@ pub struct Found {
     pub damage: Option<String>,
 }
 
-impl Found {
+impl FolderLog {
     /// All files of the run itself.
     pub fn files(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.path).chain(&self.parts)
@@ -56,7 +56,7 @@ const COMMON: [&str; 16] = [
 
 /// The contents of a folder: logs sorted by path, and remarks.
 pub struct Folder {
-    pub logs: Vec<Found>,
+    pub logs: Vec<FolderLog>,
     pub notes: Vec<String>,
 }
 
@@ -133,7 +133,7 @@ fn natural(path: &str) -> Vec<(u64, String)> {
     parts
 }
 
-fn fitting(folder: &str, pattern: &Pattern, paths: &[String]) -> Result<Vec<Found>> {
+fn fitting(folder: &str, pattern: &Pattern, paths: &[String]) -> Result<Vec<FolderLog>> {
     let mut logs = Vec::new();
     for path in paths {
         let read = pattern
@@ -146,11 +146,11 @@ fn fitting(folder: &str, pattern: &Pattern, paths: &[String]) -> Result<Vec<Foun
             Ok(factors) => (factors, None),
             Err(why) => (Factors::new(), Some(why)),
         };
-        logs.push(Found {
+        logs.push(FolderLog {
             path: path.clone(),
             factors,
             damage,
-            ..Found::default()
+            ..FolderLog::default()
         });
     }
     if logs.is_empty() {
@@ -189,7 +189,7 @@ fn files(count: usize) -> String {
 }
 
 /// The files that look like the tool's, and similarly named files that do not.
-fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
+fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<FolderLog>> {
     let mut seen: Vec<(&String, Result<Option<Looks>, String>)> = Vec::new();
     for path in paths {
         let read = Text::head(&format!("{folder}/{path}"));
@@ -225,10 +225,10 @@ fn looking(folder: &str, looks: Looks, paths: &[String]) -> Result<Vec<Found>> {
             Err(why) if shapes.contains(&shape(path)) => Some(why),
             _ => return None,
         };
-        Some(Found {
+        Some(FolderLog {
             path: path.clone(),
             damage,
-            ..Found::default()
+            ..FolderLog::default()
         })
     });
     Ok(found.collect())
@@ -250,7 +250,12 @@ fn shape(path: &str) -> String {
 
 /// Assigns transaction logs to pgbench's output: all in its folder if it is the only output there
 /// and they are of one run, else those with its name. Each of the others is a separate run.
-fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &mut Vec<String>) {
+fn transactions(
+    folder: &str,
+    logs: &mut Vec<FolderLog>,
+    paths: &[String],
+    notes: &mut Vec<String>,
+) {
     let own: BTreeSet<String> = logs.iter().map(|log| log.path.clone()).collect();
     let mut runs: BTreeMap<String, Vec<&String>> = BTreeMap::new();
     for path in paths.iter().filter(|path| !own.contains(*path)) {
@@ -261,18 +266,18 @@ fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &m
     }
     let mut more = Vec::new();
     for (stem, files) in &runs {
-        let here = |log: &&mut Found| split(&log.path).0 == split(stem).0;
+        let here = |log: &&mut FolderLog| split(&log.path).0 == split(stem).0;
         let alone = runs
             .keys()
             .filter(|one| split(one).0 == split(stem).0)
             .count()
             == 1;
-        let mut there: Vec<&mut Found> = logs.iter_mut().filter(here).collect();
+        let mut there: Vec<&mut FolderLog> = logs.iter_mut().filter(here).collect();
         // Drop the process number.
         let prefix = stem
             .rsplit_once('.')
             .map_or(stem.as_str(), |(prefix, _)| prefix);
-        let called = |log: &&mut Found| which(&log.path) == which(prefix);
+        let called = |log: &&mut FolderLog| which(&log.path) == which(prefix);
         let log = match there.as_mut_slice() {
             [log] if alone => Some(log),
             all => {
@@ -296,18 +301,18 @@ fn transactions(folder: &str, logs: &mut Vec<Found>, paths: &[String], notes: &m
                  outputs next to it it belongs"
             ));
         }
-        logs.push(Found {
+        logs.push(FolderLog {
             path,
             parts: files,
-            ..Found::default()
+            ..FolderLog::default()
         });
     }
 }
 
 /// Assigns system logs to each log: all in its folder if the log is the only one there, else those
 /// with its name.
-fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
-    let own: BTreeSet<String> = logs.iter().flat_map(Found::files).cloned().collect();
+fn pair(logs: &mut [FolderLog], paths: &[String], notes: &mut Vec<String>) {
+    let own: BTreeSet<String> = logs.iter().flat_map(FolderLog::files).cloned().collect();
     let mut folders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, log) in logs.iter().enumerate() {
         folders
@@ -332,8 +337,8 @@ fn pair(logs: &mut [Found], paths: &[String], notes: &mut Vec<String>) {
 }
 
 /// Files next to the logs from tools that Dyno knows but cannot read.
-fn unread(folder: &str, logs: &[Found], paths: &[String]) -> Vec<String> {
-    let taken = |log: &Found| -> Vec<String> {
+fn unread(folder: &str, logs: &[FolderLog], paths: &[String]) -> Vec<String> {
+    let taken = |log: &FolderLog| -> Vec<String> {
         let beside = log.beside.values();
         log.files().chain(beside).cloned().collect()
     };
@@ -342,12 +347,12 @@ fn unread(folder: &str, logs: &[Found], paths: &[String]) -> Vec<String> {
     let left = paths
         .iter()
         .filter(|path| !taken.contains(*path) && folders.contains(split(path).0));
-    let told = left.filter_map(|path| {
+    let unread_logs = left.filter_map(|path| {
         let text = Text::head(&format!("{folder}/{path}")).ok()?;
         let looks = Looks::of(&text).filter(|looks| looks.is_unread())?;
         Some(format!("{path} is {looks}, which is not read"))
     });
-    told.collect()
+    unread_logs.collect()
 }
 
 /// Whether a file's name contains this part. A short part must be a whole word.
@@ -362,7 +367,7 @@ fn has(name: &str, part: &str) -> bool {
 
 /// Assigns files of one kind to the logs of one folder.
 fn of_kind(
-    logs: &mut [Found],
+    logs: &mut [FolderLog],
     members: &[usize],
     option: &'static str,
     files: &[&String],

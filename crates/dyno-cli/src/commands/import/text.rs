@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_damaged_or_without_end_is_told() {
+    fn reports_logs_that_are_cut_off_damaged_or_without_end() {
         let whole = gzipped(b"some text\n");
         let cut = plain(whole[..whole.len() - 6].to_vec(), 100).unwrap_err();
         assert!(

@@ -8,7 +8,7 @@ use dyno_verdict::{Cell, CompareError, CompareOptions, Group, Metric, compare};
 ///
 /// # Errors
 /// The runs of a cell are not repetitions of each other.
-pub fn told(
+pub fn explain(
     groups: &[Group<'_>],
     cells: &[Cell],
     (figure, metric): (&str, &str),
@@ -72,7 +72,7 @@ mod tests {
             let (cells, _) = pivot(groups, metric, Base::Row(0), &options).unwrap();
             (
                 cells[0].value,
-                told(groups, &cells, ("p95", metric), &options).unwrap(),
+                explain(groups, &cells, ("p95", metric), &options).unwrap(),
             )
         };
         let (value, why) = found(&[group(all.clone())], "latency, p95");

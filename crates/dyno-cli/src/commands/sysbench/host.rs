@@ -76,17 +76,17 @@ pub fn block(plan: &Plan, stat: &Stat, window: &Window, edition: Edition) -> Str
 /// Files cannot be created or removed.
 pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>) -> Result<()> {
     let begun = Clock.now();
-    let mut tell = |told| output::notice(&tale(plan, &told, begun));
+    let mut on_progress = |progress| output::notice(&tale(plan, &progress, begun));
     let stopped = || stop.level() > StopLevel::None;
-    plan.command(name, &mut tell, &stopped)
+    plan.command(name, &mut on_progress, &stopped)
         .map_err(|why| anyhow!(why))
 }
 
-fn tale(plan: &Plan, told: &Progress, begun: u64) -> String {
+fn tale(plan: &Plan, progress: &Progress, begun: u64) -> String {
     let Plan::FileIo(io) = plan else {
         return String::new();
     };
-    match told {
+    match progress {
         Progress::Begin => text::file_prepare(io.files, io.file_size(), io.total, &flags(io)),
         Progress::File(how, number) => format!("{how} test_file.{number}\n"),
         Progress::Written(bytes) => {

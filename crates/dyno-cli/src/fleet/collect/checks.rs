@@ -14,7 +14,7 @@ use dyno_fleet::division::Division;
 use dyno_load::RunOutcome;
 
 use super::{COLLECTED, Collected};
-use crate::fleet::outcome::told;
+use crate::fleet::outcome::reported_outcome;
 
 /// Totals of all intervals.
 pub(super) struct Counted<'a> {
@@ -63,7 +63,7 @@ const WHOLE: &str = "`dyno fleet collect FILES --results OTHER.db`, with the age
                      records all that they hold";
 
 /// The content of the files, for comparison with the record.
-pub(super) struct Found<'a> {
+pub(super) struct FileContents<'a> {
     pub(super) report: &'a Report,
     pub(super) outcome: &'a RunOutcome,
     pub(super) counted: &'a Counted<'a>,
@@ -74,7 +74,7 @@ pub(super) struct Found<'a> {
 }
 
 /// Compares the files with the record.
-pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
+pub(super) fn compared(base: &RunRecord, found: &FileContents<'_>) -> Collected {
     let Some(summary) = &base.summary else {
         return Collected::Differs("the record has no summary".to_owned());
     };
@@ -101,7 +101,7 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
         };
         let lost = found.beyond.iter().filter_map(|beyond| {
             let agent = &found.report.agents.get(beyond.agent)?.name;
-            Some(format!("\n{}", beyond.told(agent.as_str())))
+            Some(format!("\n{}", beyond.describe(agent.as_str())))
         });
         return Collected::Same(format!(
             "{name}: the files of {} agents match the record: {} events, {} intervals{}{advice}",
@@ -123,7 +123,7 @@ pub(super) fn compared(base: &RunRecord, found: &Found<'_>) -> Collected {
     Collected::Differs(format!("{name}: {}{more}", different.join("; ")))
 }
 
-fn differences(base: &RunRecord, summary: &RunSummary, found: &Found<'_>) -> Vec<String> {
+fn differences(base: &RunRecord, summary: &RunSummary, found: &FileContents<'_>) -> Vec<String> {
     let (outcome, counted) = (found.outcome, found.counted);
     let recorded: u64 = base.intervals.iter().map(|one| one.counters.events).sum();
     let mut different = Vec::new();
@@ -176,10 +176,10 @@ fn agents(recorded: &[AgentSummary], found: &[AgentSummary]) -> Option<String> {
 /// They differ, or an agent's report cannot be read.
 pub(super) fn own_sessions(report: &Report, sessions: u32) -> Result<()> {
     for (agent, number) in report.agents.iter().zip(1..) {
-        let Some(told) = told(agent)? else {
+        let Some(reported) = reported_outcome(agent)? else {
             continue;
         };
-        let load = &told.load;
+        let load = &reported.load;
         let own: Vec<u32> = load.sessions.iter().map(|session| session.tid).collect();
         // An agent that did not end in time may not have reported its sessions.
         let whole = !load.workers.iter().any(|worker| worker.stuck);
@@ -260,8 +260,11 @@ mod tests {
         let kept = [agent("a", 5), agent("b", 6)];
         assert_eq!(agents(&kept, &kept), None);
         let swapped = [agent("b", 6), agent("a", 5)];
-        let told = agents(&kept, &swapped).unwrap();
-        assert!(told.starts_with("load generator 1: a with"), "{told}");
+        let difference = agents(&kept, &swapped).unwrap();
+        assert!(
+            difference.starts_with("load generator 1: a with"),
+            "{difference}"
+        );
     }
 
     fn summary(name: &str) -> AgentSummary {

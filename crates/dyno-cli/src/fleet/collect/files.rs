@@ -12,8 +12,8 @@ use dyno_results::{Filter, Results, RunStage, Scope};
 
 use super::{AGENT, COLLECTED, COMMAND, RUN};
 use crate::console;
-use crate::fleet::kept;
-use crate::fleet::specs::Place;
+use crate::fleet::part_file;
+use crate::fleet::specs::AgentLocation;
 use crate::fleet::ssh::{Remote, brought};
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -149,8 +149,8 @@ fn had(
     (scratch, program): (&Path, Option<&str>),
 ) -> Result<PathBuf> {
     let name = file_name(run, agent);
-    match Place::one(place) {
-        Ok(Place::Ssh(host)) => {
+    match AgentLocation::one(place) {
+        Ok(AgentLocation::Ssh(host)) => {
             let path = scratch.join(&name);
             let file = std::fs::File::create(&path)?;
             let program = parsed.value("agent-command").or(program).unwrap_or("dyno");
@@ -171,11 +171,11 @@ fn had(
         }
         // An agent that joined may have stored its file on this host, too.
         place => {
-            let folder = kept::folder().context("$HOME is not set")?;
+            let folder = part_file::folder().context("$HOME is not set")?;
             let path = folder.join(&name);
             match (path.is_file(), place) {
                 (true, _) => Ok(path),
-                (false, Ok(Place::Local)) => bail!("{} does not exist", path.display()),
+                (false, Ok(AgentLocation::Local)) => bail!("{} does not exist", path.display()),
                 (false, _) => bail!(
                     "it joined the bus itself: copy ~/.local/state/dyno/agents/{name} from its \
                      host, and name the copy"

@@ -19,7 +19,7 @@ use dyno_results::Scope;
 use dyno_run::CollectedRun;
 use dyno_run::scratch::{self, Scratch};
 
-use self::checks::{Counted, Found, compared, own_sessions};
+use self::checks::{Counted, FileContents, compared, own_sessions};
 use self::files::{collected_before, gathered, is_missing_file, is_over, known, opened, original};
 use super::bundle::Bundle;
 use super::outcome::{Known, SENT_AT, operations, together};
@@ -107,8 +107,8 @@ fn whole(
     let (of, division) = (collection.agents(), collection.division().clone());
     let mut axis = axis(&plan.drive);
     let mut counted = Counted::of(base.as_ref(), axis.start + axis.warmup_ns);
-    let tell = |merged: Merged| counted.add(&merged);
-    let (report, beyond, start_unix_ns) = collection.merge(axis, tell)?;
+    let count = |merged: Merged| counted.add(&merged);
+    let (report, beyond, start_unix_ns) = collection.merge(axis, count)?;
     own_sessions(&report, plan.drive.sessions)?;
     axis.start_unix_ns = start_unix_ns.unwrap_or(head.unix_ns);
     let measured = axis.start + axis.warmup_ns;
@@ -123,7 +123,7 @@ fn whole(
     };
     let outcome = together(&report, &known)?;
     if let Some(base) = base.as_ref().filter(|base| base.summary.is_some()) {
-        let found = Found {
+        let found = FileContents {
             report: &report,
             outcome: &outcome,
             counted: &counted,
@@ -184,7 +184,7 @@ impl Entry {
         let names = operations(report)?;
         let origin = (measured, Some(started_unix_s));
         let run = CollectedRun::start(results, run_head, names, origin)?;
-        let place = run.place();
+        let place = run.location();
         facts.push(fact(COLLECTED, files));
         let finished = || {
             let run = recorded(run, base.as_ref(), (paths, axis))?;

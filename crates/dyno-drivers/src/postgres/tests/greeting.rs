@@ -188,7 +188,7 @@ fn a_password_that_was_not_given_is_asked_for_by_name() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told_in_its_words() {
+fn reports_a_refusal_in_the_servers_words() {
     let mut talk = started();
     talk.hear(&auth(5, b"salt"));
     let refusal = error("FATAL", "28P01", "password authentication failed");

@@ -128,7 +128,7 @@ fn preparing_names_types_and_executing_sends_them() {
 }
 
 #[test]
-fn misuse_is_told_and_sends_nothing() {
+fn reports_misuse_and_sends_nothing() {
     let mut talk = Talk::prepared();
     let param = Param::new(ParamKind::Int, 0);
     for (statement, params) in [(0, &[&param][..]), (1, &[]), (2, &[]), (u32::MAX, &[])] {
@@ -366,7 +366,7 @@ fn what_has_no_place_in_an_answer_is_malformed() {
 }
 
 #[test]
-fn rows_of_an_execution_have_the_columns_that_its_preparation_told() {
+fn rows_of_an_execution_have_the_columns_of_its_preparation() {
     let param = Param::new(ParamKind::Int, 0);
     for (statement, fields) in [(1, &[][..]), (1, &[Some("1"), None]), (0, &[Some("1")])] {
         let params = if statement == 0 {

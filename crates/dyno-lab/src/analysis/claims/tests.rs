@@ -164,8 +164,8 @@ fn bounds_are_numbers_shares_and_times() {
 }
 
 #[test]
-fn senseless_claims_are_told_before_anything_is_run() {
-    for (check, told) in [
+fn reports_senseless_claims_before_anything_runs() {
+    for (check, expected) in [
         (
             "ratio = 'rate', between = [0.6, 0.4]",
             "no value is between 0.6 and 0.4",
@@ -198,12 +198,12 @@ fn senseless_claims_are_told_before_anything_is_run() {
             error.starts_with("x.toml:10:8: the claim 'it is so'"),
             "{error}"
         );
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
 #[test]
-fn doubtful_trials_are_told_of_beside_what_they_say() {
+fn reports_doubtful_trials_next_to_their_answer() {
     let experiment = claim("ratio = 'rate', of = { engine = 'b' }, below = 1.0");
     let mut all = trials(&experiment, 6, rate);
     let evidence = |all: &[Measured]| experiment.judge(all).remove(0).evidence;

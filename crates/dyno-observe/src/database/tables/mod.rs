@@ -20,9 +20,9 @@ use sha2::{Digest, Sha256};
 use super::Asking;
 use crate::sink::{Sink, fact};
 
-pub(super) use mysql::{stores as stores_of_mysql, tell as of_mysql};
-pub(super) use postgres::{STORES as STORES_OF_POSTGRES, tell as of_postgres};
-pub(super) use sqlite::tell as of_sqlite;
+pub(super) use mysql::{report as of_mysql, stores as stores_of_mysql};
+pub(super) use postgres::{STORES as STORES_OF_POSTGRES, report as of_postgres};
+pub(super) use sqlite::report as of_sqlite;
 
 /// The most names requested; one more shows whether there are others.
 const LISTED_MAX: usize = 1_000;
@@ -159,7 +159,7 @@ fn chosen(mut names: Vec<String>, most: usize) -> Vec<String> {
 }
 
 /// Reports the tables, with one set of facts for tables with the same definition.
-fn tell(sink: &Sink, total: &str, tables: Vec<Table>, source: &str) {
+fn report_tables(sink: &Sink, total: &str, tables: Vec<Table>, source: &str) {
     let read = tables.len().to_string();
     sink.fact(fact(TABLES, total, source));
     sink.fact(fact(TABLES_READ, read, source));
@@ -172,7 +172,7 @@ fn tell(sink: &Sink, total: &str, tables: Vec<Table>, source: &str) {
             .push(table);
     }
     for ((_, text), tables) in alike {
-        tell_group(sink, &text, tables, source);
+        report_group(sink, &text, tables, source);
     }
 }
 
@@ -187,7 +187,7 @@ fn same_text(table: &Table) -> String {
     general(&table.name, &table.definition, &own)
 }
 
-fn tell_group(sink: &Sink, text: &str, mut tables: Vec<Table>, source: &str) {
+fn report_group(sink: &Sink, text: &str, mut tables: Vec<Table>, source: &str) {
     tables.sort_by_cached_key(|table| natural(&table.name));
     let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
     let (Some(first), Some(last)) = (tables.first(), names.last()) else {
@@ -275,7 +275,7 @@ mod tests {
             ..Table::default()
         };
         let tables = names("sbtest", 1_000).into_iter().map(table).collect();
-        tell(&Sink::new(sender), "1000", tables, "SHOW CREATE TABLE");
+        report_tables(&Sink::new(sender), "1000", tables, "SHOW CREATE TABLE");
         let facts: Vec<_> = seen
             .try_iter()
             .filter_map(|seen| match seen {

@@ -8,9 +8,9 @@ use dyno_core::tables::{TABLES, elements, places};
 
 use super::super::{is_lost, refusal};
 use super::uses::{
-    ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, routines, tell_elsewhere, tell_uses,
+    ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, report_elsewhere, report_uses, routines,
 };
-use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, tell as tell_all};
+use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, report_tables};
 
 const SOURCE: &str = "SHOW CREATE TABLE";
 const TABLES_SOURCE: &str = "information_schema.TABLES";
@@ -31,7 +31,7 @@ const LOOKS_MAX: usize = 20;
 ///
 /// # Errors
 /// The connection is lost.
-pub(in crate::database) fn tell(
+pub(in crate::database) fn report(
     asking: &mut Asking<'_>,
     is_mariadb: bool,
 ) -> Result<(Stores, BTreeSet<String>), DbError> {
@@ -110,13 +110,13 @@ fn tables(
     )?;
     for table in &tables {
         let used = uses(table, &listed.names, database);
-        tell_uses(asking.sink, &table.name, &used, SOURCE);
+        report_uses(asking.sink, &table.name, &used, SOURCE);
     }
     statistics(asking, &mut tables)?;
     let stores = Stores::of(&listed, &tables);
     let named = tables.iter().flat_map(|table| places(&table.definition));
     let named = named.collect();
-    tell_all(asking.sink, &listed.total, tables, SOURCE);
+    report_tables(asking.sink, &listed.total, tables, SOURCE);
     Ok((stores, named))
 }
 
@@ -190,7 +190,7 @@ fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
             Ok(rows) if rows.len() <= ELSEWHERE_MAX => rows,
             Err(error) if is_lost(&error) => return Err(error),
             _ => {
-                tell_elsewhere(asking.sink, BTreeMap::new(), &schemas, TABLES_SOURCE);
+                report_elsewhere(asking.sink, BTreeMap::new(), &schemas, TABLES_SOURCE);
                 return Ok(());
             }
         };
@@ -201,7 +201,7 @@ fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
             }
         }
     }
-    tell_elsewhere(asking.sink, kinds, &[], TABLES_SOURCE);
+    report_elsewhere(asking.sink, kinds, &[], TABLES_SOURCE);
     Ok(())
 }
 

@@ -6,10 +6,8 @@ use std::time::Duration;
 use dyno_core::db::DbError;
 use dyno_core::tables::TABLES;
 
-use super::uses::{ELSEWHERE, ELSEWHERE_MAX, routines, tell_elsewhere, tell_uses};
-use super::{
-    Asking, LISTED_MAX, LISTING, Listed, READING, Stores, Table, TextRow, tell as tell_all,
-};
+use super::uses::{ELSEWHERE, ELSEWHERE_MAX, report_elsewhere, report_uses, routines};
+use super::{Asking, LISTED_MAX, LISTING, Listed, READING, Stores, Table, TextRow, report_tables};
 
 const SOURCE: &str = "pg_catalog";
 /// The versions that introduced these catalog columns.
@@ -22,7 +20,7 @@ const LINES_MAX: usize = 50_000;
 ///
 /// # Errors
 /// The connection is lost.
-pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
+pub(in crate::database) fn report(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     // Do not wait for a locked table.
     asking.rows_or_gap(TABLES, "SET lock_timeout = '300ms'", "")?;
     let stores = tables(asking)?;
@@ -117,7 +115,7 @@ fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     let tables: Vec<Table> = listed.names.iter().filter_map(table).collect();
     routines(asking, ROUTINES, &listed.names, "pg_proc")?;
     let stores = Stores::of(&listed, &tables);
-    tell_all(asking.sink, &listed.total, tables, SOURCE);
+    report_tables(asking.sink, &listed.total, tables, SOURCE);
     Ok(stores)
 }
 
@@ -161,7 +159,7 @@ fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
         }
     }
     for (name, used) in found {
-        tell_uses(
+        report_uses(
             asking.sink,
             &name,
             &used,
@@ -196,7 +194,7 @@ fn elsewhere(asking: &mut Asking<'_>) -> Result<(), DbError> {
         true => BTreeMap::new(),
         false => BTreeMap::from([("unlogged".to_owned(), names)]),
     };
-    tell_elsewhere(asking.sink, kinds, unread, SOURCE);
+    report_elsewhere(asking.sink, kinds, unread, SOURCE);
     Ok(())
 }
 

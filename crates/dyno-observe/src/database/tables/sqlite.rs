@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use dyno_core::db::DbError;
 use dyno_core::tables::TABLES;
 
-use super::uses::{mentioned, tell_uses};
-use super::{Asking, LISTED_MAX, Listed, Table, tell as tell_all};
+use super::uses::{mentioned, report_uses};
+use super::{Asking, LISTED_MAX, Listed, Table, report_tables};
 
 const SOURCE: &str = "sqlite_master, sqlite_stat1";
 /// The most statements read: tables, their indexes and triggers.
@@ -16,7 +16,7 @@ const STATEMENTS_MAX: usize = 10_000;
 ///
 /// # Errors
 /// The connection is lost.
-pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> {
+pub(in crate::database) fn report(asking: &mut Asking<'_>) -> Result<(), DbError> {
     let keys = "(SELECT count(*) FROM pragma_table_info(m.name) WHERE pk > 0)";
     let sql = format!(
         "SELECT m.name, {keys} FROM sqlite_master m WHERE m.type = 'table' \
@@ -58,7 +58,7 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> 
         let sql = statements.get(name).map(|sql| sql.join("; "));
         let others = keys.keys().chain(&views).filter(|other| *other != name);
         let used = mentioned(&sql.unwrap_or_default(), others);
-        tell_uses(asking.sink, name, &used, SOURCE);
+        report_uses(asking.sink, name, &used, SOURCE);
     }
     let analysed = analysed(asking)?;
     let table = |name: &String| Table {
@@ -70,7 +70,7 @@ pub(in crate::database) fn tell(asking: &mut Asking<'_>) -> Result<(), DbError> 
         ..Table::default()
     };
     let tables = listed.names.iter().map(table).collect();
-    tell_all(asking.sink, &listed.total, tables, SOURCE);
+    report_tables(asking.sink, &listed.total, tables, SOURCE);
     Ok(())
 }
 

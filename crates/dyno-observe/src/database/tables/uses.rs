@@ -15,7 +15,7 @@ pub(super) const ELSEWHERE: &str = "db.tables.elsewhere";
 pub(super) const ELSEWHERE_MAX: usize = 300;
 
 /// Reports the tables used by statements that name this view or table.
-pub(super) fn tell_uses(sink: &Sink, name: &str, used: &[String], source: &str) {
+pub(super) fn report_uses(sink: &Sink, name: &str, used: &[String], source: &str) {
     if !used.is_empty() {
         let what = format!("db.tables.uses[{name}]");
         sink.fact(fact(&what, ranges(used), source));
@@ -33,7 +33,7 @@ pub(super) fn routines(
     for row in asking.rows_or_gap("db.tables.uses", query, "")? {
         if let [Some(name), Some(text)] = row.as_slice() {
             let used = mentioned(text, tables.iter());
-            tell_uses(asking.sink, name, &used, source);
+            report_uses(asking.sink, name, &used, source);
         }
     }
     Ok(())
@@ -41,7 +41,7 @@ pub(super) fn routines(
 
 /// Reports tables of other schemas with their engine or persistence, and the schemas with too many
 /// tables to read, or that took too long.
-pub(super) fn tell_elsewhere(
+pub(super) fn report_elsewhere(
     sink: &Sink,
     kinds: BTreeMap<String, Vec<String>>,
     unread: &[String],

@@ -27,14 +27,14 @@ fn all() -> Wanted {
 }
 
 /// The result of each group.
-fn groups(text: &str, wanted: Wanted) -> Vec<Found> {
+fn groups(text: &str, wanted: Wanted) -> Vec<Folded> {
     let mut folder = Folder::new(wanted);
     folder.feed(text.as_bytes());
     folder.finish()
 }
 
 /// The result of the only group.
-fn folded(text: &str, wanted: Wanted) -> Found {
+fn folded(text: &str, wanted: Wanted) -> Folded {
     groups(text, wanted).remove(0)
 }
 

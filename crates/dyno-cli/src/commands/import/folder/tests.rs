@@ -15,8 +15,8 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn told(found: &Folder) -> Vec<String> {
-    let log = |log: &Found| {
+fn described(found: &Folder) -> Vec<String> {
+    let log = |log: &FolderLog| {
         let factors = log.factors.iter().map(|(n, level)| format!(" {n}={level}"));
         let beside = log
             .beside
@@ -50,7 +50,7 @@ fn logs_are_found_with_what_lies_beside_them() {
     let path = folder.path().to_str().unwrap();
     let found = find(path, None, Looks::Sysbench).unwrap();
     assert_eq!(
-        told(&found),
+        described(&found),
         [
             "BP5/res.txt config:BP5/my.cnf iostat:BP5/iostat.log.gz mpstat:BP5/mpstat.log \
              sar:BP5/sar-u.txt vmstat:BP5/vmstat.txt",
@@ -63,7 +63,7 @@ fn logs_are_found_with_what_lies_beside_them() {
     assert!(found.notes[0].starts_with("many/vmstat.txt is left out"));
     let pattern = Pattern::parse("BP{memory}/res.txt").unwrap();
     let found = find(path, Some(&pattern), Looks::Sysbench).unwrap();
-    assert_eq!(told(&found)[1], "BP10/res.txt memory=10");
+    assert_eq!(described(&found)[1], "BP10/res.txt memory=10");
     let other = Pattern::parse("BP{memory}/rse.txt").unwrap();
     let error = find(path, Some(&other), Looks::Sysbench)
         .err()
@@ -94,12 +94,12 @@ fn logs_of_transactions_go_to_their_output() {
     ]);
     let path = folder.path().to_str().unwrap();
     let found = find(path, None, Looks::Pgbench).unwrap();
-    let told = found.logs.iter();
-    let told: Vec<String> = told
+    let parts = found.logs.iter();
+    let parts: Vec<String> = parts
         .map(|log| format!("{} {}", log.path, log.parts.join(" ")))
         .collect();
     assert_eq!(
-        told,
+        parts,
         [
             "alone/out.txt alone/pgbench_log.17 alone/pgbench_log.17.1",
             "many/c8.txt many/c8.4711 many/c8.4711.1",
@@ -123,7 +123,7 @@ fn what_is_called_like_a_log_and_is_none_is_damaged() {
     let path = folder.path().to_str().unwrap();
     let found = find(path, None, Looks::Sysbench).unwrap();
     assert_eq!(
-        told(&found),
+        described(&found),
         [
             "1/res-1.txt",
             "2/res-22.txt damaged",

@@ -7,7 +7,7 @@ use crate::host::Host;
 
 /// A table that a workload creates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MadeTable {
+pub struct CreatedTable {
     /// Its name, without a schema.
     pub name: String,
     /// The columns that it always has.
@@ -18,7 +18,7 @@ pub struct MadeTable {
     pub may_exist: bool,
 }
 
-impl MadeTable {
+impl CreatedTable {
     /// Why a table with these columns is not this one; `None` if it may be. Ignores case.
     pub fn misfit(&self, found: &[String]) -> Option<String> {
         let has =
@@ -39,12 +39,14 @@ impl Host {
     ///
     /// # Errors
     /// An answer that is not a list of tables, explained to the script's author.
-    pub fn tables_made(&self) -> Result<Option<Vec<MadeTable>>, String> {
+    pub fn created_tables(&self) -> Result<Option<Vec<CreatedTable>>, String> {
         let answer = self.api.get::<Function>("answer");
         match answer.and_then(|answer| answer.call::<Value>(0)) {
             Ok(Value::Table(list)) => {
-                let tables = list.sequence_values::<Table>().map(|entry| made(&entry?));
-                let read: mlua::Result<Vec<MadeTable>> = tables.collect();
+                let tables = list
+                    .sequence_values::<Table>()
+                    .map(|entry| created_table(&entry?));
+                let read: mlua::Result<Vec<CreatedTable>> = tables.collect();
                 read.map(Some)
                     .map_err(|_| "tables_made() must return a list of {name, columns}".to_owned())
             }
@@ -53,12 +55,12 @@ impl Host {
     }
 }
 
-fn made(entry: &Table) -> mlua::Result<MadeTable> {
+fn created_table(entry: &Table) -> mlua::Result<CreatedTable> {
     let columns: String = entry.get(2)?;
     let (optional, always): (Vec<&str>, Vec<&str>) = columns
         .split_whitespace()
         .partition(|column| column.ends_with('?'));
-    Ok(MadeTable {
+    Ok(CreatedTable {
         name: entry.get(1)?,
         columns: always.into_iter().map(str::to_owned).collect(),
         optional: optional
@@ -76,17 +78,17 @@ mod tests {
     #[test]
     fn a_table_belongs_to_the_workload_if_its_columns_match() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let made = MadeTable {
+        let created = CreatedTable {
             columns: words("h_id h_data"),
             optional: words("id"),
-            ..MadeTable::default()
+            ..CreatedTable::default()
         };
-        assert_eq!(made.misfit(&words("h_id h_data")), None);
-        assert_eq!(made.misfit(&words("ID H_DATA h_id")), None);
-        let lacks = made.misfit(&words("h_id other")).unwrap();
+        assert_eq!(created.misfit(&words("h_id h_data")), None);
+        assert_eq!(created.misfit(&words("ID H_DATA h_id")), None);
+        let lacks = created.misfit(&words("h_id other")).unwrap();
         assert_eq!(lacks, "it has no column h_data");
-        let more = made.misfit(&words("h_id h_data mine")).unwrap();
+        let more = created.misfit(&words("h_id h_data mine")).unwrap();
         assert_eq!(more, "it has a column mine");
-        assert!(made.misfit(&[]).is_some());
+        assert!(created.misfit(&[]).is_some());
     }
 }

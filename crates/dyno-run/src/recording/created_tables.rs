@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dyno_core::db::Family;
 use dyno_drivers::control::Control;
-use dyno_script::MadeTable;
+use dyno_script::CreatedTable;
 
 use crate::error::Result;
 use crate::job::Ready;
@@ -27,7 +27,7 @@ pub enum Clash {
 
 /// An object with a name that the workload uses.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct ExistingObject {
     is_table: bool,
     /// New tables go into the schema that it is in.
     is_here: bool,
@@ -44,10 +44,10 @@ pub fn clash(ready: &mut Ready, command: &str) -> Result<Option<Clash>> {
     if ready.job.sysbench || !(makes || command == "cleanup") {
         return Ok(None);
     }
-    let Some(made) = ready.tables_made()? else {
+    let Some(created) = ready.created_tables()? else {
         return Ok(None);
     };
-    Ok(judged(&made, &look(ready, &made)?, makes))
+    Ok(judged(&created, &look(ready, &created)?, makes))
 }
 
 /// The state of the tables that a workload creates.
@@ -64,16 +64,16 @@ pub(super) enum Standing {
 
 /// Looks up the tables that the workload creates; `None` if the script does not list them.
 pub(super) fn standing(ready: &mut Ready) -> Result<Option<Standing>> {
-    let Some(made) = ready.tables_made()? else {
+    let Some(created) = ready.created_tables()? else {
         return Ok(None);
     };
-    let found = look(ready, &made)?;
-    if let Some(Clash::Foreign(why)) = judged(&made, &found, false) {
+    let found = look(ready, &created)?;
+    if let Some(Clash::Foreign(why)) = judged(&created, &found, false) {
         return Ok(Some(Standing::Foreign(why)));
     }
     // Tables that may exist already count only if there are no others.
-    let all = made.iter().all(|own| own.may_exist);
-    let needed = || made.iter().filter(|own| all || !own.may_exist);
+    let all = created.iter().all(|own| own.may_exist);
+    let needed = || created.iter().filter(|own| all || !own.may_exist);
     let there = needed().find(|own| found.contains_key(&own.name));
     let missing = needed().find(|own| !found.contains_key(&own.name));
     Ok(Some(match (there, missing) {
@@ -83,9 +83,13 @@ pub(super) fn standing(ready: &mut Ready) -> Result<Option<Standing>> {
     }))
 }
 
-fn judged(made: &[MadeTable], found: &BTreeMap<String, Found>, makes: bool) -> Option<Clash> {
+fn judged(
+    created: &[CreatedTable],
+    found: &BTreeMap<String, ExistingObject>,
+    makes: bool,
+) -> Option<Clash> {
     let mut exist = Vec::new();
-    for own in made {
+    for own in created {
         let Some(there) = found.get(&own.name) else {
             continue;
         };
@@ -94,10 +98,10 @@ fn judged(made: &[MadeTable], found: &BTreeMap<String, Found>, makes: bool) -> O
             continue;
         }
         let why = match there {
-            Found {
+            ExistingObject {
                 is_table: false, ..
             } => Some("it is not a table".to_owned()),
-            Found { is_here: false, .. } => {
+            ExistingObject { is_here: false, .. } => {
                 Some("it is not in the schema where new tables are created".to_owned())
             }
             _ => own.misfit(&there.columns),
@@ -117,13 +121,13 @@ fn judged(made: &[MadeTable], found: &BTreeMap<String, Found>, makes: bool) -> O
 
 /// The objects with one of these names. On PostgreSQL, those that the name resolves to and those in
 /// the schema of new tables.
-fn look(ready: &Ready, made: &[MadeTable]) -> Result<BTreeMap<String, Found>> {
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+fn look(ready: &Ready, created: &[CreatedTable]) -> Result<BTreeMap<String, ExistingObject>> {
+    let mut found: BTreeMap<String, ExistingObject> = BTreeMap::new();
     let Some(connector) = &ready.connector else {
         return Ok(found);
     };
     let mut control = Control::connect(connector.as_ref(), TIMEOUT)?;
-    for names in made.chunks(AT_ONCE) {
+    for names in created.chunks(AT_ONCE) {
         let list: Vec<String> = names.iter().map(|own| format!("'{}'", own.name)).collect();
         for sql in queries(connector.family(), &list.join(", ")) {
             for row in control.query(&sql, TIMEOUT)? {
@@ -137,7 +141,7 @@ fn look(ready: &Ready, made: &[MadeTable]) -> Result<BTreeMap<String, Found>> {
 
 /// Adds a row: name, whether it is a table and here (both empty if the row does not say), and a
 /// column.
-fn take(found: &mut BTreeMap<String, Found>, row: Vec<Option<String>>) {
+fn take(found: &mut BTreeMap<String, ExistingObject>, row: Vec<Option<String>>) {
     let mut row = row.into_iter();
     let mut next = || row.next().flatten();
     let (Some(name), is_table, is_here, column) = (next(), next(), next(), next()) else {
@@ -180,16 +184,16 @@ fn queries(family: Family, names: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn made(name: &str, may_exist: bool) -> MadeTable {
-        MadeTable {
+    fn created(name: &str, may_exist: bool) -> CreatedTable {
+        CreatedTable {
             name: name.to_owned(),
             columns: vec!["id".to_owned()],
             may_exist,
-            ..MadeTable::default()
+            ..CreatedTable::default()
         }
     }
 
-    fn found(rows: &[[&str; 4]]) -> BTreeMap<String, Found> {
+    fn existing(rows: &[[&str; 4]]) -> BTreeMap<String, ExistingObject> {
         let mut found = BTreeMap::new();
         for row in rows {
             let field = |text: &&str| Some((*text).to_owned()).filter(|text| text != "-");
@@ -200,8 +204,12 @@ mod tests {
 
     #[test]
     fn only_own_tables_are_dropped_and_none_is_created_twice() {
-        let list = [made("a1", false), made("a2", false), made("kept", true)];
-        let of = |rows: &[[&str; 4]], makes| judged(&list, &found(rows), makes);
+        let list = [
+            created("a1", false),
+            created("a2", false),
+            created("kept", true),
+        ];
+        let of = |rows: &[[&str; 4]], makes| judged(&list, &existing(rows), makes);
         let is_foreign = |clash| matches!(clash, Some(Clash::Foreign(_)));
         assert_eq!(of(&[], true), None);
         // The two rows that MySQL returns for a table.

@@ -117,7 +117,7 @@ fn called(path: &str, digest: &str) -> Option<String> {
 
 /// What happened to a run.
 #[derive(Debug)]
-pub enum Kept {
+pub enum StoreOutcome {
     /// It was added; this is the stored record.
     New(Box<RunRecord>),
     /// It already exists, as this run.
@@ -158,7 +158,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn keep(&mut self, run: &RunRecord, log: &Identity) -> Result<Kept> {
+    pub fn keep(&mut self, run: &RunRecord, log: &Identity) -> Result<StoreOutcome> {
         let same = self.same(run, log)?;
         let shorter: Vec<i64> = self
             .logs
@@ -168,10 +168,10 @@ impl<'a> Shelf<'a> {
             .collect();
         if !self.replace {
             if let Some(id) = same.first() {
-                return Ok(Kept::Already(*id));
+                return Ok(StoreOutcome::Already(*id));
             }
             if let Some(id) = shorter.first() {
-                return Ok(Kept::Shorter(*id));
+                return Ok(StoreOutcome::Shorter(*id));
             }
         }
         let others = [same, shorter].concat();
@@ -179,7 +179,7 @@ impl<'a> Shelf<'a> {
         self.logs.retain(|(id, _)| !others.contains(id));
         let digest = run.fact(LOG_DIGEST).unwrap_or_default();
         self.logs.push((id, digest.to_owned()));
-        judged(self.results, id).map(|record| Kept::New(Box::new(record)))
+        judged(self.results, id).map(|record| StoreOutcome::New(Box::new(record)))
     }
 
     /// The runs from the same log.
@@ -222,16 +222,16 @@ mod tests {
     const LADDER: &str = include_str!("../../../../dyno-import/fixtures/ladder.out");
 
     /// The outcome for each run of a log: `new`, or the existing run.
-    fn kept(shelf: &mut Shelf<'_>, tool: Tool, text: &str) -> Vec<String> {
+    fn outcomes(shelf: &mut Shelf<'_>, tool: Tool, text: &str) -> Vec<String> {
         let log = Log { name: "log", text };
         let imported = dyno_import::import(tool, &[log], &[], &Options::default()).unwrap();
         let runs = imported.runs.iter().zip(&imported.logs);
-        let told = runs.map(|(run, log)| match shelf.keep(run, log).unwrap() {
-            Kept::New(record) => format!("new {}", record.id),
-            Kept::Already(id) => format!("already {id}"),
-            Kept::Shorter(id) => format!("shorter {id}"),
+        let texts = runs.map(|(run, log)| match shelf.keep(run, log).unwrap() {
+            StoreOutcome::New(record) => format!("new {}", record.id),
+            StoreOutcome::Already(id) => format!("already {id}"),
+            StoreOutcome::Shorter(id) => format!("shorter {id}"),
         });
-        told.collect()
+        texts.collect()
     }
 
     #[test]
@@ -241,13 +241,13 @@ mod tests {
         let beginning: Vec<&str> = LADDER.lines().take(41).collect();
         let beginning = beginning.join("\n");
         let mut shelf = Shelf::of(&mut results, false).unwrap();
-        let mut read = |text: &str| kept(&mut shelf, Tool::Sysbench, text);
+        let mut read = |text: &str| outcomes(&mut shelf, Tool::Sysbench, text);
         assert_eq!(read(&beginning), ["new 1"]);
         assert_eq!(read(LADDER), ["shorter 1", "new 2", "new 3"]);
         assert_eq!(read(&beginning), ["already 1"]);
         let mut shelf = Shelf::of(&mut results, true).unwrap();
-        let told = kept(&mut shelf, Tool::Sysbench, LADDER);
-        assert_eq!(told, ["new 4", "new 5", "new 6"]);
+        let replaced = outcomes(&mut shelf, Tool::Sysbench, LADDER);
+        assert_eq!(replaced, ["new 4", "new 5", "new 6"]);
         let ids = results.imported_logs().unwrap();
         let ids: Vec<i64> = ids.into_iter().map(|(id, _)| id).collect();
         assert_eq!(ids, [4, 5, 6]);
@@ -260,7 +260,7 @@ mod tests {
         let mut shelf = Shelf::of(&mut results, false).unwrap();
         let log = include_str!("../../../../dyno-import/fixtures/consistent.out");
         let with = |options: &str| format!("+ sysbench x {options} --threads=4 run\n{log}");
-        let mut read = |text: &str| kept(&mut shelf, Tool::Sysbench, text);
+        let mut read = |text: &str| outcomes(&mut shelf, Tool::Sysbench, text);
         assert_eq!(read(&with("--mysql-host=a")), ["new 1"]);
         assert_eq!(read(&with("--mysql-host=b")), ["new 2"]);
         assert_eq!(read(log), ["new 3"]);
@@ -275,7 +275,7 @@ mod tests {
         let mut first: serde_json::Value = serde_json::from_str(text).unwrap();
         first["jobs"].as_array_mut().unwrap().truncate(1);
         let mut shelf = Shelf::of(&mut results, false).unwrap();
-        let mut read = |text: &str| kept(&mut shelf, Tool::Fio, text);
+        let mut read = |text: &str| outcomes(&mut shelf, Tool::Fio, text);
         assert_eq!(read(&first.to_string()), ["new 1"]);
         assert_eq!(read(text), ["already 1", "new 2"]);
         // The documents of --status-interval are one growing log.
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_paths() {
+    fn names_contain_paths() {
         let digest = "0123456789abcdef";
         let name = |path: &str| called(path, digest).unwrap();
         assert_eq!(

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Observers and all their observations.
-pub struct Seen {
+pub struct Observed {
     observers: Option<Observers>,
     observations: Receiver<Observation>,
     names: HashMap<u32, String>,
@@ -29,7 +29,7 @@ pub struct Seen {
     pub samples: u64,
 }
 
-impl Seen {
+impl Observed {
     /// Starts observers of this target.
     pub fn start(url: &str) -> Self {
         let target = Target::parse(url).unwrap();

@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::clock::{Nanos, wall_time};
-use dyno_fleet::agent::Kept;
+use dyno_fleet::agent::StoredMessage;
 use dyno_fleet::bus::{Bus, BusError, Incoming};
 use dyno_fleet::collect::{EXTENSION, FileHead, FileWriter, file_name};
 use dyno_fleet::message::{Assignment, Hello, PROTOCOL};
@@ -32,9 +32,9 @@ pub fn folder() -> Option<PathBuf> {
 
 /// An agent's file; empty until it has a part of a run.
 #[derive(Default)]
-pub struct KeptFile(Mutex<Option<FileWriter>>);
+pub struct PartFile(Mutex<Option<FileWriter>>);
 
-impl KeptFile {
+impl PartFile {
     /// Starts the file of a part. The run continues without it if that fails.
     pub fn begin(&self, run: &RunId, agent: &AgentName, hello: Hello, assignment: &Assignment) {
         let Some(folder) = folder() else {
@@ -56,7 +56,7 @@ impl KeptFile {
         }
     }
 
-    fn keep(&self, kept: &Kept) {
+    fn keep(&self, kept: &StoredMessage) {
         let mut writer = self.lock();
         let failed = writer.as_mut().and_then(|writer| writer.keep(kept).err());
         if let Some(error) = failed {
@@ -80,12 +80,12 @@ fn none(error: &dyn std::fmt::Display) {
 /// A bus that also writes all data to keep to the agent's file.
 pub struct Keeping<'a, B> {
     bus: B,
-    file: &'a KeptFile,
+    file: &'a PartFile,
 }
 
 impl<'a, B> Keeping<'a, B> {
     /// Copies this bus's data to this file.
-    pub fn new(bus: B, file: &'a KeptFile) -> Self {
+    pub fn new(bus: B, file: &'a PartFile) -> Self {
         Self { bus, file }
     }
 }
@@ -95,7 +95,7 @@ impl<B: Bus> Bus for Keeping<'_, B> {
         self.bus.send(subject, bytes)
     }
 
-    fn keep(&mut self, kept: &Kept) -> Result<(), BusError> {
+    fn keep(&mut self, kept: &StoredMessage) -> Result<(), BusError> {
         self.file.keep(kept);
         self.bus.keep(kept)
     }

@@ -13,7 +13,7 @@ const LAYERS_MAX: usize = 4;
 
 /// A directory of a server.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct ServerDirectory {
     /// The prefix of its facts: `data`, `data.redo`, `data.tablespace[fast]`.
     pub what: String,
     /// The path as the server sees it.
@@ -31,7 +31,7 @@ struct Mount {
 
 /// Reports the first place, and those others that are on another mount. `pid`: the server's
 /// process; `None` if it is this one.
-pub(crate) fn tell(sink: &Sink, places: &[Place], pid: Option<i32>) {
+pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) {
     let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
     let is_own = pid.is_none_or(|pid| {
         let theirs = space(&pid.to_string());
@@ -177,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn logs_are_told_where_they_lie_elsewhere() {
+    fn reports_logs_on_another_mount() {
         let (sender, seen) = std::sync::mpsc::sync_channel(99);
-        let place = |what: &str, path: &str| Place {
+        let place = |what: &str, path: &str| ServerDirectory {
             what: what.to_owned(),
             path: PathBuf::from(path),
         };
@@ -188,7 +188,7 @@ mod tests {
             place("data.redo", "/dev/shm"),
             place("data.binlog", "/proc"),
         ];
-        tell(&Sink::new(sender), &places, None);
+        report(&Sink::new(sender), &places, None);
         let facts = seen.try_iter().filter_map(|seen| match seen {
             Observation::Fact(fact) => Some((fact.name, fact.value)),
             _ => None,
