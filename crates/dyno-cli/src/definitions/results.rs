@@ -62,6 +62,15 @@ const BASE: Opt = opt(
     "Level that ratios compare with, of the columns, or of the rows if there are no columns [the \
      first]",
 );
+const FORMAT: Opt = one_of(
+    &["text", "markdown"],
+    opt(
+        GROUP,
+        "format",
+        Some("FORMAT"),
+        "Print text, or Markdown for a pull request or a wiki [text]",
+    ),
+);
 const REPLACE: Opt = opt(GROUP, "force", None, "Replace an existing file");
 pub(super) const NO_COLOR: Opt = opt(
     GROUP,
@@ -196,13 +205,23 @@ pub const LIST: &[Opt] = &[
 
 /// The options of `dyno report`.
 pub const REPORT: &[Opt] = &[
+    one_of(
+        &["html", "markdown"],
+        opt(
+            GROUP,
+            "format",
+            Some("FORMAT"),
+            "Write html (one offline page) or markdown (for a pull request or a wiki) [html]",
+        ),
+    ),
     short(
         'o',
         opt(
             GROUP,
             "output",
             Some("FILE"),
-            "Write the HTML page to FILE, - for standard output [the run's name with .html]",
+            "Write to FILE, - for standard output [a page to the run's name with .html, other \
+             formats to standard output]",
         ),
     ),
     opt(
@@ -252,6 +271,7 @@ pub const COMPARE: &[Opt] = &[
         None,
         "Exit with status 3 if the comparison is refused",
     ),
+    FORMAT,
     FROM,
     TO,
     RESULTS,
@@ -296,6 +316,7 @@ pub const TABLE: &[Opt] = &[
         None,
         "Put runs of different workloads in one table",
     ),
+    FORMAT,
     FROM,
     TO,
     RESULTS,

@@ -9,6 +9,7 @@ mod findings;
 mod latency;
 mod live;
 mod look;
+pub mod markdown;
 mod operations;
 mod page;
 mod parts;
