@@ -12,6 +12,7 @@
 //!   `crates/dyno-verdict/src/pivot.rs`.
 //! - The page of an experiment: `src/html/experiment.rs`.
 //! - Markdown: `src/terminal/markdown`, from the rows and tables of the terminal's text.
+//! - Test results for build servers (`--junit`): `src/junit.rs`.
 //! - Tables of phases: `src/phases`.
 //! - sysbench's report: `src/sysbench`.
 //! - The cost of a report on a run of one day: `examples/day_long_report.rs`.
@@ -21,6 +22,7 @@
 pub mod export;
 pub mod html;
 pub mod json;
+pub mod junit;
 mod number;
 pub mod phases;
 mod rebuild;

@@ -125,7 +125,7 @@ fn runs_comparisons_and_tables_become_markdown() {
             &["| run | what differs | ", "| 2 | memory 12G | ", "### Comparison"],
         ),
         (
-            "compare 1 2 --format markdown --fail-if 'rate < 0.001x'",
+            "compare 1 2 --format markdown --fail-if 'rate < 0.001x' --junit compare.xml",
             &["| base | new | new/base | ", "rate \\< 0.001x: "],
         ),
         (
@@ -138,6 +138,14 @@ fn runs_comparisons_and_tables_become_markdown() {
         for part in parts {
             assert!(told.contains(part), "{line}: no '{part}' in {told}");
         }
+    }
+    let file = fs::read_to_string(lab.path("compare.xml")).unwrap();
+    for part in [
+        "<testsuite name=\"comparison\" ",
+        "<property name=\"new\" value=\"2\"/>",
+        "name=\"rate &lt; 0.001x\"",
+    ] {
+        assert!(file.contains(part), "no '{part}' in {file}");
     }
     let output = lab.dyno("report 1 2 --format markdown -o runs.md").success();
     has(&output, &["runs.md: 2 runs, ", " kB"]);

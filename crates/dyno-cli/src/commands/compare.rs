@@ -6,6 +6,7 @@ use anyhow::Result;
 use dyno_core::finding::{Verdict, verdict};
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
+use dyno_report::junit::{Suite, of_comparison};
 use dyno_report::markdown;
 use dyno_report::terminal::comparison;
 use dyno_results::Scope;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::kinds::kinds;
 use crate::definitions::COMPARE;
+use crate::junit::JUnit;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::record_options::thresholds;
 use crate::settings::usage;
@@ -42,6 +44,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         return Ok(STATUS_DONE);
     }
     let is_markdown = output::is_markdown(&parsed)?;
+    let junit = JUnit::of(&parsed)?;
     let all = sides(&parsed)?;
     let [base, sides @ ..] = all.as_slice() else {
         return Err(usage("dyno compare needs a BASE and at least one NEW run"));
@@ -69,6 +72,11 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
     refuse_unknown(&base, sides, &options.intended)?;
     write(&parsed, &compared, &conditions, is_markdown)?;
+    if let Some(junit) = junit {
+        let suites = compared.iter().map(|one| suite(one, &conditions));
+        suites.for_each(|suite| junit.add(suite));
+        junit.write()?;
+    }
     let refused = |compared: &Comparison| verdict(&compared.findings) == Verdict::Refused;
     let failed = |compared: &Comparison| {
         let mut held = held(compared, &conditions).into_iter();
@@ -105,6 +113,20 @@ fn write(
             }
         }
     })
+}
+
+/// The checks and the limits of a comparison.
+fn suite(compared: &Comparison, conditions: &[Threshold]) -> Suite {
+    let mut suite = of_comparison(compared);
+    for held in held(compared, conditions) {
+        let failed = match held.outcome {
+            Limit::Failed => Some(true),
+            Limit::Kept => Some(false),
+            Limit::Undecided => None,
+        };
+        suite.condition(&held.condition, failed, &held.told());
+    }
+    suite
 }
 
 /// The comparisons as Markdown, each with its limits.

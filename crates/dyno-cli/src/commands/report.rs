@@ -1,10 +1,10 @@
-//! `dyno report`: write runs to one offline HTML file, or as Markdown.
+//! `dyno report`: write runs to one offline HTML file, as Markdown or as test results.
 
 use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_report::html::{COLUMNS_MAX, Pivot, ReportInput, report};
-use dyno_report::markdown;
+use dyno_report::{junit, markdown};
 use dyno_results::Scope;
 use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
 
@@ -24,7 +24,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, REPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno report [RUN…] [--format html|markdown] [-o FILE]\n\
+            "Usage: dyno report [RUN…] [--format html|markdown|junit] [-o FILE]\n\
              \x20      dyno report [--where …] [--rows NAME [--columns NAME]]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run in \
              another results file.\n\
@@ -74,6 +74,7 @@ pub fn main(args: &[String]) -> Result<u8> {
 enum Format {
     Html,
     Markdown,
+    JUnit,
 }
 
 impl Format {
@@ -81,8 +82,9 @@ impl Format {
         match parsed.value("format") {
             None | Some("html") => Ok(Self::Html),
             Some("markdown") => Ok(Self::Markdown),
+            Some("junit") => Ok(Self::JUnit),
             Some(other) => Err(usage(format!(
-                "--format: '{other}' is not one of html, markdown"
+                "--format: '{other}' is not one of html, markdown, junit"
             ))),
         }
     }
@@ -148,7 +150,7 @@ fn place(parsed: &Parsed, runs: &[RunRecord], format: Format) -> Result<Option<S
         (None, None) => bail!("there is no run to report"),
         (None, Some(run)) => Ok(match format {
             Format::Html => Some(format!("{}.html", run.head.name)),
-            Format::Markdown => None,
+            Format::Markdown | Format::JUnit => None,
         }),
     }
 }
@@ -176,6 +178,10 @@ fn written(
     match format {
         Format::Html => report(&input),
         Format::Markdown => markdown::report(&input),
+        Format::JUnit => {
+            let summaries = runs.iter().filter_map(|run| run.summary.as_ref());
+            junit::xml(&summaries.map(junit::of_run).collect::<Vec<_>>())
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::fleet::Fleet;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
 use crate::record_options::keeps_shapes;
 use crate::settings::{self, usage};
-use crate::{STATUS_DONE, console, loading};
+use crate::{STATUS_DONE, console, junit, loading};
 use dyno_run::{
     CALL_TIMEOUT, Job, Loaded, Prints, Ready, RunRequest, Workload, default_ignored_errors,
 };
@@ -405,13 +405,13 @@ impl<'a> Request<'a> {
                 Some(ladder) => saturate::run(&base, ladder, &screen, output),
             };
             screen.exports.finish(&base.stop);
-            return status;
+            return junit::finish(status, screen.junit.take());
         }
         let measured = measure(&mut ready, &request, &screen)?;
         saturate::show(&measured.summary, output, &screen.look, self.in_one_run)?;
         let status = measured.end(&ready, &request);
         screen.exports.finish(&stop);
-        status
+        junit::finish(status, screen.junit.take())
     }
 }
 

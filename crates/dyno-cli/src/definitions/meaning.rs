@@ -5,7 +5,8 @@ use crate::options::Opt;
 
 /// Options of [`RUN`](super::RUN) for the drive, measurement and verdict: commands that create,
 /// check or drop tables do not use them.
-const OF_RUNS: [&str; 35] = [
+const OF_RUNS: [&str; 36] = [
+    "junit",
     "cpu-profile",
     "server-agent",
     "agents",
@@ -44,7 +45,8 @@ const OF_RUNS: [&str; 35] = [
 ];
 
 /// Options for a run's results, which a calibration does not have.
-const OF_RESULTS: [&str; 19] = [
+const OF_RESULTS: [&str; 20] = [
+    "junit",
     "cpu-profile",
     "metrics",
     "metrics-linger",

@@ -71,6 +71,12 @@ const FORMAT: Opt = one_of(
         "Print text, or Markdown for a pull request or a wiki [text]",
     ),
 );
+pub(super) const JUNIT: Opt = opt(
+    GROUP,
+    "junit",
+    Some("FILE"),
+    "Also write checks and conditions to FILE as JUnit XML, for build servers",
+);
 const REPLACE: Opt = opt(GROUP, "force", None, "Replace an existing file");
 pub(super) const NO_COLOR: Opt = opt(
     GROUP,
@@ -206,12 +212,13 @@ pub const LIST: &[Opt] = &[
 /// The options of `dyno report`.
 pub const REPORT: &[Opt] = &[
     one_of(
-        &["html", "markdown"],
+        &["html", "markdown", "junit"],
         opt(
             GROUP,
             "format",
             Some("FORMAT"),
-            "Write html (one offline page) or markdown (for a pull request or a wiki) [html]",
+            "Write html (one offline page), markdown (for a pull request or a wiki) or junit (test \
+             results for a build server) [html]",
         ),
     ),
     short(
@@ -272,6 +279,7 @@ pub const COMPARE: &[Opt] = &[
         "Exit with status 3 if the comparison is refused",
     ),
     FORMAT,
+    JUNIT,
     FROM,
     TO,
     RESULTS,

@@ -37,7 +37,8 @@ pub const OF_SEARCHES: &[Opt] = &[
 ];
 
 /// Run options that a search sets itself or cannot use, with the reason.
-pub const NOT_OF_SEARCHES: [(&str, &str); 17] = [
+pub const NOT_OF_SEARCHES: [(&str, &str); 18] = [
+    ("junit", "its answer is a load; --json writes it to a file"),
     (
         "metrics-linger",
         "--metrics serves metrics during each of its trials",

@@ -108,6 +108,12 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.finish()
 }
 
+/// A comparison of the runs 3 and 4.
+#[cfg(test)]
+pub(crate) fn sample_comparison() -> dyno_verdict::Comparison {
+    compare::tests::compared(&["sync_binlog"], 0)
+}
+
 /// Workload and target.
 fn title(run: &RunSummary, page: &mut Page) {
     let target = &run.target;
