@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_the_same_name_are_told_apart_and_have_their_time() {
+    fn runs_of_the_same_name_have_their_numbers() {
         let mut runs = [samples::good(), samples::good()];
         runs[1].recorded.as_mut().unwrap().id = 13;
         runs[1].started_unix_s = Some(1_795_266_134.0);

@@ -456,7 +456,10 @@ pub const RUN: &[Opt] = &[
         Some("FILE"),
         "Print JSON instead of the summary, or write JSON to FILE and print the summary",
     )),
-    Opt { group: OUTPUT, ..results::JUNIT },
+    Opt {
+        group: OUTPUT,
+        ..results::JUNIT
+    },
     short(
         'q',
         opt(OUTPUT, "quiet", None, "Print no live lines and no progress"),
