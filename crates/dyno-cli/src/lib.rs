@@ -26,6 +26,7 @@
 //!
 //! - The live line: `src/live.rs`. Width, colours, pipes: `src/console.rs`.
 //! - What a run prints while it runs: `src/notices.rs`, `src/commands/measure.rs`.
+//! - `--json`: `src/output.rs`; `--junit`: `src/junit.rs`.
 //!
 //! Searches and experiments:
 //!
@@ -58,6 +59,7 @@ mod definitions;
 mod fleet;
 mod fold;
 mod input;
+mod junit;
 mod live;
 mod loading;
 mod memory;

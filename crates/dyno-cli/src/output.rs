@@ -16,6 +16,7 @@ use dyno_report::terminal::{
 pub use self::file::Destination;
 use crate::console;
 use crate::options::Parsed;
+use crate::settings::usage;
 
 /// Prints the answer about recorded runs: as text, as JSON, or with `--json=FILE` as both.
 ///
@@ -40,6 +41,20 @@ pub fn json_or_text(
         show(&console::look(parsed));
     }
     Ok(())
+}
+
+/// Whether `--format` asks for Markdown instead of text.
+///
+/// # Errors
+/// Another format.
+pub fn is_markdown(parsed: &Parsed) -> Result<bool> {
+    match parsed.value("format") {
+        None | Some("text") => Ok(false),
+        Some("markdown") => Ok(true),
+        Some(other) => Err(usage(format!(
+            "--format: '{other}' is neither text nor markdown"
+        ))),
+    }
 }
 
 /// The destination of a result.

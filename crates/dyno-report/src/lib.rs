@@ -11,6 +11,8 @@
 //!   `crates/dyno-cli/src/commands/kinds.rs`; the table of factors:
 //!   `crates/dyno-verdict/src/pivot.rs`.
 //! - The page of an experiment: `src/html/experiment.rs`.
+//! - Markdown: `src/terminal/markdown`, from the rows and tables of the terminal's text.
+//! - Test results for build servers (`--junit`): `src/junit.rs`.
 //! - Tables of phases: `src/phases`.
 //! - sysbench's report: `src/sysbench`.
 //! - The cost of a report on a run of one day: `examples/day_long_report.rs`.
@@ -20,6 +22,7 @@
 pub mod export;
 pub mod html;
 pub mod json;
+pub mod junit;
 mod number;
 pub mod phases;
 mod rebuild;
@@ -35,3 +38,4 @@ pub mod terminal;
 
 pub use rebuild::rebuild;
 pub use shell::word as shell_word;
+pub use terminal::markdown;

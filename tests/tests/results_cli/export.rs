@@ -94,6 +94,64 @@ fn runs_become_one_page() {
 }
 
 #[test]
+fn runs_comparisons_and_tables_become_markdown() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    for memory in ["5G", "12G"] {
+        lab.dyno(&format!(
+            "run oltp_point_select {target} {SHORT} -q --factor memory={memory}"
+        ))
+        .success();
+    }
+    for (line, parts) in [
+        (
+            "report 1 --format markdown",
+            &[
+                "## oltp_point_select · SQLite ",
+                "| tx/s | q/s | ",
+                "### Settings",
+                "| factors | memory=5G |",
+            ][..],
+        ),
+        (
+            "report 1 2 --format markdown",
+            &["| run | what differs | ", "| 2 | memory 12G | ", "### Comparison"],
+        ),
+        (
+            "compare 1 2 --format markdown --fail-if 'rate < 0.001x' --junit compare.xml",
+            &["| base | new | new/base | ", "rate \\< 0.001x: "],
+        ),
+        (
+            "table --rows memory --format markdown",
+            &["| memory | rate |", "| 12G | "],
+        ),
+    ] {
+        let told = lab.dyno(line).success().stdout;
+        assert!(told.starts_with("## "), "{line}: {told}");
+        for part in parts {
+            assert!(told.contains(part), "{line}: no '{part}' in {told}");
+        }
+    }
+    let file = fs::read_to_string(lab.path("compare.xml")).unwrap();
+    for part in [
+        "<testsuite name=\"comparison\" ",
+        "<property name=\"new\" value=\"2\"/>",
+        "name=\"rate &lt; 0.001x\"",
+    ] {
+        assert!(file.contains(part), "no '{part}' in {file}");
+    }
+    let output = lab.dyno("report 1 2 --format markdown -o runs.md").success();
+    has(&output, &["runs.md: 2 runs, ", " kB"]);
+    for (line, why) in [
+        ("report 1 --format pdf", "not one of html, markdown"),
+        ("compare 1 2 --format html", "neither text nor markdown"),
+        ("table --rows memory --csv --format markdown", "cannot be used together"),
+    ] {
+        has(&lab.dyno(line).failure(2), &[why]);
+    }
+}
+
+#[test]
 fn runs_are_selected_by_their_factors() {
     let lab = Lab::new();
     let target = lab.sqlite();

@@ -297,8 +297,22 @@ fn limits_fail_a_run_with_a_status_of_their_own() {
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");
     let limits = "--fail-if 'p99 > 1us' --fail-if 'rate < 1' --fail-if 'errors > 0%'";
-    let printed = lab.dyno(&format!("{run} {limits}")).failure(4);
-    has(&printed, &["✘ failed p99 > 1us: ", "✔ kept rate < 1/s: "]);
+    let told = lab
+        .dyno(&format!("{run} {limits} --junit limits.xml"))
+        .failure(4);
+    has(&told, &["✘ failed p99 > 1us: ", "✔ kept rate < 1/s: "]);
+    let written = std::fs::read_to_string(lab.path("limits.xml")).unwrap();
+    let reported = lab.dyno("report last --format junit").success().stdout;
+    for file in [&written, &reported] {
+        for part in [
+            ".conditions\" name=\"p99 &gt; 1us\"><failure message=",
+            ".conditions\" name=\"rate &lt; 1/s\"><system-out>",
+            ".run\" name=\"completed\"/>",
+            ".checks\" name=\"stalls\"",
+        ] {
+            assert!(file.contains(part), "no '{part}' in {file}");
+        }
+    }
     // They are part of the plan, and shown again.
     let shown = lab.json("show --json");
     let failed: Vec<bool> = (shown["thresholds"].as_array().unwrap().iter())

@@ -72,6 +72,8 @@ fn a_password_is_in_no_record() {
         }
         for line in [
             "report -o report.html",
+            "report --format markdown",
+            "report --format junit",
             "export -o export.json",
             "show --findings",
         ] {

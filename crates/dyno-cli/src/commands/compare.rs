@@ -6,6 +6,8 @@ use anyhow::Result;
 use dyno_core::finding::{Verdict, verdict};
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
+use dyno_report::junit::{Suite, of_comparison};
+use dyno_report::markdown;
 use dyno_report::terminal::comparison;
 use dyno_results::Scope;
 use dyno_verdict::{CompareOptions, Comparison, compare};
@@ -14,10 +16,11 @@ use serde_json::{Value, json};
 
 use super::kinds::kinds;
 use crate::definitions::COMPARE;
+use crate::junit::JUnit;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::record_options::thresholds;
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, window};
+use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, output, window};
 
 /// Number of existing differences listed when a factor matches none.
 const DIFFERENCES_MAX: usize = 8;
@@ -40,6 +43,8 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     }
+    let is_markdown = output::is_markdown(&parsed)?;
+    let junit = JUnit::of(&parsed)?;
     let all = sides(&parsed)?;
     let [base, sides @ ..] = all.as_slice() else {
         return Err(usage("dyno compare needs a BASE and at least one NEW run"));
@@ -66,7 +71,12 @@ pub fn main(args: &[String]) -> Result<u8> {
         compared.push(compare(&base, &new, &options)?);
     }
     refuse_unknown(&base, sides, &options.intended)?;
-    write(&parsed, &compared, &conditions)?;
+    write(&parsed, &compared, &conditions, is_markdown)?;
+    if let Some(junit) = junit {
+        let suites = compared.iter().map(|one| suite(one, &conditions));
+        suites.for_each(|suite| junit.add(suite));
+        junit.write()?;
+    }
     let refused = |compared: &Comparison| verdict(&compared.findings) == Verdict::Refused;
     let failed = |compared: &Comparison| {
         let mut held = held(compared, &conditions).into_iter();
@@ -81,12 +91,21 @@ pub fn main(args: &[String]) -> Result<u8> {
     })
 }
 
-fn write(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold]) -> Result<()> {
+fn write(
+    parsed: &Parsed,
+    compared: &[Comparison],
+    conditions: &[Threshold],
+    is_markdown: bool,
+) -> Result<()> {
     let as_json = || {
         let with_limits = |compared: &Comparison| as_json(compared, &held(compared, conditions));
         Value::Array(compared.iter().map(with_limits).collect())
     };
-    crate::output::json_or_text(parsed, as_json, |look| {
+    output::json_or_text(parsed, as_json, |look| {
+        if is_markdown {
+            console::out(&as_markdown(parsed, compared, conditions));
+            return;
+        }
         for compared in compared {
             console::page(look, |look| comparison(compared, parsed.has("all"), look));
             for held in held(compared, conditions) {
@@ -94,6 +113,35 @@ fn write(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold]) -> 
             }
         }
     })
+}
+
+/// The checks and the limits of a comparison.
+fn suite(compared: &Comparison, conditions: &[Threshold]) -> Suite {
+    let mut suite = of_comparison(compared);
+    for held in held(compared, conditions) {
+        let failed = match held.outcome {
+            Limit::Failed => Some(true),
+            Limit::Kept => Some(false),
+            Limit::Undecided => None,
+        };
+        suite.condition(&held.condition, failed, &held.told());
+    }
+    suite
+}
+
+/// The comparisons as Markdown, each with its limits.
+fn as_markdown(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold]) -> String {
+    let one = |compared: &Comparison| {
+        let mut text = markdown::comparison(compared, parsed.has("all"));
+        let held = held(compared, conditions);
+        let held = held.iter().map(|one| format!("{} {}", one.mark(), one.told()));
+        let limits: Vec<String> = held.collect();
+        if !limits.is_empty() {
+            text += &format!("\n{}", markdown::list(&limits));
+        }
+        text
+    };
+    compared.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 /// The conditions of `--fail-if`, as ratios.
@@ -132,17 +180,25 @@ struct Held {
 
 impl Held {
     fn line(&self) -> String {
-        let mark = match self.outcome {
+        format!("  {:13} {}\n", self.mark(), self.told())
+    }
+
+    fn mark(&self) -> &'static str {
+        match self.outcome {
             Limit::Failed => "✘ failed",
             Limit::Kept => "✔ kept",
             Limit::Undecided => "? undecided",
-        };
+        }
+    }
+
+    /// The condition and the ratio.
+    fn told(&self) -> String {
         let found = match (self.ratio, self.low, self.high) {
             (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3}x ({low:.3} – {high:.3})"),
             (Some(ratio), ..) => format!("{ratio:.3}x, interval unknown"),
             _ => "there is no such ratio".to_owned(),
         };
-        format!("  {mark:13} {}: {found}\n", self.condition)
+        format!("{}: {found}", self.condition)
     }
 }
 

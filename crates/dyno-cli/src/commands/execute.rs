@@ -20,6 +20,7 @@ use super::plans::{self, Shaping};
 use super::saturate;
 use super::target::Temporary;
 use crate::fleet::Fleet;
+use crate::junit::{self, JUnit};
 use crate::metrics::Exports;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
@@ -40,6 +41,7 @@ pub struct Executed {
     /// An error that ended it; the results are valid.
     error: Option<Error>,
     exports: Option<Exports>,
+    junit: Option<JUnit>,
 }
 
 impl Executed {
@@ -63,8 +65,8 @@ impl Executed {
         self
     }
 
-    /// Waits for the last scrape and push of metrics, after the results have been shown. Returns
-    /// the exit status.
+    /// Writes what `--junit` asks for, and waits for the last scrape and push of metrics, after
+    /// the results have been shown. Returns the exit status.
     ///
     /// # Errors
     /// The error that ended it.
@@ -72,7 +74,7 @@ impl Executed {
         if let Some(exports) = &mut self.exports {
             exports.finish(stop);
         }
-        self.error.map_or(Ok(self.status), Err)
+        junit::finish(self.error.map_or(Ok(self.status), Err), self.junit)
     }
 
     /// The results and the exit status; see [`Self::finish`].
@@ -231,6 +233,7 @@ fn run(
     };
     executed.plan = plan;
     executed.exports = Some(screen.exports);
+    executed.junit = screen.junit;
     Ok(executed)
 }
 

@@ -7,11 +7,13 @@ use dyno_core::db::Family;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::threshold::Threshold;
+use dyno_report::junit::of_run;
 use dyno_report::terminal::{EventWord, Look};
 use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
 use super::hints::{hint, with_hint};
 use crate::fleet::{self, Fleet, ServerAgent};
+use crate::junit::JUnit;
 use crate::live::{Live, LiveSink};
 use crate::metrics::Exports;
 use crate::options::Parsed;
@@ -30,6 +32,8 @@ pub struct Screen {
     pub live: Look,
     /// The exporters of live metrics.
     pub exports: Exports,
+    /// The file of `--junit`.
+    pub junit: Option<JUnit>,
     /// The agents that generate the load; `None` for this process alone.
     pub fleet: Option<Fleet>,
     /// The agent that observes the server from the server's host.
@@ -48,6 +52,7 @@ impl Screen {
             quiet: parsed.has("quiet"),
             look: console::look(parsed),
             live: console::live_look(parsed.has("no-color")),
+            junit: JUnit::of(parsed)?,
             exports: Exports::start(parsed)?,
         };
         this.fits(ready, is_temporary)?;
@@ -159,12 +164,21 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
         live.finish();
     }
     match measured {
-        Ok(measured) => Ok(Measured {
-            summary: held(measured.summary, &request.plan.record.fail_if),
-            trouble: measured.trouble.map(Into::into),
-            disconnected: measured.disconnected,
-            gate,
-        }),
+        Ok(measured) => {
+            let summary = held(measured.summary, &request.plan.record.fail_if);
+            if let Some(junit) = &screen.junit {
+                let mut suite = of_run(&summary);
+                let trouble = measured.trouble.as_ref().map(ToString::to_string);
+                suite.errors([trouble, measured.disconnected.clone()]);
+                junit.add(suite);
+            }
+            Ok(Measured {
+                summary,
+                trouble: measured.trouble.map(Into::into),
+                disconnected: measured.disconnected,
+                gate,
+            })
+        }
         Err(error) => Err(with_hint(error.into(), ready, &request.plan.workload)),
     }
 }

@@ -10,7 +10,7 @@ use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
 use dyno_core::units::human_number;
 use dyno_report::export::csv::row;
-use dyno_report::html as page;
+use dyno_report::{html as page, markdown};
 use dyno_report::sheet::Sheet;
 use dyno_report::terminal::{Pivot, pivot as shown};
 use dyno_results::{Filter, Results, RunLine, Scope};
@@ -21,7 +21,7 @@ use super::runs::selected;
 use crate::definitions::TABLE;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, run_store, window};
+use crate::{STATUS_DONE, console, output, run_store, window};
 use dyno_core::factors::EVERYBODYS;
 
 /// The name of the median second as a figure, and as a metric of `compare`.
@@ -51,6 +51,9 @@ pub fn main(args: &[String]) -> Result<u8> {
     };
     if parsed.has("csv") && parsed.has("json") {
         return Err(usage("--csv and --json cannot be used together"));
+    }
+    if parsed.has("csv") && output::is_markdown(&parsed)? {
+        return Err(usage("--csv and --format cannot be used together"));
     }
     let figure = parsed.value("figure").unwrap_or("rate");
     let metric = metric(figure)?;
@@ -356,10 +359,14 @@ fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
         console::out(&csv(table));
         return Ok(());
     }
-    crate::output::json_or_text(
+    let is_markdown = output::is_markdown(parsed)?;
+    output::json_or_text(
         parsed,
         || as_json(table),
-        |look| console::page(look, |look| shown(table, look)),
+        |look| match is_markdown {
+            true => console::out(&markdown::pivot(table)),
+            false => console::page(look, |look| shown(table, look)),
+        },
     )
 }
 

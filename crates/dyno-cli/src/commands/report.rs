@@ -1,9 +1,10 @@
-//! `dyno report`: write runs to one offline HTML file.
+//! `dyno report`: write runs to one offline HTML file, as Markdown or as test results.
 
 use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_report::html::{COLUMNS_MAX, Pivot, ReportInput, report};
+use dyno_report::{junit, markdown};
 use dyno_results::Scope;
 use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
 
@@ -12,6 +13,7 @@ use super::pivot::on_page;
 use super::show;
 use crate::definitions::REPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
+use crate::settings::usage;
 use crate::{STATUS_DONE, console, output, window};
 
 /// Writes the report.
@@ -22,7 +24,7 @@ pub fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, REPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
-            "Usage: dyno report [RUN…] [-o FILE.html]\n\
+            "Usage: dyno report [RUN…] [--format html|markdown|junit] [-o FILE]\n\
              \x20      dyno report [--where …] [--rows NAME [--columns NAME]]\n\n\
              RUN is `last`, a run's number, or the beginning of its name; FILE:RUN is a run in \
              another results file.\n\
@@ -33,13 +35,14 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     }
+    let format = Format::of(&parsed)?;
     let kinds = kinds(&parsed)?;
     let mut runs = loaded(&parsed, &kinds)?;
     if let Some(rows) = parsed.value("rows") {
         keep_placed(&mut runs, rows, parsed.value("columns"));
     }
     let pivot = on_page(&parsed, &runs)?;
-    let path = page_path(&parsed, &runs)?;
+    let path = report_path(&parsed, &runs, format)?;
     // Before the work, so that an existing file fails early.
     let destination = path
         .as_deref()
@@ -51,19 +54,40 @@ pub fn main(args: &[String]) -> Result<u8> {
         _ => kinds.of(&runs),
     };
     let pivot = pivot.map(|(pivot, _)| pivot);
-    let text = page(&parsed, &runs, &sides, pivot.as_ref());
+    let text = written(&parsed, &runs, &sides, pivot.as_ref(), format);
     let (Some(path), Some(destination)) = (path, destination) else {
         console::raw(text.as_bytes());
         return Ok(STATUS_DONE);
     };
     destination.write(text.as_bytes())?;
     let plural = if runs.len() == 1 { "run" } else { "runs" };
-    console::note(&format!(
-        "{path}: {} {plural}, {:.1} MB",
-        runs.len(),
-        text.len() as f64 / 1e6
-    ));
+    let size = match text.len() {
+        small if small < 100_000 => format!("{:.1} kB", small as f64 / 1e3),
+        large => format!("{:.1} MB", large as f64 / 1e6),
+    };
+    console::note(&format!("{path}: {} {plural}, {size}", runs.len()));
     Ok(STATUS_DONE)
+}
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Html,
+    Markdown,
+    JUnit,
+}
+
+impl Format {
+    fn of(parsed: &Parsed) -> Result<Self> {
+        match parsed.value("format") {
+            None | Some("html") => Ok(Self::Html),
+            Some("markdown") => Ok(Self::Markdown),
+            Some("junit") => Ok(Self::JUnit),
+            Some(other) => Err(usage(format!(
+                "--format: '{other}' is not one of html, markdown, junit"
+            ))),
+        }
+    }
 }
 
 /// Leaves out the runs that have no place in the table, unless that would leave none, and reports
@@ -118,28 +142,30 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
     Ok(runs)
 }
 
-/// The path of the page; `None` for standard output.
-fn page_path(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<String>> {
-    match parsed.value("output") {
-        Some("-") => Ok(None),
-        Some(path) => Ok(Some(path.to_owned())),
-        None => match runs.first() {
-            Some(run) => Ok(Some(format!("{}.html", run.head.name))),
-            None => bail!("there is no run to report"),
-        },
+/// The path of the report; `None` for standard output.
+fn report_path(parsed: &Parsed, runs: &[RunRecord], format: Format) -> Result<Option<String>> {
+    match (parsed.value("output"), runs.first()) {
+        (Some("-"), _) => Ok(None),
+        (Some(path), _) => Ok(Some(path.to_owned())),
+        (None, None) => bail!("there is no run to report"),
+        (None, Some(run)) => Ok(match format {
+            Format::Html => Some(format!("{}.html", run.head.name)),
+            Format::Markdown | Format::JUnit => None,
+        }),
     }
 }
 
-fn page(
+fn written(
     parsed: &Parsed,
     runs: &[RunRecord],
     sides: &[Vec<usize>],
     pivot: Option<&Pivot>,
+    format: Format,
 ) -> String {
     let intended: Vec<String> = parsed.values("factor").map(str::to_owned).collect();
     let compared = compared(&intended, runs, sides);
     let costs: Vec<Vec<Cost>> = runs.iter().map(dyno_verdict::costs).collect();
-    report(&ReportInput {
+    let input = ReportInput {
         runs,
         costs: &costs,
         sides,
@@ -148,7 +174,15 @@ fn page(
         experiment: None,
         generated_unix_s: wall_time().as_secs_f64(),
         title: parsed.value("title").unwrap_or_default(),
-    })
+    };
+    match format {
+        Format::Html => report(&input),
+        Format::Markdown => markdown::report(&input),
+        Format::JUnit => {
+            let summaries = runs.iter().filter_map(|run| run.summary.as_ref());
+            junit::xml(&summaries.map(junit::of_run).collect::<Vec<_>>())
+        }
+    }
 }
 
 /// Compares each side with the first, or says why it cannot.

@@ -64,6 +64,19 @@ const BASE: Opt = opt(
     "Level that ratios compare with, of the columns, or of the rows if there are no columns [the \
      first]",
 );
+const FORMAT: Opt = opt(
+    GROUP,
+    "format",
+    Some("FORMAT"),
+    "Print text, or Markdown for a pull request or a wiki [text]",
+)
+.one_of(&["text", "markdown"]);
+const JUNIT: Opt = opt(
+    GROUP,
+    "junit",
+    Some("FILE"),
+    "Also write checks and conditions to FILE as JUnit XML, for build servers",
+);
 const REPLACE: Opt = opt(GROUP, "force", None, "Replace an existing file");
 pub(super) const NO_COLOR: Opt = opt(
     GROUP,
@@ -194,9 +207,18 @@ pub const LIST: &[Opt] = &[
 pub const REPORT: &[Opt] = &[
     opt(
         GROUP,
+        "format",
+        Some("FORMAT"),
+        "Write html (one offline page), markdown (for a pull request or a wiki) or junit (test \
+         results for a build server) [html]",
+    )
+    .one_of(&["html", "markdown", "junit"]),
+    opt(
+        GROUP,
         "output",
         Some("FILE"),
-        "Write the HTML page to FILE, - for standard output [the run's name with .html]",
+        "Write to FILE, - for standard output [a page to the run's name with .html, other \
+         formats to standard output]",
     )
     .short('o'),
     opt(
@@ -247,6 +269,8 @@ pub const COMPARE: &[Opt] = &[
         None,
         "Exit with status 3 if the comparison is refused",
     ),
+    FORMAT,
+    JUNIT,
     FROM,
     TO,
     RESULTS,
@@ -289,6 +313,7 @@ pub const TABLE: &[Opt] = &[
         None,
         "Put runs of different workloads in one table",
     ),
+    FORMAT,
     FROM,
     TO,
     RESULTS,

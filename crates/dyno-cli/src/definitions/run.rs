@@ -429,6 +429,14 @@ pub const RUN: &[Opt] = &[
         "Print JSON instead of the summary, or write JSON to FILE and print the summary",
     )
     .bare(),
+    opt(
+        OUTPUT,
+        "junit",
+        Some("FILE"),
+        "Also write checks and conditions to FILE as JUnit XML, for build servers",
+    )
+    .of(Scope::Results)
+    .not_of_searches("its answer is a load; --json writes it to a file"),
     opt(OUTPUT, "quiet", None, "Print no live lines and no progress").short('q'),
     opt(
         OUTPUT,

@@ -6,7 +6,7 @@ use dyno_core::visible;
 use serde::Serialize;
 
 /// Text within HTML, in an element or in a double-quoted attribute.
-pub(super) struct Text<T>(pub(super) T);
+pub(crate) struct Text<T>(pub(crate) T);
 
 impl<T: fmt::Display> fmt::Display for Text<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -57,11 +57,12 @@ mod waits;
 pub use experiment::Experiment;
 pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
-use markup::Text;
+pub(crate) use markup::Text;
 use page::{Page, put};
 pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
 pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
+pub(crate) use time::utc;
 
 /// The input of a report.
 pub struct ReportInput<'a> {
@@ -118,16 +119,7 @@ impl Pivot {
 /// The page.
 pub fn report(input: &ReportInput<'_>) -> String {
     let several = input.runs.len() > 1;
-    let labels = match several {
-        true => several::labels(input),
-        false => vec![String::new(); input.runs.len()],
-    };
-    let views: Vec<View<'_>> = (input.runs.iter().zip(labels).enumerate())
-        .map(|(index, (run, label))| {
-            let costs = input.costs.get(index).map_or(&[][..], Vec::as_slice);
-            View::new((index, input.runs.len()), label, run, costs)
-        })
-        .collect();
+    let views = views(input);
     let mut page = Page::default();
     for view in &views {
         page.add_run(view);
@@ -149,6 +141,26 @@ pub fn report(input: &ReportInput<'_>) -> String {
         one_run(&mut page, view);
     }
     page.finish(&title, input.generated_unix_s)
+}
+
+/// The heading of a report on these runs, and the name of each; a single run has no name.
+pub(crate) fn names(input: &ReportInput<'_>) -> (String, Vec<String>) {
+    let views = views(input);
+    let title = heading(input, &views);
+    (title, views.into_iter().map(|view| view.label).collect())
+}
+
+fn views<'a>(input: &ReportInput<'a>) -> Vec<View<'a>> {
+    let labels = match input.runs.len() > 1 {
+        true => several::labels(input),
+        false => vec![String::new(); input.runs.len()],
+    };
+    let runs = input.runs.iter().zip(labels).enumerate();
+    runs.map(|(index, (run, label))| {
+        let costs = input.costs.get(index).map_or(&[][..], Vec::as_slice);
+        View::new((index, input.runs.len()), label, run, costs)
+    })
+    .collect()
 }
 
 fn one_run(page: &mut Page, view: &View<'_>) {

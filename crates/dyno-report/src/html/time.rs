@@ -1,7 +1,7 @@
 //! Wall-clock time.
 
 /// `2026-11-21 13:02:14 UTC`.
-pub(super) fn utc(unix_s: f64) -> String {
+pub(crate) fn utc(unix_s: f64) -> String {
     let whole = unix_s.floor() as i64;
     let (days, second) = (whole.div_euclid(86_400), whole.rem_euclid(86_400));
     // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.

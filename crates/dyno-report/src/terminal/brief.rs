@@ -71,7 +71,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
 }
 
 /// Workload, target, sessions and length.
-fn title(run: &RunSummary) -> String {
+pub(super) fn title(run: &RunSummary) -> String {
     let mut parts = vec![sections::named(run)];
     let target = &run.target;
     if !target.product.is_empty() {
@@ -130,11 +130,8 @@ fn ended(run: &RunSummary, page: &mut Page) {
 fn figures(run: &RunSummary, page: &mut Page) {
     let word = EventWord::of(run);
     let mut events = format!("{} {}/s", rate(run.rates.events_per_s), word.short());
-    // A log with rates in whole numbers may show no variation at all.
-    match half_width(run) {
-        Some(half) if half >= 1.0 => events += " ±>100 %",
-        Some(half) if half >= 0.0005 => events += &format!(" ±{}", percent(half)),
-        _ => {}
+    if let Some(precision) = precision(run) {
+        events += &format!(" {precision}");
     }
     let mut rates = vec![(Ink::Strong, events)];
     if run.totals.queries() > 0 {
@@ -164,6 +161,16 @@ fn figures(run: &RunSummary, page: &mut Page) {
     }
 }
 
+/// The mean rate's interval: `±1.2 %`.
+pub(super) fn precision(run: &RunSummary) -> Option<String> {
+    // A log with rates in whole numbers may show no variation at all.
+    match half_width(run)? {
+        half if half >= 1.0 => Some("±>100 %".to_owned()),
+        half if half >= 0.0005 => Some(format!("±{}", percent(half))),
+        _ => None,
+    }
+}
+
 /// Half the width of the mean rate's interval, as a share of the rate.
 fn half_width(run: &RunSummary) -> Option<f64> {
     // A changing load has no single rate.
@@ -181,13 +188,15 @@ fn half_width(run: &RunSummary) -> Option<f64> {
     half.is_finite().then_some(half)
 }
 
-fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
+/// The number of errors; `None` if another tool's log does not say.
+pub(super) fn errors_seen(run: &RunSummary) -> Option<u64> {
     let seen: u64 = run.errors.values().map(|error| error.count).sum();
     let seen = seen.max(run.totals.errors);
-    // Another tool's log may not say.
-    if seen == 0 && run.client.is_none() {
-        return None;
-    }
+    (seen > 0 || run.client.is_some()).then_some(seen)
+}
+
+fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
+    let seen = errors_seen(run)?;
     let kinds = match errors::by_kind(&run.errors).first() {
         Some(sum) if sum.count == seen => format!("{} {}", thousands(seen), sum.kind.noun(seen)),
         _ => sections::count_of(seen, "error"),
@@ -329,7 +338,7 @@ fn short(label: &str, ink: Ink, text: &str, page: &mut Page) {
 }
 
 /// The cost of one event: the known costs that fit in a line.
-fn costs(run: &RunSummary, page: &mut Page) {
+pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     let known = |(name, word): &(&str, &str)| {
         let cost = run.costs.iter().find(|cost| cost.name == *name)?;
         let amount = verdict::amount(cost.value?, &cost.unit)?;

@@ -18,25 +18,26 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     page.title(&answer(comparison));
-    let (ink, word) = match verdict(&comparison.findings) {
-        Verdict::Valid => (Ink::Good, "✔ valid"),
-        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
-        Verdict::Refused => (Ink::Error, "✘ refused"),
-    };
+    let (ink, word) = super::verdict::marked(verdict(&comparison.findings), false);
     let tally = format!(" – {}", Tally::of(&comparison.findings).words());
     page.line("verdict", ink, &[(ink, word), (Ink::Faint, &tally)]);
-    for (label, side) in [("base", &comparison.base), ("new", &comparison.new)] {
-        page.row(label, Ink::Plain, &described(side));
-    }
+    both(comparison, &mut page);
     page.blank();
     let mut out = page.finish();
     out.push('\n');
-    out.push_str(&metrics(comparison, look));
+    out.push_str(&metrics(comparison, look.width() < NARROW).finish(look));
     let mut page = Page::new(*look);
     page.blank();
     rests(comparison, all, &mut page);
     out.push_str(&page.finish());
     out
+}
+
+/// The runs of both sides.
+pub(super) fn both(comparison: &Comparison, page: &mut Page) {
+    for (label, side) in [("base", &comparison.base), ("new", &comparison.new)] {
+        page.row(label, Ink::Plain, &described(side));
+    }
 }
 
 /// The answer in a sentence: the change of the throughput, or for an open loop, which has a
@@ -146,7 +147,7 @@ pub(crate) fn product(server: &str) -> String {
 }
 
 /// The basis of the figures, the differences, and the findings against the comparison.
-fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
+pub(super) fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
     remarks(&comparison.metrics, page);
     page.row(
         "basis",
@@ -344,8 +345,8 @@ pub(crate) fn is_there(metric: &Metric) -> bool {
 /// Below this width the table has neither p-values nor blanks within intervals.
 const NARROW: usize = 72;
 
-fn metrics(comparison: &Comparison, look: &Look) -> String {
-    let narrow = look.width() < NARROW;
+/// The figures of both sides, with ratios.
+pub(super) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
     let mut head = vec![
         ("", Align::Left),
         ("base", Align::Right),
@@ -391,7 +392,7 @@ fn metrics(comparison: &Comparison, look: &Look) -> String {
         cells.extend(["–", "–", "–", ""].map(|dash| (Ink::Faint, dash.to_owned())));
         row(cells);
     }
-    table.finish(look)
+    table
 }
 
 /// The column of the p-value.

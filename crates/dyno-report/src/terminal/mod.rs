@@ -9,6 +9,7 @@ mod findings;
 mod latency;
 mod live;
 mod look;
+pub mod markdown;
 mod operations;
 mod page;
 mod parts;
@@ -105,6 +106,12 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     set_up(run, &mut page);
     page.finish()
+}
+
+/// A comparison of the runs 3 and 4.
+#[cfg(test)]
+pub(crate) fn sample_comparison() -> dyno_verdict::Comparison {
+    compare::tests::compared(&["sync_binlog"], 0)
 }
 
 /// Workload and target.

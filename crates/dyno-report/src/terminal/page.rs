@@ -1,15 +1,27 @@
-//! Rows of a label and a body, as wide as the look allows.
+//! Rows of a label and a body, as wide as the look allows, or kept for another format.
 
-use super::look::{Ink, Look, columns, cut, wrap};
+use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::table::Table;
 
 /// The start of bodies: two blanks and a label.
 const GUTTER: usize = 16;
 
+/// The width that sections assume if a page keeps its parts.
+const KEPT_COLUMNS: usize = 120;
+
+/// A part of a page, for formats other than text.
+pub(super) enum Block {
+    /// A row. Its body may have several lines.
+    Row { label: String, body: String },
+    Table(Table),
+}
+
 /// Text under construction.
 pub(super) struct Page {
     look: Look,
     out: String,
+    /// Rows and tables, if they are wanted instead of text.
+    blocks: Option<Vec<Block>>,
 }
 
 impl Page {
@@ -17,7 +29,45 @@ impl Page {
         Self {
             look,
             out: String::new(),
+            blocks: None,
         }
+    }
+
+    /// A page that keeps rows and tables instead of writing them.
+    pub(super) fn of_blocks() -> Self {
+        let look = Look {
+            columns: KEPT_COLUMNS,
+            ..Look::default()
+        };
+        Self {
+            blocks: Some(Vec::new()),
+            ..Self::new(look)
+        }
+    }
+
+    /// The rows and tables of such a page; titles are left out.
+    pub(super) fn into_blocks(self) -> Vec<Block> {
+        self.blocks.unwrap_or_default()
+    }
+
+    /// Keeps a row, if rows are kept. One without a label continues the last.
+    fn keeps(&mut self, label: &str, body: &str) -> bool {
+        let Some(blocks) = &mut self.blocks else {
+            return false;
+        };
+        let (label, body) = (label.trim(), body.trim());
+        match blocks.last_mut() {
+            _ if body.is_empty() => {}
+            Some(Block::Row { body: before, .. }) if label.is_empty() => {
+                before.push('\n');
+                before.push_str(body);
+            }
+            _ => blocks.push(Block::Row {
+                label: label.to_owned(),
+                body: body.to_owned(),
+            }),
+        }
+        true
     }
 
     pub(super) fn body_width(&self) -> usize {
@@ -30,7 +80,10 @@ impl Page {
 
     /// A table from the left edge.
     pub(super) fn table(&mut self, table: Table) {
-        self.out.push_str(&table.finish(&self.look));
+        match &mut self.blocks {
+            Some(blocks) => blocks.push(Block::Table(table)),
+            None => self.out.push_str(&table.finish(&self.look)),
+        }
     }
 
     /// An empty line, unless the last one is empty.
@@ -50,6 +103,9 @@ impl Page {
 
     /// A row whose body wraps, line by line; `ink` colours the label.
     pub(super) fn row(&mut self, label: &str, ink: Ink, body: &str) {
+        if self.keeps(label, body) {
+            return;
+        }
         let mut label = label;
         for paragraph in body.lines() {
             for line in wrap(&self.look.clean(paragraph), self.body_width()) {
@@ -62,6 +118,9 @@ impl Page {
     /// A row of a short heading and a text that wraps next to it, cut after a few lines.
     pub(super) fn indented(&mut self, label: &str, head: &str, text: &str) {
         const LINES_MAX: usize = 4;
+        if self.keeps(label, &format!("{} {text}", head.trim())) {
+            return;
+        }
         let width = self.body_width().saturating_sub(columns(head)).max(1);
         let lines = wrap(&self.look.clean(text), width);
         let (mut label, mut head) = (label, head.to_owned());
@@ -85,6 +144,11 @@ impl Page {
     /// A row of short items, as many per line as fit; without a label from the left edge.
     pub(super) fn items(&mut self, label: &str, items: &[(Ink, String)]) {
         const GAP: usize = 2;
+        if self.blocks.is_some() {
+            let texts: Vec<&str> = items.iter().map(|(_, text)| text.as_str()).collect();
+            self.keeps(label, &texts.join(DOT));
+            return;
+        }
         let (gap, width) = match label.is_empty() {
             true => (GAP + 1, self.look.width() - 2),
             false => (GAP, self.body_width()),
@@ -122,6 +186,11 @@ impl Page {
 
     /// A row of pieces that fit the width, or are cut.
     pub(super) fn line(&mut self, label: &str, ink: Ink, pieces: &[(Ink, &str)]) {
+        if self.blocks.is_some() {
+            let text: String = pieces.iter().map(|(_, text)| *text).collect();
+            self.keeps(label, &text);
+            return;
+        }
         let label = self.look.clean(&cut(&self.look.clean(label), GUTTER - 3));
         let gap = GUTTER - 2 - columns(&label);
         let mut line = format!("  {}{}", self.look.paint(ink, &label), " ".repeat(gap));
@@ -151,6 +220,11 @@ impl Page {
         /// Between a name and its figure, and between one pair and the next.
         const WITHIN: usize = 2;
         const GAP: usize = 3;
+        if self.blocks.is_some() {
+            let told = pairs.iter().map(|(name, figure)| format!("{name} {figure}"));
+            self.keeps("", &told.collect::<Vec<_>>().join(DOT));
+            return;
+        }
         let room = self.look.width() - INDENT;
         let longest = |pairs: &[(String, String)]| {
             let names = pairs.iter().map(|(name, _)| columns(name)).max();
@@ -199,6 +273,32 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_keeps_its_rows_whole_for_other_formats() {
+        let mut page = Page::of_blocks();
+        page.title("left out");
+        page.row("  doubt", Ink::Warning, &"word ".repeat(60));
+        page.row("", Ink::Plain, "Try something else.");
+        page.row("note", Ink::Plain, " ");
+        page.table(Table::new(&[]));
+        let items = ["p50 1", "max 2 ms"].map(|text| (Ink::Plain, text.to_owned()));
+        page.items("latency", &items);
+        let pieces = [(Ink::Good, "▁▂"), (Ink::Faint, " 1 /s")];
+        page.line("over time", Ink::Plain, &pieces);
+        let kept = page.into_blocks().into_iter().map(|block| match block {
+            Block::Row { label, body } => format!("{label}: {body}"),
+            Block::Table(_) => "table".to_owned(),
+        });
+        let doubt = format!("doubt: {}\nTry something else.", "word ".repeat(60).trim());
+        let told = [
+            doubt.as_str(),
+            "table",
+            "latency: p50 1 · max 2 ms",
+            "over time: ▁▂ 1 /s",
+        ];
+        assert_eq!(kept.collect::<Vec<_>>(), told);
+    }
 
     #[test]
     fn pairs_stand_in_as_many_columns_as_fit() {

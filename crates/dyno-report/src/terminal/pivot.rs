@@ -33,11 +33,7 @@ pub struct Pivot {
 /// The table, and below it the meaning of its marks.
 pub fn pivot(table: &Pivot, look: &Look) -> String {
     let mut out = String::from("\n");
-    let title = match table.unit.is_empty() {
-        true => format!("{}; ratios to {}", table.figure, table.base),
-        false => format!("{}, {}; ratios to {}", table.figure, table.unit, table.base),
-    };
-    for line in super::look::wrap(&look.clean(&title), look.width()) {
+    for line in super::look::wrap(&look.clean(&title(table)), look.width()) {
         out += &(look.paint(Ink::Strong, &line) + "\n");
     }
     out.push('\n');
@@ -50,18 +46,28 @@ pub fn pivot(table: &Pivot, look: &Look) -> String {
             out += &(look.paint(Ink::Warning, &line) + "\n");
         }
     }
-    out += &legend(table, look);
+    for line in super::look::wrap(&look.clean(&legend(table)), look.width()) {
+        out += &(look.paint(Ink::Faint, &line) + "\n");
+    }
     out
 }
 
-/// The texts of each cell: the figure with its mark, the ratio with its interval, and stalls.
-struct Texts {
-    column: usize,
-    row: usize,
-    lines: Vec<(Ink, String)>,
+/// The figure and the base.
+pub(super) fn title(table: &Pivot) -> String {
+    match table.unit.is_empty() {
+        true => format!("{}; ratios to {}", table.figure, table.base),
+        false => format!("{}, {}; ratios to {}", table.figure, table.unit, table.base),
+    }
 }
 
-fn texts(table: &Pivot) -> Vec<Texts> {
+/// The texts of each cell: the figure with its mark, the ratio with its interval, and stalls.
+pub(super) struct Texts {
+    pub(super) column: usize,
+    pub(super) row: usize,
+    pub(super) lines: Vec<(Ink, String)>,
+}
+
+pub(super) fn texts(table: &Pivot) -> Vec<Texts> {
     let of = |cell: &Cell| {
         let (ink, mark) = mark(cell.verdict, cell.thin);
         let value = cell
@@ -147,7 +153,8 @@ fn width(table: &Pivot, texts: &[Texts], column: usize) -> usize {
     lines.chain([head]).max().unwrap_or(LEVEL_MIN)
 }
 
-fn head(table: &Pivot, column: usize) -> String {
+/// The heading of a column; empty with one factor.
+pub(super) fn head(table: &Pivot, column: usize) -> String {
     match &table.columns {
         Some((name, levels)) => {
             let level = levels.get(column).map_or("", String::as_str);
@@ -204,7 +211,8 @@ fn lines(table: &Pivot, texts: &[Texts], band: std::ops::Range<usize>, look: &Lo
     out + "\n"
 }
 
-fn legend(table: &Pivot, look: &Look) -> String {
+/// The meaning of the marks.
+pub(super) fn legend(table: &Pivot) -> String {
     let runs = table.cells.iter().map(|cell| cell.runs.len());
     let (fewest, most) = (runs.clone().min().unwrap_or(0), runs.max().unwrap_or(0));
     let runs = match (fewest, most) {
@@ -216,13 +224,10 @@ fn legend(table: &Pivot, look: &Look) -> String {
         true => ", ~ valid, partly checked",
         false => "",
     };
-    let text = format!(
+    format!(
         "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. Ratios have their 95 % \
          confidence interval."
-    );
-    let lines = super::look::wrap(&look.clean(&text), look.width());
-    let faint = lines.iter().map(|line| look.paint(Ink::Faint, line) + "\n");
-    faint.collect()
+    )
 }
 
 #[cfg(test)]

@@ -55,6 +55,14 @@ impl Table {
         widths.sum::<usize>() + GAPS[0] * self.head.len().saturating_sub(1)
     }
 
+    /// The names of the columns, and the rows.
+    pub(super) fn into_parts(self) -> (Vec<(String, Align)>, Vec<Vec<String>>) {
+        let texts = |row: Vec<(Ink, String)>| -> Vec<String> {
+            row.into_iter().map(|(_, text)| text).collect()
+        };
+        (self.head, self.rows.into_iter().map(texts).collect())
+    }
+
     /// A row with one cell per column.
     pub(super) fn row(&mut self, cells: Vec<(Ink, String)>) {
         self.rows.push(cells);

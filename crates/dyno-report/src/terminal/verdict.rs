@@ -15,13 +15,7 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
         return;
     };
     let tally = Tally::of(&run.findings);
-    // With hardly any check run, the validity is unknown.
-    let (ink, word) = match verdict {
-        Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ valid, partly checked"),
-        Verdict::Valid => (Ink::Good, "✔ valid"),
-        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
-        Verdict::Refused => (Ink::Error, "✘ refused"),
-    };
+    let (ink, word) = marked(verdict, tally.is_thin());
     page.line(
         "verdict",
         ink,
@@ -29,6 +23,16 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
     );
     for finding in against(run) {
         one(finding, page);
+    }
+}
+
+/// A verdict with its mark. With hardly any check run, the validity is unknown.
+pub(super) fn marked(verdict: Verdict, is_thin: bool) -> (Ink, &'static str) {
+    match verdict {
+        Verdict::Valid if is_thin => (Ink::Warning, "~ valid, partly checked"),
+        Verdict::Valid => (Ink::Good, "✔ valid"),
+        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
+        Verdict::Refused => (Ink::Error, "✘ refused"),
     }
 }
 

@@ -1,0 +1,185 @@
+//! Markdown that text of servers, scripts and users cannot break out of.
+
+use dyno_core::visible;
+
+use super::super::look::Look;
+use super::super::page::{Block, Page};
+use super::super::table::{Align, Table};
+
+/// The width of preformatted text: what GitHub shows without scrolling.
+const COLUMNS: usize = 100;
+
+/// Text without line ends, in which no character formats.
+pub(super) fn text(raw: &str) -> String {
+    let shown = visible::text(raw);
+    let mut out = String::with_capacity(shown.len());
+    let mut before = ' ';
+    let mut rest = shown.chars().peekable();
+    while let Some(c) = rest.next() {
+        let after = rest.peek().copied().unwrap_or(' ');
+        let formats = match c {
+            '\\' | '`' | '*' | '~' | '<' | '&' | '[' | ']' | '|' | '$' => true,
+            // Within a word it is a letter.
+            '_' => !(before.is_alphanumeric() && after.is_alphanumeric()),
+            _ => false,
+        };
+        if formats {
+            out.push('\\');
+        }
+        out.push(if matches!(c, '\n' | '\t') { ' ' } else { c });
+        before = c;
+    }
+    out
+}
+
+/// The text of a cell, which may have several lines.
+fn cell(raw: &str) -> String {
+    let lines = raw.lines().map(|line| text(line.trim()));
+    lines.collect::<Vec<_>>().join("<br>")
+}
+
+/// A table, from the names of its columns and whether they contain figures.
+pub(super) fn table(head: &[(String, bool)], rows: &[Vec<String>]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let rule = |(_, is_figure): &(String, bool)| match is_figure {
+        true => "---:".to_owned(),
+        false => "---".to_owned(),
+    };
+    let mut out = line(head.iter().map(|(name, _)| cell(name)).collect());
+    out += &line(head.iter().map(rule).collect());
+    for row in rows {
+        out += &line(row.iter().map(|raw| cell(raw)).collect());
+    }
+    out
+}
+
+/// A table of the terminal.
+pub(super) fn tabulated(of: Table) -> String {
+    let (head, rows) = of.into_parts();
+    let head = head.into_iter();
+    let head: Vec<(String, bool)> = head
+        .map(|(name, align)| (name, align == Align::Right))
+        .collect();
+    table(&head, &rows)
+}
+
+/// The rows and tables of sections. Rows that follow each other are one table.
+pub(super) fn sections(write: impl FnOnce(&mut Page)) -> String {
+    let mut parts = Vec::new();
+    let mut rows = Vec::new();
+    for block in blocks(write) {
+        match block {
+            Block::Row { label, body } => rows.push(vec![label, body]),
+            Block::Table(table) => {
+                parts.push(labelled(&std::mem::take(&mut rows)));
+                parts.push(tabulated(table));
+            }
+        }
+    }
+    parts.push(labelled(&rows));
+    joined(parts)
+}
+
+/// The rows of sections: labels and bodies.
+pub(super) fn rows(write: impl FnOnce(&mut Page)) -> Vec<(String, String)> {
+    let row = |block: Block| match block {
+        Block::Row { label, body } => Some((label, body)),
+        Block::Table(_) => None,
+    };
+    blocks(write).into_iter().filter_map(row).collect()
+}
+
+fn blocks(write: impl FnOnce(&mut Page)) -> Vec<Block> {
+    let mut page = Page::of_blocks();
+    write(&mut page);
+    page.into_blocks()
+}
+
+/// A table of labels and texts; nothing without rows.
+pub(super) fn labelled(rows: &[Vec<String>]) -> String {
+    match rows.first() {
+        None => String::new(),
+        Some(first) => table(&vec![(String::new(), false); first.len()], rows),
+    }
+}
+
+/// Sections as in a terminal; nothing if they are empty.
+pub(super) fn preformatted(write: impl FnOnce(&mut Page)) -> String {
+    let mut page = Page::new(Look {
+        columns: COLUMNS,
+        ..Look::default()
+    });
+    write(&mut page);
+    let shown = page.finish();
+    let shown = shown.trim_matches('\n');
+    if shown.is_empty() {
+        return String::new();
+    }
+    // A longer fence than any in the text.
+    let longest = shown.split(|c: char| c != '`').map(str::len).max();
+    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    format!("{fence}text\n{shown}\n{fence}\n")
+}
+
+/// A section under its heading; nothing if it is empty.
+pub(super) fn headed(title: &str, body: String) -> String {
+    match body.is_empty() {
+        true => body,
+        false => format!("### {title}\n\n{body}"),
+    }
+}
+
+/// Parts with an empty line between them.
+pub(super) fn joined(parts: impl IntoIterator<Item = String>) -> String {
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::look::Ink;
+    use super::*;
+
+    #[test]
+    fn no_character_of_a_text_formats() {
+        for (raw, told) in [
+            ("p99 < 10ms & a|b", r"p99 \< 10ms \& a\|b"),
+            ("oltp_read_write _new_", r"oltp_read_write \_new\_"),
+            ("**`x`** [y](z)", r"\*\*\`x\`\*\* \[y\](z)"),
+            ("one\n# two\tthree", "one # two three"),
+            ("\u{1b}[2J~", r"\\x1b\[2J\~"),
+        ] {
+            assert_eq!(text(raw), told);
+        }
+    }
+
+    #[test]
+    fn cells_keep_their_bars_and_their_lines() {
+        let head = [("a|b".to_owned(), false), ("n".to_owned(), true)];
+        let told = table(&head, &[vec!["one\ntwo".to_owned(), "1|2".to_owned()]]);
+        let lines = "| a\\|b | n |\n| --- | ---: |\n| one<br>two | 1\\|2 |\n";
+        assert_eq!(told, lines);
+    }
+
+    #[test]
+    fn rows_and_tables_keep_their_order() {
+        let told = sections(|page| {
+            page.row("note", Ink::Plain, "one");
+            page.row("", Ink::Plain, "two");
+            page.table(Table::new(&[("x", Align::Right)]));
+            page.row("last", Ink::Plain, "three");
+        });
+        let lines = "|  |  |\n| --- | --- |\n| note | one<br>two |\n\n| x |\n| ---: |\n\n\
+                     |  |  |\n| --- | --- |\n| last | three |\n";
+        assert_eq!(told, lines);
+        assert_eq!(sections(|_| ()), "");
+    }
+
+    #[test]
+    fn a_text_cannot_end_its_fence() {
+        let told = preformatted(|page| page.row("shape", Ink::Plain, "a ```` b"));
+        assert!(told.starts_with("`````text\n"), "{told}");
+        assert!(told.ends_with("\n`````\n"), "{told}");
+        assert_eq!(preformatted(|_| ()), "");
+    }
+}

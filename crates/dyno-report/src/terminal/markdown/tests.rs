@@ -1,0 +1,186 @@
+use dyno_core::finding::Outcome;
+use dyno_verdict::{CompareError, CompareOptions, compare};
+
+use super::*;
+use crate::html::samples::{Shape, USUAL, run as record};
+use crate::samples;
+
+/// Fails if a row of a table has more or fewer cells than its heading.
+fn sound(markdown: &str) {
+    let bars = |line: &str| {
+        let line = line.replace("\\\\", "");
+        line.matches('|').count() - line.matches("\\|").count()
+    };
+    let mut head = None;
+    let mut fenced = false;
+    for line in markdown.lines() {
+        fenced ^= line.starts_with("```");
+        head = match line.starts_with('|') && !fenced {
+            false => None,
+            true => Some(head.unwrap_or_else(|| bars(line))),
+        };
+        assert!(head.is_none_or(|head| head == bars(line)), "{line}");
+    }
+    assert!(!markdown.contains("\n\n\n"), "{markdown}");
+    assert!(markdown.ends_with('\n') && !markdown.ends_with("\n\n"));
+}
+
+#[test]
+fn every_finding_against_a_run_has_evidence_and_advice() {
+    for run in samples::all() {
+        let told = run::one("A run", &run);
+        sound(&told);
+        let loud = |outcome| matches!(outcome, Outcome::Doubt | Outcome::Refuse);
+        for finding in run.findings.iter().filter(|one| loud(one.outcome)) {
+            let (check, evidence) = (text(&finding.check), text(&finding.evidence));
+            assert!(told.contains(&format!("{check}: {evidence}")), "{told}");
+            let rest = match &finding.waived {
+                Some(reason) => format!("Waived: {}", text(reason)),
+                None => format!("Try: {}", text(&finding.advice)),
+            };
+            assert!(told.contains(&rest), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_run_has_verdict_figures_and_settings() {
+    let run = samples::good();
+    let told = run::one(&brief::title(&run), &run);
+    for part in [
+        "## oltp_read_write · ",
+        "**✔ valid** – ",
+        "| tx/s | q/s | p50 | p95 | p99 | p99.9 | max | errors |",
+        "### Settings",
+        "table_size=100000",
+        "| target | ",
+        "| load | 16 sessions on 2 workers, closed loop",
+    ] {
+        assert!(told.contains(part), "no '{part}' in {told}");
+    }
+    assert!(!told.contains("### Findings"), "{told}");
+    let open = samples::overloaded();
+    let told = run::one("A run", &open);
+    for part in ["**✘ refused** – ", "response times", "✘ failed | p99.9 > 2s: "] {
+        assert!(told.contains(part), "no '{part}' in {told}");
+    }
+}
+
+#[test]
+fn text_of_servers_and_users_formats_nothing() {
+    let mut run = samples::overloaded();
+    let hostile = "a | b\n# c <img src=x> `d` **e** [f](g)\u{1b}[2J";
+    (run.target.version, run.note) = (hostile.to_owned(), hostile.to_owned());
+    (run.findings[0].evidence, run.findings[0].advice) = (hostile.to_owned(), hostile.to_owned());
+    run.warnings = vec![hostile.to_owned()];
+    let told = run::one(hostile, &run);
+    sound(&told);
+    for part in ["a | b", " <img", " `d`", "**e**", "[f](", "\u{1b}", "\n# c"] {
+        assert!(!told.contains(part), "'{part}' in {told}");
+    }
+}
+
+fn two_runs() -> Vec<RunRecord> {
+    let made = |id: i64, speed: f64, level: &str| {
+        let mut run = record(Shape {
+            stream: id as u64,
+            speed,
+            seconds: 60,
+            warmup: 0,
+            ..USUAL
+        });
+        (run.id, run.head.name) = (id, format!("run-{id}"));
+        run.head.factors.insert("memory".to_owned(), level.to_owned());
+        run
+    };
+    vec![made(3, 1.0, "5G"), made(4, 0.77, "12G")]
+}
+
+fn reported(runs: &[RunRecord], compared: &[Result<Comparison, String>]) -> String {
+    report(&ReportInput {
+        runs,
+        costs: &[],
+        sides: &[vec![0], vec![1]],
+        compared,
+        pivot: None,
+        experiment: None,
+        generated_unix_s: 0.0,
+        title: "",
+    })
+}
+
+#[test]
+fn several_runs_have_a_row_each_and_the_comparison() {
+    let runs = two_runs();
+    let compared = compare(&[&runs[0]], &[&runs[1]], &CompareOptions::default());
+    let compared = compared.map_err(|error: CompareError| error.to_string());
+    let told = reported(&runs, std::slice::from_ref(&compared));
+    sound(&told);
+    for part in [
+        "| run | what differs | tx/s |",
+        "| 3 | memory 5G | ",
+        "| 4 | memory 12G | ",
+        "### Comparison",
+        "new/base",
+        "### Findings",
+        "- run 3: **doubt** ",
+    ] {
+        assert!(told.contains(part), "no '{part}' in {told}");
+    }
+    let told = reported(&runs, &[Err("Different | workloads.".to_owned())]);
+    assert!(told.contains("- Different \\| workloads.\n"), "{told}");
+    assert!(!told.contains("### Comparison"), "{told}");
+}
+
+#[test]
+fn a_comparison_has_its_answer_ratios_and_findings() {
+    let compared = super::compare::tests::compared(&["sync_binlog"], 3);
+    let told = comparison(&compared, false);
+    sound(&told);
+    let answer = super::compare::answer(&compared);
+    assert!(told.starts_with(&format!("## {}\n", text(&answer))), "{told}");
+    for part in ["| base | new | new/base |", "| intended | setting sync_binlog: 0 → 1 |"] {
+        assert!(told.contains(part), "no '{part}' in {told}");
+    }
+    for finding in &compared.findings {
+        if matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) {
+            assert!(told.contains(&text(&finding.evidence)), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_table_of_factors_has_a_column_for_each_level() {
+    let cell = |row: usize, column: usize, ratio: Option<f64>| dyno_verdict::Cell {
+        row,
+        column,
+        runs: vec![1, 2],
+        value: Some(1_228.4),
+        ratio,
+        low: ratio.map(|ratio| ratio * 0.95),
+        high: ratio.map(|ratio| ratio * 1.05),
+        stalled_s: None,
+        verdict: None,
+        thin: false,
+    };
+    let mut of = Pivot {
+        figure: "rate".to_owned(),
+        unit: "per second".to_owned(),
+        rows: ("memory".to_owned(), vec!["5|G".to_owned(), "12G".to_owned()]),
+        columns: Some(("engine".to_owned(), vec!["a".to_owned(), "b".to_owned()])),
+        base: "engine=a".to_owned(),
+        cells: vec![cell(0, 0, None), cell(0, 1, Some(1.1)), cell(1, 0, None)],
+        pooled: None,
+    };
+    let told = pivot(&of);
+    sound(&told);
+    for part in [
+        "| memory | engine a | engine b |\n| --- | ---: | ---: |\n",
+        "| 5\\|G | 1,228 – | 1,228 –<br>1.10× (",
+        "| 12G | 1,228 – | no run |",
+    ] {
+        assert!(told.contains(part), "no '{part}' in {told}");
+    }
+    of.columns = None;
+    assert!(pivot(&of).contains("| memory | rate |\n"), "{}", pivot(&of));
+}
