@@ -16,8 +16,7 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     rule: "Doubt if the server counts {0} % and {1} per second less than the client, even by the \
            end of the run, or that much more than statements, failures and connections explain. \
            Doubt if {3} sessions of other clients or of autovacuum were active on average, or \
-           other clients made {4} connections; the finding names their owners. Needs {2} s and 3 \
-           looks at the session list.",
+           other clients made {4} connections. Needs {2} s and 3 looks at the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,

@@ -35,14 +35,14 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trends and level changes of throughput and open-loop latency",
-    rule: "Doubt if the drift from first to last second is {1} % and its 99 % interval excludes 0, \
-           or {0} % with a Kendall's tau of {5}; if the level steps by {0} % with {8} % \
-           confidence, changes several times or swings slowly by {0} %; or if recurring dips or \
-           low spells (3 s in all, a third below the level) cost {7} % of the throughput. Doubt if \
-           an open loop's latency drifts by {2} % without overload, or an imported log reports an \
-           unsteady load or rate. Pass if the drift's 90 % interval is within {9} % either way; \
-           else not checked, nor if stalls took {6} % of the time, `warm-up` reports the change, \
-           or there are fewer than {3} whole seconds.",
+    rule: "Doubt, unless `warm-up` reports it, if the drift from first to last second is {1} % and \
+           its 99 % interval excludes 0, or {0} % with a Kendall's tau of {5}, or if the level \
+           steps by {0} % with {8} % confidence. Doubt if the level changes several times or \
+           swings slowly by {0} %, recurring dips or low spells (3 s in all, a third below the \
+           level) cost {7} % of the throughput, an open loop's latency drifts by {2} % without \
+           overload, or an imported log reports an unsteady load or rate. Pass if the drift's 90 % \
+           interval is within {9} % either way; else not checked, nor if stalls took {6} % of the \
+           time, or with fewer than {3} whole seconds or {10} intervals of 5 s or longer.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
