@@ -19,7 +19,7 @@ pub(super) const STATISTICS: Check = Check {
            index or statistics, or {1} rows and {2} times as many as they return or change. \
            Samples, ranges of `ctid`, tables that the server creates, and runs without WHERE, ON \
            or LIMIT do not count. Tables without index, statistics or primary key are always \
-           reported; SQLite does not count scanned rows.",
+           reported.",
     thresholds: &[SCANNED, MANY, FOUND],
     make: statistics,
 };

@@ -15,11 +15,10 @@ pub(super) const STALLS: Check = Check {
     number: 26,
     name: "stalls",
     title: "Seconds in which almost nothing ended",
-    rule: "Doubt if seconds at {0} % of the level or less take {1} % of the time, last {2} s in a \
-           row, or recur with a period; a level that stays so low to the end is no stall. Doubt if \
-           silences of {5} s with {6} events missed take {9} % of the time or recur, {7} of at \
-           least {8} s take {1} %, or shorter ones, from {10} s on, take {11} %. Needs {3} whole \
-           seconds and {4} events per second.",
+    rule: "Doubt if stalled seconds, at {0} % of the level or less, take {1} % of the time, last \
+           {2} s in a row, or recur with a period. Doubt if silences of {5} s with {6} events \
+           missed take {9} % of the time or recur, {7} of {8} s take {1} %, or silences of {10} s \
+           take {11} %. A level that stays so low to the end is no stall.",
     thresholds: &[
         SHARE,
         TIME,

@@ -22,11 +22,11 @@ pub(super) const WARM_UP: Check = Check {
     number: 23,
     name: "warm-up",
     title: "Whether the warm-up was long enough",
-    rule: "Doubt if sessions still started during the measurement, its first 3, 6, 12, … seconds \
-           (up to a fifth of it) differ from the rest by {0} % with {1} % confidence, \
-           autocorrelation included, or the rate steps within that fifth by {3} %. After a later \
-           step, only the part before it is examined; not checked if `steady-state` reports a \
-           drift beyond that fifth. Needs {2} whole seconds without stalls.",
+    rule: "Doubt if sessions still started during the measurement, its beginning (3, 6, 12, … \
+           seconds, up to a fifth) differs from the rest by {0} % with {1} % confidence, or the \
+           rate steps within that fifth by {3} %. Not checked if `steady-state` reports a drift \
+           beyond it; after a later step, only the part before it is examined. Needs {2} whole \
+           seconds without stalls.",
     thresholds: &[EARLY, SURE, BINS, DRIFT],
     make: warm_up,
 };
@@ -35,14 +35,12 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trends and level changes of throughput and open-loop latency",
-    rule: "Doubt, unless `warm-up` reports it, if the drift from first to last second is {1} % and \
-           its 99 % interval excludes 0, or {0} % with a Kendall's tau of {5}, or if the level \
-           steps by {0} % with {8} % confidence. Doubt if the level changes several times or \
-           swings slowly by {0} %, recurring dips or low spells (3 s in all, a third below the \
-           level) cost {7} % of the throughput, an open loop's latency drifts by {2} % without \
-           overload, or an imported log reports an unsteady load or rate. Pass if the drift's 90 % \
-           interval is within {9} % either way; else not checked, nor if stalls took {6} % of the \
-           time, or with fewer than {3} whole seconds or {10} intervals of 5 s or longer.",
+    rule: "Doubt, unless `warm-up` reports it, if the rate drifts by {1} % for certain or by {0} % \
+           steadily, or its level steps, changes several times or swings slowly by {0} %. Doubt if \
+           recurring dips or low spells cost {7} % of the throughput, an open loop's latency \
+           drifts by {2} % without overload, or an imported log reports an unsteady load or rate. \
+           Pass if a drift of {9} % is excluded; else not checked, nor if stalls took {6} % of the \
+           time or there are fewer than {3} whole seconds.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
