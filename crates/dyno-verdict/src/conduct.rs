@@ -21,9 +21,9 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 51,
         name: "agents",
         title: "Whether all load generators did their part",
-        rule: "Refusal if a generator was missing or failed, intervals are missing or do not add \
-               up, or seconds do not align. Doubt if one was lost where that was allowed, started \
-               late, did less than its share, or runs another version of Dyno.",
+        rule: "Refusal if a generator was missing or failed, or if intervals are missing, do not \
+               add up or do not align. Doubt if one was lost where that was allowed, started late, \
+               did less than its share, or runs another version of Dyno.",
         thresholds: &[],
         make: agents,
     },
@@ -48,9 +48,9 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 52,
         name: "record",
         title: "Completeness of the record",
-        rule: "Doubt if part of the record did not reach the results file, the events of intervals \
-               and grace do not add up to the total, the intervals have more statements, rows, \
-               bytes or errors than the run, or an imported log lacks its end.",
+        rule: "Doubt if part of the record did not reach the results file, or an imported log \
+               lacks its end. Doubt if the events of intervals and grace do not add up to the \
+               total, or the intervals have more statements, rows, bytes or errors than the run.",
         thresholds: &[],
         make: record,
     },

@@ -30,8 +30,8 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "row-counts",
         title: "Rows of the workload's tables",
         rule: "Refusal if a table has fewer rows than the options say; the run does not start \
-               unless forced. Up to a million rows are counted. In larger tables 64 ids are looked \
-               up, and less than 80 % of the rows is too few.",
+               unless forced. In tables of more than a million rows, 64 ids are looked up instead, \
+               and less than 80 % is too few.",
         thresholds: &[],
         make: row_counts,
     },

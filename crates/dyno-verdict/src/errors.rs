@@ -30,8 +30,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 11,
         name: "errors",
         title: "Errors, retries and failed sessions",
-        rule: "Doubt if at least {0} % of all attempts failed, or {2} % of all events ended \
-               without their work done; refusal from {1} % of either. Doubt if the run failed.",
+        rule: "Doubt if {0} % of all attempts failed, {2} % of all events ended without their work \
+               done, or the run failed. Refusal from {1} % of either.",
         thresholds: &[ERRORS_DOUBT, ERRORS_REFUSE, NOT_DONE],
         make: errors,
     },

@@ -22,7 +22,7 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "cpu-frequency",
         title: "Governor, turbo and CPU frequency",
         rule: "Doubt if the fastest CPU slowed by {0} % from the first to the last third of the \
-               measurement. Governor and turbo are reported. Needs {1} samples.",
+               measurement. Governor and turbo are only reported. Needs {1} samples.",
         thresholds: &[SLOWED, SAMPLES],
         make: frequency,
     },
@@ -49,10 +49,10 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 34,
         name: "other-processes",
         title: "CPU use of other processes",
-        rule: "Doubt if processes other than the generator and the server used {0} % of the host's \
-               CPUs, unless `other-load` reports it for a part. An unidentified server counts \
-               among them, unless it is the host's only process with its name and age, or at the \
-               other end of the observer's connection.",
+        rule: "Doubt if processes other than generator and server used {0} % of the host's CPUs, \
+               unless `other-load` reports it for a part. An unidentified server counts among \
+               them, unless it is the only process with its name and age, or at the other end of \
+               the observer's connection.",
         thresholds: &[OTHERS],
         make: other_processes,
     },

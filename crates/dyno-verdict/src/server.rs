@@ -38,8 +38,8 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 39,
         name: "connection",
         title: "TLS and prepared statements, as declared",
-        rule: "Doubt if the URL demands TLS and the connection has none, or if statements were \
-               declared as prepared and less than {0} % of the server's were prepared executions; \
+        rule: "Doubt if the URL demands TLS and the connection has none. Doubt if statements were \
+               declared as prepared and less than {0} % of the server's were prepared executions, \
                or the reverse.",
         thresholds: &[PREPARED],
         make: connection,

@@ -29,10 +29,10 @@ pub(crate) const CHECKS: &[Check] = &[
         number: 27,
         name: "length",
         title: "Length against the autocorrelation time of the rate",
-        rule: "Doubt below {0} s, or if the mean rate is known no better than {1} % either way (95 \
-               % confidence, autocorrelation included), or {3} % where the run is too short for \
-               `steady-state`. Needs {2} whole seconds. Not checked where `steady-state`, \
-               `warm-up` or `stalls` reports a moving level.",
+        rule: "Doubt below {0} s, or if the mean rate is known no better than {1} % either way \
+               ({3} % if the run is too short for `steady-state`) at 95 % confidence, \
+               autocorrelation included. Not checked where `steady-state`, `warm-up` or `stalls` \
+               reports a moving level. Needs {2} whole seconds.",
         thresholds: &[SHORTEST_S, PRECISION, LENGTH_BINS, UNDECIDED],
         make: length,
     },

@@ -13,8 +13,8 @@ pub(super) const CACHE: Check = Check {
     number: 16,
     name: "cache",
     title: "Data size against cache, and hit ratio against the claim",
-    rule: "Doubt if {0} % of the page requests missed although data is claimed in memory, or less \
-           than {1} % although it is claimed on disk. Without a claim, only reported.",
+    rule: "Doubt if {0} % of the page requests missed with data claimed in memory, or less than \
+           {1} % with data claimed on disk. Without a claim, only reported.",
     thresholds: &[IN_MEMORY_MISSES, ON_DISK_MISSES],
     make: cache,
 };
@@ -24,8 +24,8 @@ pub(super) const COLD_OR_WARM: Check = Check {
     name: "cold-or-warm",
     title: "Whether the caches were warm, or as claimed",
     rule: "Doubt if {0} times as many page requests missed in the first quarter as in the last, \
-           and {1} %, unless cold caches are claimed; without a claim, only beyond chance. Doubt \
-           if claimed cold caches were not cold. Needs {2} samples.",
+           and {1} %; without a claim, only beyond chance. If cold caches are claimed, doubt only \
+           if they were not cold. Needs {2} samples.",
     thresholds: &[WARMING, WARMING_MISSES, SAMPLES],
     make: cold_or_warm,
 };

@@ -11,9 +11,9 @@ pub(super) const GROWTH: Check = Check {
     number: 20,
     name: "growth",
     title: "Growth of data, old row versions and server memory",
-    rule: "Doubt if the data outgrew the cache, or grew by {0} % and {1} GiB; if InnoDB's history \
-           list grew by {2} and still grew at the end; or if the server's memory without caches \
-           grew by {3} % and {4} MiB in the second half, up to the end.",
+    rule: "Doubt if the data outgrew the cache, or grew by {0} % and {1} GiB. Doubt if InnoDB's \
+           history list grew by {2} and still grew at the end. Doubt if the server's memory \
+           without caches grew by {3} % and {4} MiB in the second half, up to the end.",
     thresholds: &[DATA, DATA_GIB, HISTORY, MEMORY, MEMORY_MIB],
     make: growth,
 };

@@ -15,10 +15,10 @@ pub(super) const KEYS: Check = Check {
     name: "key-distribution",
     title: "Hot set of the keys, and whether statements differ",
     rule: "Doubt if data is claimed on disk, misses are unknown, and the keys of {0} % of the \
-           draws fit in the cache. Doubt if statements always use the same rows: at most {2} of \
-           {1} or more examined differ, all name their rows in their text (INSERT with values does \
-           not), at most {4} % use functions or variables that may choose other rows, and each \
-           reads at most {3} rows.",
+           draws fit in the cache. Doubt if statements always use the same rows: of {1} or more \
+           examined, at most {2} differ, and all name their rows and read at most {3} each. No \
+           doubt if some are INSERT with values, or more than {4} % use functions or variables \
+           that may choose other rows.",
     thresholds: &[HOT, LOOKED_AT, DIFFERENT, ROWS, DRAWN],
     make: keys,
 };

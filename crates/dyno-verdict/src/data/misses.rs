@@ -13,8 +13,8 @@ pub(super) const MISSES: Check = Check {
     name: "misses",
     title: "Reads without rows, changes without effect, duplicate keys",
     rule: "Doubt if {0} % of the reads found no row, or {1} % of the changing statements (UPDATE, \
-           DELETE, INSERT, REPLACE, MERGE, DO) changed none, unless the script reports the fact \
-           `misses`. Duplicate keys are reported; `errors` judges them. Needs 50 of either.",
+           DELETE, INSERT, REPLACE, MERGE, DO) changed none. No doubt if the script reports the \
+           fact `misses`; `errors` judges duplicate keys. Needs 50 of either.",
     thresholds: &[EMPTY, UNCHANGED],
     make: misses,
 };

@@ -17,9 +17,9 @@ pub(super) const STATISTICS: Check = Check {
     title: "Full table scans from missing indexes or statistics",
     rule: "Doubt if statements scan {0} rows of whole tables each while a table of the run has no \
            index or statistics, or {1} rows and {2} times as many as they return or change. \
-           Samples, ranges of `ctid` and tables that the server creates do not count. No doubt if \
-           no statement restricts its rows (WHERE, ON, LIMIT). Tables without index, statistics or \
-           primary key are always reported. SQLite does not count scanned rows.",
+           Samples, ranges of `ctid`, tables that the server creates, and runs without WHERE, ON \
+           or LIMIT do not count. Tables without index, statistics or primary key are always \
+           reported.",
     thresholds: &[SCANNED, MANY, FOUND],
     make: statistics,
 };

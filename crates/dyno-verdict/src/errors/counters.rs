@@ -13,11 +13,10 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     number: 15,
     name: "server-counters",
     title: "The server's statement counters against the client's",
-    rule: "Doubt if the server counts {0} % and {1} per second less than the client, even by the \
-           end of the run, or that much more than the client's statements, failures and the \
-           connections explain. Doubt if {3} sessions of other clients or of autovacuum were \
-           active on average, or the server counts {4} connections of other clients; the finding \
-           names their owners. Needs {2} s and 3 looks at the session list.",
+    rule: "Doubt if the server counts {0} % and {1} per second fewer statements than the client, \
+           or that many more than statements, failures and connections explain. Doubt if {3} \
+           sessions of other clients or of autovacuum were active on average, or other clients \
+           made {4} connections. Needs {2} s and 3 looks at the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,

@@ -11,7 +11,7 @@ pub(super) const SERVER_WARNINGS: Check = Check {
     name: "server-warnings",
     title: "Deadlocks, lock waits and temporary files",
     rule: "Doubt from {0} deadlock, or {1} temporary tables or files on disk, per 100 events, and \
-           {2} in all.",
+           {2} of either in all.",
     thresholds: &[DEADLOCKS, ON_DISK, FEWEST],
     make: server_warnings,
 };

@@ -17,12 +17,12 @@ pub(super) const WORK: Check = Check {
     name: "work-done",
     title: "Zero work, and figures too good to be true",
     rule: "Refusal if no event ended, the database got no statement, or an imported log \
-           contradicts itself. Doubt if fewer than {0} rows per statement were found or changed \
-           (for empty reads see `misses`), {4} % of the statements touch no table, or a statement \
-           took less than {1} us over a connection. Doubt if rate times latency exceeds the \
-           sessions by {2} %, events exceed statements by {5} %, or sessions spent {6} % of their \
-           time outside events. Doubt if a log's stated time differs from count over rate by {3} % \
-           and more than one event, or {7} % of its transactions have no time.",
+           contradicts itself. Doubt if statements found or changed fewer than {0} rows each \
+           (`misses` judges empty reads), {4} % touch no table, a statement took less than {1} us \
+           over a connection, or sessions spent {6} % of their time outside events. Doubt if rate \
+           times latency exceeds the sessions by {2} %, events exceed statements by {5} %, or an \
+           imported log's stated time is off by {3} % and more than one event or lacks {7} % of \
+           the transactions.",
     thresholds: &[
         ROWS,
         STATEMENT_US,

@@ -24,9 +24,8 @@ pub(super) const OFFERED_RATE: Check = Check {
     name: "offered-rate",
     title: "Achieved against offered rate, and backlog growth",
     rule: "Doubt if the achieved rate is below {0} % of the offered rate, or as far above it, \
-           beyond chance; or if the backlog grew from the first to the last third of the \
-           measurement by {1} % of the arrivals and more than one event. Response times then \
-           depend on the run's length.",
+           beyond chance. Doubt if the backlog grew from the first to the last third by {1} % of \
+           the arrivals and more than one event: response times then depend on the run's length.",
     thresholds: &[ACHIEVED, BACKLOG_GROWTH],
     make: offered_rate,
 };
@@ -35,8 +34,8 @@ pub(super) const ARRIVALS: Check = Check {
     number: 5,
     name: "arrivals",
     title: "Arrivals against the declared distribution",
-    rule: "Doubt if arrivals per second are not Poisson or constant, as declared: significance \
-           {0}, beyond {1} ms of disorder between intervals. Needs {2} whole intervals with {3} \
+    rule: "Doubt if arrivals per second are not Poisson or constant, as declared, at significance \
+           {0} and beyond {1} ms of disorder between intervals. Needs {2} whole intervals with {3} \
            arrivals each.",
     thresholds: &[SIGNIFICANCE, DISORDER_MS, INTERVALS, ARRIVALS_FEW],
     make: arrivals,

@@ -13,11 +13,10 @@ pub(super) const IDLE_SESSIONS: Check = Check {
     name: "idle-sessions",
     title: "Sessions idle while others worked",
     rule: "Doubt if a session completed no event for {0} s, {1} % of the run and {2} times the \
-           median event, while others did or until the end. Scheduled pauses do not count. While \
-           others work, time in a statement or the script counts only from {3} times that of the \
-           least idle tenth of its role. Refusal if idle time is {4} % of all session time, a \
-           session was lost, or {5} % of the sessions had no connection at the end (connecting for \
-           {6} s, or with failed attempts).",
+           median event, while others did or until the end. Refusal if idle time is {4} % of all \
+           session time, a session was lost, or {5} % of the sessions ended without a connection. \
+           Scheduled pauses do not count, nor, while others work, times below {3} times those of \
+           the least idle tenth of the role.",
     thresholds: &[
         IDLE_S,
         IDLE_SHARE,

@@ -12,11 +12,10 @@ pub(super) const CLIENT_CPU: Check = Check {
     number: 2,
     name: "client-cpu",
     title: "The generator's CPU use, CPU waits, page faults and descriptors",
-    rule: "Doubt if a worker used at least {0} % of a core, waited for a CPU {1} % of the time \
-           (other than for a server on the same host), or stalled for {2} ms. Doubt if the process \
-           read {3} pages per second from disk, had {4} % of its descriptors open, or was stopped \
-           for {2} ms at once or {5} % of the time. Doubt if the script blocked a shared worker \
-           {6} % of the time, in stalls from 1 ms on in which it neither ran nor waited for a CPU.",
+    rule: "Doubt if a worker used {0} % of a core, waited for a CPU {1} % of the time, or stalled \
+           for {2} ms. Doubt if the process read {3} pages per second from disk, had {4} % of its \
+           descriptors open, or was stopped for {2} ms at once or {5} % of the time. Doubt if the \
+           script blocked a shared worker {6} % of the time, in stalls from 1 ms on.",
     thresholds: &[
         BUSY,
         WAITING,

@@ -12,9 +12,9 @@ pub(super) const DISK: Check = Check {
     number: 31,
     name: "disk",
     title: "Free space, and the end of a disk's burst",
-    rule: "Doubt if less than {0} % of the file system or {1} GiB is free, or if a disk that was \
-           {2} % busy lost {3} % of its bytes per second for good while its waits grew as much. \
-           Needs {4} samples.",
+    rule: "Doubt if less than {0} % of the file system or {1} GiB is free. Doubt if a disk that \
+           was {2} % busy lost {3} % of its bytes per second for good while its waits grew as \
+           much. Needs {4} samples.",
     thresholds: &[FREE_SHARE, FREE_GIB, DISK_BUSY, STEP, SAMPLES],
     make: disk,
 };

@@ -33,17 +33,11 @@ pub(super) const DURABILITY: Check = Check {
     number: 38,
     name: "durability",
     title: "What a commit guarantees, and whether there were commits",
-    rule: "Reported with its class. Doubt if a crash may damage the database: fsync, doublewrite, \
-           full-page writes or MySQL's redo log off; a flush method without syncs; a library that \
-           ignores syncs; {1} times as many log syncs as disk writes; SQLite without syncs or \
-           journal; tables of an engine without a log; a log, tablespace or table directory on \
-           tmpfs or ramfs. Doubt if a crash empties tables: UNLOGGED, MEMORY, only temporary \
-           tables, data on tmpfs or ramfs. Doubt if writes were not committed: almost no COMMIT \
-           with autocommit off or transactions open at the end (PostgreSQL: no changed rows with \
-           these), {0} % of the transactions rolled back, as a whole or to a savepoint, or an \
-           unchanged SQLite file. Not checked if settings promise durable commits but no table \
-           could be examined, or if nothing is in doubt but statements attached another file \
-           (SQLite).",
+    rule: "Reported with its class. Doubt if a crash may damage the database or empty its tables, \
+           the log was synced {1} times as often as the disks wrote, writes were not committed, or \
+           {0} % of the transactions were rolled back, as a whole or to a savepoint. Not checked \
+           if settings promise durable commits but no table could be examined, or nothing is in \
+           doubt but statements attached another SQLite file.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };

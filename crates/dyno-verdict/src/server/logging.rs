@@ -11,11 +11,11 @@ pub(super) const LOGS: Check = Check {
     number: 37,
     name: "statement-logs",
     title: "Logs to which the server writes statements",
-    rule: "Doubt if settings make the server log {0} % of the statements, or of the changing ones: \
-           general, slow (by its counter, if observed) or audit log; on PostgreSQL log_statement, \
-           log_duration, log_min_duration_statement, samples, parser, planner and executor \
-           statistics and trees, auto_explain, pgaudit. No doubt if the server discards its log \
-           output.",
+    rule: "Doubt if settings make the server log {0} % of the statements, or of the changing ones. \
+           Logs are the general, slow (by its counter, if observed) and audit log; on PostgreSQL \
+           log_statement, log_duration, log_min_duration_statement, samples, statistics and trees \
+           of parser, planner and executor, auto_explain, pgaudit. No doubt if the server discards \
+           its log output.",
     thresholds: &[WRITTEN],
     make: logs,
 };

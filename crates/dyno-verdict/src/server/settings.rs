@@ -21,9 +21,9 @@ pub(super) const MOVED: Check = Check {
     number: 41,
     name: "moved-settings",
     title: "Settings that changed during the run",
-    rule: "Doubt if a setting changed, even if it changed back, except the server's counters and \
-           positions; or if a table's engine or persistence changed. A change shorter than a \
-           second may be missed.",
+    rule: "Doubt if a setting changed, even if it changed back, or a table's engine or persistence \
+           did. The server's counters and positions do not count. A change shorter than a second \
+           may be missed.",
     thresholds: &[],
     make: moved,
 };

@@ -13,10 +13,9 @@ pub(super) const CYCLES: Check = Check {
     number: 25,
     name: "whole-cycles",
     title: "Checkpoint, compaction and vacuum cycles",
-    rule: "Doubt if a checkpoint, compaction or vacuum ran for part of the measurement, the rate \
-           was {0} % lower meanwhile with 99 % confidence, and one cycle more or less moves the \
-           mean by {1} %. Needs 10 whole seconds. Not checked if none ran, or one ran all the \
-           time.",
+    rule: "Doubt if the rate was {0} % lower, with 99 % confidence, while a checkpoint, compaction \
+           or vacuum ran, and one cycle more or less moves the mean by {1} %. Not checked if none \
+           ran, or one ran all the time. Needs 10 whole seconds.",
     thresholds: &[SLOWER, MOVED],
     make: cycles,
 };

@@ -21,8 +21,8 @@ pub(super) const MODES: Check = Check {
     name: "latency-modes",
     title: "Unexplained latency modes and delayed acknowledgements",
     rule: "Doubt if {0} % to {1} % of the events, or of one operation, form a mode {2} times and \
-           {3} ms slower than the rest, unless as many write or miss the cache; or if {0} % pause \
-           for the 40 ms of Linux's delayed acknowledgements. Needs 500 events.",
+           {3} ms slower than the rest, unless as many write or miss the cache. Doubt if {0} % \
+           pause for the 40 ms of Linux's delayed acknowledgements. Needs 500 events.",
     thresholds: &[LEAST, MOST, FACTOR, APART],
     make,
 };

@@ -15,13 +15,10 @@ pub(super) const STALLS: Check = Check {
     number: 26,
     name: "stalls",
     title: "Seconds in which almost nothing ended",
-    rule: "A second is stalled at {0} % of the level or less. The level is the median of the \
-           seconds above {0} % of the rate at which the median event ended. Doubt if stalls take \
-           {1} % of the time, last {2} s in a row, or recur with a period. A level that stays so \
-           low to the end is no stall. Silences of at least {5} s with {6} events missed are \
-           stalls, too: doubt if {7} of at least {8} s take {1} % of the time, if all take {9} %, \
-           or if they recur. Shorter ones, from {10} s on, are stalls if they take {11} % of the \
-           time. Needs {3} whole seconds and {4} events per second.",
+    rule: "Doubt if stalled seconds, at {0} % of the level or less, take {1} % of the time, last \
+           {2} s in a row, or recur with a period. Doubt if silences of {5} s with {6} events \
+           missed take {9} % of the time or recur, {7} of {8} s take {1} %, or silences of {10} s \
+           take {11} %. A level that stays so low to the end is no stall.",
     thresholds: &[
         SHARE,
         TIME,

@@ -22,11 +22,11 @@ pub(super) const WARM_UP: Check = Check {
     number: 23,
     name: "warm-up",
     title: "Whether the warm-up was long enough",
-    rule: "Doubt if sessions still started during the measurement; if its first 3, 6, 12, … \
-           seconds, up to a fifth of it, differ from the rest by at least {0} % with {1} % \
-           confidence, autocorrelation included; or if the rate steps within that fifth by {3} %. \
-           After a later step, only the part before it is examined. Not checked if `steady-state` \
-           reports a drift beyond that fifth. Needs {2} whole seconds without stalls.",
+    rule: "Doubt if sessions still started during the measurement, its beginning (3, 6, 12, … \
+           seconds, up to a fifth) differs from the rest by {0} % with {1} % confidence, or the \
+           rate steps within that fifth by {3} %. Not checked if `steady-state` reports a drift \
+           beyond it; after a later step, only the part before it is examined. Needs {2} whole \
+           seconds without stalls.",
     thresholds: &[EARLY, SURE, BINS, DRIFT],
     make: warm_up,
 };
@@ -35,18 +35,12 @@ pub(super) const STEADY_STATE: Check = Check {
     number: 24,
     name: "steady-state",
     title: "Trends and level changes of throughput and open-loop latency",
-    rule: "Pass if the 90 % interval of the drift from first to last second is within {9} % either \
-           way; one of 20 runs with such a drift passes. Doubt, unless `warm-up` reports it, if \
-           the drift (even, early or late) is at least {1} % and its 99 % interval excludes 0, or \
-           at least {0} % with a Kendall's tau of {5}, or if the level steps by at least {0} % \
-           with {8} % confidence. Doubt if the level changes several times or swings slowly by {0} \
-           %; if recurring dips, or low spells (3 s in all, a third below the level), cost {7} % \
-           of the throughput; if an open loop's latency drifts by {2} % without overload; or if an \
-           imported log reports an unsteady load or rate. Drifts and steps use the logarithm of \
-           the rate, with 5 % of the level as the smallest value. Not checked in all other cases, \
-           and if stalls took {6} % of the time; the finding gives a sufficient length. Needs {3} \
-           whole seconds, or {10} intervals of 5 s or longer; 30 for dips, {4} for several \
-           changes, 600 for swings.",
+    rule: "Doubt, unless `warm-up` reports it, if the rate drifts by {1} % for certain or by {0} % \
+           steadily, or its level steps, changes several times or swings slowly by {0} %. Doubt if \
+           recurring dips or low spells cost {7} % of the throughput, an open loop's latency \
+           drifts by {2} % without overload, or an imported log reports an unsteady load or rate. \
+           Pass if a drift of {9} % is excluded; else not checked, nor if stalls took {6} % of the \
+           time or there are fewer than {3} whole seconds.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
