@@ -79,7 +79,7 @@ pub fn of_run(run: &RunSummary) -> Suite {
     };
     suite.cases.extend(run.findings.iter().map(check));
     for held in &run.thresholds {
-        suite.condition(&held.condition, Some(held.failed), &held.told());
+        suite.condition(&held.condition, Some(held.failed), &held.line());
     }
     suite
 }
@@ -131,7 +131,10 @@ impl Suite {
 /// Whether a run has a result; without one `dyno run` exits with status 1 or 130.
 fn ended(run: &RunSummary) -> Ended {
     let measured = run.totals.events.saturating_sub(run.events_in_grace);
-    let is_known = !run.not_observed.iter().any(|gap| gap.what == TOTALS_UNKNOWN);
+    let is_known = !run
+        .not_observed
+        .iter()
+        .any(|gap| gap.what == TOTALS_UNKNOWN);
     match &run.end {
         RunEnd::Failed(why) => Ended::Error(why.clone()),
         RunEnd::Interrupted => Ended::Error("The run was stopped early.".to_owned()),
@@ -274,13 +277,19 @@ mod tests {
     fn what_changes_the_exit_status_fails() {
         let file = xml(&[of_run(&samples::overloaded())]);
         // The refusal and two conditions; the waived doubt does not count.
-        assert!(file.contains("failures=\"3\" errors=\"0\" skipped=\"0\""), "{file}");
+        assert!(
+            file.contains("failures=\"3\" errors=\"0\" skipped=\"0\""),
+            "{file}"
+        );
         let condition = ".conditions\" name=\"p99.9 &gt; 2s\"><failure message=";
         assert!(file.contains(condition), "{file}");
         assert!(file.contains("<system-out>Waived: a known ramp"), "{file}");
         for (run, why) in [
             (samples::few(), "<error message=\"session 0: near line 12"),
-            (samples::interrupted(), "<error message=\"The run was stopped early.\"/>"),
+            (
+                samples::interrupted(),
+                "<error message=\"The run was stopped early.\"/>",
+            ),
         ] {
             let file = xml(&[of_run(&run)]);
             assert!(file.contains(why), "{file}");
@@ -296,8 +305,14 @@ mod tests {
         (run.findings[0].advice, run.workload.name) = (hostile.to_owned(), hostile.to_owned());
         let file = xml(&[of_run(&run)]);
         let told = "a &amp; b &lt; c &gt; &quot;d&quot; ]]&gt; &lt;/failure&gt;\\x1b\u{fffd}\\x00";
-        assert!(file.contains(&format!("<failure message=\"{told}\">{told}\n")), "{file}");
-        assert!(file.contains(&format!("<testsuite name=\"{told}\"")), "{file}");
+        assert!(
+            file.contains(&format!("<failure message=\"{told}\">{told}\n")),
+            "{file}"
+        );
+        assert!(
+            file.contains(&format!("<testsuite name=\"{told}\"")),
+            "{file}"
+        );
         for forbidden in ['\u{1b}', '\u{0}', '\u{ffff}'] {
             assert!(!file.contains(forbidden), "{file}");
         }
@@ -318,7 +333,10 @@ mod tests {
             assert!(file.contains(part), "no '{part}' in {file}");
         }
         let one = xml(&[of_run(&runs[0])]);
-        assert!(one.contains("<testsuite name=\"oltp_read_write\" "), "{one}");
+        assert!(
+            one.contains("<testsuite name=\"oltp_read_write\" "),
+            "{one}"
+        );
     }
 
     #[test]

@@ -156,14 +156,14 @@ impl Online {
         let has = self.settings()?;
         let wrong = settings.iter().filter(|(name, _)| !has.contains_key(*name));
         Ok(wrong
-            .map(|(name, _)| {
-                match nearest(name, has.keys().map(String::as_str)) {
+            .map(
+                |(name, _)| match nearest(name, has.keys().map(String::as_str)) {
                     Some(near) => {
                         format!("the server has no setting '{name}'; did you mean '{near}'?")
                     }
                     None => format!("the server has no setting '{name}'"),
-                }
-            })
+                },
+            )
             .collect())
     }
 

@@ -115,7 +115,11 @@ fn runs_comparisons_and_tables_become_markdown() {
         ),
         (
             "report 1 2 --format markdown",
-            &["| run | what differs | ", "| 2 | memory 12G | ", "### Comparison"],
+            &[
+                "| run | what differs | ",
+                "| 2 | memory 12G | ",
+                "### Comparison",
+            ],
         ),
         (
             "compare 1 2 --format markdown --fail-if 'rate < 0.001x' --junit compare.xml",
@@ -140,12 +144,17 @@ fn runs_comparisons_and_tables_become_markdown() {
     ] {
         assert!(file.contains(part), "no '{part}' in {file}");
     }
-    let output = lab.dyno("report 1 2 --format markdown -o runs.md").success();
+    let output = lab
+        .dyno("report 1 2 --format markdown -o runs.md")
+        .success();
     has(&output, &["runs.md: 2 runs, ", " kB"]);
     for (line, why) in [
         ("report 1 --format pdf", "not one of html, markdown"),
         ("compare 1 2 --format html", "neither text nor markdown"),
-        ("table --rows memory --csv --format markdown", "cannot be used together"),
+        (
+            "table --rows memory --csv --format markdown",
+            "cannot be used together",
+        ),
     ] {
         has(&lab.dyno(line).failure(2), &[why]);
     }

@@ -34,8 +34,10 @@ fn page() -> String {
 fn the_page_and_the_notebook_run_on_two_runs() {
     let lab = Lab::new();
     for step in ["first", "second"] {
-        lab.dyno(&format!("run oltp_read_write --table-size 100 --factor step={step} {SHORT}"))
-            .success();
+        lab.dyno(&format!(
+            "run oltp_read_write --table-size 100 --factor step={step} {SHORT}"
+        ))
+        .success();
     }
     let notebook = notebook();
     assert!(notebook.contains("what_differs_between_two_runs"));

@@ -134,7 +134,9 @@ fn as_markdown(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold
     let one = |compared: &Comparison| {
         let mut text = markdown::comparison(compared, parsed.has("all"));
         let held = held(compared, conditions);
-        let held = held.iter().map(|one| format!("{} {}", one.mark(), one.told()));
+        let held = held
+            .iter()
+            .map(|one| format!("{} {}", one.mark(), one.told()));
         let limits: Vec<String> = held.collect();
         if !limits.is_empty() {
             text += &format!("\n{}", markdown::list(&limits));

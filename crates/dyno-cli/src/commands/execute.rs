@@ -15,7 +15,7 @@ use super::hints::{self, with_hint};
 use super::host;
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
-use super::planned::{Planned, options_of};
+use super::planned::{PlannedCommand, options_of};
 use super::plans::{self, Shaping};
 use super::saturate;
 use super::target::Temporary;
@@ -92,7 +92,7 @@ impl Executed {
 /// # Errors
 /// The target cannot be used, or no run has a result.
 pub fn execute(
-    mut planned: Planned,
+    mut planned: PlannedCommand,
     stop: &Arc<StopSignal>,
     shows: &mut Shows<'_>,
 ) -> Result<Executed> {
@@ -120,7 +120,7 @@ pub fn execute(
 ///
 /// # Errors
 /// The target cannot be used.
-pub fn tables_there(planned: Planned, stop: &Arc<StopSignal>) -> Result<TablesThere> {
+pub fn tables_there(planned: PlannedCommand, stop: &Arc<StopSignal>) -> Result<TablesThere> {
     refuse(&planned.plan, planned.ladder.is_some())?;
     let (mut ready, prepared) = prepare(planned, stop)?;
     let prepared = prepared.with_phases_there(&mut ready)?;
@@ -138,8 +138,8 @@ struct Prepared {
 }
 
 /// Connects to the target.
-fn prepare(planned: Planned, stop: &Arc<StopSignal>) -> Result<(Ready, Prepared)> {
-    let Planned {
+fn prepare(planned: PlannedCommand, stop: &Arc<StopSignal>) -> Result<(Ready, Prepared)> {
+    let PlannedCommand {
         plan,
         parsed,
         ladder,

@@ -26,8 +26,6 @@ use crate::{
 pub struct Screen {
     /// Print only the result.
     pub quiet: bool,
-    /// The format of the result.
-    pub look: Look,
     /// The format of live output.
     pub live: Look,
     /// The exporters of live metrics.
@@ -50,7 +48,6 @@ impl Screen {
             fleet: Fleet::read(parsed)?,
             server_agent: ServerAgent::read(parsed)?,
             quiet: parsed.has("quiet"),
-            look: console::look(parsed),
             live: console::live_look(parsed.has("no-color")),
             junit: JUnit::of(parsed)?,
             exports: Exports::start(parsed)?,

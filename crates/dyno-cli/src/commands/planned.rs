@@ -28,11 +28,11 @@ pub enum Words {
     /// A request for this help.
     Help(String),
     /// A command to execute.
-    Command(Box<Planned>),
+    Command(Box<PlannedCommand>),
 }
 
 /// A command with its plan, its loaded script, and what a plan does not hold.
-pub struct Planned {
+pub struct PlannedCommand {
     /// The plan.
     pub plan: Plan,
     /// Dyno's own options.
@@ -51,7 +51,7 @@ pub struct Planned {
     pub(super) temporary: Option<Temporary>,
 }
 
-impl Planned {
+impl PlannedCommand {
     /// Plans the command of a command line.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         given,
     };
     let plan = plans::make(&shaping, &mut loaded, &own, record_plan(&parsed)?)?;
-    Ok(Words::Command(Box::new(Planned {
+    Ok(Words::Command(Box::new(PlannedCommand {
         plan,
         parsed,
         command: steps.command.to_owned(),

@@ -7,7 +7,7 @@ use dyno_report::terminal::Look;
 
 use super::execute::{Executed, execute};
 use super::phases;
-use super::planned::{Planned, Words, plan};
+use super::planned::{PlannedCommand, Words, plan};
 use super::plans;
 use crate::output::Output;
 use crate::record_options::refuse_everybodys;
@@ -75,7 +75,7 @@ enum Shape {
 }
 
 impl Shape {
-    fn of(planned: &Planned) -> Self {
+    fn of(planned: &PlannedCommand) -> Self {
         match (&planned.ladder, planned.in_one_run) {
             (Some(_), _) => Self::Ladder,
             (None, true) => Self::Parts,

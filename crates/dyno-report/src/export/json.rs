@@ -220,10 +220,7 @@ mod tests {
 
     #[test]
     fn the_schema_contains_that_of_a_summary() {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../docs/schema/export.json"
-        );
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/export.json");
         let summary: Value = serde_json::from_str(crate::json::SCHEMA).unwrap();
         let mut expected = schema();
         expected["$defs"]["run.json"] = summary;

@@ -12,7 +12,10 @@ const KEPT_COLUMNS: usize = 120;
 /// A part of a page, for formats other than text.
 pub(super) enum Block {
     /// A row. Its body may have several lines.
-    Row { label: String, body: String },
+    Row {
+        label: String,
+        body: String,
+    },
     Table(Table),
 }
 
@@ -221,7 +224,9 @@ impl Page {
         const WITHIN: usize = 2;
         const GAP: usize = 3;
         if self.blocks.is_some() {
-            let told = pairs.iter().map(|(name, figure)| format!("{name} {figure}"));
+            let told = pairs
+                .iter()
+                .map(|(name, figure)| format!("{name} {figure}"));
             self.keeps("", &told.collect::<Vec<_>>().join(DOT));
             return;
         }

@@ -212,7 +212,7 @@ fn steps_back_through_snapshots_and_resumes_at_the_newest() {
     let before = names(&state);
     let mut shot = crate::poll::snapshot(Box::new(recorded[1].clone()), &state.profile, 0).unwrap();
     (shot.at, shot.unix_s) = (99_000_000_000, state.unix_s + 7.0);
-    state.take(crate::Told::Snapshot(Box::new(shot)));
+    state.take(crate::Update::Snapshot(Box::new(shot)));
     let after = names(&state);
     assert_ne!(before, after);
     assert_eq!((state.frozen, state.ago_s()), (false, None));

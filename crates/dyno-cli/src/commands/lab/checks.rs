@@ -12,7 +12,7 @@ use dyno_server::{Home, Kind, Online, ProxyOptions};
 use super::beside::KEYS;
 use super::definition::settings;
 use super::host;
-use crate::commands::planned::Planned;
+use crate::commands::planned::PlannedCommand;
 use crate::commands::target::hide_password;
 
 /// Cells that together contain every level of every factor: a level's mistake shows in all of its
@@ -104,7 +104,7 @@ pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
 /// The plan of a command line; runs nothing.
 pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     let command = line[1].clone();
-    Ok(Planned::of(line, &command)?.plan)
+    Ok(PlannedCommand::of(line, &command)?.plan)
 }
 
 /// The proxy in front of a server.

@@ -16,7 +16,7 @@ use super::site::{IMAGE, Site, since};
 use super::{definition, host, line};
 use crate::STATUS_DONE;
 use crate::commands::execute::execute;
-use crate::commands::planned::Planned;
+use crate::commands::planned::PlannedCommand;
 
 /// Timeout, in seconds, for the end of a server whose process was killed.
 const ENDS_WITHIN_S: f64 = 60.0;
@@ -223,7 +223,7 @@ impl Site<'_> {
     }
 
     fn execute(&self, line: Vec<String>, command: &str) -> Result<u8> {
-        let planned = Planned::of(line, command)?;
+        let planned = PlannedCommand::of(line, command)?;
         execute(planned, &self.stop, &mut |_| {})?.finish(&self.stop)
     }
 }

@@ -70,7 +70,8 @@ pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
         *counts.entry(step.to_string()).or_default() += 1;
     }
     let lines = counts.iter();
-    lines.map(|(line, count)| format!("{line} ({count} trials)"))
+    lines
+        .map(|(line, count)| format!("{line} ({count} trials)"))
         .collect()
 }
 

@@ -257,7 +257,11 @@ fn in_time(experiment: &Experiment, plot: &Plot, parts: &[&Part<'_>]) -> Result<
     let mut others: Vec<String> = Vec::new();
     for (part, points) in values.of {
         let named = |name: &String| Some(format!("{name} {}", part.level(name)?));
-        let name = names.iter().filter_map(named).collect::<Vec<_>>().join(", ");
+        let name = names
+            .iter()
+            .filter_map(named)
+            .collect::<Vec<_>>()
+            .join(", ");
         let colour = match &plot.line {
             Some(line) => {
                 let level = part.level(line).unwrap_or_default();

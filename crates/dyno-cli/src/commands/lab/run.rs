@@ -18,7 +18,7 @@ use super::progress::Announcer;
 use super::site::Site;
 use super::{count, line, options, results_file, there};
 use crate::commands::execute::execute;
-use crate::commands::planned::Planned;
+use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
@@ -159,7 +159,11 @@ impl File {
             unseen: BTreeSet::new(),
         };
         let ended = running.all(&states);
-        let Running { mut site, announcer, .. } = running;
+        let Running {
+            mut site,
+            announcer,
+            ..
+        } = running;
         let left = site.leave();
         // Images remain for the next block, or for `resume`.
         drop(site);
@@ -354,9 +358,9 @@ impl Running<'_> {
     fn at_the_limit(
         &mut self,
         cell: &dyno_lab::Cell,
-        trial: Planned,
+        trial: PlannedCommand,
         identity: &str,
-    ) -> Result<Planned> {
+    ) -> Result<PlannedCommand> {
         let Some(text) = &cell.effective.search else {
             return Ok(trial);
         };
@@ -382,7 +386,7 @@ impl Running<'_> {
         let file = shown(&self.file.path)?;
         let line = line::run(cell, target.as_deref(), file, &self.lab.base);
         let line = line.ok_or_else(|| anyhow!("the trial has no workload"))?;
-        let trial = Planned::of(line, "run")?;
+        let trial = PlannedCommand::of(line, "run")?;
         let mut trial = self.at_the_limit(cell, trial, identity)?;
         trial.plan.record.trial = Some(identity.to_owned());
         self.announcer.measuring(next.trial);

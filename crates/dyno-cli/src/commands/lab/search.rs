@@ -13,7 +13,7 @@ use dyno_report::sheet::Sheet;
 
 use super::figures::{Done, subject};
 use super::tables::{by_cell, factors_but, mean, sheet, shown};
-use crate::commands::planned::Planned;
+use crate::commands::planned::PlannedCommand;
 use crate::commands::search::promise::{self, Promise};
 use crate::commands::search::{Ask, conduct, shown as shown_load};
 
@@ -38,11 +38,11 @@ pub fn kept_by(text: &str, run: &RunSummary) -> Option<bool> {
 /// A run fails, the user ends it, or no load is the answer: the load generator was the limit, even
 /// the lowest load broke the promise, or votes decided nothing.
 pub fn search(
-    trial: &Planned,
+    trial: &PlannedCommand,
     promise: &str,
     (name, quiet): (&str, bool),
     stop: &Arc<StopSignal>,
-) -> Result<(Planned, String)> {
+) -> Result<(PlannedCommand, String)> {
     let ask = Ask::of_trial(trial, promise, (name, quiet))?;
     let (found, trouble) = conduct(&ask, Arc::clone(stop));
     if let Some(error) = trouble {
@@ -72,7 +72,7 @@ pub fn search(
 }
 
 /// The trial at a load, recording the promise's percentiles.
-fn at(trial: &Planned, promise: &Promise, load: f64) -> Result<Planned> {
+fn at(trial: &PlannedCommand, promise: &Promise, load: f64) -> Result<PlannedCommand> {
     let mut drive = trial.drive().clone();
     match promise.of {
         Searched::Rate => {

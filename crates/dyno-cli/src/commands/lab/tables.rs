@@ -93,9 +93,9 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> LabTable {
         TableKind::Phases => super::phases::phases(experiment, &chosen, figure),
         TableKind::Cost => costs(experiment, &chosen),
         TableKind::Captured => super::captures::captured(experiment, &chosen),
-        TableKind::Disturbances => {
-            LabTable::Missing(format!("this version has no table of kind {:?}", table.kind).to_lowercase())
-        }
+        TableKind::Disturbances => LabTable::Missing(
+            format!("this version has no table of kind {:?}", table.kind).to_lowercase(),
+        ),
     }
 }
 

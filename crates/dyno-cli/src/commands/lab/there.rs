@@ -13,7 +13,7 @@ use dyno_server::Online;
 use super::definition::{self, Lab, is_of_host};
 use super::line;
 use crate::commands::execute::tables_there;
-use crate::commands::planned::Planned;
+use crate::commands::planned::PlannedCommand;
 use crate::settings::usage;
 
 /// What Dyno may do to a workload's tables on a running server.
@@ -146,7 +146,7 @@ fn tables(prepare: &[String], sessions: Option<u32>) -> Result<TablesThere> {
     if let Some(sessions) = sessions.filter(|_| !line.iter().any(|word| word == "--sessions")) {
         line.push(format!("--sessions={sessions}"));
     }
-    let found = Planned::of(line, "run")
+    let found = PlannedCommand::of(line, "run")
         .and_then(|planned| tables_there(planned, &Arc::new(StopSignal::default())));
     found.context("before the first trial")
 }

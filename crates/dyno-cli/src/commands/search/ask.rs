@@ -13,7 +13,7 @@ use dyno_run::{Workload, cores, new_name};
 use dyno_stats::search::Goal;
 
 use super::promise::{self, EXAMPLE, Promise};
-use crate::commands::planned::Planned;
+use crate::commands::planned::PlannedCommand;
 use crate::commands::target::named;
 use crate::definitions::{OF_SEARCHES, RUN};
 use crate::fleet::Fleet;
@@ -40,7 +40,7 @@ pub struct Ask {
     /// The workload, as typed.
     pub workload: String,
     /// A run of the workload, whose load each trial replaces.
-    pub base: Planned,
+    pub base: PlannedCommand,
     /// The options.
     pub parsed: Parsed,
     /// Print nothing while it runs.
@@ -116,7 +116,7 @@ impl Ask {
         }
         let line = [program.to_owned(), "run".to_owned()].into_iter();
         let line = line.chain(of_runs(&rest)).chain(offered(promise.of));
-        let base = Planned::of(line.collect(), "run")?;
+        let base = PlannedCommand::of(line.collect(), "run")?;
         let name = name(&parsed, workload)?;
         let quiet = parsed.has("quiet");
         parsed.forget_password();
@@ -127,7 +127,11 @@ impl Ask {
     ///
     /// # Errors
     /// An invalid promise, or a trial that cannot be searched.
-    pub fn of_trial(trial: &Planned, promise: &str, (name, quiet): (&str, bool)) -> Result<Self> {
+    pub fn of_trial(
+        trial: &PlannedCommand,
+        promise: &str,
+        (name, quiet): (&str, bool),
+    ) -> Result<Self> {
         let promise = promise::parse(promise).map_err(usage)?;
         let mut parsed = trial.parsed.clone();
         let mut drive = trial.drive().clone();
@@ -146,7 +150,7 @@ impl Ask {
     }
 
     fn of(
-        base: Planned,
+        base: PlannedCommand,
         parsed: Parsed,
         promise: Promise,
         (name, quiet): (String, bool),

@@ -10,7 +10,7 @@ mod trial;
 use anyhow::Result;
 use dyno_report::search::SearchEnd;
 
-pub use self::ask::{Ask, FACTOR};
+pub use self::ask::Ask;
 pub use self::conduct::conduct;
 pub use self::trial::shown;
 use crate::output::Output;

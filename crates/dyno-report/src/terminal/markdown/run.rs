@@ -145,7 +145,9 @@ fn tabulated(columns: &[Column]) -> String {
     let count = columns.first().map_or(0, |column| column.cells.len());
     let row = |run: usize| -> Vec<String> {
         let cells = columns.iter().map(|column| column.cells.get(run));
-        cells.map(|cell| cell.cloned().unwrap_or_default()).collect()
+        cells
+            .map(|cell| cell.cloned().unwrap_or_default())
+            .collect()
     };
     table(&head, &(0..count).map(row).collect::<Vec<_>>())
 }
@@ -163,7 +165,9 @@ fn figures(runs: &[RunSummary]) -> Vec<Column> {
     ];
     for percent in percents(runs) {
         let name = format!("p{}", plain(percent));
-        columns.push(Column::of(runs, &name, &|run: &RunSummary| percentile(run, percent)));
+        columns.push(Column::of(runs, &name, &|run: &RunSummary| {
+            percentile(run, percent)
+        }));
     }
     let longest = |run: &RunSummary| latencies(run).longest_ms().map(latency);
     let errors = |run: &RunSummary| brief::errors_seen(run).map(thousands);

@@ -61,7 +61,11 @@ fn a_run_has_verdict_figures_and_settings() {
     assert!(!told.contains("### Findings"), "{told}");
     let open = samples::overloaded();
     let told = run::one("A run", &open);
-    for part in ["**✘ refused** – ", "response times", "✘ failed | p99.9 > 2s: "] {
+    for part in [
+        "**✘ refused** – ",
+        "response times",
+        "✘ failed | p99.9 > 2s: ",
+    ] {
         assert!(told.contains(part), "no '{part}' in {told}");
     }
 }
@@ -90,7 +94,9 @@ fn two_runs() -> Vec<RunRecord> {
             ..USUAL
         });
         (run.id, run.head.name) = (id, format!("run-{id}"));
-        run.head.factors.insert("memory".to_owned(), level.to_owned());
+        run.head
+            .factors
+            .insert("memory".to_owned(), level.to_owned());
         run
     };
     vec![made(3, 1.0, "5G"), made(4, 0.77, "12G")]
@@ -138,8 +144,14 @@ fn a_comparison_has_its_answer_ratios_and_findings() {
     let told = comparison(&compared, false);
     sound(&told);
     let answer = super::compare::answer(&compared);
-    assert!(told.starts_with(&format!("## {}\n", text(&answer))), "{told}");
-    for part in ["| base | new | new/base |", "| intended | setting sync_binlog: 0 → 1 |"] {
+    assert!(
+        told.starts_with(&format!("## {}\n", text(&answer))),
+        "{told}"
+    );
+    for part in [
+        "| base | new | new/base |",
+        "| intended | setting sync_binlog: 0 → 1 |",
+    ] {
         assert!(told.contains(part), "no '{part}' in {told}");
     }
     for finding in &compared.findings {
@@ -166,7 +178,10 @@ fn a_table_of_factors_has_a_column_for_each_level() {
     let mut of = Pivot {
         figure: "rate".to_owned(),
         unit: "per second".to_owned(),
-        rows: ("memory".to_owned(), vec!["5|G".to_owned(), "12G".to_owned()]),
+        rows: (
+            "memory".to_owned(),
+            vec!["5|G".to_owned(), "12G".to_owned()],
+        ),
         columns: Some(("engine".to_owned(), vec!["a".to_owned(), "b".to_owned()])),
         base: "engine=a".to_owned(),
         cells: vec![cell(0, 0, None), cell(0, 1, Some(1.1)), cell(1, 0, None)],
