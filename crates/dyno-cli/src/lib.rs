@@ -8,10 +8,11 @@
 //! Commands and options:
 //!
 //! - What a command does: `src/commands`.
-//! - An option of `dyno run` or `dyno sysbench`: `src/definitions`. The parser and the help come
-//!   from it, and a test compares `docs/options.md` with it.
-//! - Which options a command accepts for a workload: `src/definitions/meaning.rs`. Help, completion
-//!   and `src/commands/meant.rs` use it.
+//! - An option, and the commands, tests of the host and searches that use it: its row in
+//!   `src/definitions`; the columns of a row: `src/options/opt.rs`. Parser, help, completion and
+//!   manual pages come from it, and a test compares `docs/options.md` with it.
+//! - From words to a plan: `src/commands/planned.rs`; from a plan to results:
+//!   `src/commands/execute.rs`. Commands, trials of experiments and searches share both.
 //! - Plans from options and back: `src/commands/plans.rs`.
 //! - `dyno sysbench … run`: `src/commands/sysbench/run.rs`.
 //! - `dyno server`: `src/commands/server`.
@@ -46,7 +47,7 @@
 //! - The coordinator: `src/fleet/coordinator.rs`; what it reports: `src/fleet/watcher.rs`.
 //! - The agent: `src/fleet/agent.rs`, `src/fleet/load.rs`, `src/fleet/sink.rs`.
 //! - How results become one: `src/fleet/outcome.rs`, `crates/dyno-load/src/outcome/together.rs`.
-//! - What agents keep: `src/fleet/kept.rs`; `dyno fleet collect`: `src/fleet/collect`,
+//! - What agents keep: `src/fleet/part_file.rs`; `dyno fleet collect`: `src/fleet/collect`,
 //!   `crates/dyno-fleet/src/collect.rs`, `crates/dyno-run/src/recording/collected.rs`.
 //! - The observer on the server's host: `src/fleet/observer.rs` there, `src/fleet/server_agent.rs`
 //!   here.

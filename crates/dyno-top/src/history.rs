@@ -63,6 +63,6 @@ impl History {
         let oldest = self.moments.len().saturating_sub(1);
         let shown = self.moments.get(oldest - self.back)?;
         let newest = self.moments.back()?;
-        (self.back > 0).then(|| newest.unix_s - shown.unix_s)
+        (self.back > 0).then_some(newest.unix_s - shown.unix_s)
     }
 }

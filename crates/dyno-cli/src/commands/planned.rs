@@ -125,7 +125,7 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         }
     };
     let job = job(&args, &steps, &first, (work, target))?;
-    let mut loaded =
+    let loaded =
         Loaded::new(job).with_context(|| format!("the script {workload} cannot be loaded"))?;
     let declared = loaded.description.options.clone();
     let script = declared
@@ -150,8 +150,29 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
             all,
         )));
     }
+    let shaping = Shaping {
+        command: steps.typed.to_owned(),
+        workload,
+        temporary: temporary.is_some(),
+        ladder: steps.ladder.clone().unwrap_or_default(),
+        warmup,
+        unchanged: !changed,
+        given,
+    };
+    let planned = complete(loaded, parsed, shaping, (steps, temporary))?;
+    Ok(Words::Command(Box::new(planned)))
+}
+
+/// Makes the plan of a command whose words have been read.
+fn complete(
+    mut loaded: Loaded,
+    parsed: Parsed,
+    shaping: Shaping,
+    (steps, temporary): (Steps<'_>, Option<Temporary>),
+) -> Result<PlannedCommand> {
     one_word(&parsed)?;
-    if let Some(given) = &given {
+    let declared = loaded.description.options.clone();
+    if let Some(given) = &shaping.given {
         given.fits(declared.as_deref(), &parsed)?;
     }
     let own = own_options(declared.as_deref(), &parsed)?;
@@ -162,17 +183,8 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
     {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
-    let shaping = Shaping {
-        command: steps.typed.to_owned(),
-        workload,
-        temporary: temporary.is_some(),
-        ladder: steps.ladder.clone().unwrap_or_default(),
-        warmup,
-        unchanged: !changed,
-        given,
-    };
     let plan = plans::make(&shaping, &mut loaded, &own, record_plan(&parsed)?)?;
-    Ok(Words::Command(Box::new(PlannedCommand {
+    Ok(PlannedCommand {
         plan,
         parsed,
         command: steps.command.to_owned(),
@@ -182,7 +194,7 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         own,
         shaping,
         temporary,
-    })))
+    })
 }
 
 fn asks_help(parsed: &Parsed) -> bool {
