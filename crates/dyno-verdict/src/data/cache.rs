@@ -25,7 +25,7 @@ pub(super) const COLD_OR_WARM: Check = Check {
     title: "Whether the caches were warm, or as claimed",
     rule: "Doubt if {0} times as many page requests missed in the first quarter as in the last, \
            and {1} %; without a claim, only beyond chance. If cold caches are claimed, doubt only \
-           if they were not cold. Needs {2} samples.",
+           if they were not cold. Needs {2} samples, or one if cold caches are claimed.",
     thresholds: &[WARMING, WARMING_MISSES, SAMPLES],
     make: cold_or_warm,
 };
@@ -139,10 +139,13 @@ fn cache(view: &View) -> CheckResult {
 fn cold_or_warm(view: &View) -> CheckResult {
     let samples = misses_over_time(view);
     if (samples.len() as f64) < SAMPLES.value {
-        return CheckResult::not_checked(format!(
-            "{} samples of the cache's misses are too few to see a trend.",
-            samples.len()
-        ));
+        return match view.context.claim {
+            Some(Claim::Cold) if !samples.is_empty() => short_and_cold(&samples),
+            _ => CheckResult::not_checked(format!(
+                "{} samples of the cache's misses are too few to see a trend.",
+                samples.len()
+            )),
+        };
     }
     let quarter = samples.len() / 4;
     let first = percent(&samples[..quarter]);
@@ -164,7 +167,7 @@ fn cold_or_warm(view: &View) -> CheckResult {
                 ),
                 match claim {
                     Claim::Warm => WARM_UP,
-                    _ => "Restart the server and drop the kernel's page cache before the run.",
+                    _ => COOL_DOWN,
                 },
             )
         }
@@ -176,6 +179,7 @@ fn cold_or_warm(view: &View) -> CheckResult {
         .with_some("server's uptime at the start", uptime_s(view), "s")
 }
 
+const COOL_DOWN: &str = "Restart the server and drop the kernel's page cache before the run.";
 const WARM_UP: &str = "Read the data before the run, or warm up for longer (--warmup).";
 
 /// The finding without a claim: most users want warm caches.
@@ -210,6 +214,20 @@ fn is_sure(samples: &[(f64, f64)], quarter: usize) -> bool {
     level.is_some_and(|found| found.p <= WARMING_CHANCE)
         || tau.is_some_and(|tau| tau <= WARMING_ORDER)
         || rest.iter().all(|ratio| *ratio < least)
+}
+
+/// Claimed cold caches in a run that is too short for a trend.
+fn short_and_cold(samples: &[(f64, f64)]) -> CheckResult {
+    let misses = percent(samples);
+    let outcome = match misses < WARMING_MISSES.value {
+        true => Outcome::Doubt,
+        false => Outcome::Pass,
+    };
+    let evidence = format!(
+        "The caches are claimed to be cold; {} % of the page requests missed.",
+        text::plain(misses)
+    );
+    CheckResult::of(outcome, evidence, COOL_DOWN).with("misses", misses, "percent")
 }
 
 fn percent(part: &[(f64, f64)]) -> f64 {
