@@ -49,10 +49,17 @@ pub const LAB: &[Opt] = &[
         GROUP,
         "output",
         Some("FILE"),
-        "report: write the page to FILE [the experiment's name and .html]",
+        "report, bundle: write the page or the archive to FILE [the experiment's name and .html or \
+         .tar.gz]",
     )
     .short('o'),
-    opt(GROUP, "force", None, "report: replace an existing file"),
+    opt(
+        GROUP,
+        "force",
+        None,
+        "report, bundle: replace an existing file; bundle: pack scripts even with passwords in \
+         URLs",
+    ),
     opt(
         GROUP,
         "csv",

@@ -1,6 +1,7 @@
 //! Experiments: their planned trials, the attempts at them, and the resulting runs.
 
 mod attempts;
+mod extract;
 mod state;
 
 use dyno_core::clock;

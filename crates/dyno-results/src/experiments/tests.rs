@@ -135,3 +135,64 @@ fn a_trial_is_done_when_all_its_runs_are() {
         assert_eq!(tried(&results, "c"), Tried::Not, "{change}");
     }
 }
+
+#[test]
+fn a_copy_of_one_experiment_contains_no_other_runs() {
+    let folder = TempDir::new().unwrap();
+    let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+    let named = |name: &str| ExperimentHead {
+        name: name.to_owned(),
+        ..head()
+    };
+    let id = results
+        .keep_experiment(&head(), &[trial("a"), trial("b")])
+        .unwrap();
+    let other = results
+        .keep_experiment(&named("foreign-experiment"), &[trial("b"), trial("c")])
+        .unwrap();
+    let own = run(&results, "own-run", "a", None);
+    let shared = run(&results, "shared-run", "b", None);
+    run(&results, "foreign-run", "c", None);
+    let single = run(&results, "single-run", "d", None);
+    let sql = "UPDATE run SET trial = NULL WHERE id = ?1";
+    results.connection.execute(sql, [single]).unwrap();
+    // The other experiment ran the trial that both have.
+    for (experiment, trial) in [(id, "a"), (other, "b"), (other, "c")] {
+        let attempt = results.begin_attempt(experiment, trial).unwrap();
+        results
+            .end_attempt(attempt, &AttemptEnd::Done, &[])
+            .unwrap();
+    }
+    let new = ExperimentHead {
+        file: "experiment.toml".to_owned(),
+        definition: "experiment = 1 # ***".to_owned(),
+        ..head()
+    };
+    let into = folder.path().join("copy.db");
+    assert_eq!(results.extract(&new, &into).unwrap(), 2);
+    let bytes = std::fs::read(&into).unwrap();
+    let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    for gone in ["foreign-experiment", "foreign-run", "single-run", "repeat c"] {
+        assert!(!has(gone), "{gone}");
+    }
+    assert!(!folder.path().join("copy.db-wal").exists());
+
+    let copy = Results::open_read(&into).unwrap();
+    assert_eq!(copy.experiments().unwrap(), ["binlog"]);
+    let kept = copy.experiment("binlog").unwrap().unwrap();
+    assert_eq!((&kept.head, kept.trials.len()), (&new, 2));
+    let states = copy.trial_states(&["a", "b", "c"]).unwrap();
+    for (trial, run) in [("a", own), ("b", shared)] {
+        let state = &states[trial];
+        assert_eq!(state.attempts, 1);
+        assert!(
+            matches!(&state.tried, Tried::Done { runs, .. } if *runs == [run]),
+            "{state:?}"
+        );
+    }
+    assert_eq!((states["c"].attempts, &states["c"].tried), (0, &Tried::Not));
+    // The original is unchanged, and an existing file is not replaced.
+    assert_eq!(results.experiments().unwrap().len(), 2);
+    assert!(results.extract(&new, &into).is_err());
+    assert!(results.extract(&named("missing"), &folder.path().join("x.db")).is_err());
+}

@@ -30,6 +30,7 @@ mod spans;
 pub(crate) use draft::Draft;
 pub use draft::PENDING_MAX;
 pub use ending::Ending;
+pub(crate) use remove::delete;
 pub(crate) use rows::json;
 pub use spans::{COARSE_S, FINE_S};
 

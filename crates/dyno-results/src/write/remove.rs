@@ -6,7 +6,7 @@ use crate::error::ResultsError;
 use crate::open::Results;
 
 /// Deletes the rows of runs in all tables.
-pub(super) fn delete(connection: &Connection, ids: &[i64]) -> rusqlite::Result<()> {
+pub(crate) fn delete(connection: &Connection, ids: &[i64]) -> rusqlite::Result<()> {
     let sql = "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c \
                WHERE t.type = 'table' AND c.name = 'run_id'";
     let mut statement = connection.prepare(sql)?;

@@ -1,6 +1,7 @@
 //! `dyno lab`: experiments, one file each.
 
 mod beside;
+mod bundle;
 mod captures;
 mod checks;
 mod costs;
@@ -37,7 +38,7 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
 /// The actions, their words and descriptions.
-pub const ACTIONS: [(&str, &str, &str); 5] = [
+pub const ACTIONS: [(&str, &str, &str); 6] = [
     (
         "plan",
         "FILE",
@@ -60,6 +61,12 @@ pub const ACTIONS: [(&str, &str, &str); 5] = [
         "Print the answer, claims and tables, and write them as one page; without a file, of the \
          latest experiment",
     ),
+    (
+        "bundle",
+        "[FILE]",
+        "Pack definition, scripts, results and report into one archive to publish; without a \
+         file, of the latest experiment",
+    ),
 ];
 
 /// The options of all actions.
@@ -69,7 +76,7 @@ const OF_ALL: [&str; 16] = [
 ];
 
 /// The other options of each action.
-const OPTIONS: [(&str, &[&str]); 5] = [
+const OPTIONS: [(&str, &[&str]); 6] = [
     ("plan", &[]),
     (
         "run",
@@ -81,6 +88,7 @@ const OPTIONS: [(&str, &[&str]); 5] = [
     ),
     ("status", &[]),
     ("report", &["output", "force", "csv", "gate"]),
+    ("bundle", &["output", "force"]),
 ];
 
 /// Runs the action that the first word names; with `--vary`, `run` is the default.
@@ -124,6 +132,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         "run" => run::main(&parsed, words, false),
         "resume" => run::main(&parsed, words, true),
         "status" => status::main(&parsed, words),
+        "bundle" => bundle::main(&parsed, words),
         _ => report::main(&parsed, words),
     }
 }
@@ -184,8 +193,8 @@ fn text() -> String {
     let mut text = "Usage: dyno lab ACTION FILE …\n\
                     \x20      dyno lab --vary NAME=A,B,… WORKLOAD [options] [the workload's \
                     options]\n\n\
-                    Plan, run and report experiments. One file defines what varies, the servers \
-                    and the load.\n\n"
+                    Plan, run, report and publish experiments. One file defines what varies, the \
+                    servers and the load.\n\n"
         .to_owned();
     for (action, words, about) in ACTIONS {
         let head = format!("{action} {words}");

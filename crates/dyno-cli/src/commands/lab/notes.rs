@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::Result;
 use dyno_core::finding::Outcome;
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
@@ -11,6 +12,21 @@ use dyno_results::{Step, StoredExperiment, TrialState};
 use super::figures::{self, Done};
 use super::search;
 use crate::console;
+use crate::settings::usage;
+
+/// The experiment as it is stored with its trials.
+///
+/// # Errors
+/// This version does not support it.
+pub fn as_it_ran(stored: &StoredExperiment) -> Result<Experiment> {
+    let head = &stored.head;
+    let name = match head.file.as_str() {
+        "" => head.name.as_str(),
+        file => file,
+    };
+    Experiment::parse(name, &head.definition, head.scale.as_deref())
+        .map_err(|wrong| usage(wrong.to_string()))
+}
 
 /// The experiment as its file is now, for claims, tables and plots, if its trials are still the
 /// same; else as it was run.

@@ -16,7 +16,7 @@ use dyno_results::{Results, StoredExperiment};
 use serde_json::{Value, json};
 
 use super::figures::{self, Done};
-use super::notes::{as_it_is_now, best_again, broken, control, unseen, why};
+use super::notes::{as_it_is_now, as_it_ran, best_again, broken, control, unseen, why};
 use super::tables::{self, LabTable};
 use super::{plans, plots, status};
 use crate::commands::report::compared;
@@ -36,36 +36,12 @@ const EFFECTS_SHOWN_MAX: usize = 4;
 pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let results = Results::open_read(&run_store::required(parsed)?)?;
     let stored = status::stored(parsed, words, &results)?;
-    let head = &stored.head;
-    let name = if head.file.is_empty() {
-        &head.name
-    } else {
-        &head.file
-    };
-    let experiment = Experiment::parse(name, &head.definition, head.scale.as_deref())
-        .map_err(|wrong| usage(wrong.to_string()))?;
+    let experiment = as_it_ran(&stored)?;
     let experiment = match words {
-        [file] => as_it_is_now(file, head.scale.as_deref(), experiment),
+        [file] => as_it_is_now(file, stored.head.scale.as_deref(), experiment),
         _ => experiment,
     };
-    let identities: Vec<&str> = stored.trials.iter().map(|t| t.identity.as_str()).collect();
-    let states = results.trial_states(&identities)?;
-    let mut done = figures::done(&results, &stored.trials, &states)?;
-    let is_again = |done: &Done| stored.trials[done.position].role == Role::Confirm.word();
-    let again = done.iter().position(is_again).map(|at| done.remove(at));
-    if done.is_empty() {
-        return Err(usage(format!(
-            "no trial of {} is done yet; see dyno lab status",
-            head.name
-        )));
-    }
-    let mut found = LabResult::of(&stored, &experiment, done);
-    found
-        .answer
-        .extend(best_again(&experiment, &found.done, again.as_ref()));
-    found.answer.extend(control(&stored, &found.done));
-    found.notes.extend(unseen(&states));
-    found.again = again;
+    let found = LabResult::load(&results, &stored, &experiment)?;
     if let Some(folder) = parsed.value("csv") {
         found.write_csv(folder)?;
     }
@@ -86,7 +62,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
 }
 
 /// An experiment's results.
-struct LabResult<'a> {
+pub struct LabResult<'a> {
     stored: &'a StoredExperiment,
     done: Vec<Done>,
     /// The repetition of the best cell.
@@ -95,8 +71,10 @@ struct LabResult<'a> {
     notes: Vec<String>,
     /// Why trials are doubtful or refused.
     why: Option<String>,
-    answer: Vec<String>,
-    claims: Vec<Answer>,
+    /// What the experiment found, in sentences.
+    pub answer: Vec<String>,
+    /// Its claims, judged.
+    pub claims: Vec<Answer>,
     tables: Vec<LabTable>,
     effects: Option<Sheet>,
     found: Vec<Effect>,
@@ -106,6 +84,35 @@ struct LabResult<'a> {
 }
 
 impl<'a> LabResult<'a> {
+    /// The results of the finished trials.
+    ///
+    /// # Errors
+    /// No trial is done, or a run cannot be read.
+    pub fn load(
+        results: &Results,
+        stored: &'a StoredExperiment,
+        experiment: &Experiment,
+    ) -> Result<Self> {
+        let identities: Vec<&str> = stored.trials.iter().map(|t| t.identity.as_str()).collect();
+        let states = results.trial_states(&identities)?;
+        let mut done = figures::done(results, &stored.trials, &states)?;
+        let is_again = |done: &Done| stored.trials[done.position].role == Role::Confirm.word();
+        let again = done.iter().position(is_again).map(|at| done.remove(at));
+        if done.is_empty() {
+            return Err(usage(format!(
+                "no trial of {} is done yet; see dyno lab status",
+                stored.head.name
+            )));
+        }
+        let mut found = Self::of(stored, experiment, done);
+        let best = best_again(experiment, &found.done, again.as_ref());
+        found.answer.extend(best);
+        found.answer.extend(control(stored, &found.done));
+        found.notes.extend(unseen(&states));
+        found.again = again;
+        Ok(found)
+    }
+
     fn of(stored: &'a StoredExperiment, experiment: &Experiment, done: Vec<Done>) -> Self {
         let measured: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
         let subject = figures::subject(experiment);
@@ -143,8 +150,13 @@ impl<'a> LabResult<'a> {
         }
     }
 
+    /// The runs of the finished trials.
+    pub fn runs(&self) -> impl Iterator<Item = &RunRecord> {
+        self.done.iter().flat_map(|done| &done.runs)
+    }
+
     /// Counts trials, finished ones, and verdicts.
-    fn counted(&self) -> String {
+    pub fn counted(&self) -> String {
         let count = |verdict: Verdict| {
             let all = self.done.iter().chain(&self.again);
             all.filter(|done| done.measured.verdict == Some(verdict))
@@ -301,21 +313,29 @@ impl<'a> LabResult<'a> {
     }
 
     fn write_page(&self, parsed: &Parsed) -> Result<()> {
-        let head = &self.stored.head;
         let path = match parsed.value("output") {
             Some(path) => path.to_owned(),
-            None => format!("{}.html", head.name),
+            None => format!("{}.html", self.stored.head.name),
         };
         // A page with a default name replaces the earlier one.
         let destination = match parsed.has("output") {
             true => output::fresh(parsed, &path)?,
             false => output::Destination::of(&path)?,
         };
-        let runs: Vec<RunRecord> = self
-            .done
-            .iter()
-            .flat_map(|done| done.runs.iter().cloned())
-            .collect();
+        let text = self.html();
+        destination.write(text.as_bytes())?;
+        console::note(&format!(
+            "{path}: {} runs, {:.1} MB",
+            self.runs().count(),
+            text.len() as f64 / 1e6
+        ));
+        Ok(())
+    }
+
+    /// The page.
+    pub fn html(&self) -> String {
+        let head = &self.stored.head;
+        let runs: Vec<RunRecord> = self.runs().cloned().collect();
         let shown = if runs.len() > RUNS_SHOWN_MAX {
             &[][..]
         } else {
@@ -346,7 +366,7 @@ impl<'a> LabResult<'a> {
             plots: self.plots.clone(),
         };
         let compared = compared(&[], shown, &sides);
-        let text = html::report(&ReportInput {
+        html::report(&ReportInput {
             runs: shown,
             costs: &costs,
             sides: &sides,
@@ -355,14 +375,7 @@ impl<'a> LabResult<'a> {
             experiment: Some(&page),
             generated_unix_s: wall_time().as_secs_f64(),
             title: &head.question,
-        });
-        destination.write(text.as_bytes())?;
-        console::note(&format!(
-            "{path}: {} runs, {:.1} MB",
-            runs.len(),
-            text.len() as f64 / 1e6
-        ));
-        Ok(())
+        })
     }
 }
 
