@@ -143,7 +143,10 @@ fn an_archive_repeats_its_experiment_elsewhere() {
         let sql = format!("SELECT count(*) FROM {table}");
         file.query_row(&sql, [], |row| row.get(0)).unwrap()
     };
-    assert_eq!((count("run"), count("experiment"), count("trial")), (2, 1, 2));
+    assert_eq!(
+        (count("run"), count("experiment"), count("trial")),
+        (2, 1, 2)
+    );
     drop(file);
 
     let words = |line: &str| line.strip_prefix("dyno ").unwrap().to_owned();

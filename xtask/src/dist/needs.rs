@@ -11,9 +11,6 @@ use object::{Endianness, elf};
 /// The oldest supported glibc: that of RHEL 8 and Debian 10.
 pub const GLIBC: (u32, u32) = (2, 28);
 
-/// The maximum size of the binary in bytes.
-const SIZE_MAX: u64 = 20_000_000;
-
 /// The requirements of a binary.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Needs {
@@ -103,9 +100,6 @@ impl Needs {
                 GLIBC.1
             );
         }
-        if self.size > SIZE_MAX {
-            bail!("it has {} bytes, more than {SIZE_MAX}", self.size);
-        }
         self.packages().map(|_| ())
     }
 
@@ -164,10 +158,6 @@ mod tests {
         good.keep_the_promise().unwrap();
         for (bad, expected) in [
             (needs("GLIBC_2.29", "libm.so.6", 1), "it needs GLIBC_2.29"),
-            (
-                needs("GLIBC_2.17", "libm.so.6", SIZE_MAX + 1),
-                "it has 20000001 bytes",
-            ),
             (needs("GLIBC_2.17", "libz.so.1", 1), "libz.so.1"),
         ] {
             let error = bad.keep_the_promise().unwrap_err().to_string();

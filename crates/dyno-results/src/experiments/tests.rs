@@ -171,8 +171,17 @@ fn a_copy_of_one_experiment_contains_no_other_runs() {
     let into = folder.path().join("copy.db");
     assert_eq!(results.extract(&new, &into).unwrap(), 2);
     let bytes = std::fs::read(&into).unwrap();
-    let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
-    for gone in ["foreign-experiment", "foreign-run", "single-run", "repeat c"] {
+    let has = |text: &str| {
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    for gone in [
+        "foreign-experiment",
+        "foreign-run",
+        "single-run",
+        "repeat c",
+    ] {
         assert!(!has(gone), "{gone}");
     }
     assert!(!folder.path().join("copy.db-wal").exists());
@@ -194,5 +203,9 @@ fn a_copy_of_one_experiment_contains_no_other_runs() {
     // The original is unchanged, and an existing file is not replaced.
     assert_eq!(results.experiments().unwrap().len(), 2);
     assert!(results.extract(&new, &into).is_err());
-    assert!(results.extract(&named("missing"), &folder.path().join("x.db")).is_err());
+    assert!(
+        results
+            .extract(&named("missing"), &folder.path().join("x.db"))
+            .is_err()
+    );
 }

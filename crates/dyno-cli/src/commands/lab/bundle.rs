@@ -140,7 +140,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.toml");
         fs::write(&file, "").unwrap();
-        assert_eq!(base(&[file.display().to_string()], "lab/a.toml"), folder.path());
+        assert_eq!(
+            base(&[file.display().to_string()], "lab/a.toml"),
+            folder.path()
+        );
     }
 
     #[test]
@@ -155,6 +158,9 @@ mod tests {
         let shown = published(&head);
         assert_eq!(shown.cite, "mysql://me:***@db1/x");
         assert_eq!(shown.definition, "[server]\nurl = 'mysql://me:***@db1/x'\n");
-        assert_eq!((shown.name.as_str(), shown.file.as_str()), ("a", DEFINITION));
+        assert_eq!(
+            (shown.name.as_str(), shown.file.as_str()),
+            ("a", DEFINITION)
+        );
     }
 }

@@ -235,7 +235,10 @@ mod tests {
         let (own, modules) = hashes(&text);
         assert_eq!(own, one);
         let found: Vec<(&str, &str)> = modules.iter().map(|(f, h)| (f.as_str(), *h)).collect();
-        assert_eq!(found, [("./my lib.lua", two.as_str()), ("./b.lua", three.as_str())]);
+        assert_eq!(
+            found,
+            [("./my lib.lua", two.as_str()), ("./b.lua", three.as_str())]
+        );
         assert_eq!(hashes(&one), (one.as_str(), Vec::new()));
     }
 
@@ -244,13 +247,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.lua").display().to_string();
         let error = read(&path, &hash("x")).unwrap_err().to_string();
-        assert!(error.contains(&path) && error.contains("is missing"), "{error}");
+        assert!(
+            error.contains(&path) && error.contains("is missing"),
+            "{error}"
+        );
         // As the loader reads it, a first line `#!` is a comment.
         fs::write(&path, "#!/usr/bin/dyno\nreturn 1\n").unwrap();
         let text = "--#!/usr/bin/dyno\nreturn 1\n";
         assert_eq!(read(&path, &hash(text)).unwrap(), &text.as_bytes()[2..]);
         let error = read(&path, &hash("x")).unwrap_err().to_string();
-        assert!(error.contains(&path) && error.contains("has changed"), "{error}");
+        assert!(
+            error.contains(&path) && error.contains("has changed"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -263,7 +272,9 @@ mod tests {
             ("./README.md", "its own file README.md"),
             ("../b.lua", "outside the experiment's folder"),
         ] {
-            let error = put(&mut files, path, b"2".to_vec()).unwrap_err().to_string();
+            let error = put(&mut files, path, b"2".to_vec())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(why), "{error}");
         }
         assert_eq!(files.len(), 1);
