@@ -18,8 +18,6 @@ pub struct Needs {
     pub versions: BTreeSet<String>,
     /// Shared libraries.
     pub libraries: BTreeSet<String>,
-    /// The size of the binary in bytes.
-    pub size: u64,
 }
 
 impl Needs {
@@ -53,7 +51,6 @@ impl Needs {
         Ok(Self {
             versions,
             libraries,
-            size: bytes.len() as u64,
         })
     }
 
@@ -143,22 +140,19 @@ mod tests {
         let needs = Needs::of(&own).unwrap();
         assert!(needs.libraries.contains("libc.so.6"), "{needs:?}");
         assert!(needs.glibc() >= Some((2, 2)), "{needs:?}");
-        // Far larger than a release, with all debug information.
-        assert!(needs.size > 1_000_000);
     }
 
     #[test]
     fn what_needs_too_much_is_refused() {
-        let needs = |version: &str, library: &str, size| Needs {
+        let needs = |version: &str, library: &str| Needs {
             versions: ["GLIBC_2.2.5", version].map(str::to_owned).into(),
             libraries: ["libc.so.6", library].map(str::to_owned).into(),
-            size,
         };
-        let good = needs("GLIBC_2.28", "libm.so.6", SIZE_MAX);
+        let good = needs("GLIBC_2.28", "libm.so.6");
         good.keep_the_promise().unwrap();
         for (bad, expected) in [
-            (needs("GLIBC_2.29", "libm.so.6", 1), "it needs GLIBC_2.29"),
-            (needs("GLIBC_2.17", "libz.so.1", 1), "libz.so.1"),
+            (needs("GLIBC_2.29", "libm.so.6"), "it needs GLIBC_2.29"),
+            (needs("GLIBC_2.17", "libz.so.1"), "libz.so.1"),
         ] {
             let error = bad.keep_the_promise().unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
@@ -170,7 +164,6 @@ mod tests {
         let needs = |library: &str| Needs {
             versions: BTreeSet::new(),
             libraries: [library, "libc.so.6"].map(str::to_owned).into(),
-            size: 1,
         };
         let packages = needs("libm.so.6").packages().unwrap();
         assert_eq!(packages, ["libc6 (>= 2.28)"]);
