@@ -1,11 +1,14 @@
 //! The word that a mistyped one probably means.
 
 /// The nearest of some words, if it is near: at most a third of the letters are wrong, and one in
-/// short words. Of equally near words the first by name.
+/// short words. Another number is another thing, not a typing mistake. Of equally near words the
+/// first by name.
 pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let room = (word.chars().count() / 3).max(1);
-    let distances = among.into_iter();
-    let distances = distances.map(|known| (strsim::osa_distance(known, word), known));
+    let numbers = |text: &str| -> String { text.chars().filter(char::is_ascii_digit).collect() };
+    let same = among.into_iter();
+    let same = same.filter(|known| numbers(known) == numbers(word));
+    let distances = same.map(|known| (strsim::osa_distance(known, word), known));
     let nearest = distances.min();
     nearest.and_then(|(distance, known)| (distance <= room).then_some(known))
 }
@@ -27,5 +30,6 @@ mod tests {
             assert_eq!(nearest(word, known), expected, "{word}");
         }
         assert_eq!(nearest("run", []), None);
+        assert_eq!(nearest("3G", ["1G", "2G"]), None);
     }
 }

@@ -85,6 +85,12 @@ fn recorded() -> Lab {
     lab
 }
 
+fn count(file: &Path, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    let file = Connection::open(file).unwrap();
+    file.query_row(&sql, [], |row| row.get(0)).unwrap()
+}
+
 #[test]
 fn an_archive_repeats_its_experiment_elsewhere() {
     let lab = recorded();
@@ -138,16 +144,9 @@ fn an_archive_repeats_its_experiment_elsewhere() {
     ] {
         assert!(readme.contains(part), "{part}: {readme}");
     }
-    let file = Connection::open(folder.join("dyno.db")).unwrap();
-    let count = |table: &str| -> i64 {
-        let sql = format!("SELECT count(*) FROM {table}");
-        file.query_row(&sql, [], |row| row.get(0)).unwrap()
-    };
-    assert_eq!(
-        (count("run"), count("experiment"), count("trial")),
-        (2, 1, 2)
-    );
-    drop(file);
+    for (table, rows) in [("run", 2), ("experiment", 1), ("trial", 2)] {
+        assert_eq!(count(&folder.join("dyno.db"), table), rows, "{table}");
+    }
 
     let words = |line: &str| line.strip_prefix("dyno ").unwrap().to_owned();
     let said = dyno_in(&lab, &folder, &words(report)).success();

@@ -13,6 +13,8 @@ use crate::packages::logged;
 use crate::repository;
 use crate::servers::programs::{find, target_directory};
 
+/// The profile of the packed binary, in `Cargo.toml`.
+const PROFILE: &str = "dist";
 /// The tools with versions and hashes.
 const TOOLS: &str = include_str!("tools.txt");
 
@@ -56,7 +58,15 @@ pub fn command() -> Result<Command> {
     let tools = tools();
     let cache = folder().join("cache");
     let mut command = Command::new(tools.join("bin/cargo-zigbuild"));
-    command.args(["zigbuild", "--release", "-p", "dyno", "-p", "dyno-null"]);
+    command.args([
+        "zigbuild",
+        "--profile",
+        PROFILE,
+        "-p",
+        "dyno",
+        "-p",
+        "dyno-null",
+    ]);
     command.args([
         "--target",
         &format!("{}.{}.{}", triple()?, GLIBC.0, GLIBC.1),
@@ -77,7 +87,7 @@ pub fn command() -> Result<Command> {
 /// # Errors
 /// A program of binutils fails.
 pub fn finish() -> Result<()> {
-    let built = target_directory().join(triple()?).join("release");
+    let built = target_directory().join(triple()?).join(PROFILE);
     let stripped = binary();
     let debug = folder().join("dyno.debug");
     let bin = folder().join("bin");

@@ -68,7 +68,7 @@ const FORMAT: Opt = opt(
     GROUP,
     "format",
     Some("FORMAT"),
-    "Print text, or Markdown for a pull request or a wiki [text]",
+    "Print text, or markdown for a pull request or a wiki [text]",
 )
 .one_of(&["text", "markdown"]);
 const JUNIT: Opt = opt(

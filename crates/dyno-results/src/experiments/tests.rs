@@ -136,6 +136,15 @@ fn a_trial_is_done_when_all_its_runs_are() {
     }
 }
 
+/// Checks that a file contains none of these texts.
+fn lacks(path: &std::path::Path, texts: &[&str]) {
+    let bytes = std::fs::read(path).unwrap();
+    for text in texts {
+        let mut parts = bytes.windows(text.len());
+        assert!(!parts.any(|part| part == text.as_bytes()), "{text}");
+    }
+}
+
 #[test]
 fn a_copy_of_one_experiment_contains_no_other_runs() {
     let folder = TempDir::new().unwrap();
@@ -170,20 +179,15 @@ fn a_copy_of_one_experiment_contains_no_other_runs() {
     };
     let into = folder.path().join("copy.db");
     assert_eq!(results.extract(&new, &into).unwrap(), 2);
-    let bytes = std::fs::read(&into).unwrap();
-    let has = |text: &str| {
-        bytes
-            .windows(text.len())
-            .any(|part| part == text.as_bytes())
-    };
-    for gone in [
-        "foreign-experiment",
-        "foreign-run",
-        "single-run",
-        "repeat c",
-    ] {
-        assert!(!has(gone), "{gone}");
-    }
+    lacks(
+        &into,
+        &[
+            "foreign-experiment",
+            "foreign-run",
+            "single-run",
+            "repeat c",
+        ],
+    );
     assert!(!folder.path().join("copy.db-wal").exists());
 
     let copy = Results::open_read(&into).unwrap();

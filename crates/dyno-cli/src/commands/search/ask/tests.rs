@@ -28,7 +28,7 @@ fn accepts_the_promise_anywhere_but_in_a_value() {
             "4",
             T,
             "p99 < 10ms",
-            "--filter",
+            "--create-table-options",
             "a < b",
         ],
     ] {
