@@ -119,12 +119,13 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     if let Some(table) = input.pivot {
         pivot::write(page, table, views);
     }
-    levels::write(page, &sides, input.pivot);
-    curves::write(page, views, &sides);
-    spread::write(page, &sides, input.pivot, views);
+    // The ratios with their intervals are the answer in full.
     if is_judged {
         ratios::write(page, &sides);
     }
+    levels::write(page, &sides, input.pivot);
+    curves::write(page, views, &sides);
+    spread::write(page, &sides, input.pivot, views);
     differs::write(page, &sides);
 }
 
