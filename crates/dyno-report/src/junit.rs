@@ -104,15 +104,15 @@ pub fn of_comparison(compared: &Comparison) -> Suite {
 
 impl Suite {
     /// Adds a condition of `--fail-if`; `failed` is `None` if it could not be decided.
-    pub fn condition(&mut self, condition: &str, failed: Option<bool>, told: &str) {
-        let told = told.to_owned();
+    pub fn condition(&mut self, condition: &str, failed: Option<bool>, detail: &str) {
+        let detail = detail.to_owned();
         self.cases.push(Case {
             group: "conditions",
             name: condition.to_owned(),
             ended: match failed {
-                None => Ended::Skipped(told),
-                Some(false) => Ended::Passed(told),
-                Some(true) => Ended::Failed(told, String::new()),
+                None => Ended::Skipped(detail),
+                Some(false) => Ended::Passed(detail),
+                Some(true) => Ended::Failed(detail, String::new()),
             },
         });
     }
@@ -209,9 +209,9 @@ fn written(suite: &Suite, name: &str) -> String {
         );
         out += &head;
         out += &match &case.ended {
-            Ended::Passed(told) if told.is_empty() => "/>\n".to_owned(),
-            Ended::Passed(told) => {
-                format!("><system-out>{}</system-out></testcase>\n", text(told))
+            Ended::Passed(detail) if detail.is_empty() => "/>\n".to_owned(),
+            Ended::Passed(detail) => {
+                format!("><system-out>{}</system-out></testcase>\n", text(detail))
             }
             Ended::Skipped(why) => format!("><skipped message=\"{}\"/></testcase>\n", text(why)),
             Ended::Failed(why, rest) => {
@@ -304,13 +304,13 @@ mod tests {
         (run.note, run.findings[0].evidence) = (hostile.to_owned(), hostile.to_owned());
         (run.findings[0].advice, run.workload.name) = (hostile.to_owned(), hostile.to_owned());
         let file = xml(&[of_run(&run)]);
-        let told = "a &amp; b &lt; c &gt; &quot;d&quot; ]]&gt; &lt;/failure&gt;\\x1b\u{fffd}\\x00";
+        let escaped = "a &amp; b &lt; c &gt; &quot;d&quot; ]]&gt; &lt;/failure&gt;\\x1b\u{fffd}\\x00";
         assert!(
-            file.contains(&format!("<failure message=\"{told}\">{told}\n")),
+            file.contains(&format!("<failure message=\"{escaped}\">{escaped}\n")),
             "{file}"
         );
         assert!(
-            file.contains(&format!("<testsuite name=\"{told}\"")),
+            file.contains(&format!("<testsuite name=\"{escaped}\"")),
             "{file}"
         );
         for forbidden in ['\u{1b}', '\u{0}', '\u{ffff}'] {

@@ -52,8 +52,8 @@ fn ways_to_a_server_run_whole() {
 #[test]
 fn three_servers_run_whole() {
     let report = at_trial_scale("mysql-and-postgresql", 6);
-    for told in ["engine=postgresql", "engine=mariadb", "mysql"] {
-        assert!(report.contains(told), "{told}: {report}");
+    for part in ["engine=postgresql", "engine=mariadb", "mysql"] {
+        assert!(report.contains(part), "{part}: {report}");
     }
 }
 

@@ -130,10 +130,10 @@ fn runs_comparisons_and_tables_become_markdown() {
             &["| memory | rate |", "| 12G | "],
         ),
     ] {
-        let told = lab.dyno(line).success().stdout;
-        assert!(told.starts_with("## "), "{line}: {told}");
+        let printed = lab.dyno(line).success().stdout;
+        assert!(printed.starts_with("## "), "{line}: {printed}");
         for part in parts {
-            assert!(told.contains(part), "{line}: no '{part}' in {told}");
+            assert!(printed.contains(part), "{line}: no '{part}' in {printed}");
         }
     }
     let file = fs::read_to_string(lab.path("compare.xml")).unwrap();

@@ -297,10 +297,10 @@ fn limits_fail_a_run_with_a_status_of_their_own() {
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");
     let limits = "--fail-if 'p99 > 1us' --fail-if 'rate < 1' --fail-if 'errors > 0%'";
-    let told = lab
+    let printed = lab
         .dyno(&format!("{run} {limits} --junit limits.xml"))
         .failure(4);
-    has(&told, &["✘ failed p99 > 1us: ", "✔ kept rate < 1/s: "]);
+    has(&printed, &["✘ failed p99 > 1us: ", "✔ kept rate < 1/s: "]);
     let written = std::fs::read_to_string(lab.path("limits.xml")).unwrap();
     let reported = lab.dyno("report last --format junit").success().stdout;
     for file in [&written, &reported] {

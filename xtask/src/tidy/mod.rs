@@ -190,6 +190,11 @@ fn check_text(path: &Path, text: &str, violations: &mut Vec<Violation>) {
         report(line, Rule::Wording, format!("`{phrase}`: write {instead}"));
     }
     let Some(language) = language else { return };
+    if language == Language::Rust {
+        for (line, name, instead) in wording::names_in(&mask::rust(text)) {
+            report(line, Rule::Wording, format!("`{name}`: name it by {instead}"));
+        }
+    }
     let lines = text.lines().count();
     if lines >= FILE_LINES {
         let what = format!("the file has {lines} lines; the limit is under {FILE_LINES}");

@@ -25,6 +25,36 @@ const PHRASES: &[(&str, &str)] = &[
     ("thereof", "of it"),
 ];
 
+/// Identifiers that do not say what they name.
+const NAMES: &[(&str, &str)] = &[
+    ("told", "what it holds: text, line, sentence, printed"),
+    ("Told", "what it holds"),
+    ("besides", "others, extra"),
+    ("Besides", "what it holds"),
+];
+/// Names of types that do not say what they hold.
+const TYPES: &[&str] = &["Found", "Given", "Kept", "Made", "Seen"];
+
+/// The identifiers in masked Rust that do not say what they name: line, identifier, and what to
+/// write instead.
+pub fn names_in(masked: &str) -> Vec<(usize, &'static str, &'static str)> {
+    let mut found = Vec::new();
+    for (index, line) in masked.lines().enumerate() {
+        for (name, instead) in NAMES {
+            if has_words(line, name) {
+                found.push((index + 1, *name, *instead));
+            }
+        }
+        for name in TYPES {
+            let defines = |kind: &str| has_words(line, &format!("{kind} {name}"));
+            if ["struct", "enum", "trait", "type"].into_iter().any(defines) {
+                found.push((index + 1, *name, "what it holds"));
+            }
+        }
+    }
+    found
+}
+
 /// The phrases in the prose of a file: its line, the phrase and what to write instead.
 pub fn phrases_in(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let extension = path.extension().and_then(|extension| extension.to_str());
@@ -65,6 +95,19 @@ fn has_words(prose: &str, phrase: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_found_as_whole_identifiers() {
+        let lines = |text: &str| -> Vec<usize> {
+            let all = names_in(text);
+            all.into_iter().map(|(line, _, _)| line).collect()
+        };
+        let name = concat!("to", "ld");
+        let kind = concat!("Ma", "de");
+        assert_eq!(lines(&format!("let {name} = 1;")), [1]);
+        assert_eq!(lines(&format!("let {name}_at = 1;\nstruct {kind};")), [2]);
+        assert_eq!(lines("let made = Outcome::Found;"), [] as [usize; 0]);
+    }
 
     #[test]
     fn phrases_are_found_in_prose_and_not_in_code() {

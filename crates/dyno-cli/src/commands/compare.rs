@@ -124,7 +124,7 @@ fn suite(compared: &Comparison, conditions: &[Threshold]) -> Suite {
             Limit::Kept => Some(false),
             Limit::Undecided => None,
         };
-        suite.condition(&held.condition, failed, &held.told());
+        suite.condition(&held.condition, failed, &held.line());
     }
     suite
 }
@@ -136,7 +136,7 @@ fn as_markdown(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold
         let held = held(compared, conditions);
         let held = held
             .iter()
-            .map(|one| format!("{} {}", one.mark(), one.told()));
+            .map(|one| format!("{} {}", one.mark(), one.line()));
         let limits: Vec<String> = held.collect();
         if !limits.is_empty() {
             text += &format!("\n{}", markdown::list(&limits));
@@ -182,7 +182,7 @@ struct Held {
 
 impl Held {
     fn line(&self) -> String {
-        format!("  {:13} {}\n", self.mark(), self.told())
+        format!("  {:13} {}\n", self.mark(), self.line())
     }
 
     fn mark(&self) -> &'static str {
@@ -194,7 +194,7 @@ impl Held {
     }
 
     /// The condition and the ratio.
-    fn told(&self) -> String {
+    fn line(&self) -> String {
         let found = match (self.ratio, self.low, self.high) {
             (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3}x ({low:.3} – {high:.3})"),
             (Some(ratio), ..) => format!("{ratio:.3}x, interval unknown"),

@@ -36,9 +36,9 @@ pub fn explain(
         Family::Sqlite => sqlite(control, sql, timeout),
     };
     let mut plan = match explanation {
-        Ok((accesses, besides, text)) => StatementPlan {
+        Ok((accesses, other_steps, text)) => StatementPlan {
             accesses,
-            other_steps: besides,
+            other_steps,
             text: cut(&redact::text(&text)),
             ..StatementPlan::default()
         },

@@ -224,10 +224,10 @@ impl Page {
         const WITHIN: usize = 2;
         const GAP: usize = 3;
         if self.blocks.is_some() {
-            let told = pairs
+            let shown = pairs
                 .iter()
                 .map(|(name, figure)| format!("{name} {figure}"));
-            self.keeps("", &told.collect::<Vec<_>>().join(DOT));
+            self.keeps("", &shown.collect::<Vec<_>>().join(DOT));
             return;
         }
         let room = self.look.width() - INDENT;
@@ -296,13 +296,13 @@ mod tests {
             Block::Table(_) => "table".to_owned(),
         });
         let doubt = format!("doubt: {}\nTry something else.", "word ".repeat(60).trim());
-        let told = [
+        let expected = [
             doubt.as_str(),
             "table",
             "latency: p50 1 · max 2 ms",
             "over time: ▁▂ 1 /s",
         ];
-        assert_eq!(kept.collect::<Vec<_>>(), told);
+        assert_eq!(kept.collect::<Vec<_>>(), expected);
     }
 
     #[test]

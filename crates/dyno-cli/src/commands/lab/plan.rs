@@ -138,7 +138,7 @@ fn cost(lab: &Lab) -> String {
     let mut out = format!("  costs        {}\n", counts.join(", "));
     out += &format!(
         "  time         {} of warm-up, measurement and settling; loads, restores and \
-         starts besides\n",
+         starts in addition\n",
         human_seconds(cost.time.as_secs_f64())
     );
     if let Some(free) = free(lab) {

@@ -142,28 +142,28 @@ mod tests {
 
     #[test]
     fn no_character_of_a_text_formats() {
-        for (raw, told) in [
+        for (raw, printed) in [
             ("p99 < 10ms & a|b", r"p99 \< 10ms \& a\|b"),
             ("oltp_read_write _new_", r"oltp_read_write \_new\_"),
             ("**`x`** [y](z)", r"\*\*\`x\`\*\* \[y\](z)"),
             ("one\n# two\tthree", "one # two three"),
             ("\u{1b}[2J~", r"\\x1b\[2J\~"),
         ] {
-            assert_eq!(text(raw), told);
+            assert_eq!(text(raw), printed);
         }
     }
 
     #[test]
     fn cells_keep_their_bars_and_their_lines() {
         let head = [("a|b".to_owned(), false), ("n".to_owned(), true)];
-        let told = table(&head, &[vec!["one\ntwo".to_owned(), "1|2".to_owned()]]);
+        let printed = table(&head, &[vec!["one\ntwo".to_owned(), "1|2".to_owned()]]);
         let lines = "| a\\|b | n |\n| --- | ---: |\n| one<br>two | 1\\|2 |\n";
-        assert_eq!(told, lines);
+        assert_eq!(printed, lines);
     }
 
     #[test]
     fn rows_and_tables_keep_their_order() {
-        let told = sections(|page| {
+        let printed = sections(|page| {
             page.row("note", Ink::Plain, "one");
             page.row("", Ink::Plain, "two");
             page.table(Table::new(&[("x", Align::Right)]));
@@ -171,15 +171,15 @@ mod tests {
         });
         let lines = "|  |  |\n| --- | --- |\n| note | one<br>two |\n\n| x |\n| ---: |\n\n\
                      |  |  |\n| --- | --- |\n| last | three |\n";
-        assert_eq!(told, lines);
+        assert_eq!(printed, lines);
         assert_eq!(sections(|_| ()), "");
     }
 
     #[test]
     fn a_text_cannot_end_its_fence() {
-        let told = preformatted(|page| page.row("shape", Ink::Plain, "a ```` b"));
-        assert!(told.starts_with("`````text\n"), "{told}");
-        assert!(told.ends_with("\n`````\n"), "{told}");
+        let printed = preformatted(|page| page.row("shape", Ink::Plain, "a ```` b"));
+        assert!(printed.starts_with("`````text\n"), "{printed}");
+        assert!(printed.ends_with("\n`````\n"), "{printed}");
         assert_eq!(preformatted(|_| ()), "");
     }
 }

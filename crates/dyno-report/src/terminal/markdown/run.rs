@@ -58,8 +58,8 @@ pub(super) fn several(input: &ReportInput<'_>, runs: &[RunSummary]) -> String {
         .clone()
         .map(|(name, run)| findings(&format!("{name}: "), run));
     let noted = each.flat_map(|(name, run)| {
-        let told = rows(|page| remarks(run, page)).into_iter();
-        told.map(move |(label, body)| vec![name.clone(), label, body])
+        let lines = rows(|page| remarks(run, page)).into_iter();
+        lines.map(move |(label, body)| vec![name.clone(), label, body])
     });
     let compared = match input.compared {
         [Ok(only)] => ratios(only, false),
@@ -81,12 +81,12 @@ pub(super) fn several(input: &ReportInput<'_>, runs: &[RunSummary]) -> String {
 /// The answer of each comparison with the base, unless the title is the only one.
 fn answers(input: &ReportInput<'_>) -> String {
     let is_title = input.compared.len() == 1 && input.title.is_empty();
-    let told = input.compared.iter().filter_map(|compared| match compared {
+    let lines = input.compared.iter().filter_map(|compared| match compared {
         Ok(_) if is_title => None,
         Ok(compared) => Some(compare::answer(compared)),
         Err(why) => Some(why.clone()),
     });
-    list(&told.collect::<Vec<_>>())
+    list(&lines.collect::<Vec<_>>())
 }
 
 /// The rates by factors.
@@ -241,8 +241,8 @@ fn remarks(run: &RunSummary, page: &mut Page) {
 
 /// The findings against a run, each after `lead`.
 fn findings(lead: &str, run: &RunSummary) -> String {
-    let told = against(run).into_iter();
-    told.map(|finding| format!("- {}{}\n", text(lead), one_finding(finding)))
+    let lines = against(run).into_iter();
+    lines.map(|finding| format!("- {}{}\n", text(lead), one_finding(finding)))
         .collect()
 }
 

@@ -28,17 +28,17 @@ fn sound(markdown: &str) {
 #[test]
 fn every_finding_against_a_run_has_evidence_and_advice() {
     for run in samples::all() {
-        let told = run::one("A run", &run);
-        sound(&told);
+        let printed = run::one("A run", &run);
+        sound(&printed);
         let loud = |outcome| matches!(outcome, Outcome::Doubt | Outcome::Refuse);
         for finding in run.findings.iter().filter(|one| loud(one.outcome)) {
             let (check, evidence) = (text(&finding.check), text(&finding.evidence));
-            assert!(told.contains(&format!("{check}: {evidence}")), "{told}");
+            assert!(printed.contains(&format!("{check}: {evidence}")), "{printed}");
             let rest = match &finding.waived {
                 Some(reason) => format!("Waived: {}", text(reason)),
                 None => format!("Try: {}", text(&finding.advice)),
             };
-            assert!(told.contains(&rest), "{told}");
+            assert!(printed.contains(&rest), "{printed}");
         }
     }
 }
@@ -46,7 +46,7 @@ fn every_finding_against_a_run_has_evidence_and_advice() {
 #[test]
 fn a_run_has_verdict_figures_and_settings() {
     let run = samples::good();
-    let told = run::one(&brief::title(&run), &run);
+    let printed = run::one(&brief::title(&run), &run);
     for part in [
         "## oltp_read_write · ",
         "**✔ valid** – ",
@@ -56,17 +56,17 @@ fn a_run_has_verdict_figures_and_settings() {
         "| target | ",
         "| load | 16 sessions on 2 workers, closed loop",
     ] {
-        assert!(told.contains(part), "no '{part}' in {told}");
+        assert!(printed.contains(part), "no '{part}' in {printed}");
     }
-    assert!(!told.contains("### Findings"), "{told}");
+    assert!(!printed.contains("### Findings"), "{printed}");
     let open = samples::overloaded();
-    let told = run::one("A run", &open);
+    let printed = run::one("A run", &open);
     for part in [
         "**✘ refused** – ",
         "response times",
         "✘ failed | p99.9 > 2s: ",
     ] {
-        assert!(told.contains(part), "no '{part}' in {told}");
+        assert!(printed.contains(part), "no '{part}' in {printed}");
     }
 }
 
@@ -77,10 +77,10 @@ fn text_of_servers_and_users_formats_nothing() {
     (run.target.version, run.note) = (hostile.to_owned(), hostile.to_owned());
     (run.findings[0].evidence, run.findings[0].advice) = (hostile.to_owned(), hostile.to_owned());
     run.warnings = vec![hostile.to_owned()];
-    let told = run::one(hostile, &run);
-    sound(&told);
+    let printed = run::one(hostile, &run);
+    sound(&printed);
     for part in ["a | b", " <img", " `d`", "**e**", "[f](", "\u{1b}", "\n# c"] {
-        assert!(!told.contains(part), "'{part}' in {told}");
+        assert!(!printed.contains(part), "'{part}' in {printed}");
     }
 }
 
@@ -120,8 +120,8 @@ fn several_runs_have_a_row_each_and_the_comparison() {
     let runs = two_runs();
     let compared = compare(&[&runs[0]], &[&runs[1]], &CompareOptions::default());
     let compared = compared.map_err(|error: CompareError| error.to_string());
-    let told = reported(&runs, std::slice::from_ref(&compared));
-    sound(&told);
+    let printed = reported(&runs, std::slice::from_ref(&compared));
+    sound(&printed);
     for part in [
         "| run | what differs | tx/s |",
         "| 3 | memory 5G | ",
@@ -131,32 +131,32 @@ fn several_runs_have_a_row_each_and_the_comparison() {
         "### Findings",
         "- run 3: **doubt** ",
     ] {
-        assert!(told.contains(part), "no '{part}' in {told}");
+        assert!(printed.contains(part), "no '{part}' in {printed}");
     }
-    let told = reported(&runs, &[Err("Different | workloads.".to_owned())]);
-    assert!(told.contains("- Different \\| workloads.\n"), "{told}");
-    assert!(!told.contains("### Comparison"), "{told}");
+    let printed = reported(&runs, &[Err("Different | workloads.".to_owned())]);
+    assert!(printed.contains("- Different \\| workloads.\n"), "{printed}");
+    assert!(!printed.contains("### Comparison"), "{printed}");
 }
 
 #[test]
 fn a_comparison_has_its_answer_ratios_and_findings() {
     let compared = super::compare::tests::compared(&["sync_binlog"], 3);
-    let told = comparison(&compared, false);
-    sound(&told);
+    let printed = comparison(&compared, false);
+    sound(&printed);
     let answer = super::compare::answer(&compared);
     assert!(
-        told.starts_with(&format!("## {}\n", text(&answer))),
-        "{told}"
+        printed.starts_with(&format!("## {}\n", text(&answer))),
+        "{printed}"
     );
     for part in [
         "| base | new | new/base |",
         "| intended | setting sync_binlog: 0 → 1 |",
     ] {
-        assert!(told.contains(part), "no '{part}' in {told}");
+        assert!(printed.contains(part), "no '{part}' in {printed}");
     }
     for finding in &compared.findings {
         if matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) {
-            assert!(told.contains(&text(&finding.evidence)), "{told}");
+            assert!(printed.contains(&text(&finding.evidence)), "{printed}");
         }
     }
 }
@@ -187,14 +187,14 @@ fn a_table_of_factors_has_a_column_for_each_level() {
         cells: vec![cell(0, 0, None), cell(0, 1, Some(1.1)), cell(1, 0, None)],
         pooled: None,
     };
-    let told = pivot(&of);
-    sound(&told);
+    let printed = pivot(&of);
+    sound(&printed);
     for part in [
         "| memory | engine a | engine b |\n| --- | ---: | ---: |\n",
         "| 5\\|G | 1,228 – | 1,228 –<br>1.10× (",
         "| 12G | 1,228 – | no run |",
     ] {
-        assert!(told.contains(part), "no '{part}' in {told}");
+        assert!(printed.contains(part), "no '{part}' in {printed}");
     }
     of.columns = None;
     assert!(pivot(&of).contains("| memory | rate |\n"), "{}", pivot(&of));
