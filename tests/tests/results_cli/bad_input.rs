@@ -16,6 +16,13 @@ const LINES: &[(&str, i32, &str)] = &[
          module; did you mean 'oltp_point_select'?",
     ),
     (
+        "run oltp_point_select -T mysql://me@127.0.0.1:1",
+        2,
+        "mysql://me@127.0.0.1:1 names no database, and oltp_point_select needs one for its \
+         tables: add it to the URL (mysql://USER@HOST/bench). To create it: CREATE DATABASE IF \
+         NOT EXISTS bench; GRANT ALL ON bench.* TO 'me'@'HOST';",
+    ),
+    (
         "run oltp_point_select -T sqlite:t.db --tables 1 --table-size 100 --sesions 4",
         2,
         "unknown option --sesions; did you mean --sessions?",

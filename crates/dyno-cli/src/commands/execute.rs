@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Error, Result};
 use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
@@ -151,6 +151,7 @@ fn prepare(planned: PlannedCommand, stop: &Arc<StopSignal>) -> Result<(Ready, Pr
     let options = options_of(&loaded.job.drive, &own);
     let job = loaded.job.clone();
     let ready = loaded.ready(options, Arc::clone(stop))?;
+    hints::refuse_without_database(&ready, &shaping.workload)?;
     let server = server(&ready)?;
     let declared = ready.description.options.clone().unwrap_or_default();
     let request = RunRequest {
@@ -300,8 +301,12 @@ pub fn server(ready: &Ready) -> Result<ServerInfo> {
     match (&ready.connector, &ready.job.target) {
         (Some(connector), Some(target)) => {
             let stopped = || ready.stop.level() != StopLevel::None;
-            dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &stopped)
-                .with_context(|| format!("cannot use the target {target}"))
+            let probed =
+                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &stopped);
+            probed.map_err(|error| {
+                let hint = hints::of_connect(&error, target);
+                Error::from(error).context(format!("cannot use the target {target}{hint}"))
+            })
         }
         _ => Ok(ServerInfo::default()),
     }

@@ -1,10 +1,57 @@
 //! Hints for failed runs.
 
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 use dyno_core::Target;
-use dyno_core::db::ErrorKind;
+use dyno_core::db::{DbError, ErrorKind, Family};
 
 use dyno_run::{Clash, Ready, RunError};
+
+use crate::settings::usage;
+
+/// The database in suggested statements, as in the guide.
+const DATABASE: &str = "bench";
+
+/// Rejects a target without a database, in which a built-in workload could not have its tables.
+/// PostgreSQL always has one: by default that of the user's name.
+///
+/// # Errors
+/// The target names none.
+pub fn refuse_without_database(ready: &Ready, workload: &str) -> Result<()> {
+    let Some(target) = &ready.job.target else {
+        return Ok(());
+    };
+    let has_tables = ready.job.work.is_builtin() && is_prepared(ready);
+    if target.family != Family::Mysql || !target.database.is_empty() || !has_tables {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{target} names no database, and {workload} needs one for its tables: add it to the URL \
+         (mysql://USER@HOST/{DATABASE}). To create it: {}",
+        creation(&target.user, DATABASE)
+    )))
+}
+
+/// What to try if the target's database does not exist, or the user has no rights on it.
+pub fn of_connect(error: &DbError, target: &Target) -> String {
+    let (user, database) = (&target.user, &target.database);
+    match (target.family, error.code, error.sqlstate.as_str()) {
+        (Family::Mysql, 1044 | 1049, _) => {
+            format!(" (as an administrator: {})", creation(user, database))
+        }
+        (Family::Postgres, _, "3D000") => {
+            format!(" (as an administrator: CREATE DATABASE {database} OWNER {user};)")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The statements that create a database and give a user its rights.
+fn creation(user: &str, database: &str) -> String {
+    let user = if user.is_empty() { DATABASE } else { user };
+    format!(
+        "CREATE DATABASE IF NOT EXISTS {database}; GRANT ALL ON {database}.* TO '{user}'@'HOST';"
+    )
+}
 
 /// Adds a hint to the error, if one is known.
 pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
@@ -118,4 +165,31 @@ fn is_prepared(ready: &Ready) -> bool {
     let description = &ready.description;
     description.commands.iter().any(|(name, _)| prepares(name))
         || description.functions.iter().any(|name| prepares(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_how_to_create_a_missing_database() {
+        let hint = |url: &str, code: i32, sqlstate: &str| {
+            let error = DbError {
+                code,
+                sqlstate: sqlstate.to_owned(),
+                ..DbError::new(ErrorKind::Refused, "refused")
+            };
+            of_connect(&error, &Target::parse(url).unwrap())
+        };
+        assert_eq!(
+            hint("mysql://me@db/shop", 1049, "42000"),
+            " (as an administrator: CREATE DATABASE IF NOT EXISTS shop; GRANT ALL ON shop.* TO \
+             'me'@'HOST';)"
+        );
+        assert_eq!(
+            hint("postgres://me@db/shop", 0, "3D000"),
+            " (as an administrator: CREATE DATABASE shop OWNER me;)"
+        );
+        assert_eq!(hint("mysql://me@db/shop", 1045, "28000"), "");
+    }
 }
