@@ -73,8 +73,13 @@ impl Lab {
         scale: Option<&str>,
     ) -> Result<Self> {
         let shown = if file.is_empty() { "--vary" } else { &file };
-        let experiment =
-            Experiment::parse(shown, &text, scale).map_err(|wrong| usage(wrong.to_string()))?;
+        let experiment = Experiment::parse(shown, &text, scale).map_err(|mut wrong| {
+            for problem in &mut wrong.problems {
+                // The options have no lines.
+                problem.at = problem.at.filter(|_| !file.is_empty());
+            }
+            usage(wrong.to_string())
+        })?;
         checks::hide_passwords(&experiment);
         let head = ExperimentHead {
             name: match named {
@@ -275,7 +280,7 @@ impl Lab {
         };
         let lines: Vec<String> = wrong
             .iter()
-            .map(|what| match self.place_of(what) {
+            .map(|what| match self.place_of(what).filter(|_| shown != "--vary") {
                 Some((line, column)) => format!("{shown}:{line}:{column}: {what}"),
                 None => format!("{shown}: {what}"),
             })

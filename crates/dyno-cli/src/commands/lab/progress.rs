@@ -22,22 +22,27 @@ pub struct Announcer<'a> {
     /// Number of finished trials, including those of earlier processes.
     done: usize,
     begun: Nanos,
-    /// Trials of this process: their number, their total time, and their planned time.
-    here: (usize, f64, f64),
+    /// Total time of the finished trials, including those of earlier processes, in seconds.
+    took_s: f64,
     current: Nanos,
     interrupted: bool,
 }
 
 impl<'a> Announcer<'a> {
-    /// Starts after this number of finished trials.
-    pub fn new(lab: &'a Lab, done: usize, quiet: bool, options: String) -> Self {
+    /// Starts after this number of finished trials, which took `took_s` seconds in all.
+    pub fn new(
+        lab: &'a Lab,
+        (done, took_s): (usize, f64),
+        quiet: bool,
+        options: String,
+    ) -> Self {
         Self {
             lab,
             options,
             quiet,
             done,
             begun: Clock.now(),
-            here: (0, 0.0, 0.0),
+            took_s,
             current: Clock.now(),
             interrupted: false,
         }
@@ -91,9 +96,7 @@ impl<'a> Announcer<'a> {
     pub fn measured(&mut self, trial: usize, runs: &[RunSummary]) {
         let took = Clock.now().saturating_sub(self.current) as f64 / 1e9;
         self.done += 1;
-        self.here.0 += 1;
-        self.here.1 += took;
-        self.here.2 += self.planned_s(trial);
+        self.took_s += took;
         let verdict = runs.iter().filter_map(|run| run.verdict).max();
         let label = &self.lab.planned[trial].label;
         let verdict = verdict.map_or("not judged", Verdict::word);
@@ -196,25 +199,21 @@ impl<'a> Announcer<'a> {
         Ok(())
     }
 
-    fn planned_s(&self, trial: usize) -> f64 {
-        self.lab.cell(trial).effective.time().as_secs_f64()
-    }
-
     /// The time left, in seconds.
     fn remaining(&self) -> f64 {
         self.left() as f64 * self.each_s()
     }
 
-    /// A trial's expected time, in seconds: the plan's, and the average overhead so far.
+    /// A trial's expected time, in seconds: the mean of the finished ones, as `dyno lab status` has
+    /// it, or the plan's.
     fn each_s(&self) -> f64 {
-        let planned_s = self.lab.trials.cost.time.as_secs_f64();
-        let each = planned_s / self.lab.planned.len().max(1) as f64;
-        let (count, took, planned) = self.here;
-        let beside = match count {
-            0 => 0.0,
-            count => ((took - planned) / count as f64).max(0.0),
-        };
-        each + beside
+        match self.done {
+            done if done > 0 && self.took_s > 0.0 => self.took_s / done as f64,
+            _ => {
+                let all = self.lab.planned.len().max(1);
+                self.lab.trials.cost.time.as_secs_f64() / all as f64
+            }
+        }
     }
 
     fn note(&self, line: &str) {

@@ -143,9 +143,10 @@ impl File {
     fn blocks(&mut self, lab: &Lab) -> Result<Option<u8>> {
         let id = self.results.keep_experiment(&lab.head, &lab.rows())?;
         let states = states(&self.results, lab)?;
-        let announcer = Announcer::new(lab, count_done(&states), self.quiet, self.options.clone());
-        announcer.begin();
         let spent_s = spent_s(&self.results, lab)?;
+        let done = (count_done(&states), spent_s);
+        let announcer = Announcer::new(lab, done, self.quiet, self.options.clone());
+        announcer.begin();
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?
             .with_tables(self.tables.clone());
         let mut running = Running {
@@ -183,7 +184,7 @@ impl File {
     fn finish(&self, lab: &Lab) -> Result<u8> {
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
-        Announcer::new(lab, lab.planned.len(), self.quiet, self.options.clone())
+        Announcer::new(lab, (lab.planned.len(), 0.0), self.quiet, self.options.clone())
             .end(&self.results, freed)?;
         Ok(STATUS_DONE)
     }

@@ -7,6 +7,7 @@ use dyno_host::Edition;
 use dyno_run::{Job, Loaded, Workload};
 use dyno_script::ScriptOption;
 
+use crate::commands::target::named;
 use crate::options::Parsed;
 use crate::settings::usage;
 
@@ -75,7 +76,7 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
         "[design]\nrepeats = {repeats}\nbaseline = {{ {} }}\n",
         base.join(", ")
     );
-    if !is_of_host && !parsed.has("target") {
+    if !is_of_host && url(parsed).is_none() {
         text += "[reset]\ndata = \"restore\"\n";
     }
     Ok(text)
@@ -99,7 +100,7 @@ fn as_factor(
                  options"
             )));
         }
-        None if parsed.has("target") => "online",
+        None if url(parsed).is_some() => "online",
         None if dyno_server::is_of_data(&key) => "load",
         None => "start",
     };
@@ -113,11 +114,20 @@ fn as_factor(
     Ok(text)
 }
 
+/// The running server to use, if one is named. `--server` asks for another one, whatever the
+/// environment says.
+fn url(parsed: &Parsed) -> Option<String> {
+    match parsed.has("server") {
+        true => parsed.value("target").map(str::to_owned),
+        false => named(parsed),
+    }
+}
+
 fn server(parsed: &Parsed) -> Result<String> {
     let mut text = "[server]\n".to_owned();
-    match (parsed.value("target"), parsed.value("server")) {
+    match (url(parsed), parsed.value("server")) {
         (Some(_), Some(_)) => return Err(usage("--target and --server: give one of them")),
-        (Some(url), None) => put(&mut text, "url", url),
+        (Some(url), None) => put(&mut text, "url", &url),
         (None, Some(kind)) => put(&mut text, "kind", kind),
         (None, None) => match dyno_server::installed().first() {
             Some(found) => put(&mut text, "kind", found.product.name()),
