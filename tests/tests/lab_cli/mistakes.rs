@@ -60,7 +60,7 @@ fn reports_what_cannot_be_run_with_its_position() {
         (
             "[[factor]]",
             "[[claim]]\ntext = 'x'\ncheck = { figure = 'nonsense', above = 1.0 }\n[[factor]]",
-            "x.toml:15:21: no trial has a figure 'nonsense'; the nearest is ",
+            "x.toml:15:21: no trial has a figure 'nonsense'",
         ),
         (
             "applies = 'start'\nsetting = 'sync_binlog'",
