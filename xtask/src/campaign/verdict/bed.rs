@@ -140,6 +140,15 @@ impl Bed {
         }
     }
 
+    /// Whether its server has InnoDB.
+    pub fn has_innodb(&self) -> bool {
+        match self.on {
+            On::Server(kind) | On::Two(kind) | On::Throttled(kind) => kind != Kind::Postgres,
+            On::Galera => true,
+            On::Sqlite | On::SqliteInMemory => false,
+        }
+    }
+
     /// The URL of its database, with all loaded endpoints.
     pub fn url(&self) -> String {
         let second = match (&self.relay, &self.second) {

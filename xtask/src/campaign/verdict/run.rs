@@ -28,6 +28,8 @@ const OWN: [&str; 4] = ["mariadbd", "mysqld", "postgres", "dyno"];
 /// The delay between the report of the first second and an act's first statement.
 const FIRST: Duration = Duration::from_millis(200);
 
+/// The time in which InnoDB writes the pages of small tables back.
+const WRITTEN_BACK: Duration = Duration::from_secs(4);
 /// The time until a written disk has its steady speed.
 const SETTLED: Duration = Duration::from_secs(10);
 
@@ -65,6 +67,9 @@ pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> 
     }
     if case.restored {
         tools::restored(bed, folder)?;
+    }
+    if !case.is_bad() {
+        write_back(bed)?;
     }
     statements(bed, case.before)?;
     let mut line = case.run.to_owned();
@@ -126,6 +131,18 @@ fn statements(bed: &Bed, all: &[&str]) -> Result<()> {
     }
     let mut administrator = bed.administrator(true)?;
     all.iter().try_for_each(|sql| administrator.execute(sql))
+}
+
+/// Writes the pages back that earlier runs and the load left dirty: otherwise a good run begins
+/// while the server is still busy with them, and Dyno is right to say so.
+fn write_back(bed: &Bed) -> Result<()> {
+    const SETTING: &str = "SET GLOBAL innodb_max_dirty_pages_pct =";
+    if !bed.has_innodb() {
+        return Ok(());
+    }
+    statements(bed, &[&format!("{SETTING} 0")])?;
+    thread::sleep(WRITTEN_BACK);
+    statements(bed, &[&format!("{SETTING} DEFAULT")])
 }
 
 /// The number in braces.
