@@ -256,7 +256,7 @@ fn agents_that_a_busy_sshd_turns_away_come_again() {
 }
 
 #[test]
-fn reports_what_ssh_cannot_do_in_its_words_with_advice() {
+fn reports_ssh_errors_verbatim_with_advice() {
     let mut far = Far::new();
     let address = far.sshd.address();
     let nobody = "127.0.0.1:1".parse().unwrap();

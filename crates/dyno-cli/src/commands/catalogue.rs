@@ -169,7 +169,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "report",
         arguments: "[RUN…]",
-        about: "Write runs as one offline HTML page, or as Markdown",
+        about: "Write runs as one offline HTML page, as Markdown or as JUnit XML",
         block: 1,
         words: Words::Runs,
         options: || REPORT,

@@ -348,8 +348,8 @@ pub const EXPORT: &[Opt] = &[
         "format",
         Some("FORMAT"),
         "Format: json (schema: docs/schema/export.json), csv (one line per interval), series \
-         (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with time \
-         stamps) or folded (stacks of the CPU profile) [json]",
+         (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with \
+         timestamps) or folded (stacks of the CPU profile) [json]",
     )
     .one_of(&["json", "csv", "series", "hlog", "openmetrics", "folded"]),
     opt(
@@ -384,13 +384,13 @@ pub const DOCTOR: &[Opt] = &[
         GROUP,
         "time",
         Some("TIME"),
-        "Listen for noise this long [3s]",
+        "Watch for this long how much other work interrupts the host [3s]",
     ),
     opt(
         GROUP,
         "gate",
         None,
-        "Exit with status 3 if the host or the server is not fit to be measured",
+        "Exit with status 3 if the host or the server is not fit for measuring",
     ),
     JSON,
     NO_COLOR,

@@ -53,7 +53,7 @@ impl Page {
         self.blocks.unwrap_or_default()
     }
 
-    /// Keeps a row, if rows are kept. One without a label continues the last.
+    /// Keeps a row, if rows are kept. A row without a label continues the previous one.
     fn keeps(&mut self, label: &str, body: &str) -> bool {
         let Some(blocks) = &mut self.blocks else {
             return false;
