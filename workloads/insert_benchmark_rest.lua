@@ -221,8 +221,8 @@ function rest.statistics(session)
    end
 end
 
--- Statistics (unless done before), garbage, dirty pages: so that queries do not pay for earlier
--- writes. Returns a description of the work.
+-- Refreshes statistics (unless done before), removes garbage and flushes dirty pages, so that
+-- queries do not pay for earlier writes. Returns a description of the work.
 function rest.settle()
    rest.recover()
    local started, tables = began():get() / 1000, bench.tables()

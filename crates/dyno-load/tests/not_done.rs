@@ -8,8 +8,8 @@ use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Next, OperationEnd, Port, Program, SessionId, Step};
 use dyno_load::{Run, RunConfig, RunOutcome, StopSignal};
 
-/// The ends of the work in its events, in turn; and whether the script repeats its event after the
-/// first of them.
+/// How the work of each event ends, in turn; and whether the script repeats an event after its
+/// first end.
 struct Ends {
     events: Vec<Vec<OperationEnd>>,
     anew: bool,
