@@ -93,7 +93,7 @@ fn what_was_given_up_passed_over_or_is_unknown_is_no_event() {
 }
 
 #[test]
-fn one_piece_of_work_is_enough_unless_the_event_is_done_anew() {
+fn one_piece_of_work_is_enough_unless_the_event_is_repeated() {
     use OperationEnd::{Done, GivenUp};
     let outcome = ended(vec![vec![GivenUp, Done], vec![Done, Done]], false);
     let counters = &outcome.totals.counters;

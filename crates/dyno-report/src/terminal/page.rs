@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_stand_in_as_many_columns_as_fit() {
+    fn pairs_fill_as_many_columns_as_fit() {
         let pairs: Vec<(String, String)> = (0..20)
             .map(|n| {
                 (
