@@ -277,7 +277,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "lab",
         arguments: "ACTION FILE",
-        about: "Plan, run, resume and report experiments",
+        about: "Plan, run, report and publish experiments",
         block: 2,
         words: Words::Experiments,
         options: || LAB,

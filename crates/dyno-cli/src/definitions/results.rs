@@ -22,8 +22,8 @@ const FACTOR: Opt = opt(
     GROUP,
     "factor",
     Some("NAME"),
-    "Name what was meant to differ: an option, a setting or a fact, or the beginning of such \
-     names; may be repeated",
+    "Declare an intended difference: an option, a setting or a fact, by its name or the beginning \
+     of it; may be repeated",
 )
 .repeats();
 const WHERE: Opt = opt(
@@ -217,8 +217,8 @@ pub const REPORT: &[Opt] = &[
         GROUP,
         "output",
         Some("FILE"),
-        "Write to FILE, - for standard output [a page to the run's name with .html, other \
-         formats to standard output]",
+        "Write to FILE; - is standard output [for html the run's name and .html, for other formats \
+         standard output]",
     )
     .short('o'),
     opt(
@@ -334,7 +334,7 @@ pub const PHASES: &[Opt] = &[
         GROUP,
         "tsv",
         Some("FILE"),
-        "Also write the tables with tab-separated figures; - prints only these",
+        "Also write the tables as tab-separated values; - prints only these",
     ),
     RESULTS,
     NO_COLOR,
