@@ -302,7 +302,7 @@ function dyno.callbacks.roles()
    end
    step = bench.step(opt.step)
    if opt.rate > 0 and step.kind ~= "query" then
-      error(("--rate is a rate of queries, and the step %s has none"):format(opt.step), 0)
+      error(("--rate sets the rate of queries, but the step %s has no queries"):format(opt.step), 0)
    end
    local clients = opt.threads
    local busy = step.kind == "write" or step.kind == "query"
@@ -331,8 +331,8 @@ function dyno.callbacks.phases()
    opt = sysbench.opt
    bench.check_options()
    if opt.events > 0 then
-      error("--events: the steps that write have as many as --rows and --write_rows make, and " ..
-         "the others last as long as --time says", 0)
+      error("--events does not apply: --rows and --write_rows set the length of write steps, " ..
+         "and --time that of query steps", 0)
    end
    if opt.step ~= "" then
       return nil
@@ -350,7 +350,7 @@ function dyno.callbacks.phases()
          end
       else
          if opt.time == 0 then
-            error("--time: the steps that query need a time", 0)
+            error("--time: query steps need a time", 0)
          end
          queried = queried + 1
          phase.name = ("%s.L%d"):format(name, queried)
@@ -364,7 +364,7 @@ function dyno.callbacks.phases()
       list[#list + 1] = phase
    end
    if opt.rate > 0 and queried == 0 then
-      error("--rate is a rate of queries, and none of the steps has any", 0)
+      error("--rate sets the rate of queries, but no step has queries", 0)
    end
    return list
 end

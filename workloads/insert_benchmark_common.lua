@@ -4,33 +4,32 @@ local bench = {}
 
 sysbench.cmdline.options = {
    rows = {"Rows that each client loads", 100000},
-   write_rows = {"Rows that each client inserts, and deletes, in the write-heavy steps", 100000},
-   variant = {"2026 or 2023: indexes, price and steps of that year's version", "2026"},
-   steps = {"Steps in order, or auto for all of the variant's: i0, x, i1, i2; qr, qp or q with " ..
-            "the rows per second and client in the background, e.g. qr100", "auto"},
-   step = {"Run this step alone, as one run", ""},
-   tables = {"per_client: each client has a table of its own; shared: all share one", "per_client"},
-   num_partitions = {"Partitions of each table, by ranges of its primary key; 0 for none", 0},
-   index_rows = {"Rows that all clients insert before the indexes are made; auto: 100, in 2023 " ..
-                 "100000", "auto"},
-   num_secondary_indexes = {"The first so many of the three secondary indexes; 0 for none", 3},
-   rows_per_query = {"Rows that a query asks for", 10},
-   rows_per_commit = {"Rows of an INSERT; 0 for as many as each step has by itself", 0},
-   query_threads = {"Sessions of a client that query, in the steps that do", 1},
-   deletes = {"Delete at the tail what is inserted at the head, once there are indexes", true},
-   data_min = {"Shortest text of a row", 10},
-   data_max = {"Longest text of a row, to 4000", 20},
-   random_pct = {"Percent of three quarters of a text that are random", 50},
-   min_key_every = {"After so many deletes the lowest key is looked for anew; 0 for the first " ..
-                    "time only; auto: 1000, in 2023 0", "auto"},
-   htap_transaction_seconds = {"A reader beside each client keeps transactions open so long, " ..
-                               "in steps that write or query; 0 for none", 0},
-   check_plans = {"Refuse to measure queries whose plans do not use the indexes as they should",
-                  true},
-   settle = {"Seconds of rest before the first query step, or auto: 60 and one for each million " ..
-             "of rows, 1200 at most", "auto"},
-   settle_flush = {"Have InnoDB flush all dirty pages while it rests: on, off, or auto: where " ..
-                   "global variables may be set", "auto"},
+   write_rows = {"Rows that each client inserts and deletes in the write-heavy steps", 100000},
+   variant = {"Version of the benchmark: 2026 or 2023, with its indexes, price and steps", "2026"},
+   steps = {"Steps in order, or auto for all steps of the variant: i0, x, i1, i2; qr, qp or q " ..
+            "with the background rows per second and client, e.g. qr100", "auto"},
+   step = {"Run only this step, as one run", ""},
+   tables = {"per_client: a table for each client; shared: one table for all", "per_client"},
+   num_partitions = {"Partitions of each table, by primary key; 0 for none", 0},
+   index_rows = {"Rows that all clients insert before the indexes are created; auto: 100, or " ..
+                 "100000 in 2023", "auto"},
+   num_secondary_indexes = {"Use the first N of the three secondary indexes; 0 for none", 3},
+   rows_per_query = {"Rows that a query reads", 10},
+   rows_per_commit = {"Rows of an INSERT; 0 for the default of each step", 0},
+   query_threads = {"Query sessions per client, in the query steps", 1},
+   deletes = {"Delete at the tail what is inserted at the head, once the indexes exist", true},
+   data_min = {"Minimum length of a row's text", 10},
+   data_max = {"Maximum length of a row's text, at most 4000", 20},
+   random_pct = {"Percentage of three quarters of a text that is random", 50},
+   min_key_every = {"Look for the lowest key again after this many deletes; 0: only once; auto: " ..
+                    "1000, or 0 in 2023", "auto"},
+   htap_transaction_seconds = {"Add a reader per client that keeps transactions open this long, " ..
+                               "in write and query steps; 0 for none", 0},
+   check_plans = {"Refuse to measure queries whose plans do not use the intended indexes", true},
+   settle = {"Seconds of rest before the first query step; auto: 60, plus one per million rows, " ..
+             "at most 1200", "auto"},
+   settle_flush = {"Make InnoDB flush all dirty pages during the rest: on, off, or auto: if the " ..
+                   "user may set global variables", "auto"},
    settle_reset_binlog = {"Delete ALL binary logs of MySQL or MariaDB before the rest", false},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB", ""},
@@ -158,7 +157,7 @@ function bench.step(name)
    local ranges = step.kind == "query" and not step.points
    if opt.num_secondary_indexes == 0 and (ranges or step.kind == "index") then
       error(("--num_secondary_indexes=0: the step %s needs indexes; the steps i0, i1, i2 and qp " ..
-         "do without"):format(name), 0)
+         "do not"):format(name), 0)
    end
    if opt.rows_per_commit > 0 then
       step.batch = opt.rows_per_commit
@@ -183,7 +182,7 @@ function bench.steps()
       end
    end
    if #names == 0 then
-      error("--steps: there is none", 0)
+      error("--steps: name at least one step", 0)
    end
    return names
 end

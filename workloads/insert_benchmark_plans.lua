@@ -95,12 +95,12 @@ local function check_indexes(con, step, number)
    for place, index in ipairs(bench.all_indexes()) do
       local found = bench.has_index(con, number, index)
       if found and place > wanted then
-         error(("pi%d has the index %s, which it has not with --num_secondary_indexes=%d: the " ..
-            "result would tell another number than there are. --check_plans=off measures all " ..
-            "the same."):format(number, index[1], wanted), 0)
+         error(("pi%d has the index %s, but should not with --num_secondary_indexes=%d: the " ..
+            "result would name a wrong number of indexes. --check_plans=off measures anyway.")
+            :format(number, index[1], wanted), 0)
       elseif not found and place <= wanted and not step.points then
-         error(("pi%d has no index %s: make it by the step x, or tell how many there are by " ..
-            "--num_secondary_indexes"):format(number, index[1]), 0)
+         error(("pi%d has no index %s: create it with the step x, or give the number of indexes " ..
+            "as --num_secondary_indexes"):format(number, index[1]), 0)
       end
    end
 end

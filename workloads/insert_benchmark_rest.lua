@@ -138,14 +138,14 @@ function rest.recover()
    local kept = bench.number(con, "SELECT COUNT(*) FROM information_schema.tables WHERE " ..
       "table_schema = DATABASE() AND table_name = '%s'", KEPT) > 0
    if kept and is_kept(con) then
-      print("note: InnoDB flushes for a rest of another run, which will set it back")
+      print("note: InnoDB flushes for a rest of another run, which will restore its settings")
    elseif kept then
       local done, result = pcall(put_back, con)
       if not done then
-         print(("warning: a rest that was killed left InnoDB flushing, which cannot be set " ..
-            "back: %s. What it was is in the table %s."):format(reason(result), KEPT))
+         print(("warning: a killed rest left InnoDB flushing, and its settings cannot be " ..
+            "restored: %s. The table %s has the previous values."):format(reason(result), KEPT))
       elseif result ~= "" then
-         print("note: set back what a rest that was killed had set: " .. result)
+         print("note: restored the settings that a killed rest had changed: " .. result)
       end
    end
    con:disconnect()
@@ -171,7 +171,7 @@ local function clean_up(con, did)
    if family == "postgres" then
       -- Requires a privilege.
       local done = pcall(con.query, con, "CHECKPOINT")
-      did[#did + 1] = done and "checkpoint" or "no checkpoint, for want of the privilege"
+      did[#did + 1] = done and "checkpoint" or "no checkpoint: the privilege is missing"
    elseif family == "sqlite" then
       con:query("PRAGMA wal_checkpoint(TRUNCATE)")
       did[#did + 1] = "checkpoint"
@@ -188,9 +188,9 @@ local function clean_up(con, did)
       elseif opt.settle_flush == "on" then
          error("--settle_flush=on: InnoDB's flushing cannot be set: " .. why, 0)
       else
-         print("note: InnoDB is not told to flush while it rests, for want of the privilege: " ..
+         print("note: InnoDB does not flush more during the rest: the privilege is missing: " ..
             why)
-         did[#did + 1] = "no flushing, for want of the privilege"
+         did[#did + 1] = "no flushing: the privilege is missing"
       end
    end
 end
@@ -221,8 +221,8 @@ function rest.statistics(session)
    end
 end
 
--- Statistics (unless done before), garbage, dirty pages: so that queries do not pay for earlier
--- writes. Returns a description of the work.
+-- Refreshes statistics (unless done before), removes garbage and flushes dirty pages, so that
+-- queries do not pay for earlier writes. Returns a description of the work.
 function rest.settle()
    rest.recover()
    local started, tables = began():get() / 1000, bench.tables()
@@ -235,7 +235,7 @@ function rest.settle()
    local family = dyno.family(con)
    local did = {family == "postgres" and "vacuum, statistics" or "statistics"}
    if beside and family ~= "sqlite" then
-      did[1] = ("%s (%d tables side by side)"):format(did[1], tables)
+      did[1] = ("%s (%d tables in parallel)"):format(did[1], tables)
    end
    clean_up(con, did)
    dyno.sleep(math.max(0, bench.settle_seconds() - (dyno.now() - started)))

@@ -102,8 +102,8 @@ function init()
    cards()
    local con = sysbench.sql.driver():connect()
    if graph.must_fit(con, sizes) and counts_found_rows(con) then
-      error("linkbench tells new links from old ones by the rows that were changed: take " ..
-         "found_rows=1 out of the target", 0)
+      error("linkbench recognises new links by the number of changed rows: remove found_rows=1 " ..
+         "from the target", 0)
    end
    dyno.dataset.tell(con, "linkbench")
    dyno.fact("misses", "nodes without links of a type, nodes and links that are deleted already")

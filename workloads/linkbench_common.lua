@@ -3,22 +3,23 @@
 local graph = {}
 
 sysbench.cmdline.options = {
-   startid = {"The first node's number", 1},
-   maxid = {"The number after the last node's: 1,000,000 nodes are about 1.1 GB; LinkBench has " ..
-            "10000001", 100001},
-   link_types = {"Types of links", 2},
-   profile = {"standard; reference: with LinkBench's own faults in the load and in the writes",
+   startid = {"Number of the first node", 1},
+   maxid = {"Number after that of the last node: 1,000,000 nodes take about 1.1 GB; LinkBench " ..
+            "uses 10000001", 100001},
+   link_types = {"Number of link types", 2},
+   profile = {"standard; reference: repeat LinkBench's own faults in the load and in the writes",
               "standard"},
    mix = {"standard: the published shares; or operations by weight: get_node@9,add_link@1",
           "standard"},
-   list_limit = {"Links that a list holds at most", 10000},
-   history_pct = {"Lists that go on where an earlier one was cut off, percent", 0.3},
-   node_bytes = {"Median size of a node's data", 128},
-   link_bytes = {"Median size of a link's data, of 255 at most", 8},
-   partitions = {"Partitions of linktable by id1 on MySQL, MariaDB and PostgreSQL; 0 is none; " ..
+   list_limit = {"Maximum number of links in a list", 10000},
+   history_pct = {"Percentage of lists that continue where an earlier one was cut off", 0.3},
+   node_bytes = {"Median size of a node's data in bytes", 128},
+   link_bytes = {"Median size of a link's data in bytes, at most 255", 8},
+   partitions = {"Partitions of linktable by id1 on MySQL, MariaDB and PostgreSQL; 0 for none; " ..
                  "auto: 16 on MySQL and MariaDB", "auto"},
-   connections = {"Of each session: 2, to write and to read, as LinkBench's requesters; or 1", 2},
-   max_retries = {"How often an operation is tried again after a deadlock", 10},
+   connections = {"Connections per session: 2, one to write and one to read, as LinkBench's " ..
+                  "requesters; or 1", 2},
+   max_retries = {"Retries of an operation after a deadlock", 10},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB",
                           "DEFAULT CHARSET=latin1"},
@@ -39,7 +40,7 @@ function graph.sizes()
    local first = whole("startid", 1, 2 ^ 52)
    local last = whole("maxid", 2, 2 ^ 52)
    if last <= first then
-      error(("--maxid must be above --startid, which is %.0f, not %.0f: there would be no node")
+      error(("--maxid must be above --startid, which is %.0f, not %.0f: there would be no nodes")
          :format(first, last), 0)
    end
    local profile = dyno.option.one_of("profile", {"standard", "reference"})
@@ -289,7 +290,7 @@ function graph.must_fit(con, sizes)
    local first, max, types, profile = con:query_row(
       "SELECT startid, maxid, link_types, profile FROM linkbench_settings")
    if not first then
-      error("the tables are not loaded to the end: dyno cleanup linkbench, then dyno prepare " ..
+      error("the tables are not completely loaded: dyno cleanup linkbench, then dyno prepare " ..
          "linkbench", 0)
    elseif not tonumber(first) then
       return false
@@ -300,7 +301,7 @@ function graph.must_fit(con, sizes)
       ("%.0f"):format(sizes.types), sysbench.opt.profile)
    if found ~= asked then
       error(("the tables were prepared with %s, not with %s: give the same options to every " ..
-         "command, or prepare anew"):format(found, asked), 0)
+         "command, or prepare again"):format(found, asked), 0)
    end
    return true
 end

@@ -295,8 +295,8 @@ local rows_before, rows_read
 -- Prepares a run on the existing tables.
 local function begin_with(connection, made)
    if sizes.phase == "touch" and made.present < made.schemas then
-      error(("only %d of %d schemas are left by --phase drop: prepare anew"):format(made.present,
-         made.schemas), 0)
+      error(("only %d of %d schemas are left after --phase drop: prepare again"):format(
+         made.present, made.schemas), 0)
    end
    rows_before = made.rows
    if not rows_before then
@@ -320,7 +320,7 @@ end
 function init()
    sizes = many.sizes()
    if sizes.phase == "ladder" or sizes.phase == "all" then
-      error(("--phase %s is several runs, which only dyno run makes"):format(sizes.phase), 0)
+      error(("--phase %s needs several runs, which only dyno run makes"):format(sizes.phase), 0)
    end
    local connection = sysbench.sql.driver():connect()
    family = dyno.family(connection)
@@ -462,8 +462,8 @@ function dyno.callbacks.figures()
    dyno.figure("touches", each, ("for each of %d active tables"):format(sizes.active), "neither")
    dyno.figure("tables touched", touched, ("of %d"):format(sizes.active), "neither")
    if each < 3 then
-      dyno.warning("The tables are cold: with fewer than 3 touches of each the figures are " ..
-         "those of first opens.")
+      dyno.warning("The tables are cold: with fewer than 3 touches of each table, the figures " ..
+         "are mostly those of first opens.")
    end
 end
 

@@ -4,33 +4,33 @@
 local many = {}
 
 sysbench.cmdline.options = {
-   schemas = {"Schemas; databases on MySQL and MariaDB", 100},
+   schemas = {"Number of schemas (databases on MySQL and MariaDB)", 100},
    tables = {"Tables in each schema", 10},
-   schema_prefix = {"What the schemas' names begin with, before a number", "many_"},
+   schema_prefix = {"Prefix of the schemas' names; a number follows", "many_"},
    phase = {"What a run does: touch; ladder: touch more and more tables; create (instead of " ..
-            "prepare), drop; all: create, touch and drop", "touch"},
-   rungs = {"How many tables each step of the ladder touches, such as 100,1000,10000; empty: " ..
-            "100 and up to all", ""},
-   stop_after = {"Seconds after which no schema more is begun to be made or dropped; 0: never", 0},
-   active = {"How many tables are touched, spread over as many schemas as can be; 0: all, or " ..
-             "what follows", 0},
-   active_schemas = {"How many schemas are touched; 0: all", 0},
-   active_tables = {"How many tables of each schema are touched; 0: all", 0},
-   skew = {"Which tables are touched: uniform; 80_20: a fifth of the schemas gets 80 percent; " ..
-           "zipf: table r in proportion to 1 / r", "uniform"},
+            "prepare); drop; all: create, touch and drop", "touch"},
+   rungs = {"Number of tables touched in each step of the ladder, such as 100,1000,10000; " ..
+            "empty: from 100 up to all", ""},
+   stop_after = {"Create or drop no further schema after this many seconds; 0 for no limit", 0},
+   active = {"Number of tables to touch, spread over as many schemas as possible; 0: all, or as " ..
+             "--active_schemas and --active_tables say", 0},
+   active_schemas = {"Number of schemas to touch; 0 for all", 0},
+   active_tables = {"Number of tables to touch in each schema; 0 for all", 0},
+   skew = {"Distribution of the touches: uniform; 80_20: a fifth of the schemas gets 80 " ..
+           "percent; zipf: table r in proportion to 1 / r", "uniform"},
    mix = {"Work by weight: insert@1, select, count, alter, churn", "insert@1"},
-   churn_every = {"Seconds between tables that are made and dropped beside the touches; 0: none",
-                  0},
-   k_max = {"The largest value of the indexed column k", 10000},
-   order = {"Tables are made schema by schema, or shuffled", "schema"},
-   keep = {"Schemas that the phase drop leaves, the last ones", 0},
-   touchers = {"Sessions beside the others that touch those meanwhile", 0},
-   touch_rate = {"How many touches they begin per second; 0: as many as are answered", 0},
-   tablespaces = {"Only MySQL: none; schema: a general tablespace for each schema; a number: " ..
-                  "one for so many schemas", "none"},
-   pg_id = {"On PostgreSQL: identity, with a sequence for each table; int: ids by chance",
-            "identity"},
-   max_retries = {"How often work is tried again after a deadlock", 10},
+   churn_every = {"Create and drop a table every so many seconds in an additional session; 0 " ..
+                  "for never", 0},
+   k_max = {"Maximum of the indexed column k", 10000},
+   order = {"Create tables schema by schema (schema), or in random order (shuffled)", "schema"},
+   keep = {"Number of schemas, from the last, that the phase drop keeps", 0},
+   touchers = {"Additional sessions that touch the schemas that the phase drop keeps", 0},
+   touch_rate = {"Touches per second of all --touchers together; 0: as fast as they are " ..
+                 "answered", 0},
+   tablespaces = {"MySQL only: none; schema: a general tablespace per schema; a number: one for " ..
+                  "this many schemas", "none"},
+   pg_id = {"PostgreSQL only: identity, with a sequence per table; int: random ids", "identity"},
+   max_retries = {"Retries after a deadlock", 10},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB",
                           "DEFAULT CHARSET=latin1"},
@@ -77,8 +77,8 @@ end
 function many.must_spread(sizes, active, option)
    local schemas, tables = many.spread(sizes, active)
    if not schemas then
-      error(("%s: %d active tables are not so many schemas times so many tables of each, of %d " ..
-         "schemas with %d tables"):format(option, active, sizes.schemas, sizes.tables), 0)
+      error(("%s: %d active tables cannot be spread evenly over schemas; there are %d schemas " ..
+         "with %d tables each"):format(option, active, sizes.schemas, sizes.tables), 0)
    end
    return schemas, tables
 end
@@ -89,7 +89,7 @@ local function choose_active(sizes)
    local active = dyno.option.whole("active", 0, TABLES_MAX)
    if active > 0 then
       if opt.active_schemas > 0 or opt.active_tables > 0 then
-         error("--active goes without --active_schemas and --active_tables", 0)
+         error("--active cannot be used with --active_schemas or --active_tables", 0)
       end
       sizes.active_schemas, sizes.active_tables = many.must_spread(sizes, active, "--active")
       sizes.active = active
@@ -124,13 +124,13 @@ function many.sizes()
    sizes.touchers = whole("touchers", 0, 100000)
    local rate = sysbench.opt.touch_rate
    if rate < 0 or (rate > 0 and sizes.touchers == 0) then
-      error("--touch_rate is the pace of --touchers, from 0 on", 0)
+      error("--touch_rate needs --touchers, and must be at least 0", 0)
    elseif sizes.touchers > 0 and sizes.keep == 0 then
       error("--touchers need schemas to --keep", 0)
    end
    sizes.stop_after = dyno.option.number("stop_after", 0, 31536000)
    if sizes.stop_after > 0 and sysbench.opt.order == "shuffled" then
-      error("--stop_after needs --order schema, so that what is made are whole schemas", 0)
+      error("--stop_after needs --order schema, so that each created schema is complete", 0)
    end
    sizes.churn_every = dyno.option.number("churn_every", 0, 86400)
    one_of("skew", {"uniform", "80_20", "zipf"})
@@ -145,12 +145,12 @@ end
 function many.reduce(sizes, schemas)
    for _, name in ipairs {"active_schemas", "keep"} do
       if sysbench.opt[name] > schemas then
-         error(("--%s %d: only %d of %d schemas were made, because of --stop_after"):format(name,
+         error(("--%s %d: only %d of %d schemas were created, because of --stop_after"):format(name,
             sysbench.opt[name], schemas, sizes.schemas), 0)
       end
    end
    if sysbench.opt.active > schemas * sizes.tables then
-      error(("--active %d: only %d tables were made, because of --stop_after"):format(
+      error(("--active %d: only %d tables were created, because of --stop_after"):format(
          sysbench.opt.active, schemas * sizes.tables), 0)
    end
    sizes.schemas = schemas

@@ -24,7 +24,7 @@ local function asked_rungs(text)
       local active = item:match("^%s*(%d+)%s*$")
       active = tonumber(active)
       if not active or active < 1 or (rungs[#rungs] or 0) >= active then
-         error(("--rungs must be numbers of tables that go up, such as 100,1000,10000, not " ..
+         error(("--rungs must be increasing numbers of tables, such as 100,1000,10000, not " ..
             "'%s'"):format(text), 0)
       end
       rungs[#rungs + 1] = active
@@ -63,7 +63,7 @@ local function refuse(asked)
    elseif opt.rungs ~= "" and asked ~= "ladder" then
       error("--rungs is for --phase ladder", 0)
    elseif opt.events > 0 and asked ~= "touch" and asked ~= "ladder" then
-      error("--events: making and dropping have as many as there are tables", 0)
+      error("--events does not apply to create and drop: they have one event per table", 0)
    end
 end
 

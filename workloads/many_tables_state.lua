@@ -23,7 +23,7 @@ function state.create(con, sizes)
    local what = dyno.family(con) == "sqlite" and "tables" or "schemas"
    if many.is_database(con) and many.count(con, sizes, what) > 0 then
       con:query("DROP TABLE many_tables_settings")
-      error(("there are %s named %s1 and so on, which are not this workload's: give another " ..
+      error(("there are %s named %s1 and so on that are not this workload's: give another " ..
          "--schema_prefix, or drop them"):format(what, sizes.prefix), 0)
    end
    local suffices, why = pcall(space.must_suffice, con, sizes)
@@ -64,7 +64,7 @@ end
 function state.must_fit(con, sizes)
    local made, empty = state.read(con)
    if empty then
-      error("the tables are not made to the end: dyno cleanup many_tables, then dyno prepare " ..
+      error("the tables are not completely created: dyno cleanup many_tables, then dyno prepare " ..
          "many_tables", 0)
    end
    local text = "--schemas %d --tables %d --schema_prefix %s"
@@ -73,7 +73,7 @@ function state.must_fit(con, sizes)
    local there = made and text:format(made.schemas, made.tables, made.prefix)
    if found ~= asked and there ~= asked and made then
       error(("the tables were prepared with %s, not with %s: give the same options to every " ..
-         "command, or prepare anew"):format(found, asked), 0)
+         "command, or prepare again"):format(found, asked), 0)
    end
    if made and made.schemas < sizes.schemas then
       many.reduce(sizes, made.schemas)
@@ -117,9 +117,9 @@ end
 function state.must_be_whole(con, made)
    local found, expected = many.count(con, made, "tables"), made.present * made.tables
    if found ~= expected then
-      error(("there are %.0f tables and not %.0f: they were not made or dropped to the end, or " ..
-         "somebody else did so. Make them anew: dyno cleanup many_tables, then dyno prepare " ..
-         "many_tables"):format(found, expected), 0)
+      error(("there are %.0f tables instead of %.0f: creating or dropping them was interrupted, " ..
+         "or somebody else changed them. Create them again: dyno cleanup many_tables, then " ..
+         "dyno prepare many_tables"):format(found, expected), 0)
    end
 end
 
@@ -172,8 +172,8 @@ function state.drop_all(con)
    local other = made and con:query_row(dyno.render(con,
       templates.others, {prefix = made.prefix}))
    if other then
-      error(("%s is not this workload's, and dropping its schema would drop it: nothing was " ..
-         "dropped; move it or drop it yourself"):format(other), 0)
+      error(("%s is not this workload's, and dropping its schema would drop it. Nothing was " ..
+         "dropped: move it or drop it yourself"):format(other), 0)
    end
    for schema = 1, made and made.schemas or 0 do
       many.drop_schema(con, family, made, schema)

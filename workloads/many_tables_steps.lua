@@ -145,8 +145,8 @@ end
 -- Fails if sessions ended for a reason other than --stop_after, perhaps within a schema.
 function steps.must_be_through(phase)
    if through():get() < sysbench.opt.threads then
-      error(("--phase %s was ended before all sessions were through: --time and --events must " ..
-         "be 0. What is there now can only be dropped: dyno cleanup many_tables"):format(phase), 0)
+      error(("--phase %s ended before all sessions had finished: --time and --events must be 0. " ..
+         "The tables can now only be dropped: dyno cleanup many_tables"):format(phase), 0)
    end
 end
 

@@ -32,26 +32,26 @@ function init()
 end
 
 sysbench.cmdline.options = {
-   tables = {"How many tables: sbtest1, sbtest2, ...", 1},
+   tables = {"Number of tables: sbtest1, sbtest2, ...", 1},
    table_size = {"Rows per table", 10000},
    auto_inc = {"Let the server number inserted rows", true},
    secondary = {"Index id by a secondary key instead of the primary key", false},
-   create_secondary = {"Index column k once the rows are loaded", true},
+   create_secondary = {"Create the index on column k after loading the rows", true},
    create_table_options = {"Text to append to CREATE TABLE", ""},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    pgsql_variant = {"'redshift' for Amazon Redshift: no index on k, no DELETE and INSERT", ""},
    point_selects = {"SELECTs of one row by its id", 10},
-   range_selects = {"Whether to run the four kinds of range SELECTs", true},
+   range_selects = {"Run the four kinds of range SELECTs", true},
    range_size = {"Rows that a range SELECT covers", 100},
    simple_ranges = {"SELECTs of a range", 1},
    sum_ranges = {"SELECTs of a sum over a range", 1},
    order_ranges = {"SELECTs of a range in order", 1},
-   distinct_ranges = {"SELECTs of a range's different values in order", 1},
+   distinct_ranges = {"SELECTs of a range's distinct values in order", 1},
    index_updates = {"UPDATEs of an indexed column", 1},
    non_index_updates = {"UPDATEs of a column without index", 1},
    delete_inserts = {"DELETEs of a row, each followed by an INSERT of the same id", 1},
-   skip_trx = {"Run each statement on its own, without BEGIN and COMMIT", false},
-   reconnect = {"Connect anew after so many events of a session (0: never)", 0},
+   skip_trx = {"Run each statement without BEGIN and COMMIT", false},
+   reconnect = {"Reconnect after this many events of a session; 0 for never", 0},
 }
 
 -- Ten groups of eleven digits for column c, five for column pad.
@@ -92,7 +92,7 @@ end
 local function is_redshift()
    local variant = option("pgsql_variant", "")
    if variant ~= "" and variant ~= "redshift" then
-      error("--pgsql_variant knows 'redshift' only, not '" .. variant .. "'")
+      error("--pgsql_variant must be 'redshift', not '" .. variant .. "'")
    end
    return variant == "redshift"
 end

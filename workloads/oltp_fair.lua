@@ -3,11 +3,11 @@
 
 sysbench.cmdline.options = {
    tables = {"Number of tables", 8},
-   table_size = {"Rows of each table: an even number from 200", 10000},
+   table_size = {"Rows of each table: an even number, at least 200", 10000},
    mix = {"Transactions by weight: read_write@1,read_only@4", "read_write@1"},
    isolation = {"Isolation level: read_committed or repeatable_read", "read_committed"},
-   read_only_trx = {"Whether read_only has a BEGIN and a COMMIT", true},
-   keys = {"How ids are drawn: uniform, zipfian or gaussian", "uniform"},
+   read_only_trx = {"Run read_only within BEGIN and COMMIT", true},
+   keys = {"Distribution of the ids: uniform, zipfian or gaussian", "uniform"},
    zipf_exponent = {"Exponent of zipfian ids", 0.8},
    gaussian_parameter = {"Gaussian ids: standard deviations in half the range, 2 or more", 2.5},
    create_table_options = {"Text to append to CREATE TABLE", ""},
@@ -95,7 +95,7 @@ local LEVELS = {read_committed = "READ COMMITTED", repeatable_read = "REPEATABLE
 local function size()
    local rows = dyno.option.whole("table_size", 2 * RANGE, 2000000000)
    if rows % 2 ~= 0 then
-      error(("--table_size must be even, not %d: one half of the ids is for each kind of change")
+      error(("--table_size must be even, not %d: each kind of change uses half of the ids")
          :format(rows), 0)
    end
    return dyno.option.whole("tables", 1, 100000), rows
@@ -248,7 +248,7 @@ local function must_be_loaded(con, number, rows)
    local there = con:query_row(("SELECT COUNT(*) FROM fair%d WHERE id IN (%s)"):format(number,
       table.concat(ends, ", ")))
    if indexes == "0" or tonumber(there) ~= #ends then
-      error(("fair%d is not loaded to the end: dyno cleanup oltp_fair, then dyno prepare " ..
+      error(("fair%d is not completely loaded: dyno cleanup oltp_fair, then dyno prepare " ..
          "oltp_fair"):format(number), 0)
    end
 end
@@ -260,7 +260,7 @@ function init()
    local con = sysbench.sql.driver():connect()
    local there = con:query(dyno.render(con, templates.tables[1])).nrows
    if there > 0 and there < tables then
-      error(("there are %d of the tables and not %d: give the --tables that were prepared"):format(
+      error(("there are %d tables instead of %d: give the --tables that were prepared"):format(
          there, tables), 0)
    end
    for number = 1, tables do
@@ -370,7 +370,7 @@ function thread_init(tid)
    con = sysbench.sql.driver():connect()
    isolate()
    if tid == 0 and dyno.family(con) == "sqlite" then
-      print("note: SQLite is serialisable and has one writer at a time, whatever --isolation says")
+      print("note: SQLite is always serialisable, with one writer; --isolation has no effect")
    end
    statements = {}
    for number = 1, tables do
@@ -464,7 +464,7 @@ function event()
          return
       end
    end
-   error(("a transaction changed nothing %d times over in row %d of fair%d, %d of fair%d or %d " ..
-          "of fair%d: is one missing? `dyno check oltp_fair` tells"):format(COLLISIONS_MAX,
+   error(("%d tries of a transaction changed nothing in row %d of fair%d, %d of fair%d or %d of " ..
+          "fair%d: a row may be missing; run `dyno check oltp_fair`"):format(COLLISIONS_MAX,
       id[UPDATE_K], at[UPDATE_K], id[UPDATE_C], at[UPDATE_C], id[REPLACE], at[REPLACE]), 0)
 end

@@ -5,19 +5,19 @@
 -- TPC-B-like, not TPC-B: no home branches, and every number is drawn independently.
 
 sysbench.cmdline.options = {
-   scale = {"Branches: 10 tellers and 100,000 accounts each, about 15 MB", 1},
+   scale = {"Branches, each with 10 tellers and 100,000 accounts, about 15 MB", 1},
    mix = {"Transactions by weight: tpcb@2,simple_update@1,select_only@7", "tpcb@1"},
-   keys = {"How accounts are drawn: uniform, gaussian, exponential or zipfian", "uniform"},
-   keys_parameter = {"Shape: gaussian (2 or more) and exponential, larger is narrower; " ..
-                     "zipfian, the exponent", 2.5},
+   keys = {"Distribution of the accounts: uniform, gaussian, exponential or zipfian", "uniform"},
+   keys_parameter = {"Parameter of the distribution: for gaussian (2 or more) and exponential, " ..
+                     "larger is narrower; for zipfian, the exponent", 2.5},
    foreign_keys = {"Add the five foreign keys", false},
-   history_pk = {"Give history a primary key, as clusters demand", false},
-   fillfactor = {"How full PostgreSQL packs the pages of its tables, percent", 100},
-   unlogged = {"Whether PostgreSQL leaves the tables out of its log", false},
-   partitions = {"Partitions of the accounts by aid, not on SQLite; 0: none", 0},
-   partition_method = {"range or hash", "range"},
-   reconnect = {"A new connection for each transaction", false},
-   max_retries = {"How often a transaction is tried again after a deadlock", 10},
+   history_pk = {"Give history a primary key, as clusters require", false},
+   fillfactor = {"PostgreSQL only: fill factor of the tables in percent", 100},
+   unlogged = {"PostgreSQL only: create unlogged tables", false},
+   partitions = {"Partitions of the accounts by aid, not on SQLite; 0 for none", 0},
+   partition_method = {"Partition by range or by hash", "range"},
+   reconnect = {"Use a new connection for each transaction", false},
+   max_retries = {"Retries of a transaction after a deadlock", 10},
    create_table_options = {"Text to append to CREATE TABLE", ""},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
 }
@@ -183,7 +183,7 @@ function thread_init(tid)
    end
    if tid == 0 and opt.threads > branches and opt.mix:find("tpcb") then
       dyno.warning(("More sessions (%d) than branches (%d): they wait for each other's branch " ..
-         "rows, and that is what is measured."):format(opt.threads, branches))
+         "rows, and the run measures these waits."):format(opt.threads, branches))
    end
    con = sysbench.sql.driver():connect()
    statements = {}

@@ -267,7 +267,7 @@ function bank.prepare(tid)
    con:disconnect()
 end
 
-local UNFINISHED = "the tables are not loaded to the end: dyno cleanup tpcb, then dyno prepare tpcb"
+local UNFINISHED = "the tables are not completely loaded: dyno cleanup tpcb, then dyno prepare tpcb"
 
 -- Fails unless the tables exist, have the requested scale, and are completely loaded.
 function bank.must_fit(con)
@@ -276,8 +276,8 @@ function bank.must_fit(con)
    if found == 0 then
       error(UNFINISHED, 0)
    elseif found ~= wanted then
-      error(("the tables have %d branches and not %d: give the --scale that they were prepared " ..
-         "with"):format(found, wanted), 0)
+      error(("the tables have %d branches instead of %d: give the --scale that they were " ..
+         "prepared with"):format(found, wanted), 0)
    end
    -- PostgreSQL gets its keys after all rows.
    if dyno.family(con) == "postgres" and con:query_row("SELECT COUNT(*) FROM pg_index WHERE " ..

@@ -5,7 +5,7 @@
 require("oltp_common")
 
 sysbench.cmdline.options.number_of_ranges = {"Ranges of k in one SELECT", 10}
-sysbench.cmdline.options.delta = {"Last value of a range less its first", 5}
+sysbench.cmdline.options.delta = {"Difference between the last and the first value of a range", 5}
 
 local function one_table()
    assert(sysbench.opt.tables == 1, "this benchmark does not support --tables > 1")

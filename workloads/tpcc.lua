@@ -77,7 +77,7 @@ local function prepare(tid)
       if verified then
          steps:ended(("%d conditions verified"):format(verified))
       else
-         steps:note("not verified, which --verify=on does")
+         steps:note("not verified; use --verify=on")
       end
       dataset.keep(con, sizes)
       steps:tell()

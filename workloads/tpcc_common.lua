@@ -6,27 +6,26 @@ local tpcc = {}
 
 sysbench.cmdline.options = {
    scale = {"Warehouses in each set of tables, about 100 MB each", 1},
-   tables = {"Sets of nine tables; each transaction picks one", 1},
+   tables = {"Sets of the nine tables; each transaction picks one", 1},
    use_fk = {"Add the ten foreign keys", true},
-   force_pk = {"Give history a primary key, as clusters demand", false},
-   trx_level = {"Isolation: RC, RR or SER", "RR"},
-   profile = {"standard, or reference: as sysbench-tpcc does it, faults included", "standard"},
+   force_pk = {"Give history a primary key, as clusters require", false},
+   trx_level = {"Isolation level: RC, RR or SER", "RR"},
+   profile = {"standard; reference: repeat sysbench-tpcc, including its faults", "standard"},
    purge = {"Also delete old orders and payments, one transaction of 24, so that tables keep " ..
             "their size", false},
-   mix = {"deck: exact shares, 10 10 1 1 1 of 23 in random order; draw: each by chance; auto: " ..
-          "draw in the reference profile, else deck", "auto"},
-   home_binding = {"client: each session stays with one warehouse; none: any", "none"},
-   think_keying = {"standard: users type and think as the specification says; off: they do not",
-                   "off"},
-   remote_lines_pct = {"Lines of orders that another warehouse supplies, percent", 1},
-   remote_payment_pct = {"Payments by customers of another warehouse, percent", 15},
-   byname_pct = {"Customers who are looked for by their last name, percent", 60},
-   rollback_pct = {"New orders with an unknown item, which are taken back, percent", 1},
-   max_retries = {"How often a transaction is tried again after a deadlock", 10},
+   mix = {"deck: exact shares, 10 10 1 1 1 of 23 in random order; draw: independent draws; " ..
+          "auto: draw in the reference profile, else deck", "auto"},
+   home_binding = {"client: each session keeps one warehouse; none: any warehouse", "none"},
+   think_keying = {"standard: users type and think as the specification says; off: they do " ..
+                   "neither", "off"},
+   remote_lines_pct = {"Percentage of order lines supplied by another warehouse", 1},
+   remote_payment_pct = {"Percentage of payments by customers of another warehouse", 15},
+   byname_pct = {"Percentage of customers selected by last name", 60},
+   rollback_pct = {"Percentage of new orders with an unknown item, which are rolled back", 1},
+   max_retries = {"Retries of a transaction after a deadlock", 10},
    data_compressibility = {"Share of the texts' bytes that repeats, 0 to 1", 0},
-   verify = {"Count and check the rows once they are loaded: on, off; auto: up to 10 warehouses",
-             "auto"},
-   shrink = {"Divide items, customers and orders by this: for trials, not for figures", 1},
+   verify = {"Count and check the rows after loading: on, off; auto: up to 10 warehouses", "auto"},
+   shrink = {"Divide items, customers and orders by this: for trials, not for real figures", 1},
    mysql_storage_engine = {"Storage engine on MySQL and MariaDB", "innodb"},
    mysql_table_options = {"Text to append to CREATE TABLE on MySQL and MariaDB", ""},
 }
@@ -41,7 +40,7 @@ function tpcc.sizes()
    one_of("mix", {"auto", "deck", "draw"})
    local reference = one_of("profile", {"standard", "reference"}) == "reference"
    if reference and sysbench.opt.purge then
-      error("--purge is not in the reference profile: its purge breaks the books", 0)
+      error("--purge is not available in the reference profile: it would violate the conditions", 0)
    end
    one_of("home_binding", {"none", "client"})
    one_of("think_keying", {"off", "standard"})
@@ -296,8 +295,8 @@ local function must_be_constrained(con, set)
       end
    end
    if found ~= wanted then
-      error(("set %d has %d of its %d indexes and foreign keys: the load did not come to its " ..
-         "end; clean the tables up and prepare them again"):format(set, found, wanted), 0)
+      error(("set %d has %d of its %d indexes and foreign keys: the load did not " ..
+         "finish; clean the tables up and prepare them again"):format(set, found, wanted), 0)
    end
 end
 
@@ -312,8 +311,8 @@ function tpcc.must_fit(con, sizes)
       local function of(what, query, wanted)
          local found = number(query)
          if found ~= wanted then
-            error(("the tables have %d %s and not %d: give the --scale, --tables and --shrink " ..
-               "that they were prepared with"):format(found, what, wanted), 0)
+            error(("the tables have %d %s instead of %d: give the --scale, --tables and " ..
+               "--shrink that they were prepared with"):format(found, what, wanted), 0)
          end
       end
       of("warehouses", "SELECT MAX(w_id) FROM warehouse{n}", sizes.warehouses)
@@ -322,7 +321,7 @@ function tpcc.must_fit(con, sizes)
       local loaded = number("SELECT COUNT(*) FROM district{n} WHERE EXISTS (SELECT 1 FROM " ..
          "order_line{n} WHERE ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id = {last})")
       if loaded ~= 10 * sizes.warehouses then
-         error(("the tables of set %d were not loaded to the end: %d of %d districts are there; " ..
+         error(("the tables of set %d are not completely loaded: %d of %d districts are there; " ..
             "clean them up and prepare them again"):format(set, loaded, 10 * sizes.warehouses),
             0)
       end
@@ -333,7 +332,7 @@ function tpcc.must_fit(con, sizes)
          "a.o_d_id = 1 AND a.o_id <= 10") == 10
       local profile = alike and "reference" or "standard"
       if profile ~= sysbench.opt.profile then
-         error(("the tables were prepared with --profile %s: give the same, or prepare them anew")
+         error(("the tables were prepared with --profile %s: give the same, or prepare them again")
             :format(profile), 0)
       end
    end

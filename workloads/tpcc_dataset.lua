@@ -65,8 +65,8 @@ function dataset.verify(con, sizes)
    end
    local good, why = pcall(conditions.finish, conditions)
    if not good then
-      error(("what was loaded is not as it must be: %s, above. Clean the tables up and prepare " ..
-         "them again; if that does not help, it is a fault of the server or of dyno")
+      error(("the load is wrong: %s (see above). Clean the tables up and prepare them again; if " ..
+         "that does not help, the server or Dyno has a fault")
          :format(tostring(why)), 0)
    end
    return conditions.all

@@ -152,7 +152,7 @@ mod tests {
     use crate::sections::SECTIONS;
 
     #[test]
-    fn every_bar_belongs_to_a_section_and_stands_once() {
+    fn every_bar_belongs_to_a_section_and_appears_once() {
         for (index, bar) in BARS.iter().enumerate() {
             assert!(SECTIONS.contains(&bar.section), "{}", bar.section);
             let same = |other: &&Bar| other.section == bar.section && other.name == bar.name;

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_on_stands_below_its_text() {
+    fn continued_lines_are_indented_below_their_text() {
         let text = "Usage: dyno run WORKLOAD [--target URL] [options] [the workload's options]\n\
                     \n\
                     Load:\n  -c, --sessions N           simulated users, each with a connection \

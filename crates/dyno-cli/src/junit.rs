@@ -15,8 +15,8 @@ pub struct JUnit {
 }
 
 impl JUnit {
-    /// Reads the option. Checks the file before the run, so that an invalid name fails early;
-    /// earlier content remains until there is a result.
+    /// Reads the option. Checks the file before the run, so that an invalid name fails early; the
+    /// file keeps its content until there is a result.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -50,8 +50,8 @@ impl JUnit {
     }
 }
 
-/// Writes the file, if one is wanted, after runs that ended with `status`. Their own error comes
-/// first.
+/// Writes the file, if one was requested, after runs that ended with `status`. An error of the runs
+/// takes precedence.
 ///
 /// # Errors
 /// The error of the runs, or the file cannot be written.

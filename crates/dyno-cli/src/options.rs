@@ -130,8 +130,8 @@ pub fn parse(
     Ok(parsed)
 }
 
-/// Whether the name of a Dyno switch means the script's option instead: that one takes a value, or
-/// the name was given one.
+/// Whether the name of a Dyno switch means the script's option instead: because that option takes a
+/// value, or because the command line gives it one.
 fn means_scripts(
     name: &str,
     has_value: bool,

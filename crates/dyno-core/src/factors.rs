@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_stand_by_size() {
+    fn levels_are_sorted_by_size() {
         let mut levels = ["10", "off", "2", "1G", "512M", "ext4", "-1"];
         levels.sort_by(|one, other| order(one, other));
         assert_eq!(levels, ["-1", "2", "10", "512M", "1G", "ext4", "off"]);

@@ -1,8 +1,8 @@
-//! The word that a mistyped one probably means.
+//! Suggests the word that the user probably meant.
 
-/// The nearest of some words, if it is near: at most a third of the letters are wrong, and one in
-/// short words. Another number is another thing, not a typing mistake. Of equally near words the
-/// first by name.
+/// The nearest of some words, if it is near: at most a third of the letters differ, or one in a
+/// short word. A word with other digits is never suggested: `3G` is not a typo of `2G`. Of equally
+/// near words, the first in alphabetical order is returned.
 pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let room = (word.chars().count() / 3).max(1);
     let numbers = |text: &str| -> String { text.chars().filter(char::is_ascii_digit).collect() };

@@ -318,7 +318,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_truth_lies_within_the_bound(
+        fn the_true_offset_is_within_the_bound(
             offset in -3_600_000_000_000_i64..3_600_000_000_000,
             drift in -200e-6..200e-6,
             delays in prop::collection::vec((1_000_u64..5_000_000, 1_000_u64..5_000_000), 1..8),

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_not_invented() {
+    fn does_not_invent_missing_options() {
         let bare = Draft::default();
         assert_eq!(workload(&bare).known(), None);
         assert_eq!(target(&bare.argv).url, "");

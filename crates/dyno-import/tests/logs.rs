@@ -101,7 +101,7 @@ fn a_loop_over_threads_is_several_runs() {
 }
 
 #[test]
-fn host_logs_are_laid_beside_a_run_by_their_times() {
+fn aligns_host_logs_with_a_run_by_their_times() {
     let log = fixture!("stamped.out");
     let imported = sysbench(
         &[log],

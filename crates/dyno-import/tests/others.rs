@@ -354,7 +354,7 @@ fn rejects_logs_of_another_tool() {
 }
 
 #[test]
-fn host_logs_lie_beside_the_seconds_of_the_run() {
+fn host_logs_match_the_seconds_of_the_run() {
     let pgbench = "+ pgbench -c 2 -T 5 bench\n2026-11-25 14:12:57\n\
         progress: 1.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n\
         progress: 2.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n\

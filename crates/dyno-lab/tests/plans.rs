@@ -156,7 +156,7 @@ fn resets_restore_before_each_trial_but_not_within_a_nest() {
 }
 
 #[test]
-fn identities_stand_whatever_the_file_looks_like() {
+fn identities_do_not_depend_on_the_files_layout() {
     let one = file(2, 2, "repeats = 2\nseed = 1");
     let other = one.replace(
         "warmup = '1s'\ntime = '9s'",

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_heartbeat_sees_lies_within_its_life() {
+    fn silences_lie_within_the_heartbeats_life() {
         let began = now();
         let heart = Heartbeat::start().unwrap();
         thread::sleep(Duration::from_millis(300));

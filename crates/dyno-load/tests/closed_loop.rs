@@ -204,8 +204,8 @@ fn the_warm_up_is_left_out() {
         grace: ms(5000),
         ..drive(4, 2)
     };
-    // Each event takes longer than the warm-up, so the first of each session is the warm-up's, the
-    // second is measured and ends in the grace.
+    // Each event takes longer than the warm-up, so the first event of each session belongs to the
+    // warm-up; the second is measured and ends in the grace period.
     let behaviour = Behaviour {
         statements: b"r",
         sleeps: ms(500),

@@ -8,8 +8,8 @@ use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Next, OperationEnd, Port, Program, SessionId, Step};
 use dyno_load::{Run, RunConfig, RunOutcome, StopSignal};
 
-/// The ends of the work in its events, in turn; and whether the script repeats its event after the
-/// first of them.
+/// How the work of each event ends, in turn; and whether the script repeats an event after its
+/// first end.
 struct Ends {
     events: Vec<Vec<OperationEnd>>,
     anew: bool,
@@ -93,7 +93,7 @@ fn what_was_given_up_passed_over_or_is_unknown_is_no_event() {
 }
 
 #[test]
-fn one_piece_of_work_is_enough_unless_the_event_is_done_anew() {
+fn one_piece_of_work_is_enough_unless_the_event_is_repeated() {
     use OperationEnd::{Done, GivenUp};
     let outcome = ended(vec![vec![GivenUp, Done], vec![Done, Done]], false);
     let counters = &outcome.totals.counters;

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_lies_in_the_bucket_that_holds_it() {
+    fn a_value_is_within_the_bounds_of_its_bucket() {
         let result = distribution(&[1, 9_000, 15_000, 1_500_000, 60_000_000_000]);
         assert_eq!(result.count, 5);
         assert_eq!(result.sum_s(), 60.001_524_001);

@@ -161,7 +161,7 @@ mod tests {
 40 22 0:50 / /c rw,relatime - overlay overlay rw,lowerdir=/a:/b,upperdir=/u,workdir=/w,index=off";
 
     #[test]
-    fn a_path_lies_in_the_longest_mount_that_it_begins_with() {
+    fn a_path_belongs_to_the_longest_mount_that_it_begins_with() {
         let of = |path: &str| mount_of(Path::new(path), TABLE).unwrap();
         assert_eq!(of("/var/lib/mysql").kind, "ext4");
         assert_eq!(of("/run/db").kind, "tmpfs");

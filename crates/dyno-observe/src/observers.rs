@@ -156,8 +156,8 @@ struct Observer {
 }
 
 /// Gives the calling thread its own table of descriptors, and then drops `owning`. The caller that
-/// starts such a thread waits for that: a table copied while a script has a pipe to a program would
-/// keep the pipe open, and the script would wait for its end for ever.
+/// starts such a thread waits for that. If the table were copied while a script has a pipe to a
+/// program, the copy would keep the pipe open, and the script would wait for its end forever.
 pub(crate) fn own_descriptors(owning: Sender<()>) {
     // A refusal of the kernel or a sandbox only costs a few descriptors.
     // SAFETY: a system call without pointers.

@@ -1,7 +1,8 @@
 //! Checks and conditions as JUnit XML, which build servers show as tests.
 //!
 //! A refusal, a condition of `--fail-if` that holds and a run without a result fail; a check that
-//! could not run is skipped. A doubt does not change Dyno's exit status, so it passes with a text.
+//! could not run is skipped. A doubt does not change Dyno's exit status, so its test case passes
+//! and has the doubt as output.
 
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::summary::{RunEnd, RunSummary};
@@ -36,7 +37,7 @@ enum Ended {
     Passed(String),
     /// With a reason.
     Skipped(String),
-    /// A sentence, and what else is known.
+    /// A sentence, and details.
     Failed(String, String),
     /// There is no result.
     Error(String),
@@ -117,7 +118,7 @@ impl Suite {
         });
     }
 
-    /// Adds what went wrong besides the run's end.
+    /// Adds an error that came after the end of the run.
     pub fn errors(&mut self, errors: impl IntoIterator<Item = Option<String>>) {
         let case = |why: String| Case {
             group: "run",
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_the_exit_status_fails() {
+    fn findings_that_change_the_exit_status_are_failures() {
         let file = xml(&[of_run(&samples::overloaded())]);
         // The refusal and two conditions; the waived doubt does not count.
         assert!(
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_ends_an_element_or_an_attribute() {
+    fn text_cannot_end_an_element_or_an_attribute() {
         let mut run = samples::overloaded();
         let hostile = "a & b < c > \"d\" ]]> </failure>\u{1b}\u{ffff}\u{0}";
         (run.note, run.findings[0].evidence) = (hostile.to_owned(), hostile.to_owned());
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_the_same_name_have_their_numbers() {
+    fn runs_with_the_same_name_have_numbers() {
         let mut runs = [samples::good(), samples::good()];
         runs[1].recorded.as_mut().unwrap().id = 13;
         runs[1].started_unix_s = Some(1_795_266_134.0);

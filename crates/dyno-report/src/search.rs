@@ -472,7 +472,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_json_has_plan_and_result_beside_each_other() {
+    fn the_json_has_plan_and_result_next_to_each_other() {
         let json = serde_json::to_value(of_rates()).unwrap();
         assert_eq!(json["schema_version"], 1);
         assert_eq!(

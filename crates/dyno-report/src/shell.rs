@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_split_stands_between_quotes() {
+    fn quotes_words_that_a_shell_would_split() {
         assert_eq!(word("my/dyno.db"), "my/dyno.db");
         assert_eq!(word("my file.db"), "'my file.db'");
         assert_eq!(word("it's"), "'it'\\''s'");

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_needs_samples_that_carry_it() {
+    fn a_quantile_needs_enough_samples() {
         let known = |count: u64| {
             let values: Vec<u64> = (1..=count).map(|i| i * 1_000_000).collect();
             let row = Measured::from(&recorded(&values)).row(0.0, 1.0);

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_stands_in_a_digest() {
+    fn a_digest_contains_no_value() {
         for text in [
             "ALTER ROLE app PASSWORD 'geheim 7'",
             "ALTER ROLE app PASSWORD 'geheim 7 and cut o",

@@ -51,7 +51,7 @@ pub enum Notice {
 /// `head`, `started`, `interval`…, `end`; observations come at any time between the first and the
 /// last. A run that fails before its measurement has no `end`.
 ///
-/// Sinks are called by the threads that merge and observe, never by those that make the load. A
+/// Sinks are called by the threads that merge and observe, never by those that generate the load. A
 /// sink that may block needs its own thread and a bounded queue.
 pub trait Sink: Send {
     /// A run is about to begin.

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_of_the_users_stands() {
+    fn a_setting_of_the_user_is_kept() {
         let given = ["innodb_buffer_pool_load_at_startup=ON"];
         let (all, said) = started(Product::Mysql, "9.7.1", &given, "ib_buffer_pool");
         assert_eq!(all.get("innodb_buffer_pool_load_at_startup"), Some("ON"));

@@ -101,8 +101,8 @@ pub const SPELLS_MIN: usize = 10;
 /// a thousand.
 const SPELL_DEPTH: f64 = 0.3;
 
-/// It is also this many deviations of the rest of the series below it, and more in a short series
-/// with its uncertain deviation: 5.6 for 10 values, 3.7 for 120.
+/// It is also at least this many standard deviations of the rest of the series below it. In a short
+/// series, whose deviation is uncertain, it must be more: 5.6 for 10 values, 3.7 for 120.
 const SPELL_SPREAD: f64 = 3.5;
 const SPELL_SPREAD_SHORT: f64 = 21.0;
 

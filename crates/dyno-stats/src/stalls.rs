@@ -47,7 +47,7 @@ pub struct Stalls {
 
 /// The values of at most `share` of the level (reports use [`STALL_SHARE`]). The level is the
 /// median of the values that moved: those above `share` of the value in which the median event
-/// happened. It is therefore that of the moving part even if most of the series is stalled.
+/// happened. So it is the level of the moving part even if most of the series is stalled.
 ///
 /// `rates` are events per unit of time and `events` their numbers. `None` for an empty series, one
 /// without any event, and for a share that is not between 0 and 1.

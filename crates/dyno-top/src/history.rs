@@ -8,7 +8,7 @@ use dyno_core::clock::Nanos;
 use crate::figures::Values;
 use crate::rates::Shown;
 
-/// The most snapshots kept: two minutes at one per second.
+/// The maximum number of snapshots: two minutes at one per second.
 const SNAPSHOTS_MAX: usize = 120;
 
 /// The content of a screen at a snapshot.
@@ -42,7 +42,7 @@ impl History {
         self.back = 0;
     }
 
-    /// The snapshot before the shown one, or after it; at the ends the shown one.
+    /// Steps to the snapshot before or after the shown one; at either end the shown one stays.
     pub(crate) fn step(&mut self, back: bool) -> Option<&Moment> {
         let oldest = self.moments.len().saturating_sub(1);
         self.back = match back {

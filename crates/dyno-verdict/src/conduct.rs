@@ -88,7 +88,7 @@ const ENOUGH: Threshold = Threshold {
     name: "length",
     value: 5.0,
     unit: "s",
-    why: "in less, the first sample, which discovers what to observe, dominates",
+    why: "in a shorter run, the first sample dominates: it discovers what to observe",
 };
 const LATE: Threshold = Threshold {
     name: "latest sample",
@@ -106,7 +106,7 @@ const LENGTH: Threshold = Threshold {
     name: "length",
     value: 5.0,
     unit: "s",
-    why: "in less, one sample exceeds that share",
+    why: "in a shorter run, one sample exceeds that share",
 };
 
 /// Events within this time of one another are the beginning and the end of one gap.

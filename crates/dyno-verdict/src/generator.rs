@@ -88,13 +88,13 @@ const SHARED_BUSY: Threshold = Threshold {
     name: "busy CPU of the host",
     value: 95.0,
     unit: "percent",
-    why: "a closed loop uses up one host by nature",
+    why: "a closed loop without pauses fills a shared host's CPUs",
 };
 const SHARED_CLIENT: Threshold = Threshold {
     name: "generator's share of the busy CPU",
     value: 50.0,
     unit: "percent",
-    why: "the host was busier asking than answering",
+    why: "the generator then used more CPU than everything else on the host",
 };
 
 fn ceiling(view: &View) -> CheckResult {

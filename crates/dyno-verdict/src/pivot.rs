@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_stand_at_their_levels_and_those_without_one_are_left_out() {
+    fn runs_are_at_their_levels_and_runs_without_one_are_left_out() {
         let mut runs: Vec<RunRecord> = (1..=4).map(|id| run(id, 1_000.0)).collect();
         let levels = [("12G", "xfs"), ("5G", "xfs"), ("12G", "zfs")];
         for (run, (memory, fs)) in runs.iter_mut().zip(levels) {

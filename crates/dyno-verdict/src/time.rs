@@ -55,7 +55,7 @@ const UNDECIDED: Threshold = Threshold {
     name: "half of the mean's 95 % interval, if the rate may drift",
     value: 15.0,
     unit: "percent of the mean",
-    why: "a drift that `steady-state` excludes moves the halves by as much",
+    why: "with a drift of 30 %, the halves of the run differ by as much",
 };
 const LENGTH_BINS: Threshold = Threshold {
     name: "whole seconds",

@@ -124,7 +124,7 @@ fn a_nats_server_that_is_killed_is_started_again_and_nothing_is_lost() {
 }
 
 #[test]
-fn an_agent_that_stands_still_for_a_while_is_noticed_and_not_lost() {
+fn an_agent_that_pauses_is_noticed_but_not_lost() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let Started { run, agents, .. } = start(&lab, &database, "10s", "--orphan 10s");

@@ -181,7 +181,7 @@ fn a_connection_that_is_cut_fails_the_run_and_ends_its_agent() {
 }
 
 #[test]
-fn a_coordinator_that_is_killed_leaves_nothing_but_what_was_measured() {
+fn a_killed_coordinator_leaves_only_measurements() {
     let far = Far::new();
     let database = Database::new(Kind::Mariadb);
     database.execute("CREATE TABLE done (session INT)");
@@ -256,7 +256,7 @@ fn agents_that_a_busy_sshd_turns_away_come_again() {
 }
 
 #[test]
-fn reports_what_ssh_cannot_do_in_its_words_with_advice() {
+fn reports_ssh_errors_verbatim_with_advice() {
     let mut far = Far::new();
     let address = far.sshd.address();
     let nobody = "127.0.0.1:1".parse().unwrap();
@@ -325,7 +325,7 @@ fn a_host_that_does_not_answer_is_not_waited_for_long() {
 }
 
 #[test]
-fn an_observer_beside_the_server_comes_by_ssh() {
+fn starts_an_observer_next_to_the_server_by_ssh() {
     let far = Far::new();
     let database = Database::new(Kind::Mariadb);
     let options = format!("--target {} --table-size 1000", database.url());

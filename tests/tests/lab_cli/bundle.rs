@@ -158,7 +158,7 @@ fn an_archive_repeats_its_experiment_elsewhere() {
 }
 
 #[test]
-fn a_script_that_is_not_the_one_of_the_trials_is_refused() {
+fn a_script_changed_since_the_trials_is_refused() {
     let lab = recorded();
     let refused = |why: &[&str]| {
         has(&lab.dyno("lab bundle scaling.toml").failure(1), why);

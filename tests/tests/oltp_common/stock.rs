@@ -104,7 +104,7 @@ fn stock_files_run_by_their_paths() {
 }
 
 #[test]
-fn built_in_scripts_run_beside_sysbenchs_shared_file() {
+fn built_in_scripts_run_next_to_sysbenchs_shared_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let shared = format!("{STOCK}/{SHARED}");
     fs::copy(shared, folder.path().join(SHARED)).expect("sysbench's file is there");

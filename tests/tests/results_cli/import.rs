@@ -440,7 +440,7 @@ fn one_log_is_not_there_twice() {
 
 /// Damaged companion files do not prevent the import of a log.
 #[test]
-fn a_log_is_imported_though_what_lies_beside_it_is_damaged() {
+fn imports_a_log_although_files_next_to_it_are_damaged() {
     let lab = Lab::new();
     let damaged = "lorem ipsum\n".to_owned();
     for (folder, rate, beside) in [

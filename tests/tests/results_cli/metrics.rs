@@ -404,7 +404,7 @@ fn what_is_pushed_adds_up_to_the_record() {
 }
 
 #[test]
-fn a_receiver_that_is_not_there_is_said_and_costs_the_run_nothing() {
+fn reports_a_missing_receiver_at_no_cost_to_the_run() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let port = free_port();

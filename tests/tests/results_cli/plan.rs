@@ -64,7 +64,7 @@ fn a_run_from_its_own_plan_has_the_same_head() {
 }
 
 #[test]
-fn other_sessions_beside_a_plan_have_the_workers_that_they_need() {
+fn other_sessions_next_to_a_plan_get_the_workers_they_need() {
     let lab = Lab::new();
     let line = "oltp_point_select --target mysql://u@127.0.0.1:1/d";
     let plan = |line: &str| lab.json(&format!("run {line} --plan"));

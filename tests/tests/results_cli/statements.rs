@@ -286,7 +286,7 @@ fn records_each_servers_plans_of_the_statements_that_ran() {
 }
 
 #[test]
-fn a_statement_that_is_named_is_explained_or_it_is_said_why_not() {
+fn explains_a_named_statement_or_says_why_not() {
     let lab = Lab::new();
     let line = "oltp_point_select --target sqlite:named.db --tables 1 --table-size 100";
     lab.dyno(&format!("prepare {line} -q")).success();

@@ -77,7 +77,7 @@ fn a_record_that_cannot_be_kept_costs_no_run_and_says_what_to_do() {
     has(&output, &["this run is not recorded", "/proc/nope/x.db"]);
     has(
         &output,
-        &["it runs all the same", "DYNO_RESULTS names another"],
+        &["it runs anyway", "DYNO_RESULTS names another"],
     );
     has(&output, &["total number of events:"]);
     for lie in ["did not start", "--results"] {

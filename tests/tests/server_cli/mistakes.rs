@@ -65,7 +65,7 @@ fn a_server_that_cannot_be_restarted_keeps_its_settings_and_its_data() {
 }
 
 #[test]
-fn reports_senseless_words_with_the_right_ones() {
+fn reports_invalid_words_with_valid_ones() {
     let lab = Lab::new();
     for (line, expected) in [
         ("server up", "needs one KIND"),

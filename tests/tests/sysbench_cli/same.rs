@@ -1,5 +1,6 @@
-//! Small scripts that must print the same and exit alike in both programs. Their first lines have
-//! their command lines: `-- run: …`; `-- sql` if they need a database.
+//! Small scripts that must print the same text and exit with the same status in both programs.
+//! Their first lines contain their command lines, as `-- run: …`, and `-- sql` if they need a
+//! database.
 
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,7 @@ use crate::common::{SHAPES, alone, dyno, judged, judged_while, private, shapes, 
 use crate::relay::in_two_parts;
 
 #[test]
-fn reports_a_step_of_the_level_with_its_second() {
+fn reports_a_level_change_with_its_second() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("{} -c 4 -t 20s --warmup 0", shapes(&url));
@@ -99,7 +99,7 @@ fn statements_that_touch_no_table_are_no_work() {
 }
 
 #[test]
-fn reports_always_the_same_row() {
+fn reports_statements_that_always_use_the_same_row() {
     let _turn = alone();
     for kind in [Kind::Mariadb, Kind::Mysql, Kind::Postgres] {
         let (server, url) = private(kind);

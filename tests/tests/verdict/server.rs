@@ -62,7 +62,7 @@ fn a_server_that_stops_or_restarts_is_caught() {
 }
 
 #[test]
-fn reports_who_stood_still_to_the_millisecond() {
+fn reports_whether_server_or_client_was_frozen_to_the_millisecond() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("{} -c 4 -t 9s --warmup 0", shapes(&url));

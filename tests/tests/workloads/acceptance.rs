@@ -43,7 +43,7 @@ fn with_a_stop(kind: Kind, prepare: &str, run: &str) -> (Value, String) {
 }
 
 #[test]
-fn a_server_that_stands_still_is_in_the_response_times_of_all_that_was_due() {
+fn a_stalled_server_is_in_the_response_times_of_all_due_events() {
     for kind in Kind::ALL {
         for workload in ["tpcb", "select_only"] {
             let run = format!("{workload} -c 4 --rate 200/s -t 8s");

@@ -24,11 +24,11 @@ const CASES: &[Case] = &[
             "--scale 0",
             "--scale must be a whole number from 1 to 200000, not 0",
         ),
-        other: &[("--scale 2", "the tables have 1 branches and not 2")],
+        other: &[("--scale 2", "the tables have 1 branches instead of 2")],
         lost: ("pgbench_branches", "dyno prepare tpcb"),
         stopped: (
             "DELETE FROM pgbench_accounts WHERE aid > 60000",
-            "not loaded to the end: dyno cleanup tpcb",
+            "not completely loaded: dyno cleanup tpcb",
         ),
     },
     Case {
@@ -37,17 +37,17 @@ const CASES: &[Case] = &[
         other: &[
             (
                 "--tables 3",
-                "there are 2 of the tables and not 3: give the --tables",
+                "there are 2 tables instead of 3: give the --tables",
             ),
             (
                 "--table_size 40000",
                 "ids up to 30000, not 40000: give the --table_size",
             ),
         ],
-        lost: ("fair2", "there are 1 of the tables and not 2"),
+        lost: ("fair2", "there are 1 tables instead of 2"),
         stopped: (
             "DELETE FROM fair2 WHERE id BETWEEN 20000 AND 25000",
-            "fair2 is not loaded to the end: dyno cleanup oltp_fair",
+            "fair2 is not completely loaded: dyno cleanup oltp_fair",
         ),
     },
     Case {
@@ -61,7 +61,7 @@ const CASES: &[Case] = &[
         lost: ("linkbench_settings", "dyno prepare linkbench"),
         stopped: (
             "DELETE FROM linkbench_settings",
-            "not loaded to the end: dyno cleanup linkbench",
+            "not completely loaded: dyno cleanup linkbench",
         ),
     },
 ];
@@ -130,11 +130,11 @@ fn reports_schemas_that_differ_from_the_options_on_every_server() {
         }
         let dot = if place.family() == "sqlite" { '_' } else { '.' };
         place.execute(&format!("DROP TABLE {prefix}3{dot}t4"));
-        refused(&place, &run(""), "there are 19 tables and not 20");
+        refused(&place, &run(""), "there are 19 tables instead of 20");
         refused(
             &place,
             &run("--phase drop").replace("--events 20", ""),
-            "19 tables and not 20",
+            "19 tables instead of 20",
         );
         // An interrupted load leaves less, and may not have created anything yet.
         let cascade = if place.family() == "postgres" {

@@ -287,7 +287,7 @@ fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
             let output = prepare(folder.path(), "");
             assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
             let failed = format!("{} of 27 conditions failed", conditions.len());
-            let why = format!("what was loaded is not as it must be: {failed}, above");
+            let why = format!("the load is wrong: {failed} (see above)");
             assert!(output.stderr.contains(&why), "{name}: {output:?}");
             for condition in conditions {
                 let line = format!("FAILED  set 1, {condition}");
@@ -317,7 +317,7 @@ fn loads_are_verified_unless_that_is_left_out() {
             "{printed}"
         );
         assert_eq!(
-            printed.contains("not verified, which --verify=on does"),
+            printed.contains("not verified; use --verify=on"),
             !verified,
             "{printed}"
         );

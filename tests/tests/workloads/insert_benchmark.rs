@@ -62,7 +62,7 @@ fn every_step_keeps_the_books_on_every_server() {
         let before = &runs[4]["phase"]["before"];
         assert_eq!(before["command"], "statistics, settle", "{name}");
         let rest_text = before["told"].as_str().unwrap();
-        let beside = rest_text.contains("statistics (2 tables side by side)");
+        let beside = rest_text.contains("statistics (2 tables in parallel)");
         assert_eq!(beside, place.family() != "sqlite", "{name}: {rest_text}");
         assert!(runs[5]["phase"]["before"].is_null(), "{name}");
         for (step, rate) in [(4, 100.0), (5, 500.0)] {
@@ -188,7 +188,7 @@ fn two_sequences(file: &std::path::Path) {
 }
 
 #[test]
-fn the_steps_of_two_runs_are_set_beside_each_other() {
+fn the_steps_of_two_runs_are_next_to_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dyno.db");
     two_sequences(&file);

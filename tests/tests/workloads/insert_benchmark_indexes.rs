@@ -78,8 +78,8 @@ fn queries_use_the_indexes_that_there_are() {
             );
             assert!(checked.stdout.contains(&failed), "{name}: {checked:?}");
             let why = match wanted {
-                1 => "pi1 has no index registersegment: make it by the step x",
-                _ => "pi1 has the index registersegment, which it has not with",
+                1 => "pi1 has no index registersegment: create it with the step x",
+                _ => "pi1 has the index registersegment, but should not with",
             };
             let step = format!("--step qr100 -t 1s {other} {QUIET}");
             refused(&place, &format!("run insert_benchmark {SMALL} {step}"), why);

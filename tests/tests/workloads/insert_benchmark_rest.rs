@@ -56,7 +56,7 @@ fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
         assert!(done["seconds"].as_f64().unwrap() >= 1.0, "{kind}: {done}");
         let rest_text = done["told"].as_str().unwrap();
         assert!(
-            rest_text.contains("(2 tables side by side)"),
+            rest_text.contains("(2 tables in parallel)"),
             "{kind}: {rest_text}"
         );
         assert!(
@@ -123,7 +123,7 @@ fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
             let output = place.dyno(&command).success();
             let printed = format!("{} {}", output.stdout, output.stderr);
             assert!(
-                printed.contains("set back what a rest that was killed had set: innodb_max_dirty"),
+                printed.contains("the settings that a killed rest had changed: innodb_max_dirty"),
                 "{kind}: {output:?}"
             );
             assert_eq!(all(), before, "{kind}: {command}");
@@ -217,7 +217,7 @@ fn tables_are_cleaned_side_by_side() {
     assert_eq!(before["command"], "statistics, settle", "{before}");
     let rest_text = before["told"].as_str().unwrap();
     assert!(
-        rest_text.starts_with("vacuum, statistics (2 tables side by side)"),
+        rest_text.starts_with("vacuum, statistics (2 tables in parallel)"),
         "{rest_text}"
     );
     assert_eq!(vacuums("pi1"), "1");
@@ -244,7 +244,7 @@ fn a_user_who_may_not_set_globals_rests_without_flushing() {
     let runs: Value = serde_json::from_str(&auto.success().stdout).unwrap();
     let rest_text = runs[0]["phase"]["before"]["told"].as_str().unwrap();
     assert!(
-        rest_text.contains("no flushing, for want of the privilege"),
+        rest_text.contains("no flushing: the privilege is missing"),
         "{rest_text}"
     );
     assert_ne!(on.status.code(), Some(0), "{on:?}");

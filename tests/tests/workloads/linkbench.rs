@@ -459,7 +459,7 @@ fn reports_tables_that_do_not_fit() {
     refused(
         &place,
         "check linkbench --maxid 301",
-        "not loaded to the end",
+        "not completely loaded",
     );
     place.dyno("cleanup linkbench").success();
 }

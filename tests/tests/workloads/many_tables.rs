@@ -454,7 +454,7 @@ fn reports_bad_input() {
     refused("--schema_prefix a-b", "--schema_prefix must be of a to z");
     refused("--tablespaces few", "must be none, schema or a number");
     refused("--touchers 1", "--touchers need schemas to --keep");
-    refused("--touch_rate 1", "--touch_rate is the pace of --touchers");
+    refused("--touch_rate 1", "--touch_rate needs --touchers");
     let run = format!("-t 1s {QUIET}");
     tables.refused("run", &run, "prepare many_tables");
     tables.dyno("prepare", "").success();

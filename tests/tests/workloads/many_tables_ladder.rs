@@ -108,7 +108,7 @@ fn schemas_cut_by_a_time_limit_are_not_reported_as_whole() {
         assert!(!stop, "{line}: {output:?}");
     };
     let many = "--schemas=100000 --tables=5 --phase=create --threads=2 --time=1";
-    let cut = "was ended before all sessions were through";
+    let cut = "ended before all sessions had finished";
     refused(&format!("{many} run"), cut);
     tables.place.dyno("cleanup many_tables").success();
     refused(&format!("{many} --stop_after=600 run"), cut);
@@ -269,15 +269,15 @@ fn ladders_that_cannot_be_are_refused() {
     refused("--rungs 12", "--rungs is for --phase ladder");
     refused(
         "--phase ladder --rungs 12,6",
-        "numbers of tables that go up",
+        "increasing numbers of tables",
     );
     refused(
         "--phase ladder --rungs many",
-        "numbers of tables that go up",
+        "increasing numbers of tables",
     );
     refused(
         "--phase ladder --rungs 121",
-        "121 active tables are not so many schemas times",
+        "121 active tables cannot be spread evenly",
     );
     refused(
         "--phase ladder --active_tables 2",

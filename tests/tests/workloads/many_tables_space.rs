@@ -6,7 +6,7 @@ use crate::common::{QUIET, done, on, sqlite};
 use crate::many_tables::{Tables, all};
 
 #[test]
-fn tables_come_and_go_at_a_pace_beside_the_touches() {
+fn creates_and_drops_tables_at_a_pace_during_the_touches() {
     for tables in all() {
         let name = tables.place.name();
         tables.dyno("prepare", "").success();

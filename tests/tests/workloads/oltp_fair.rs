@@ -239,7 +239,7 @@ fn reports_bad_input_and_changes_nothing() {
         ),
         ("--isolation dirty", "--isolation must be read_committed or"),
         ("--table_size 400", "ids up to 200, not 400"),
-        ("--tables 3", "there are 2 of the tables and not 3"),
+        ("--tables 3", "there are 2 tables instead of 3"),
     ] {
         refused(
             &place,

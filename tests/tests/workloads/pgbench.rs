@@ -116,7 +116,7 @@ fn tables_of_another_scale_are_not_run_on() {
         place.dyno("prepare select_only --scale 2").success();
         let output = place.dyno(&format!("run select_only --scale 3 -t 1s {QUIET}"));
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let expected = "the tables have 2 branches and not 3";
+        let expected = "the tables have 2 branches instead of 3";
         assert!(output.stderr.contains(expected), "{output:?}");
         place.dyno("cleanup select_only").success();
         let output = place.dyno(&format!("run select_only -t 1s {QUIET}"));

@@ -397,9 +397,9 @@ fn reports_bad_input() {
     refused(&format!("run tpcc -t 1s {QUIET}"), "prepare tpcc");
     place.dyno("prepare tpcc --shrink 60").success();
     let other = format!("run tpcc --shrink 50 -t 1s {QUIET}");
-    refused(&other, "the tables have 1666 items and not 2000");
+    refused(&other, "the tables have 1666 items instead of 2000");
     let other = format!("run tpcc --shrink 60 --scale 2 -t 1s {QUIET}");
-    refused(&other, "the tables have 1 warehouses and not 2");
+    refused(&other, "the tables have 1 warehouses instead of 2");
     refused(
         "prepare tpcc --profile best",
         "--profile must be standard or reference",

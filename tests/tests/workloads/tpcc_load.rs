@@ -137,7 +137,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
         let check = place.dyno(&format!("check {line}"));
         assert!(!check.status.success(), "{name}: {check:?}");
         assert!(!run.status.success(), "{name}: {run:?}");
-        let why = "loaded to the end";
+        let why = "not completely loaded";
         assert!(run.stderr.contains(why), "{name}: {run:?}");
         // A partial load is not loaded over.
         let again = place.dyno(&format!("prepare {line}"));

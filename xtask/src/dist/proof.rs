@@ -162,7 +162,7 @@ fn check_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
         let known = catalogue.options(name);
         ensure!(
             shown == known,
-            "{name}: help tells of {shown:?}, the catalogue of {known:?}"
+            "{name}: help lists {shown:?}, the catalogue {known:?}"
         );
     }
     Ok(())

@@ -30,7 +30,7 @@ fn noisy(seconds: usize, level: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_run_that_stands_still_for_most_of_its_time_has_a_level() {
+fn a_run_stalled_for_most_of_its_time_has_a_level() {
     let mut rates = noisy(14, 3000);
     rates[2..13].fill(0);
     let found = of_bins(&bins(&rates), &[], Shortest::default()).unwrap();

@@ -210,7 +210,7 @@ fn a_gap_is_in_no_rate() {
 }
 
 #[test]
-fn rejects_windows_without_sense() {
+fn rejects_invalid_windows() {
     let error = |from_s, to_s| cut(run(0, &[1.0; 5]), window(from_s, to_s)).unwrap_err();
     assert!(error(9.0, 12.0).to_string().contains("is only 5 s long"));
     assert!(

@@ -169,7 +169,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "report",
         arguments: "[RUN…]",
-        about: "Write runs as one offline HTML page, or as Markdown",
+        about: "Write runs as one offline HTML page, as Markdown or as JUnit XML",
         block: 1,
         words: Words::Runs,
         options: || REPORT,
@@ -277,7 +277,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "lab",
         arguments: "ACTION FILE",
-        about: "Plan, run, resume and report experiments",
+        about: "Plan, run, report and publish experiments",
         block: 2,
         words: Words::Experiments,
         options: || LAB,

@@ -109,7 +109,7 @@ fn write(
         for compared in compared {
             console::page(look, |look| comparison(compared, parsed.has("all"), look));
             for held in held(compared, conditions) {
-                console::out(&held.line());
+                console::out(&held.row());
             }
         }
     })
@@ -181,7 +181,7 @@ struct Held {
 }
 
 impl Held {
-    fn line(&self) -> String {
+    fn row(&self) -> String {
         format!("  {:13} {}\n", self.mark(), self.line())
     }
 

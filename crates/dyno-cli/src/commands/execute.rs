@@ -45,7 +45,7 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// A command without runs.
+    /// The result of a command that has no runs.
     fn without_runs(status: u8) -> Self {
         Self {
             status,
@@ -65,8 +65,8 @@ impl Executed {
         self
     }
 
-    /// Writes what `--junit` asks for, and waits for the last scrape and push of metrics, after
-    /// the results have been shown. Returns the exit status.
+    /// Writes the file of `--junit`, and waits for the last scrape and push of metrics, after the
+    /// results have been shown. Returns the exit status.
     ///
     /// # Errors
     /// The error that ended it.
@@ -116,7 +116,7 @@ pub fn execute(
     run(ready, prepared, screen, shows)
 }
 
-/// Looks which of the workload's tables exist; runs nothing.
+/// Checks which of the workload's tables exist, without running anything.
 ///
 /// # Errors
 /// The target cannot be used.
@@ -266,7 +266,7 @@ fn without_load(
 
 /// Creates the tables of a temporary database.
 fn prepare_temporary(ready: &mut Ready, record: &RecordPlan, quiet: bool) -> Result<()> {
-    // Before the tables are created: an unusable file should fail early.
+    // Checked before the tables are created, so that an unusable file fails early.
     if let Some(file) = &record.file {
         dyno_run::try_file(file)?;
     }

@@ -28,7 +28,7 @@ success
 the run failed, or a check found a mismatch
 .TP
 \fB2\fR
-the command line is wrong
+invalid command line
 .TP
 \fB3\fR
 the verdict is refused and \fB\-\-gate\fR was given,

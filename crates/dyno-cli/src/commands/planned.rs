@@ -1,4 +1,4 @@
-//! Plans a command: reads its words, loads its script and makes its plan. Connects to nothing.
+//! Plans a command: reads its words, loads its script and makes its plan. Does not connect.
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
@@ -31,7 +31,7 @@ pub enum Words {
     Command(Box<PlannedCommand>),
 }
 
-/// A command with its plan, its loaded script, and what a plan does not hold.
+/// A command with its plan, its loaded script, and what a plan does not contain.
 pub struct PlannedCommand {
     /// The plan.
     pub plan: Plan,
@@ -262,7 +262,7 @@ fn one_word(parsed: &Parsed) -> Result<()> {
 fn work(workload: &str, parsed: &Parsed) -> Result<Workload> {
     let work = Workload::find(workload, Edition::Dyno).map_err(|error| {
         usage(match parsed.has("help") {
-            true => format!("{error}; -h asks for help, and --target names the server"),
+            true => format!("{error}; -h prints help, and --target names the server"),
             false => error.to_string(),
         })
     })?;
@@ -295,7 +295,7 @@ fn job(
         work,
         argv: redact::argv(args),
         command: Some(match command {
-            // It executes what a run would.
+            // A calibration executes what a run would.
             "calibrate" => "run".to_owned(),
             command => command.to_owned(),
         }),

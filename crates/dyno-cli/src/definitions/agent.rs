@@ -114,7 +114,7 @@ pub const AGENT: &[Opt] = &[
         HOW,
         "wait",
         Some("TIME"),
-        "Wait this long for a run, and fail if none comes [for ever]",
+        "Wait this long for a run, and fail if none begins [no limit]",
     ),
     opt(
         HOW,
@@ -133,7 +133,8 @@ pub const AGENT: &[Opt] = &[
         HOW,
         "print-file",
         Some("RUN.NAME"),
-        "Print the file that an agent on this host kept of a run; `dyno fleet collect` uses it",
+        "Print the file in which an agent on this host recorded its part of a run; `dyno fleet \
+         collect` uses it",
     ),
     opt(HOW, "help", None, "Print this help").short('h'),
 ];

@@ -27,33 +27,34 @@ pub const IMPORT: &[Opt] = &[
         GROUP,
         "iostat",
         Some("FILE"),
-        "Output of iostat -x during the runs; repeat as --vmstat",
+        "Output of iostat -x during the runs; may be repeated like --vmstat",
     ),
     opt(
         GROUP,
         "mpstat",
         Some("FILE"),
-        "Output of mpstat during the runs; repeat as --vmstat",
+        "Output of mpstat during the runs; may be repeated like --vmstat",
     ),
     opt(
         GROUP,
         "sar",
         Some("FILE"),
-        "Output of sar during the runs, or of sar on a sadc file; repeat as --vmstat",
+        "Output of sar during the runs, or of sar on a sadc file; may be repeated like --vmstat",
     ),
     opt(
         GROUP,
         "config",
         Some("FILE"),
-        "The server's my.cnf, kept with the runs as its configuration; repeat as --vmstat",
+        "The server's my.cnf, recorded with the runs as its configuration; may be repeated like \
+         --vmstat",
     ),
     opt(
         GROUP,
         "replace",
         None,
-        "Import logs again that are already in the results file, in place of their runs",
+        "Import logs again that are already in the results file, and replace their runs",
     ),
-    opt(GROUP, "quiet", None, "Print no summary of each run").short('q'),
+    opt(GROUP, "quiet", None, "Do not print a summary of each run").short('q'),
     opt(
         GROUP,
         "started",
@@ -113,8 +114,8 @@ pub const IMPORT: &[Opt] = &[
         GROUP,
         "profile",
         Some("WORD"),
-        "standard, or reference for a workload with the faults of the tool that it copies; the \
-         two are not compared [standard]",
+        "Profile of the workload: standard, or reference, which repeats the faults of the original \
+         tool; runs of different profiles are not compared [standard]",
     )
     .one_of(&["standard", "reference"]),
     opt(

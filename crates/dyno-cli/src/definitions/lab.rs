@@ -12,7 +12,7 @@ pub const LAB: &[Opt] = &[
         GROUP,
         "scale",
         Some("NAME"),
-        "Run the experiment at one of its [scale.NAME], such as laptop",
+        "Use this [scale.NAME] of the file, such as laptop",
     ),
     opt(
         GROUP,
@@ -24,8 +24,8 @@ pub const LAB: &[Opt] = &[
         GROUP,
         "accept-changes",
         None,
-        "run, resume: go on although the file has changed; finished trials count if they are still \
-         the same",
+        "run, resume: continue although the file has changed; finished trials that did not change \
+         still count",
     ),
     opt(
         GROUP,
@@ -57,8 +57,8 @@ pub const LAB: &[Opt] = &[
         GROUP,
         "force",
         None,
-        "report, bundle: replace an existing file; bundle: pack scripts even with passwords in \
-         URLs",
+        "report, bundle: replace an existing file; bundle: also pack scripts that have passwords \
+         in URLs",
     ),
     opt(
         GROUP,

@@ -22,8 +22,8 @@ const FACTOR: Opt = opt(
     GROUP,
     "factor",
     Some("NAME"),
-    "Name what was meant to differ: an option, a setting or a fact, or the beginning of such \
-     names; may be repeated",
+    "Declare an intended difference: an option, a setting or a fact, by its name or the beginning \
+     of it; may be repeated",
 )
 .repeats();
 const WHERE: Opt = opt(
@@ -217,8 +217,8 @@ pub const REPORT: &[Opt] = &[
         GROUP,
         "output",
         Some("FILE"),
-        "Write to FILE, - for standard output [a page to the run's name with .html, other \
-         formats to standard output]",
+        "Write to FILE; - is standard output [for html the run's name and .html, for other formats \
+         standard output]",
     )
     .short('o'),
     opt(
@@ -334,7 +334,7 @@ pub const PHASES: &[Opt] = &[
         GROUP,
         "tsv",
         Some("FILE"),
-        "Also write the tables with tab-separated figures; - prints only these",
+        "Also write the tables as tab-separated values; - prints only these",
     ),
     RESULTS,
     NO_COLOR,
@@ -348,8 +348,8 @@ pub const EXPORT: &[Opt] = &[
         "format",
         Some("FORMAT"),
         "Format: json (schema: docs/schema/export.json), csv (one line per interval), series \
-         (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with time \
-         stamps) or folded (stacks of the CPU profile) [json]",
+         (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with \
+         timestamps) or folded (stacks of the CPU profile) [json]",
     )
     .one_of(&["json", "csv", "series", "hlog", "openmetrics", "folded"]),
     opt(
@@ -384,13 +384,13 @@ pub const DOCTOR: &[Opt] = &[
         GROUP,
         "time",
         Some("TIME"),
-        "Listen for noise this long [3s]",
+        "Watch for this long how much other work interrupts the host [3s]",
     ),
     opt(
         GROUP,
         "gate",
         None,
-        "Exit with status 3 if the host or the server is not fit to be measured",
+        "Exit with status 3 if the host or the server is not fit for measuring",
     ),
     JSON,
     NO_COLOR,

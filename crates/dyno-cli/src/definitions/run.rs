@@ -92,7 +92,7 @@ pub const RUN: &[Opt] = &[
          100/s..500/s every 1m for 10m'",
     )
     .of(Scope::Loads)
-    .not_of_searches("--from sets where it starts")
+    .not_of_searches("--from sets the load to start at")
     .common(),
     opt(
         LOAD,
@@ -314,8 +314,8 @@ pub const RUN: &[Opt] = &[
         RECORD,
         "calibrate",
         Some("WHEN"),
-        "Measure the load generator's own ceiling for 2 s before the run: auto (workloads that \
-         come with Dyno, unless it is known), always, never [auto]",
+        "Measure the load generator's own ceiling for 2 s before the run: auto (built-in \
+         workloads, unless the ceiling is known), always, never [auto]",
     )
     .one_of(&["auto", "always", "never"])
     .of(Scope::Results)
@@ -341,7 +341,7 @@ pub const RUN: &[Opt] = &[
         "Exit with status 3 if the verdict is refused",
     )
     .of(Scope::Results)
-    .not_of_searches("it exits with status 3 anyway when it ends refused"),
+    .not_of_searches("a refused search exits with status 3 without it"),
     opt(
         RECORD,
         "fail-if",
@@ -436,7 +436,7 @@ pub const RUN: &[Opt] = &[
         "Also write checks and conditions to FILE as JUnit XML, for build servers",
     )
     .of(Scope::Results)
-    .not_of_searches("its answer is a load; --json writes it to a file"),
+    .not_of_searches("its answer is a load, which --json writes to a file"),
     opt(OUTPUT, "quiet", None, "Print no live lines and no progress").short('q'),
     opt(
         OUTPUT,

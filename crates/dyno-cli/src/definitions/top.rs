@@ -26,7 +26,7 @@ pub const TOP: &[Opt] = &[
         WHAT,
         "run",
         Some("RUN"),
-        "Watch a run from the results file, while it goes on or afterwards: last, a number or the \
+        "Watch a run from the results file, during the run or afterwards: last, a number or the \
          beginning of a name",
     ),
     opt(

@@ -62,7 +62,7 @@ impl Launched {
                 let command = own(&["agent", "--stdin-key"])?;
                 return Self::begin(spec.name.as_str(), None, command, &config);
             }
-            AgentLocation::Joins => bail!("agent {} is started by somebody else", spec.name),
+            AgentLocation::Joins => bail!("Dyno does not start agent {}: it joins", spec.name),
             AgentLocation::Ssh(host) => host,
         };
         let mut remote = Remote::new(host, &fleet.program);

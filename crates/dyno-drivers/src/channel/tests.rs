@@ -161,7 +161,7 @@ fn a_server_that_talks_without_end_before_the_log_in_is_left() {
 }
 
 #[test]
-fn an_attempt_that_is_given_up_says_where_it_stood() {
+fn an_abandoned_attempt_says_how_far_it_got() {
     // The listener never accepts, and later a server never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

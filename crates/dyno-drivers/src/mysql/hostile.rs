@@ -201,7 +201,7 @@ const KEY: &[u8] = b"-----BEGIN PUBLIC KEY-----\n\
     -----END PUBLIC KEY-----\n";
 
 #[test]
-fn tls_that_is_not_to_be_had_is_refused() {
+fn refuses_if_required_tls_is_not_available() {
     let connect = |tls| {
         let mut client = Client::new(MysqlOptions { tls, ..options() });
         let next = client.feed(&packets(0, &[&greeting(CAPABILITIES, NATIVE)]));

@@ -41,8 +41,8 @@ pub(super) struct Statement {
     params: u16,
     /// The declared types; empty if the server chose.
     kinds: Box<[ParamKind]>,
-    /// Bind up to the number of parameters, for parameters of exactly these kinds. If all of them
-    /// are numbers, the whole request with room for their values.
+    /// The Bind message up to the number of parameters, for parameters of exactly these kinds. If
+    /// all of them are numbers: the whole request, with room for their values.
     template: Box<[u8]>,
     /// The length of Bind up to the number of parameters.
     prefix_len: u32,

@@ -88,7 +88,7 @@ fn procedures_return_results_by_both_protocols() {
 /// Unread results of a procedure are skipped when it is called again, as in libmysqlclient, and
 /// when its statement is closed.
 #[test]
-fn unread_results_of_a_procedure_do_not_stand_in_the_way_of_its_next_call() {
+fn unread_results_of_a_procedure_do_not_block_its_next_call() {
     for server in SERVERS {
         let mut connection = root(server, "rest");
         connection.query(PROCEDURE).unwrap();

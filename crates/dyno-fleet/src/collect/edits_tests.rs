@@ -98,7 +98,7 @@ fn instants_that_are_not_where_numbers_say_are_named() {
 }
 
 #[test]
-fn what_stands_after_the_end_is_named() {
+fn reports_content_after_the_end() {
     let after = said(|all| {
         let last = all.remove(5);
         all.push(last);

@@ -375,7 +375,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn documents_stand_among_other_lines() {
+    fn finds_documents_among_other_lines() {
         let one = "{\"fio version\": \"fio-3.33\", \"jobs\": []}";
         let text = format!("fio: warning\n{one}\nJobs: 1\n{one}\n");
         let (documents, damage) = read(&text);

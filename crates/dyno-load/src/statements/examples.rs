@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_in_place_of_parameters_alone() {
+    fn values_replace_only_parameters() {
         let (seven, words) = (int(7), text("it's \\ so"));
         let null = Param::new(ParamKind::Int, 0);
         let all = [&seven, &words, &null];

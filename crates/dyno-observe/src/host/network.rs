@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_found_by_name_wherever_they_stand() {
+    fn finds_columns_by_name_in_any_order() {
         let text = |bytes: u32| {
             format!(
                 "Inter-|   Receive     |  Transmit\n face |packets bytes drop|drop bytes \

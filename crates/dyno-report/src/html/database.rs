@@ -280,7 +280,7 @@ mod tests {
     use super::family;
 
     #[test]
-    fn families_hold_together() {
+    fn families_stay_together() {
         assert_eq!(family("db.status.com_select"), "com");
         assert_eq!(
             family("db.status.innodb_buffer_pool_reads"),

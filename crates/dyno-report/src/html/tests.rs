@@ -270,7 +270,7 @@ fn events_are_numbered_in_the_order_of_time() {
 }
 
 #[test]
-fn factors_stand_below_the_title_and_an_open_loop_shows_what_it_offered() {
+fn factors_are_below_the_title_and_an_open_loop_shows_its_offered_rate() {
     let mut run = samples::run(Shape {
         open: true,
         ..SHORT

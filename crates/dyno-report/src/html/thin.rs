@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn same_times_are_held_once() {
+    fn equal_times_are_stored_once() {
         let mut pool = Pool::default();
         assert_eq!(pool.number(&[1.0, 2.0]), 0);
         assert_eq!(pool.number(&[1.0, 2.5]), 1);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_stacked_beside_the_finding_that_names_them() {
+    fn states_are_stacked_next_to_the_finding_that_names_them() {
         let mut run = samples::run(SHORT);
         assert!(!page_of(&[run.clone()]).contains("r1-waits"));
         run.series

@@ -242,8 +242,9 @@ fn latencies(operation: &OperationSummary) -> &LatencySummary {
     due.unwrap_or(&operation.service)
 }
 
-/// The number of answers per coarse bucket, and beyond the last bound: from the fine histogram,
-/// else from the summary's buckets, where one that crosses a bound counts above it.
+/// The number of answers per coarse bucket, and beyond the last bound. They come from the fine
+/// histogram if there is one, else from the summary's buckets; a bucket that crosses a bound counts
+/// as above it.
 fn coarse(run: &RunRecord, operation: &OperationSummary) -> [u64; BUCKETS_MS.len() + 1] {
     let mut counts = [0; BUCKETS_MS.len() + 1];
     let recorded = run.operations.iter().find(|own| own.name == operation.name);

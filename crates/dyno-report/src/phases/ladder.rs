@@ -30,8 +30,8 @@ const COLUMNS: [&str; 14] = [
     "touches",
 ];
 
-/// The number of tables that the phase touches, if it is a step of a ladder, that is, if it differs
-/// by the option `active`.
+/// The number of tables that the phase touches, if it is a step of a ladder: a phase that sets the
+/// option `active`.
 pub fn step(phase: &PhasePlan) -> Option<f64> {
     let active = phase.options.iter().find(|(name, _)| name == "active");
     match active {

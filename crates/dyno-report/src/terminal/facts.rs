@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_stand_with_their_definitions_after_the_facts() {
+    fn tables_follow_the_facts_with_their_definitions() {
         let fact = |name: &str, value: &str| Fact {
             name: name.to_owned(),
             value: value.to_owned(),

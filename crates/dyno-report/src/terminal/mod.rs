@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_nothing_but_colours() {
+    fn colours_change_only_colours() {
         for run in samples::all() {
             let look = Look {
                 colour: true,

@@ -53,7 +53,7 @@ impl Page {
         self.blocks.unwrap_or_default()
     }
 
-    /// Keeps a row, if rows are kept. One without a label continues the last.
+    /// Keeps a row, if rows are kept. A row without a label continues the previous one.
     fn keeps(&mut self, label: &str, body: &str) -> bool {
         let Some(blocks) = &mut self.blocks else {
             return false;
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_stand_in_as_many_columns_as_fit() {
+    fn pairs_fill_as_many_columns_as_fit() {
         let pairs: Vec<(String, String)> = (0..20)
             .map(|n| {
                 (

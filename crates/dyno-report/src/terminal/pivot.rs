@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_stand_with_ratios_stalls_and_verdicts() {
+    fn figures_have_ratios_stalls_and_verdicts() {
         insta::assert_snapshot!("both", pivot(&table(), &Look::default()));
         let mut one = table();
         one.columns = None;

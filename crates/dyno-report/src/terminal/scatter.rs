@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_stand_at_their_places() {
+    fn points_are_at_their_places() {
         let mut plane = Scatter::new(3, 2);
         plane.point(0.0, 0.0);
         plane.point(1.0, 1.0);

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_stand_with_their_figures() {
+    fn shapes_have_their_figures() {
         let section = |columns, verbose| {
             let look = Look {
                 columns,

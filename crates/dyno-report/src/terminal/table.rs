@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_right_and_long_texts_are_cut() {
+    fn numbers_are_right_aligned_and_long_texts_are_cut() {
         let mut table = Table::new(&[
             ("run", Align::Right),
             ("workload", Align::Left),

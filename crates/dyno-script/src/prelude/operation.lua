@@ -199,7 +199,7 @@ end
 
 -- Runs `body(...)` in a transaction, and again with the same arguments after retryable errors.
 -- Returns true if it was committed, false if the body rolled it back, nil if it was given up or its
--- fate is unknown.
+-- outcome is unknown.
 function Work:transaction(connection, body, ...)
   return attempt(try_transaction, self, connection, body, ...)
 end

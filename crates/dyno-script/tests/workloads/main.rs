@@ -280,7 +280,7 @@ fn what_cannot_work_says_why() {
     let prepare = [Entry::Command("prepare".to_owned())];
     let message = fails("oltp_insert", &[("pgsql_variant", "citus")], &prepare);
     assert!(
-        message.contains("knows 'redshift' only, not 'citus'"),
+        message.contains("must be 'redshift', not 'citus'"),
         "{message}"
     );
 

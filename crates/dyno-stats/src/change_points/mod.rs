@@ -224,9 +224,10 @@ const MEASURED: f64 = 1.25;
 /// Cells per additional split that is tried before correlation is measured.
 const CELLS_A_SPLIT: usize = 40;
 
-/// Those splits also remove some of the slow waves; this factor on the excess of the time over 1
-/// restores them. It was chosen, with the two constants above and the one below, on simulated
-/// autoregressions: their false alarms at 5 % are between 5 and 7 %.
+/// Those splits also remove some of the slow waves. To correct for that, the excess of the
+/// autocorrelation time over 1 is multiplied by this factor. It was chosen, with the two constants
+/// above and the one below, on simulated autoregressions: at a level of 5 %, 5 to 7 % of them raise
+/// a false alarm.
 const RESTORED: f64 = 2.0;
 
 /// Blocks may understate the variance of a mean by this share.

@@ -132,7 +132,7 @@ fn a_promise_may_be_broken_at_the_least_load() {
 }
 
 #[test]
-fn a_promise_beside_the_loss_counts_too() {
+fn a_second_promise_counts_too() {
     let found = finish(&mut new(Start::default()), |asked| Outcome::Measured {
         loss_ratio: 0.0,
         duration: asked.duration,

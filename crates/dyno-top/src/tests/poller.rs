@@ -139,7 +139,7 @@ fn next_snapshot(poller: &Poller) -> Snapshot {
 }
 
 #[test]
-fn takes_the_best_way_not_refused_and_reports_the_others() {
+fn uses_the_best_query_that_is_not_refused_and_reports_the_others() {
     let (poller, questions) = started(usize::MAX, None);
     assert!(matches!(next(&poller), Update::Opened(_)));
     let snapshot = next_snapshot(&poller);

@@ -246,7 +246,7 @@ fn intervals_go_by_steps_and_have_ends() {
 }
 
 #[test]
-fn counters_of_another_server_begin_anew() {
+fn counters_of_another_server_start_again() {
     let mut state = both();
     state.take(crate::Update::Lost("gone".to_owned()));
     assert!(state.lost.is_some());

@@ -258,7 +258,7 @@ fn percentiles_come_from_merged_distributions() {
 }
 
 #[test]
-fn stalls_stand_beside_mean_and_median() {
+fn stalls_are_shown_next_to_mean_and_median() {
     let mut rates = noisy(60, 1000.0, 0.03, 4);
     rates[20..26].fill(0.0);
     let stalled = closed(&rates, Product::Mysql);

@@ -23,9 +23,10 @@ pub(super) const COLD_OR_WARM: Check = Check {
     number: 17,
     name: "cold-or-warm",
     title: "Whether the caches were warm, or as claimed",
-    rule: "Doubt if {0} times as many page requests missed in the first quarter as in the last, \
-           and {1} %; without a claim, only beyond chance. If cold caches are claimed, doubt only \
-           if they were not cold. Needs {2} samples, or one if cold caches are claimed.",
+    rule: "Doubt if {1} % of the page requests in the first quarter missed, and {0} times as many \
+           as in the last; without a claim, only if chance does not explain it. If cold caches are \
+           claimed, doubt only if they were not cold. Needs {2} samples, or one if cold caches are \
+           claimed.",
     thresholds: &[WARMING, WARMING_MISSES, SAMPLES],
     make: cold_or_warm,
 };

@@ -17,7 +17,7 @@ pub(super) const KEYS: Check = Check {
     rule: "Doubt if data is claimed on disk, misses are unknown, and the keys of {0} % of the \
            draws fit in the cache. Doubt if statements always use the same rows: of {1} or more \
            examined, at most {2} differ, and all name their rows and read at most {3} each. No \
-           doubt if some are INSERT with values, or more than {4} % use functions or variables \
+           doubt if some are INSERTs with values, or more than {4} % use functions or variables \
            that may choose other rows.",
     thresholds: &[HOT, LOOKED_AT, DIFFERENT, ROWS, DRAWN],
     make: keys,
@@ -27,14 +27,14 @@ const LOOKED_AT: Threshold = Threshold {
     name: "statements looked at",
     value: 500.0,
     unit: "count",
-    why: "with fewer, chance may hide differences; a worker's first thousand and then one in 256 \
-          are examined",
+    why: "with fewer, chance may hide differences; Dyno examines the first thousand of each \
+          worker, then one in 256",
 };
 const DIFFERENT: Threshold = Threshold {
     name: "different statements",
     value: 16.0,
     unit: "count",
-    why: "a transaction's kinds of statements, each with the same key",
+    why: "a transaction rarely has more kinds of statements, each with the same key",
 };
 const ROWS: Threshold = Threshold {
     name: "rows read by a statement",
@@ -46,7 +46,8 @@ const DRAWN: Threshold = Threshold {
     name: "statements that may choose different rows each time",
     value: 5.0,
     unit: "percent of those that name their rows",
-    why: "sessions may ask for the version once; with more, the rows read may be theirs",
+    why: "each session may query the server's version once; beyond that, these statements may be \
+          the ones that read rows",
 };
 
 const HOT: Threshold = Threshold {

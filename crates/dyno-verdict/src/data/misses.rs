@@ -30,7 +30,7 @@ const UNCHANGED: Threshold = Threshold {
     name: "changes without an effect",
     value: 25.0,
     unit: "percent of the changing statements",
-    why: "no change, no log, no flush; MySQL counts only rows that differ",
+    why: "a statement that changes nothing writes no log; MySQL counts only rows that differ",
 };
 
 /// Fewer reads or changes are too few for a share.

@@ -19,7 +19,7 @@ pub(super) const SHORT: Threshold = Threshold {
     name: "connections that are not the run's",
     value: 3.0,
     unit: "count",
-    why: "the session list misses short sessions; a reconnecting observer is one",
+    why: "the session list misses short sessions; an observer that reconnects makes one connection",
 };
 
 /// A script that connects makes at least one connection per this many events; fewer connections

@@ -43,7 +43,7 @@ const COUNTERS_LENGTH: Threshold = Threshold {
     name: "length",
     value: 5.0,
     unit: "s",
-    why: "in less, the uncertain ends are most of it",
+    why: "in a shorter run, the uncertain ends decide the difference",
 };
 
 const OTHER_SESSIONS: &str = "db.other_sessions";

@@ -64,13 +64,13 @@ const UNTOUCHED: Threshold = Threshold {
     name: "statements that touch no table",
     value: 50.0,
     unit: "percent of the statements that read or change rows",
-    why: "half of the throughput is then round trips",
+    why: "half of the throughput then consists of round trips only",
 };
 const WITHOUT: Threshold = Threshold {
     name: "excess of events over statements",
     value: 5.0,
     unit: "percent of the statements",
-    why: "so many events sent no statement",
+    why: "at least this share of the events sent no statement",
 };
 const OUTSIDE: Threshold = Threshold {
     name: "session time outside events",

@@ -15,11 +15,10 @@ pub(super) const UNSERVED: Check = Check {
     number: 8,
     name: "unserved",
     title: "Events late, dropped, unserved or in flight at the end",
-    rule: "Doubt if {0} % of the events never ended, and at least half as many as lie beyond the \
-           highest percentile that the run supports. Doubt if the run never finished, or {1} % of \
-           the sessions had an event that did not end within a grace of {2} times the median \
-           event. Events that an overloaded target did not take are reported only by \
-           `offered-rate`.",
+    rule: "Doubt if {0} % of the events never ended (0.5 % if the run has too few events for \
+           p99.9, 2.5 % if too few for p99). Doubt if the run never finished, or {1} % of the \
+           sessions had an event that did not end within a grace of {2} times the median event. \
+           Events that an overloaded target did not take are reported only by `offered-rate`.",
     thresholds: &[MISSING, HUNG, HUNG_EVENTS],
     make: unserved,
 };

@@ -15,8 +15,8 @@ pub(super) const IDLE_SESSIONS: Check = Check {
     rule: "Doubt if a session completed no event for {0} s, {1} % of the run and {2} times the \
            median event, while others did or until the end. Refusal if idle time is {4} % of all \
            session time, a session was lost, or {5} % of the sessions ended without a connection. \
-           Scheduled pauses do not count, nor, while others work, times below {3} times those of \
-           the least idle tenth of the role.",
+           Scheduled pauses do not count. While others work, idle times below {3} times those of \
+           the least idle tenth of the role do not count either.",
     thresholds: &[
         IDLE_S,
         IDLE_SHARE,
@@ -39,7 +39,7 @@ const IDLE_SHARE: Threshold = Threshold {
     name: "share of the run without an event",
     value: 10.0,
     unit: "percent",
-    why: "one session fewer for a tenth of the time",
+    why: "the run had one session fewer for a tenth of its time",
 };
 const IDLE_EVENTS: Threshold = Threshold {
     name: "time without an event, in events",

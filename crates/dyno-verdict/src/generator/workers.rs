@@ -15,7 +15,7 @@ pub(super) const CLIENT_CPU: Check = Check {
     rule: "Doubt if a worker used {0} % of a core, waited for a CPU {1} % of the time, or stalled \
            for {2} ms. Doubt if the process read {3} pages per second from disk, had {4} % of its \
            descriptors open, or was stopped for {2} ms at once or {5} % of the time. Doubt if the \
-           script blocked a shared worker {6} % of the time, in stalls from 1 ms on.",
+           script blocked a shared worker {6} % of the time, in stalls of at least 1 ms.",
     thresholds: &[
         BUSY,
         WAITING,
@@ -32,14 +32,14 @@ const BUSY: Threshold = Threshold {
     name: "busiest worker",
     value: 90.0,
     unit: "percent of a core",
-    why: "a saturated worker queues what it sends",
+    why: "a saturated worker sends late",
 };
 const WAITING: Threshold = Threshold {
     name: "longest wait for a CPU",
     value: 50.0,
     unit: "percent of the time",
-    why: "it measures the host's scheduler; for a closed loop on the server's host, only other \
-          processes and throttling count",
+    why: "latencies then measure the host's scheduler; for a closed loop on the server's host, \
+          only waits caused by other processes and throttling count",
 };
 const STALL_MS: Threshold = Threshold {
     name: "longest stall of a worker",

@@ -40,7 +40,7 @@ const SWAP: Threshold = Threshold {
     name: "swap",
     value: 1.0,
     unit: "MiB per second",
-    why: "idle pages leave now and then; pages in use stay",
+    why: "idle pages are swapped out now and then; pages in use are not",
 };
 
 /// The quota periods in which the server's process was throttled.

@@ -102,7 +102,7 @@ fn requested_settings_are_in_effect() {
 }
 
 #[test]
-fn relaxed_durability_is_named_and_danger_is_doubted() {
+fn relaxed_durability_passes_and_possible_damage_is_a_doubt() {
     expect("durability", Pass, |_| {});
     let relaxed = expect("durability", Pass, |run| {
         setting(run, "innodb_flush_log_at_trx_commit", "2");

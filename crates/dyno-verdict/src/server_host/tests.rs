@@ -112,7 +112,7 @@ fn steal_and_the_kernels_complaints_there_count() {
 }
 
 #[test]
-fn checks_that_could_not_run_here_run_there() {
+fn checks_that_cannot_run_here_run_on_the_servers_host() {
     let mut run = elsewhere();
     samples::drop_series(&mut run, "host.");
     let resources = finding_of(&run, "host-resources");

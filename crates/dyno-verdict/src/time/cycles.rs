@@ -12,22 +12,23 @@ use crate::view::View;
 pub(super) const CYCLES: Check = Check {
     number: 25,
     name: "whole-cycles",
-    title: "Checkpoint, compaction and vacuum cycles",
-    rule: "Doubt if the rate was {0} % lower, with 99 % confidence, while a checkpoint, compaction \
-           or vacuum ran, and one cycle more or less moves the mean by {1} %. Not checked if none \
-           ran, or one ran all the time. Needs 10 whole seconds.",
+    title: "Cycles of checkpoints, compactions and flushes",
+    rule: "Doubt if the rate was {0} % lower, with 99 % confidence, during checkpoints, \
+           compactions, synchronous flushes or waits for free pages, and one more or less moves \
+           the mean by {1} %. Not checked if there were none, or one lasted all the time. Needs 10 \
+           whole seconds.",
     thresholds: &[SLOWER, MOVED],
     make: cycles,
 };
 
 const SLOWER: Threshold = Threshold {
-    name: "rate meanwhile, lower by",
+    name: "drop of the rate meanwhile",
     value: 10.0,
     unit: "percent",
-    why: "as for `warm-up`",
+    why: "the same bound as for `warm-up`",
 };
 const MOVED: Threshold = Threshold {
-    name: "mean, moved by one time",
+    name: "effect of one cycle on the mean",
     value: 2.0,
     unit: "percent",
     why: "as much as repetitions may differ",
@@ -185,8 +186,8 @@ impl Judged {
         )
         .with("times", self.times as f64, "count")
         .with("share of the time", self.share * 100.0, "percent")
-        .with("rate meanwhile, lower by", self.lower, "percent")
-        .with("mean, moved by one time", self.moves, "percent")
+        .with("drop of the rate meanwhile", self.lower, "percent")
+        .with("effect of one cycle on the mean", self.moves, "percent")
     }
 }
 

@@ -21,8 +21,8 @@ pub(super) const MODES: Check = Check {
     name: "latency-modes",
     title: "Unexplained latency modes and delayed acknowledgements",
     rule: "Doubt if {0} % to {1} % of the events, or of one operation, form a mode {2} times and \
-           {3} ms slower than the rest, unless as many write or miss the cache. Doubt if {0} % \
-           pause for the 40 ms of Linux's delayed acknowledgements. Needs 500 events.",
+           {3} ms slower than the rest, unless as many events write or miss the cache. Doubt if \
+           {0} % pause for the 40 ms of Linux's delayed acknowledgements. Needs 500 events.",
     thresholds: &[LEAST, MOST, FACTOR, APART],
     make,
 };
@@ -37,13 +37,13 @@ const MOST: Threshold = Threshold {
     name: "slow events, most",
     value: 90.0,
     unit: "percent",
-    why: "the few faster ones found nothing to do",
+    why: "the few faster events probably had nothing to do",
 };
 const FACTOR: Threshold = Threshold {
     name: "slow mode over the fast one",
     value: 3.0,
     unit: "ratio",
-    why: "one wait or two differ by a factor of two",
+    why: "one wait and two waits differ by a factor of two",
 };
 const APART: Threshold = Threshold {
     name: "slow mode above the fast one",

@@ -32,7 +32,7 @@ const ALL: Threshold = Threshold {
     name: "samples that count as permanent load",
     value: 80.0,
     unit: "percent of all",
-    why: "load that comes and goes within seconds is permanent",
+    why: "load in four of five samples is permanent, even if it pauses for seconds",
 };
 
 /// The CPU use of other processes by sample.

@@ -16,9 +16,9 @@ pub(super) const STALLS: Check = Check {
     name: "stalls",
     title: "Seconds in which almost nothing ended",
     rule: "Doubt if stalled seconds, at {0} % of the level or less, take {1} % of the time, last \
-           {2} s in a row, or recur with a period. Doubt if silences of {5} s with {6} events \
-           missed take {9} % of the time or recur, {7} of {8} s take {1} %, or silences of {10} s \
-           take {11} %. A level that stays so low to the end is no stall.",
+           {2} s in a row, or recur regularly. Doubt if silences of {5} s with {6} events missed \
+           take {9} % of the time or recur regularly, {7} silences of {8} s take {1} %, or \
+           silences of {10} s take {11} %. A rate that stays so low until the end is not a stall.",
     thresholds: &[
         SHARE,
         TIME,
@@ -43,7 +43,7 @@ const SHARE: Threshold = Threshold {
     name: "rate of a stalled second",
     value: STALL_SHARE * 100.0,
     unit: "percent of the level",
-    why: "a checkpoint slows a server, a stall stops it",
+    why: "a checkpoint only slows a server down",
 };
 const TIME: Threshold = Threshold {
     name: "stalled time",
@@ -67,7 +67,7 @@ const EVENTS: Threshold = Threshold {
     name: "level",
     value: LEVEL_MIN_PER_S,
     unit: "per second",
-    why: "chance empties a second of twenty Poisson arrivals once in a hundred million",
+    why: "by chance, a second of twenty Poisson arrivals is empty only once in 500 million",
 };
 
 const SHORT: Threshold = Threshold {

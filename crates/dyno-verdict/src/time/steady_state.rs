@@ -39,8 +39,8 @@ pub(super) const STEADY_STATE: Check = Check {
            steadily, or its level steps, changes several times or swings slowly by {0} %. Doubt if \
            recurring dips or low spells cost {7} % of the throughput, an open loop's latency \
            drifts by {2} % without overload, or an imported log reports an unsteady load or rate. \
-           Pass if a drift of {9} % is excluded; else not checked, nor if stalls took {6} % of the \
-           time or there are fewer than {3} whole seconds.",
+           Pass if a drift of {9} % is excluded. Not checked if it is not excluded, stalls took \
+           {6} % of the time, or there are fewer than {3} whole seconds.",
     thresholds: &[
         DRIFT,
         SMALL_DRIFT,
@@ -98,7 +98,7 @@ const SMALL_DRIFT: Threshold = Threshold {
     name: "certain drift",
     value: 10.0,
     unit: "percent",
-    why: "the halves of the run differ by half of it",
+    why: "the two halves of the run then differ by 5 %",
 };
 const LATENCY_DRIFT: Threshold = Threshold {
     name: "drift of the latency",
@@ -116,13 +116,13 @@ const STILL: Threshold = Threshold {
     name: "stalled time",
     value: 20.0,
     unit: "percent of the time",
-    why: "the mean lacks as much as a drift may move it by",
+    why: "stalls then lower the mean as much as a drift may",
 };
 const DIPPED: Threshold = Threshold {
     name: "lost in recurring dips or low spells",
     value: 5.0,
     unit: "percent of the throughput",
-    why: "compared runs must contain equally many",
+    why: "runs can be compared only if they contain equally many",
 };
 const ORDER: Threshold = Threshold {
     name: "Kendall's tau of a drift",

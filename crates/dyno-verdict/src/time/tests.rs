@@ -275,7 +275,7 @@ fn stalls_are_listed_with_what_the_server_did() {
 
 /// Locked for eleven of fourteen seconds: the median second is 0.
 #[test]
-fn a_run_that_stands_still_for_most_of_its_time_is_blamed_for_that_alone() {
+fn a_run_stalled_for_most_of_its_time_is_doubted_for_that_alone() {
     for from in [0, 1, 3] {
         let mut rates = noisy(14, 3000.0, 0.05, 2);
         rates[from..from + 11].fill(0.0);
@@ -337,7 +337,7 @@ fn with_spans(rates: &[f64], kind: EventKind, spans: &[(f64, f64)]) -> RunRecord
 }
 
 #[test]
-fn silences_are_stalls_whatever_seconds_they_lie_in() {
+fn silences_are_stalls_whatever_seconds_they_span() {
     let level = noisy(20, 1000.0, 0.05, 3);
     let of = |spans: &[(f64, f64)]| with_spans(&level, EventKind::Stall, spans);
     let four = of(&[(2.3, 1.4), (6.1, 1.4), (12.2, 1.4), (17.9, 1.4)]);

@@ -1,4 +1,4 @@
-//! `dyno lab bundle`: pack an experiment with everything that repeats it into one archive.
+//! `dyno lab bundle`: pack an experiment, with everything needed to repeat it, into one archive.
 
 mod archive;
 mod readme;
@@ -26,9 +26,9 @@ use crate::{STATUS_DONE, console, output, run_store};
 const DEFINITION: &str = "experiment.toml";
 /// The page in an archive.
 const PAGE: &str = "report.html";
-/// What an archive says about itself.
+/// The description of an archive.
 const README: &str = "README.md";
-/// The names that scripts in an archive cannot have.
+/// Names that scripts in an archive must not have.
 const OWN: [&str; 4] = [DEFINITION, RESULTS_FILE, PAGE, README];
 
 /// Writes the archive.
@@ -61,7 +61,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     if let Some(place) = scripts::suspect(&files) {
         console::note(&format!(
-            "{place}: this line may contain a password; the archive has the script as it is"
+            "{place}: this line may contain a password; the archive contains the script unchanged"
         ));
     }
     let scripts: Vec<String> = files.keys().cloned().collect();
@@ -101,7 +101,7 @@ fn base(words: &[String], stored: &str) -> PathBuf {
     folder.map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-/// The experiment as it is in the archive: its file is there, and it has no passwords.
+/// The experiment as the archive contains it: with its file's new name, and without passwords.
 fn published(head: &ExperimentHead) -> ExperimentHead {
     ExperimentHead {
         file: DEFINITION.to_owned(),

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told() {
+    fn reports_slips() {
         for (host, why) in [
             (&[("cpu", "1")][..], "did you mean 'cpus'?"),
             (&[("cpus", "many")], "a number of processors"),

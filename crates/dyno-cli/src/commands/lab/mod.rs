@@ -64,8 +64,8 @@ pub const ACTIONS: [(&str, &str, &str); 6] = [
     (
         "bundle",
         "[FILE]",
-        "Pack definition, scripts, results and report into one archive to publish; without a \
-         file, of the latest experiment",
+        "Pack an experiment's definition, scripts, results and report into one archive to publish; \
+         without a file, those of the latest experiment",
     ),
 ];
 

@@ -28,8 +28,8 @@ pub fn as_it_ran(stored: &StoredExperiment) -> Result<Experiment> {
         .map_err(|wrong| usage(wrong.to_string()))
 }
 
-/// The experiment as its file is now, for claims, tables and plots, if its trials are still the
-/// same; else as it was run.
+/// The experiment as its file is now, if its trials are still the same, so that new claims, tables
+/// and plots apply; else the experiment as it was run.
 pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experiment {
     let Ok(text) = std::fs::read_to_string(file) else {
         console::note(&format!(

@@ -137,8 +137,7 @@ fn cost(lab: &Lab) -> String {
     );
     let mut out = format!("  costs        {}\n", counts.join(", "));
     out += &format!(
-        "  time         {} of warm-up, measurement and settling; loads, restores and \
-         starts in addition\n",
+        "time         {} of warm-up, measurement and settling, plus loads, restores and starts\n",
         human_seconds(cost.time.as_secs_f64())
     );
     if let Some(free) = free(lab) {

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_nothing_has_are_told() {
+    fn reports_unknown_names() {
         let text = "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
             [[factor]]\nname = 'disk'\napplies = 'client'\nlevels = [1, 2]\n\
             [[table]]\nkind = 'cells'\nrows = ['dsk']\nfigure = 'p99'\n\

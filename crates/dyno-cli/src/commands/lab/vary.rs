@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told() {
+    fn reports_slips() {
         for (line, why) in [
             ("--vary sync_binlog oltp_read_write", "is not NAME=A,B"),
             ("--vary sync_binlog=1,,2 oltp_read_write", "is not NAME=A,B"),

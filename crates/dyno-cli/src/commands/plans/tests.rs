@@ -94,7 +94,7 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_stands_beside_a_plan_counts() {
+fn options_next_to_a_plan_count() {
     let mut own = vec![("sessions", Some("4".to_owned()))];
     let plan = Drive {
         open_loop: Some(OpenLoop {
@@ -113,7 +113,7 @@ fn what_stands_beside_a_plan_counts() {
 }
 
 #[test]
-fn a_schedule_is_said_again() {
+fn a_plan_repeats_its_schedule() {
     for (text, of) in [
         ("100/s for 30s, 200/s..50/s over 1m", Scheduled::Rate),
         ("sine 10/s..90/s every 10s for 1m", Scheduled::Rate),
@@ -158,7 +158,7 @@ fn a_schedule_is_said_again() {
 }
 
 #[test]
-fn a_word_after_plan_is_its_file_only_where_no_workload_stands_before() {
+fn a_word_after_plan_is_its_file_only_without_a_workload_before_it() {
     let of = |line: &str| {
         let parsed = parsed(line);
         let file = parsed.values("plan").last().map(str::to_owned);

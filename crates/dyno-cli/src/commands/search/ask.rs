@@ -260,7 +260,7 @@ fn refuse(parsed: &Parsed, promise: &Promise) -> Result<()> {
         for (name, why) in [
             (
                 "sessions",
-                "the search varies it; --from sets where it starts",
+                "the search varies it; --from sets the load to start at",
             ),
             ("arrivals", "a closed loop has none"),
         ] {

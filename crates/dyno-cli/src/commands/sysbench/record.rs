@@ -47,8 +47,8 @@ impl Record {
             .inspect_err(|error| {
                 let why = redact::text(&format!("{error:#}"));
                 console::note(&format!(
-                    "dyno: this run is not recorded: {why}; it runs all the same. DYNO_RESULTS \
-                     names another file, or is none for no record"
+                    "dyno: this run is not recorded: {why}; it runs anyway. DYNO_RESULTS names \
+                     another file, or is none for no record"
                 ));
             })
             .ok()

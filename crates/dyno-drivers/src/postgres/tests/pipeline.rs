@@ -106,7 +106,7 @@ fn answers_may_be_cut_anywhere() {
 }
 
 #[test]
-fn an_error_ends_what_stands_behind_it_and_nothing_before() {
+fn an_error_ends_the_statements_after_it_and_none_before() {
     let mut talk = sent();
     let answer = [
         message(b'2', []),

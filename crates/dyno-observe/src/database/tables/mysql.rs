@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_table_is_stands_in_its_definition() {
+    fn a_definition_describes_its_table() {
         let answer = |text: &str| vec![vec![Some("t".to_owned()), Some(text.to_owned())]];
         let table = read(
             "t",

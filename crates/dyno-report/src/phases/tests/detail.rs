@@ -53,7 +53,7 @@ fn texts(row: &(String, Vec<Cell>)) -> Vec<&str> {
 }
 
 #[test]
-fn groups_stand_apart_wherever_sequences_are_below_each_other() {
+fn groups_are_separated_wherever_sequences_are_below_each_other() {
     let mut all = sequences();
     all[2].begins_group = true;
     assert_eq!(titled(&all, "Throughput").breaks, [2]);

@@ -1,4 +1,4 @@
-//! Markdown that text of servers, scripts and users cannot break out of.
+//! Markdown in which text from servers, scripts and users is escaped.
 
 use dyno_core::visible;
 
@@ -9,7 +9,7 @@ use super::super::table::{Align, Table};
 /// The width of preformatted text: what GitHub shows without scrolling.
 const COLUMNS: usize = 100;
 
-/// Text without line ends, in which no character formats.
+/// Text on one line, with Markdown's special characters escaped.
 pub(super) fn text(raw: &str) -> String {
     let shown = visible::text(raw);
     let mut out = String::with_capacity(shown.len());
@@ -19,7 +19,7 @@ pub(super) fn text(raw: &str) -> String {
         let after = rest.peek().copied().unwrap_or(' ');
         let formats = match c {
             '\\' | '`' | '*' | '~' | '<' | '&' | '[' | ']' | '|' | '$' => true,
-            // Within a word it is a letter.
+            // Within a word, Markdown reads it as a letter.
             '_' => !(before.is_alphanumeric() && after.is_alphanumeric()),
             _ => false,
         };
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_character_of_a_text_formats() {
+    fn special_characters_are_escaped() {
         for (raw, printed) in [
             ("p99 < 10ms & a|b", r"p99 \< 10ms \& a\|b"),
             ("oltp_read_write _new_", r"oltp_read_write \_new\_"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_keep_their_bars_and_their_lines() {
+    fn cells_escape_bars_and_keep_line_breaks() {
         let head = [("a|b".to_owned(), false), ("n".to_owned(), true)];
         let printed = table(&head, &[vec!["one\ntwo".to_owned(), "1|2".to_owned()]]);
         let lines = "| a\\|b | n |\n| --- | ---: |\n| one<br>two | 1\\|2 |\n";
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_end_its_fence() {
+    fn text_cannot_close_its_code_fence() {
         let printed = preformatted(|page| page.row("shape", Ink::Plain, "a ```` b"));
         assert!(printed.starts_with("`````text\n"), "{printed}");
         assert!(printed.ends_with("\n`````\n"), "{printed}");

@@ -71,7 +71,7 @@ fn a_run_has_verdict_figures_and_settings() {
 }
 
 #[test]
-fn text_of_servers_and_users_formats_nothing() {
+fn text_of_servers_and_users_is_escaped() {
     let mut run = samples::overloaded();
     let hostile = "a | b\n# c <img src=x> `d` **e** [f](g)\u{1b}[2J";
     (run.target.version, run.note) = (hostile.to_owned(), hostile.to_owned());

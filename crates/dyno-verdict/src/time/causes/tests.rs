@@ -70,7 +70,7 @@ fn names_what_is_unusual_in_dips() {
 }
 
 #[test]
-fn slowing_cpus_show_in_what_the_client_itself_needs() {
+fn slower_cpus_show_in_the_clients_cpu_time_per_event() {
     let mut rates = noisy(40, 1000.0, 0.03, 5);
     rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
     let mut run = rated(&rates);

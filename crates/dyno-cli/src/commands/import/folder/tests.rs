@@ -30,7 +30,7 @@ fn described(found: &Folder) -> Vec<String> {
 }
 
 #[test]
-fn logs_are_found_with_what_lies_beside_them() {
+fn finds_logs_with_the_files_next_to_them() {
     let folder = folder(&[
         ("BP5/res.txt", LOG),
         ("BP5/vmstat.txt", "x"),

@@ -1,4 +1,4 @@
-//! Packs files into a compressed tar archive. The same files result in the same bytes.
+//! Packs files into a compressed tar archive. Equal files give equal archives, byte for byte.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,8 +7,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
-/// The folder that an archive unpacks to. It has its own, because files with the same names may be
-/// where it is unpacked, such as the user's results file.
+/// The folder that an archive unpacks to. Without one, unpacking could overwrite files of the same
+/// names, such as the user's results file.
 pub fn folder(name: &str) -> String {
     let plain = |c: char| match c.is_alphanumeric() || "-_.".contains(c) {
         true => c,

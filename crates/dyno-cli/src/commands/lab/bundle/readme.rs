@@ -12,7 +12,7 @@ use dyno_run::civil;
 use super::{DEFINITION, PAGE};
 use crate::commands::lab::report::LabResult;
 
-/// The results file of a repetition. With the archive's own, all trials would be done already.
+/// The results file of a repetition. In the archive's own file, all trials are already done.
 const REPEATED: &str = "repeat.db";
 
 /// The content of a `README.md`.
@@ -78,14 +78,14 @@ fn files(scripts: &[String]) -> String {
         (DEFINITION, "the experiment"),
         (
             RESULTS_FILE,
-            "its results: runs with all observations, facts and settings, as an SQLite database",
+            "the results: runs with all observations, facts and settings, as an SQLite database",
         ),
-        (PAGE, "its report"),
+        (PAGE, "the report"),
     ] {
         out += &format!("| `{name}` | {content} |\n");
     }
     for script in scripts {
-        out += &format!("| `{script}` | a script of its workload |\n");
+        out += &format!("| `{script}` | a script or module of the workload |\n");
     }
     out
 }
@@ -104,12 +104,12 @@ fn commands(head: &ExperimentHead) -> String {
     );
     if head.definition.contains(redact::HIDDEN) {
         out += &format!(
-            "\n`{}` in `{DEFINITION}` replaces a password: insert your own first.\n",
+            "\n`{}` in `{DEFINITION}` replaces a password: insert your own before you repeat it.\n",
             redact::HIDDEN
         );
     }
     out + &format!(
-        "\n## See these results\n\n    \
+        "\n## Show these results\n\n    \
          dyno lab report {DEFINITION} --name {name} --results {RESULTS_FILE}\n    \
          dyno list runs --results {RESULTS_FILE}\n"
     )
@@ -198,7 +198,7 @@ mod tests {
         for part in [
             "# What does a sync cost?\n\n- agrees: a sync is not free\n\n| | |\n",
             "| server | MariaDB 10.11\\|x |\n",
-            "| `lib/a.lua` | a script of its workload |\n",
+            "| `lib/a.lua` | a script or module of the workload |\n",
             "    dyno lab run experiment.toml --scale laptop --name 'my flush-laptop' --results \
              repeat.db\n",
             "    dyno lab report experiment.toml --name 'my flush-laptop' --results dyno.db\n",

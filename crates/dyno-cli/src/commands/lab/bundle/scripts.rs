@@ -16,8 +16,8 @@ use sha2::{Digest as _, Sha256};
 use super::OWN;
 use crate::commands::lab::line;
 
-/// The contents of the files, by their paths in the archive. A script has the path that the
-/// experiment names, a module the one at which the script finds it.
+/// The contents of the files, by their paths in the archive. A script keeps the path that the
+/// experiment names; a module keeps the path at which the script finds it.
 ///
 /// # Errors
 /// A file is missing, has changed since the trials, or is outside the experiment's folder.
