@@ -305,7 +305,8 @@ mod tests {
         (run.note, run.findings[0].evidence) = (hostile.to_owned(), hostile.to_owned());
         (run.findings[0].advice, run.workload.name) = (hostile.to_owned(), hostile.to_owned());
         let file = xml(&[of_run(&run)]);
-        let escaped = "a &amp; b &lt; c &gt; &quot;d&quot; ]]&gt; &lt;/failure&gt;\\x1b\u{fffd}\\x00";
+        let escaped =
+            "a &amp; b &lt; c &gt; &quot;d&quot; ]]&gt; &lt;/failure&gt;\\x1b\u{fffd}\\x00";
         assert!(
             file.contains(&format!("<failure message=\"{escaped}\">{escaped}\n")),
             "{file}"

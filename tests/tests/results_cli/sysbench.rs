@@ -75,10 +75,7 @@ fn a_record_that_cannot_be_kept_costs_no_run_and_says_what_to_do() {
     command.env("DYNO_RESULTS", "/proc/nope/x.db");
     let output = sound(run(&mut command, LIMIT)).success();
     has(&output, &["this run is not recorded", "/proc/nope/x.db"]);
-    has(
-        &output,
-        &["it runs anyway", "DYNO_RESULTS names another"],
-    );
+    has(&output, &["it runs anyway", "DYNO_RESULTS names another"]);
     has(&output, &["total number of events:"]);
     for lie in ["did not start", "--results"] {
         assert!(!output.stderr.contains(lie), "{}", output.stderr);

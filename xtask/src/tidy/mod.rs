@@ -192,7 +192,11 @@ fn check_text(path: &Path, text: &str, violations: &mut Vec<Violation>) {
     let Some(language) = language else { return };
     if language == Language::Rust {
         for (line, name, instead) in wording::names_in(&mask::rust(text)) {
-            report(line, Rule::Wording, format!("`{name}`: name it by {instead}"));
+            report(
+                line,
+                Rule::Wording,
+                format!("`{name}`: name it by {instead}"),
+            );
         }
     }
     let lines = text.lines().count();

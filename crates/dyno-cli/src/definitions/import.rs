@@ -28,26 +28,30 @@ pub const IMPORT: &[Opt] = &[
         "iostat",
         Some("FILE"),
         "Output of iostat -x during the runs; may be repeated like --vmstat",
-    ),
+    )
+    .repeats(),
     opt(
         GROUP,
         "mpstat",
         Some("FILE"),
         "Output of mpstat during the runs; may be repeated like --vmstat",
-    ),
+    )
+    .repeats(),
     opt(
         GROUP,
         "sar",
         Some("FILE"),
         "Output of sar during the runs, or of sar on a sadc file; may be repeated like --vmstat",
-    ),
+    )
+    .repeats(),
     opt(
         GROUP,
         "config",
         Some("FILE"),
         "The server's my.cnf, recorded with the runs as its configuration; may be repeated like \
          --vmstat",
-    ),
+    )
+    .repeats(),
     opt(
         GROUP,
         "replace",

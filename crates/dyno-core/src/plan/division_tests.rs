@@ -141,7 +141,11 @@ fn parts_are_read_as_they_are_written() {
 
 proptest! {
     #[test]
-    fn everything_has_one_owner(weights in weights(), begin in 0_u64..10_000, length in 1_u64..300) {
+    fn everything_has_one_owner(
+        weights in weights(),
+        begin in 0_u64..10_000,
+        length in 1_u64..300,
+    ) {
         let division = Division::by_weights(&weights).unwrap();
         let agents = division.agents();
         for index in begin..begin + length {

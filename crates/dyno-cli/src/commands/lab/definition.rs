@@ -280,10 +280,12 @@ impl Lab {
         };
         let lines: Vec<String> = wrong
             .iter()
-            .map(|what| match self.place_of(what).filter(|_| shown != "--vary") {
-                Some((line, column)) => format!("{shown}:{line}:{column}: {what}"),
-                None => format!("{shown}: {what}"),
-            })
+            .map(
+                |what| match self.place_of(what).filter(|_| shown != "--vary") {
+                    Some((line, column)) => format!("{shown}:{line}:{column}: {what}"),
+                    None => format!("{shown}: {what}"),
+                },
+            )
             .collect();
         Err(usage(lines.join("\n")))
     }

@@ -30,12 +30,7 @@ pub struct Announcer<'a> {
 
 impl<'a> Announcer<'a> {
     /// Starts after this number of finished trials, which took `took_s` seconds in all.
-    pub fn new(
-        lab: &'a Lab,
-        (done, took_s): (usize, f64),
-        quiet: bool,
-        options: String,
-    ) -> Self {
+    pub fn new(lab: &'a Lab, (done, took_s): (usize, f64), quiet: bool, options: String) -> Self {
         Self {
             lab,
             options,

@@ -184,8 +184,13 @@ impl File {
     fn finish(&self, lab: &Lab) -> Result<u8> {
         let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
-        Announcer::new(lab, (lab.planned.len(), 0.0), self.quiet, self.options.clone())
-            .end(&self.results, freed)?;
+        Announcer::new(
+            lab,
+            (lab.planned.len(), 0.0),
+            self.quiet,
+            self.options.clone(),
+        )
+        .end(&self.results, freed)?;
         Ok(STATUS_DONE)
     }
 }

@@ -242,7 +242,8 @@ fn remarks(run: &RunSummary, page: &mut Page) {
 /// The findings against a run, each after `lead`.
 fn findings(lead: &str, run: &RunSummary) -> String {
     let lines = against(run).into_iter();
-    lines.map(|finding| format!("- {}{}\n", text(lead), one_finding(finding)))
+    lines
+        .map(|finding| format!("- {}{}\n", text(lead), one_finding(finding)))
         .collect()
 }
 

@@ -33,7 +33,10 @@ fn every_finding_against_a_run_has_evidence_and_advice() {
         let loud = |outcome| matches!(outcome, Outcome::Doubt | Outcome::Refuse);
         for finding in run.findings.iter().filter(|one| loud(one.outcome)) {
             let (check, evidence) = (text(&finding.check), text(&finding.evidence));
-            assert!(printed.contains(&format!("{check}: {evidence}")), "{printed}");
+            assert!(
+                printed.contains(&format!("{check}: {evidence}")),
+                "{printed}"
+            );
             let rest = match &finding.waived {
                 Some(reason) => format!("Waived: {}", text(reason)),
                 None => format!("Try: {}", text(&finding.advice)),
@@ -134,7 +137,10 @@ fn several_runs_have_a_row_each_and_the_comparison() {
         assert!(printed.contains(part), "no '{part}' in {printed}");
     }
     let printed = reported(&runs, &[Err("Different | workloads.".to_owned())]);
-    assert!(printed.contains("- Different \\| workloads.\n"), "{printed}");
+    assert!(
+        printed.contains("- Different \\| workloads.\n"),
+        "{printed}"
+    );
     assert!(!printed.contains("### Comparison"), "{printed}");
 }
 
