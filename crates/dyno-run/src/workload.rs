@@ -112,10 +112,16 @@ pub fn sources(work: &Workload) -> Option<Vec<String>> {
 fn required(text: &str) -> Vec<String> {
     let calls = text.split("require").skip(1);
     let names = calls.filter_map(|rest| {
+        // Not "requires" or "required" in a text.
+        if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+            return None;
+        }
         let rest = rest.trim_start_matches(['(', ' ']);
         let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c))?;
         let (name, _) = rest[1..].split_once(quote)?;
-        Some(name.to_owned())
+        // The word may also end a text.
+        let is_name = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+        name.chars().all(is_name).then(|| name.to_owned())
     });
     names.collect()
 }

@@ -169,7 +169,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "report",
         arguments: "[RUN…]",
-        about: "Write runs as one offline HTML page, as Markdown or as JUnit XML",
+        about: "Write runs as one HTML page, Markdown or JUnit XML",
         block: 1,
         words: Words::Runs,
         options: || REPORT,
