@@ -69,8 +69,12 @@ pub fn with_defaults(command: &Command, mut args: Vec<String>) -> Result<Vec<Str
 /// Commands whose options can have defaults. Laboratory, servers, agents and sysbench's command
 /// line do not use them.
 fn is_configurable(command: &Command) -> bool {
-    use Words::{Logs, Nothing, Run, Runs, Workload};
-    command.name != "agent" && matches!(command.words, Workload | Run | Runs | Logs | Nothing)
+    use Words::{Lists, Logs, Nothing, Run, Runs, Workload};
+    command.name != "agent"
+        && matches!(
+            command.words,
+            Workload | Run | Runs | Lists | Logs | Nothing
+        )
 }
 
 /// The files, the nearest last.

@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use dyno_report::junit::{Suite, xml};
+use dyno_report::junit::{Suite, without_result, xml};
 
+use crate::console;
 use crate::options::Parsed;
 use crate::output::Destination;
 
@@ -34,7 +35,7 @@ impl JUnit {
         suites.push(suite);
     }
 
-    /// Writes the file, unless nothing has a result.
+    /// Writes the file, unless there are no suites.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -50,8 +51,8 @@ impl JUnit {
     }
 }
 
-/// Writes the file, if one was requested, after runs that ended with `status`. An error of the runs
-/// takes precedence.
+/// Writes the file, if one is wanted, after runs that ended with `status`. Their own error comes
+/// first.
 ///
 /// # Errors
 /// The error of the runs, or the file cannot be written.
@@ -59,6 +60,23 @@ pub fn finish(status: Result<u8>, junit: Option<JUnit>) -> Result<u8> {
     let written = junit.map_or(Ok(()), JUnit::write);
     let status = status?;
     written.map(|()| status)
+}
+
+/// Writes the file of `--junit` for a command that failed before it had a result, so that an
+/// earlier file is not taken for this one's. Returns the command's result.
+///
+/// # Errors
+/// The command's error.
+pub fn of_failure<T>(result: Result<T>, path: Option<&str>, name: &str) -> Result<T> {
+    if let (Err(error), Some(path)) = (&result, path) {
+        let why = dyno_core::redact::text(&format!("{error:#}"));
+        let file = xml(&[without_result(name, &why)]);
+        let written = Destination::of(path).and_then(|to| to.write(file.as_bytes()));
+        if let Err(trouble) = written {
+            console::note(&format!("warning: --junit: {trouble:#}"));
+        }
+    }
+    result
 }
 
 #[cfg(test)]

@@ -85,6 +85,22 @@ pub fn of_run(run: &RunSummary) -> Suite {
     suite
 }
 
+/// What has no result, and why: a build server must not take an earlier file for it.
+pub fn without_result(name: &str, why: &str) -> Suite {
+    Suite {
+        name: name.to_owned(),
+        number: String::new(),
+        seconds: 0.0,
+        started_unix_s: None,
+        properties: Vec::new(),
+        cases: vec![Case {
+            group: "run",
+            name: "completed".to_owned(),
+            ended: Ended::Error(why.to_owned()),
+        }],
+    }
+}
+
 /// The test cases of a comparison: its checks. [`Suite::condition`] adds the conditions.
 pub fn of_comparison(compared: &Comparison) -> Suite {
     let numbers = |side: &dyno_verdict::Side| {

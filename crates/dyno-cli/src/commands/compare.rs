@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::kinds::kinds;
 use crate::definitions::COMPARE;
-use crate::junit::JUnit;
+use crate::junit::{self, JUnit};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::record_options::thresholds;
 use crate::settings::usage;
@@ -43,9 +43,13 @@ pub fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     }
-    let is_markdown = output::is_markdown(&parsed)?;
-    let junit = JUnit::of(&parsed)?;
-    let all = sides(&parsed)?;
+    junit::of_failure(compared(&parsed), parsed.value("junit"), "comparison")
+}
+
+fn compared(parsed: &Parsed) -> Result<u8> {
+    let is_markdown = output::is_markdown(parsed)?;
+    let junit = JUnit::of(parsed)?;
+    let all = sides(parsed)?;
     let [base, sides @ ..] = all.as_slice() else {
         return Err(usage("dyno compare needs a BASE and at least one NEW run"));
     };
@@ -63,7 +67,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         other_workload: parsed.has("force"),
         ..CompareOptions::default()
     };
-    let conditions = ratios(&parsed)?;
+    let conditions = ratios(parsed)?;
     let base: Vec<&RunRecord> = base.iter().collect();
     let mut compared = Vec::new();
     for side in sides {
@@ -71,7 +75,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         compared.push(compare(&base, &new, &options)?);
     }
     refuse_unknown(&base, sides, &options.intended)?;
-    write(&parsed, &compared, &conditions, is_markdown)?;
+    write(parsed, &compared, &conditions, is_markdown)?;
     if let Some(junit) = junit {
         let suites = compared.iter().map(|one| suite(one, &conditions));
         suites.for_each(|suite| junit.add(suite));
@@ -197,6 +201,7 @@ impl Held {
     fn line(&self) -> String {
         let found = match (self.ratio, self.low, self.high) {
             (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3}x ({low:.3} – {high:.3})"),
+            (Some(ratio), Some(low), None) => format!("{ratio:.3}x ({low:.3} – ∞)"),
             (Some(ratio), ..) => format!("{ratio:.3}x, interval unknown"),
             _ => "there is no such ratio".to_owned(),
         };

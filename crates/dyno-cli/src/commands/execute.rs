@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, anyhow};
 use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
@@ -305,7 +305,11 @@ pub fn server(ready: &Ready) -> Result<ServerInfo> {
                 dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &stopped);
             probed.map_err(|error| {
                 let hint = hints::of_connect(&error, target);
-                Error::from(error).context(format!("cannot use the target {target}{hint}"))
+                let error = Error::from(error).context(format!("cannot use the target {target}"));
+                match hint {
+                    None => error,
+                    Some(hint) => anyhow!("{error:#}; {hint}"),
+                }
             })
         }
         _ => Ok(ServerInfo::default()),

@@ -32,17 +32,14 @@ pub fn refuse_without_database(ready: &Ready, workload: &str) -> Result<()> {
 }
 
 /// What to try if the target's database does not exist, or the user has no rights on it.
-pub fn of_connect(error: &DbError, target: &Target) -> String {
+pub fn of_connect(error: &DbError, target: &Target) -> Option<String> {
     let (user, database) = (&target.user, &target.database);
-    match (target.family, error.code, error.sqlstate.as_str()) {
-        (Family::Mysql, 1044 | 1049, _) => {
-            format!(" (as an administrator: {})", creation(user, database))
-        }
-        (Family::Postgres, _, "3D000") => {
-            format!(" (as an administrator: CREATE DATABASE {database} OWNER {user};)")
-        }
-        _ => String::new(),
-    }
+    let statements = match (target.family, error.code, error.sqlstate.as_str()) {
+        (Family::Mysql, 1044 | 1049, _) => creation(user, database),
+        (Family::Postgres, _, "3D000") => format!("CREATE DATABASE {database} OWNER {user};"),
+        _ => return None,
+    };
+    Some(format!("as an administrator: {statements}"))
 }
 
 /// The statements that create a database and give a user its rights.
@@ -179,16 +176,16 @@ mod tests {
                 sqlstate: sqlstate.to_owned(),
                 ..DbError::new(ErrorKind::Refused, "refused")
             };
-            of_connect(&error, &Target::parse(url).unwrap())
+            of_connect(&error, &Target::parse(url).unwrap()).unwrap_or_default()
         };
         assert_eq!(
             hint("mysql://me@db/shop", 1049, "42000"),
-            " (as an administrator: CREATE DATABASE IF NOT EXISTS shop; GRANT ALL ON shop.* TO \
-             'me'@'HOST';)"
+            "as an administrator: CREATE DATABASE IF NOT EXISTS shop; GRANT ALL ON shop.* TO \
+             'me'@'HOST';"
         );
         assert_eq!(
             hint("postgres://me@db/shop", 0, "3D000"),
-            " (as an administrator: CREATE DATABASE shop OWNER me;)"
+            "as an administrator: CREATE DATABASE shop OWNER me;"
         );
         assert_eq!(hint("mysql://me@db/shop", 1045, "28000"), "");
     }

@@ -9,6 +9,7 @@ use super::execute::{Executed, execute};
 use super::phases;
 use super::planned::{PlannedCommand, Words, plan};
 use super::plans;
+use crate::junit;
 use crate::output::Output;
 use crate::record_options::refuse_everybodys;
 use crate::{STATUS_DONE, console, signals};
@@ -44,7 +45,10 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
             output.show(run, &look);
         }
     };
-    let executed = execute(planned, &stop, &mut shows)?;
+    let junit = planned.parsed.value("junit").map(str::to_owned);
+    let workload = planned.plan.workload.clone();
+    let executed = execute(planned, &stop, &mut shows);
+    let executed = junit::of_failure(executed, junit.as_deref(), &workload)?;
     let shown = show(&executed, shape, output, &look);
     match executed.finish(&stop) {
         Ok(status) => shown.map(|()| status),

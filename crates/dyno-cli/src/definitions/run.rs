@@ -48,6 +48,7 @@ pub const RUN: &[Opt] = &[
         "dyno saturate: session counts to measure, one run each [1,2,4,8,16,32,64]",
     )
     .of(Scope::Ladders)
+    .common()
     .not_of_searches("'max sessions with …' searches for sessions")
     .not_with_agents("a ladder uses one load generator"),
     opt(

@@ -129,7 +129,7 @@ fn head(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     let frozen = match (state.frozen, state.ago_s()) {
         (false, _) => String::new(),
         (true, None) => "FROZEN".to_owned(),
-        (true, Some(ago_s)) => format!("{ago_s:.0} s BACK"),
+        (true, Some(ago_s)) => format!("{ago_s:.0} s BACK, Space resumes"),
     };
     let used = width + 1 + frozen.len() as u16;
     let room = area.width.saturating_sub(used + 1);

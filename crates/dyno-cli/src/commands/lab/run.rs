@@ -245,10 +245,13 @@ fn may_begin(
             .zip(&new)
             .all(|(old, new)| old.identity == new.identity);
     if !same && !parsed.has("accept-changes") {
+        let (over, how) = match lab.head.file.is_empty() {
+            true => ("make it another experiment", "--name NAME"),
+            false => ("start over", "another --results file"),
+        };
         return Err(usage(format!(
             "{name} has changed since it was planned:\n{changes}{done} of {} trials are done and \
-             unchanged. To go on with the changed file: --accept-changes; to start over: another \
-             --results file",
+             unchanged. To go on with the change: --accept-changes; to {over}: {how}",
             new.len()
         )));
     }
