@@ -91,7 +91,7 @@ pub fn dispatch(args: Vec<String>) -> Result<u8> {
     match name.as_str() {
         "prewarm" => run::main(args.clone(), "prewarm"),
         "__complete" => Ok(complete::main(&args[2..])),
-        "-h" | "--help" => whole_help(),
+        "-h" | "--help" | "--help-all" => whole_help(),
         "--version" | "-V" | "version" => {
             console::out(VERSION);
             Ok(STATUS_DONE)
@@ -121,7 +121,9 @@ fn help_on(args: &[String]) -> Result<u8> {
     let program = args.first().cloned().unwrap_or_default();
     let all = |topic: &[&str]| {
         let words = topic.iter().map(|&word| word.to_owned());
-        let help = words.chain(["--help".to_owned()]);
+        let whole = args.iter().any(|arg| arg == "--help-all");
+        let help = if whole { "--help-all" } else { "--help" };
+        let help = words.chain([help.to_owned()]);
         dispatch(std::iter::once(program.clone()).chain(help).collect())
     };
     let Some(topic) = args.get(2) else {

@@ -139,7 +139,7 @@ pub const LAB: &[Opt] = &[
         "plan, status, report: print JSON to standard output or write it to FILE",
     )
     .bare(),
-    opt(GROUP, "quiet", None, "Print only the result").short('q'),
+    opt(GROUP, "quiet", None, "Print no lines about the trials").short('q'),
     opt(GROUP, "no-color", None, "Disable colours"),
     opt(GROUP, "help", None, "Print this help").short('h'),
 ];

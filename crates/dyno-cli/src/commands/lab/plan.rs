@@ -1,5 +1,7 @@
 //! `dyno lab plan`: show the trials, their order, and their cost.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use dyno_core::units::{human_seconds, human_size};
 use dyno_lab::file::{Applies, Order};
@@ -59,7 +61,12 @@ fn text(lab: &Lab, look: &Look) -> String {
         );
     }
     out += &format!("\n{}", cost(lab));
-    let servers: Vec<String> = lab.kinds.values().map(dyno_server::Kind::title).collect();
+    let mut servers: Vec<String> = lab.kinds.values().map(dyno_server::Kind::title).collect();
+    let cells = lab.trials.cells.iter();
+    let running: BTreeSet<&str> = cells
+        .filter_map(|cell| cell.effective.server.url.as_deref())
+        .collect();
+    servers.extend(running.into_iter().map(dyno_core::redact::text));
     if !servers.is_empty() {
         out += &format!("  servers      {}\n", servers.join(", "));
     }
@@ -137,7 +144,7 @@ fn cost(lab: &Lab) -> String {
     );
     let mut out = format!("  costs        {}\n", counts.join(", "));
     out += &format!(
-        "time         {} of warm-up, measurement and settling, plus loads, restores and starts\n",
+        "  time         {} of warm-up, measurement and settling, plus loads, restores and starts\n",
         human_seconds(cost.time.as_secs_f64())
     );
     if let Some(free) = free(lab) {
