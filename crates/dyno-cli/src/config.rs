@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::commands::catalogue::{Command, Words, find};
 use crate::console;
+use crate::definitions::RUN;
 use crate::options::{Grammar, Opt, Script, find_own, parse};
 use crate::settings::usage;
 
@@ -167,6 +168,8 @@ impl File<'_> {
                 let own = find_own(options, key.get_ref());
                 let start = value.span().start;
                 match own {
+                    // A workload's table is for all its commands.
+                    None if !of_command && find_own(RUN, key.get_ref()).is_some() => {}
                     Some(opt) => args.extend(self.arguments(opt, start, value.get_ref())?),
                     // May be an option of the workload's script, which is not loaded yet.
                     None if !of_command => {
@@ -295,6 +298,10 @@ mod tests {
         assert_eq!(defaults(text, "run", Some("cpu")).unwrap(), "--sessions=2");
         assert_eq!(defaults(TEXT, "compare", None).unwrap(), "--all");
         assert_eq!(defaults("quiet = false", "run", None).unwrap(), "");
+        let text = "[oltp_read_write]\nrate = \"5/s\"\ntables = 2";
+        let of = |command| defaults(text, command, Some("oltp_read_write")).unwrap();
+        assert_eq!(of("run"), "--rate=5/s --tables=2");
+        assert_eq!(of("prepare"), "--tables=2");
     }
 
     #[test]

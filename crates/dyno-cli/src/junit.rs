@@ -8,6 +8,7 @@ use dyno_report::junit::{Suite, without_result, xml};
 use crate::console;
 use crate::options::Parsed;
 use crate::output::Destination;
+use crate::settings::usage;
 
 /// The file of `--junit`, and what it will contain.
 pub struct JUnit {
@@ -22,7 +23,11 @@ impl JUnit {
     /// # Errors
     /// The file cannot be written.
     pub fn of(parsed: &Parsed) -> Result<Option<Self>> {
-        let destination = parsed.value("junit").map(Destination::of).transpose()?;
+        let path = parsed.value("junit");
+        if path.is_some() && path == parsed.value("json") {
+            return Err(usage("--junit and --json name the same file"));
+        }
+        let destination = path.map(Destination::of).transpose()?;
         Ok(destination.map(|destination| Self {
             destination,
             suites: Mutex::default(),

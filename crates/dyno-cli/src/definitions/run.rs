@@ -180,17 +180,17 @@ pub const RUN: &[Opt] = &[
         "Control LuaJIT as luajit -j does: on, off, or optimiser flags",
     )
     .of_databases(),
-    agent::AGENTS.of(Scope::Loads),
-    agent::BUS.of(Scope::Loads),
-    agent::BUS_KEY.of(Scope::Loads),
-    agent::BUS_CA.of(Scope::Loads),
-    agent::AGENTS_BY.of(Scope::Loads),
-    agent::ON_AGENT_LOSS.of(Scope::Loads),
-    agent::ALLOW_MIXED_VERSIONS.of(Scope::Loads),
-    agent::ORPHAN.of(Scope::Loads),
-    agent::AGENT_COMMAND.of(Scope::Loads),
-    agent::NATS_SERVER.of(Scope::Loads),
-    agent::SERVER_AGENT.of(Scope::Loads),
+    agent::AGENTS.of(Scope::Results),
+    agent::BUS.of(Scope::Results),
+    agent::BUS_KEY.of(Scope::Results),
+    agent::BUS_CA.of(Scope::Results),
+    agent::AGENTS_BY.of(Scope::Results),
+    agent::ON_AGENT_LOSS.of(Scope::Results),
+    agent::ALLOW_MIXED_VERSIONS.of(Scope::Results),
+    agent::ORPHAN.of(Scope::Results),
+    agent::AGENT_COMMAND.of(Scope::Results),
+    agent::NATS_SERVER.of(Scope::Results),
+    agent::SERVER_AGENT.of(Scope::Results),
     opt(
         ERRORS,
         "ignore-errors",
@@ -367,6 +367,7 @@ pub const RUN: &[Opt] = &[
         None,
         "Also report rate, rows, errors and latency of each statement shape",
     )
+    .of_databases()
     .of(Scope::Results)
     .not_of_searches("use `dyno run --statements` at the rate that was found"),
     opt(
@@ -376,6 +377,7 @@ pub const RUN: &[Opt] = &[
         "Show the server's plan of each statement shape (all) or of one statement; may be repeated",
     )
     .repeats()
+    .of_databases()
     .of(Scope::Results)
     .not_of_searches("use `dyno run --explain` at the rate that was found"),
     opt(

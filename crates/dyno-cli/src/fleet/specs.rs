@@ -93,7 +93,9 @@ impl Fleet {
     pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
         let Some(text) = parsed.value("agents") else {
             let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
-            let idle = idle.into_iter().chain(["orphan", "bus", "agents-by"]);
+            let idle = idle
+                .into_iter()
+                .chain(["orphan", "bus", "bus-key", "bus-ca", "agents-by"]);
             return match idle.into_iter().find(|name| parsed.has(name)) {
                 Some(name) => Err(usage(format!("--{name} needs --agents"))),
                 None => Ok(None),

@@ -157,7 +157,9 @@ impl Results {
                         _ => Tried::Begun,
                     };
                 }
-                if let Some(whole) = whole(&completed) {
+                // A run may be whole although the trial failed: its sessions lost the server.
+                let has_failed = matches!(state.tried, Tried::Failed(_));
+                if let Some(whole) = whole(&completed).filter(|_| !has_failed) {
                     state.tried = whole;
                 }
                 states.insert((*identity).to_owned(), state);

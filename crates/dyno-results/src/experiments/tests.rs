@@ -213,3 +213,24 @@ fn a_copy_of_one_experiment_contains_no_other_runs() {
             .is_err()
     );
 }
+
+#[test]
+fn a_completed_run_of_a_failed_trial_does_not_count() {
+    let folder = TempDir::new().unwrap();
+    let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+    let id = results.keep_experiment(&head(), &[trial("a")]).unwrap();
+    let attempt = results.begin_attempt(id, "a").unwrap();
+    let kept = run(&results, "without-its-server", "a", None);
+    let failed = AttemptEnd::Failed("sessions had lost their connections".to_owned());
+    results.end_attempt(attempt, &failed, &[]).unwrap();
+    let tried = |results: &Results| results.trial_states(&["a"]).unwrap()["a"].tried.clone();
+    assert!(matches!(tried(&results), Tried::Failed(_)));
+    let attempt = results.begin_attempt(id, "a").unwrap();
+    let again = run(&results, "again", "a", None);
+    results
+        .end_attempt(attempt, &AttemptEnd::Done, &[])
+        .unwrap();
+    assert!(
+        matches!(tried(&results), Tried::Done { runs, .. } if runs == [again] && again != kept)
+    );
+}

@@ -16,6 +16,7 @@ use dyno_core::units::human_size;
 use dyno_results::{ExperimentHead, Results, StoredExperiment};
 use dyno_run::scratch::{self, Scratch};
 
+use super::checks;
 use super::notes::as_it_ran;
 use super::report::LabResult;
 use super::status;
@@ -45,7 +46,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     let path = match parsed.value("output") {
         Some(path) => path.to_owned(),
-        None => format!("{}.tar.gz", stored.head.name),
+        None => format!("{}.tar.gz", file_name(&stored.head.name)),
     };
     let destination = output::fresh(parsed, &path)?;
     let base = base(words, &stored.head.file);
@@ -56,8 +57,9 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let experiment = as_it_ran(&stored)?;
     let found = LabResult::load(&results, &stored, &experiment)?;
     let mut files = scripts::collect(&experiment, &stored.trials, &base)?;
+    checks::hide_passwords(&experiment);
     if !parsed.has("force") {
-        scripts::refuse_passwords(&files)?;
+        scripts::refuse_passwords(&files, &checks::targets(&experiment))?;
     }
     if let Some(place) = scripts::suspect(&files) {
         console::note(&format!(
@@ -91,6 +93,11 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
         counted(runs, "run"),
     ));
     Ok(STATUS_DONE)
+}
+
+/// An experiment's name as that of a file: the name may be a path.
+pub fn file_name(name: &str) -> String {
+    archive::folder(name)
 }
 
 /// The folder of the experiment's file: the one on the command line, else as given when it ran.

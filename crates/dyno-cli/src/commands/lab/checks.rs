@@ -34,14 +34,25 @@ pub fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
     chosen
 }
 
+/// The targets of all URLs, with the passwords that are available now.
+pub fn targets(experiment: &Experiment) -> Vec<Target> {
+    let cells = experiment.cells();
+    let urls: BTreeSet<&str> = cells
+        .iter()
+        .filter_map(|cell| cell.effective.server.url.as_deref())
+        .collect();
+    let complete = |mut target: Target| {
+        // Without a password there is nothing to hide; a run reports what is missing.
+        let _ = dyno_drivers::credentials::complete(&mut target);
+        target
+    };
+    let targets = urls.into_iter().filter_map(|url| Target::parse(url).ok());
+    targets.map(complete).collect()
+}
+
 /// Hides the passwords of all URLs in all later output and records.
 pub fn hide_passwords(experiment: &Experiment) {
-    for cell in experiment.cells() {
-        let url = cell.effective.server.url.as_deref();
-        if let Some(Ok(target)) = url.map(Target::parse) {
-            hide_password(&target);
-        }
-    }
+    targets(experiment).iter().for_each(hide_password);
 }
 
 /// Checks that the host supports a cell's settings.

@@ -88,8 +88,8 @@ impl Lab {
             },
             file,
             scale: scale.map(str::to_owned),
-            question: experiment.question.clone(),
-            cite: experiment.cite.clone().unwrap_or_default(),
+            question: redact::text(&experiment.question),
+            cite: redact::text(experiment.cite.as_deref().unwrap_or_default()),
             definition: redact::text(&text),
         };
         let mut lab = Self {

@@ -161,6 +161,7 @@ impl Site<'_> {
             Ok(()) => Ok(server),
             Err(error) => {
                 self.down();
+                self.images.remove(name);
                 let _ = server.remove();
                 Err(error)
             }

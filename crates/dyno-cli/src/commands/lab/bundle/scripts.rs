@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use anyhow::{Context as _, Result, bail};
-use dyno_core::redact;
+use dyno_core::{Secret, Target, redact};
 use dyno_host::Edition;
 use dyno_lab::file::Experiment;
 use dyno_results::TrialRow;
@@ -52,15 +52,21 @@ pub fn collect(
 ///
 /// # Errors
 /// Names the first one and its line.
-pub fn refuse_passwords(files: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+pub fn refuse_passwords(files: &BTreeMap<String, Vec<u8>>, targets: &[Target]) -> Result<()> {
     let in_url = |line: &str| {
         let mut words = line.split(|c: char| c.is_whitespace() || "'\"`".contains(c));
         words.any(|word| word.contains("://") && redact::text(word) != word)
     };
-    match first_line(files, in_url) {
+    let passwords = targets.iter().filter_map(|target| target.password.as_ref());
+    let passwords: Vec<&str> = passwords.map(Secret::expose).collect();
+    let is_known = |line: &str| {
+        let mut known = passwords.iter().filter(|known| !known.is_empty());
+        known.any(|known| line.contains(*known))
+    };
+    match first_line(files, |line| in_url(line) || is_known(line)) {
         None => Ok(()),
         Some(place) => bail!(
-            "{place}: this URL has a password; remove it and run the trials again, or pack the \
+            "{place}: this line has a password; remove it and run the trials again, or pack the \
              script as it is with --force"
         ),
     }
@@ -284,15 +290,18 @@ mod tests {
     fn a_script_with_a_password_in_a_url_is_refused() {
         let with = |text: &str| BTreeMap::from([("a.lua".to_owned(), text.as_bytes().to_vec())]);
         let plain = with("con:query('SELECT 1') -- postgres://me@db1:5432/x\n");
-        refuse_passwords(&plain).unwrap();
+        refuse_passwords(&plain, &[]).unwrap();
         assert_eq!(suspect(&plain), None);
         // It may be a column.
         let column = with("\n\ncon:query('UPDATE cards SET secret = 1')\n");
-        refuse_passwords(&column).unwrap();
+        refuse_passwords(&column, &[]).unwrap();
         assert_eq!(suspect(&column).as_deref(), Some("a.lua:3"));
-        let error = refuse_passwords(&with("\nurl = 'mysql://me:c4naryWord@db1/x'\n"));
+        let error = refuse_passwords(&with("\nurl = 'mysql://me:c4naryWord@db1/x'\n"), &[]);
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with("a.lua:2: "), "{error}");
         assert!(!error.contains("c4naryWord"), "{error}");
+        let target = Target::parse("mysql://me:c4naryWord@db1/x").unwrap();
+        let known = with("con:query('select \\'c4naryWord\\'')");
+        assert!(refuse_passwords(&known, &[target]).is_err());
     }
 }
