@@ -9,7 +9,7 @@ use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::unknown::TOTALS_UNKNOWN;
 use dyno_verdict::Comparison;
 
-use crate::html::{Text, utc};
+use crate::html::{utc, xml_text as text};
 
 /// The test cases of a run or a comparison.
 #[derive(Clone, Debug)]
@@ -255,12 +255,6 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case>) -> String {
         }
     }
     format!("tests=\"{all}\" failures=\"{failed}\" errors=\"{errors}\" skipped=\"{skipped}\"")
-}
-
-/// Text within XML, also in an attribute. Characters that XML forbids are replaced.
-fn text(raw: &str) -> String {
-    let escaped = Text(raw).to_string();
-    escaped.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! - The summary of a run, in short and in full: `src/terminal/brief.rs`, `src/terminal/mod.rs`.
 //! - The HTML report: `src/html`, one file per section; charts: `assets`, of which
 //!   `assets/build.sh` builds ECharts.
+//! - Charts as stand-alone SVG files: `src/html/svg`, one file per kind of chart.
 //! - The page of several runs, and the names of sides: `src/html/several`; which runs are sides:
 //!   `crates/dyno-cli/src/commands/kinds.rs`; the table of factors:
 //!   `crates/dyno-verdict/src/pivot.rs`.

@@ -247,8 +247,9 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "export 1 --format xml",
         2,
-        "--format: 'xml' is not one of json, csv, series, hlog, openmetrics, folded",
+        "--format: 'xml' is not one of json, csv, series, hlog, openmetrics, folded, svg",
     ),
+    ("export 1 --chart heat", 2, "--chart needs --format svg"),
     (
         "import sysbench nothere.log",
         1,

@@ -349,9 +349,24 @@ pub const EXPORT: &[Opt] = &[
         Some("FORMAT"),
         "Format: json (schema: docs/schema/export.json), csv (one line per interval), series \
          (observed series as CSV), hlog (HdrHistogram's interval log), openmetrics (with \
-         timestamps) or folded (stacks of the CPU profile) [json]",
+         timestamps), folded (stacks of the CPU profile) or svg (a chart of the report) [json]",
     )
-    .one_of(&["json", "csv", "series", "hlog", "openmetrics", "folded"]),
+    .one_of(&[
+        "json",
+        "csv",
+        "series",
+        "hlog",
+        "openmetrics",
+        "folded",
+        "svg",
+    ]),
+    opt(
+        GROUP,
+        "chart",
+        Some("NAME"),
+        "With --format svg, draw this chart, such as over-time or heat; an unknown NAME lists the \
+         charts of the run",
+    ),
     opt(
         GROUP,
         "output",

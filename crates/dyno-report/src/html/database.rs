@@ -6,11 +6,12 @@ use dyno_core::record::Series;
 use dyno_stats::describe;
 
 use super::chart::{Chart, Time};
+use super::data::{Counter, CounterSet};
 use super::figures;
 use super::glance;
 use super::markup::{Text, slug};
 use super::observed::{Plot, plot};
-use super::page::{Caption, Counter, CounterSet, Page, put};
+use super::page::{Caption, Page, put};
 use super::run::View;
 use super::thin::{Keep, thin};
 

@@ -36,6 +36,13 @@ impl fmt::Write for Escape<'_, '_> {
     }
 }
 
+/// Text within XML, in an element or in a double-quoted attribute. Characters that XML forbids are
+/// replaced.
+pub(crate) fn xml_text(raw: &str) -> String {
+    let escaped = Text(raw).to_string();
+    escaped.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}
+
 /// JSON for a `<script>` element: no character in it can end the element, begin a comment or end a
 /// line of JavaScript.
 ///

@@ -12,6 +12,7 @@ mod agents;
 #[cfg(feature = "browser")]
 mod browser;
 mod chart;
+mod data;
 mod database;
 mod disks;
 mod distribution;
@@ -46,6 +47,7 @@ mod setup;
 mod several;
 mod small_multiples;
 mod statements;
+mod svg;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -57,11 +59,12 @@ mod waits;
 pub use experiment::Experiment;
 pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
-pub(crate) use markup::Text;
+pub(crate) use markup::{Text, xml_text};
 use page::{Page, put};
 pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
 pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
+pub use svg::Charts;
 pub(crate) use time::utc;
 
 /// The input of a report.
@@ -118,6 +121,12 @@ impl Pivot {
 
 /// The page.
 pub fn report(input: &ReportInput<'_>) -> String {
+    let (page, title) = written(input);
+    page.finish(&title, input.generated_unix_s)
+}
+
+/// The page with all sections, and its title.
+fn written(input: &ReportInput<'_>) -> (Page, String) {
     let several = input.runs.len() > 1;
     let views = views(input);
     let mut page = Page::default();
@@ -140,7 +149,7 @@ pub fn report(input: &ReportInput<'_>) -> String {
     for view in &views {
         one_run(&mut page, view);
     }
-    page.finish(&title, input.generated_unix_s)
+    (page, title)
 }
 
 /// The heading of a report on these runs, and the name of each; a single run has no name.

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::chart::{Chart, Compact, Line, Look};
+use super::chart::{Chart, Line, Look};
+use super::data::{ChartText, CounterSet, Data, RunData};
 use super::flame::Flame;
 use super::markup::{Text, json};
 use super::run::View;
@@ -58,60 +58,6 @@ struct Entry {
     level: u8,
 }
 
-/// The input of the script.
-#[derive(Default, Serialize)]
-struct Data {
-    runs: Vec<RunData>,
-    times: Vec<Vec<i64>>,
-    charts: std::collections::BTreeMap<String, Chart>,
-    counters: Vec<CounterSet>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    flames: Vec<Flame>,
-}
-
-/// What all charts of a run share.
-#[derive(Serialize)]
-struct RunData {
-    label: String,
-    name: String,
-    from: Compact,
-    to: Compact,
-    warmup: Option<(Compact, Compact)>,
-    parts: Vec<PartMark>,
-    stalls: Vec<(Compact, Compact)>,
-    events: Vec<EventData>,
-}
-
-/// The beginning of a part of a changing load.
-#[derive(Serialize)]
-pub(super) struct PartMark {
-    pub(super) at: Compact,
-    pub(super) text: String,
-}
-
-#[derive(Serialize)]
-struct EventData {
-    at: Compact,
-    until: Option<Compact>,
-    kind: &'static str,
-    text: String,
-}
-
-/// The counters of a run that the reader can pick to draw.
-#[derive(Serialize)]
-pub(super) struct CounterSet {
-    pub(super) run: usize,
-    pub(super) series: Vec<Counter>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Counter {
-    pub(super) name: String,
-    pub(super) unit: String,
-    pub(super) x: usize,
-    pub(super) y: Vec<Compact>,
-}
-
 /// The texts around a chart.
 pub(super) struct Caption<'a> {
     /// Unique within the run.
@@ -134,42 +80,13 @@ impl Page {
 
     /// Registers a run for its charts.
     pub(super) fn add_run(&mut self, view: &View<'_>) {
-        let pair = |(from, to)| (Compact(from), Compact(to));
-        self.data.runs.push(RunData {
-            label: view.label.clone(),
-            name: view.run.head.name.clone(),
-            from: Compact(view.extent_s.0),
-            to: Compact(view.extent_s.1),
-            warmup: view.warmup_s().map(pair),
-            parts: view.part_marks(),
-            stalls: (view.stall_spans().iter())
-                .map(|span| pair((span.from_s, span.to_s)))
-                .collect(),
-            events: view
-                .events()
-                .map(|(kind, event)| EventData {
-                    at: Compact(event.at_s),
-                    until: event.until_s.map(Compact),
-                    kind,
-                    text: event.text.clone(),
-                })
-                .collect(),
-        });
+        self.data.runs.push(RunData::of(view));
     }
 
     /// Registers a time range shared by several runs, from the start of their measurements; returns
     /// its number, which is used like a run's.
     pub(super) fn add_overlay(&mut self, to_s: f64) -> usize {
-        self.data.runs.push(RunData {
-            label: String::new(),
-            name: String::new(),
-            from: Compact(0.0),
-            to: Compact(to_s.max(1e-3)),
-            warmup: None,
-            parts: Vec::new(),
-            stalls: Vec::new(),
-            events: Vec::new(),
-        });
+        self.data.runs.push(RunData::overlay(to_s));
         self.data.runs.len() - 1
     }
 
@@ -280,6 +197,12 @@ impl Page {
         if quiet.is_some() {
             put!(self, "</details>\n");
         }
+        self.data.texts.push(ChartText {
+            id: id.clone(),
+            title: caption.title.to_owned(),
+            about: caption.about.to_owned(),
+            source: caption.source.to_owned(),
+        });
         self.data.charts.insert(id, chart);
     }
 
@@ -323,6 +246,12 @@ impl Page {
             Text(label)
         );
         self.data.flames.push(flame);
+    }
+
+    /// The charts, for drawing them elsewhere.
+    pub(super) fn into_data(mut self) -> Data {
+        self.data.times = self.pool.times;
+        self.data
     }
 
     /// The whole file.

@@ -9,8 +9,8 @@ use dyno_core::summary::AgentSummary;
 use dyno_core::summary::{IntervalSummary, LatencySummary};
 
 use super::chart::Compact;
+use super::data::PartMark;
 use super::markup::Text;
-use super::page::PartMark;
 
 /// A run in a report.
 pub(super) struct View<'a> {

@@ -209,7 +209,7 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
 }
 
 /// A round step that divides a range into about `parts` parts.
-fn step(range: f64, parts: f64) -> f64 {
+pub(super) fn step(range: f64, parts: f64) -> f64 {
     if !(range.is_finite() && range > 0.0) {
         return 1.0;
     }

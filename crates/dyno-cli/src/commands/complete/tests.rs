@@ -36,6 +36,7 @@ fn each_place_has_its_own_candidates() {
         ("run oltp_read_write --thor", &[]),
         ("run cpu --cpu-max", &["--cpu-max-prime"]),
         ("export --format hl", &["hlog"]),
+        ("export --ch", &["--chart"]),
         ("list ", &["workloads", "runs"]),
         ("list runs --verdict d", &["doubtful"]),
         ("completions f", &["fish"]),
