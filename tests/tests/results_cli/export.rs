@@ -35,24 +35,7 @@ fn a_run_leaves_in_every_format() {
     let samples = lab.number("SELECT count(*) FROM sample");
     assert!(lines("series").lines().count() as f64 > samples);
     assert!(lines("hlog").starts_with("#["), "{}", lines("hlog"));
-    let chart = lines("svg --chart over-time");
-    assert!(
-        chart.starts_with("<svg ") && chart.ends_with("</svg>\n"),
-        "{chart}"
-    );
-    for (chart, why) in [
-        (
-            "",
-            "--format svg needs --chart NAME; run 1 has over-time, events, ",
-        ),
-        (
-            " --chart heap",
-            "--chart: run 1 has no chart 'heap'; it has over-time, events, ",
-        ),
-    ] {
-        let output = lab.dyno(&format!("export 1 --format svg{chart}"));
-        has(&output.failure(2), &[why, "percentiles, heat, "]);
-    }
+    charts(&lab);
 
     lab.dyno("export last -o run.json").success();
     let first = fs::read_to_string(lab.path("run.json")).unwrap();
@@ -80,6 +63,29 @@ fn a_run_leaves_in_every_format() {
         &["not one of json, csv, series, hlog, openmetrics"],
     );
     has(&lab.dyno("export 7").failure(1), &["there is no run `7`"]);
+}
+
+/// Charts of the first run as files, and the names of all.
+fn charts(lab: &Lab) {
+    let output = lab.dyno("export 1 --format svg --chart over-time");
+    let chart = output.success().stdout;
+    assert!(
+        chart.starts_with("<svg ") && chart.ends_with("</svg>\n"),
+        "{chart}"
+    );
+    for (chart, why) in [
+        (
+            "",
+            "--format svg needs --chart NAME; run 1 has over-time, events, ",
+        ),
+        (
+            " --chart heap",
+            "--chart: run 1 has no chart 'heap'; it has over-time, events, ",
+        ),
+    ] {
+        let output = lab.dyno(&format!("export 1 --format svg{chart}"));
+        has(&output.failure(2), &[why, "percentiles, heat, "]);
+    }
 }
 
 #[test]
