@@ -18,7 +18,7 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "run oltp_point_select -T mysql://me@127.0.0.1:1",
         2,
-        "mysql://me@127.0.0.1:1 names no database, and oltp_point_select needs one for its \
+        "mysql://me@127.0.0.1:1/ names no database, and oltp_point_select needs one for its \
          tables: add it to the URL (mysql://USER@HOST/bench). To create it: CREATE DATABASE IF \
          NOT EXISTS bench; GRANT ALL ON bench.* TO 'me'@'HOST';",
     ),
