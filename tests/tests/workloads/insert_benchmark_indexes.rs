@@ -196,9 +196,9 @@ fn a_rate_is_one_of_queries() {
         refused(
             &place,
             &format!("{run} --steps i0,x"),
-            "none of the steps has any",
+            "no step has queries",
         );
-        refused(&place, &format!("{run} --step i1"), "the step i1 has none");
+        refused(&place, &format!("{run} --step i1"), "the step i1 has no queries");
         let plan = place
             .dyno(&format!("{run} --steps i1,qr100 --plan"))
             .success();

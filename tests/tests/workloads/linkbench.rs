@@ -477,6 +477,6 @@ fn rows_that_were_found_are_not_taken_for_new_ones() {
         let output = command.output().unwrap();
         let why = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{why}");
-        assert!(why.contains("take found_rows=1 out"), "{why}");
+        assert!(why.contains("remove found_rows=1 from the target"), "{why}");
     }
 }

@@ -427,7 +427,7 @@ fn what_was_there_before_stays() {
         let tables = Tables::at(on(kind));
         let schema = format!("{}7", tables.prefix);
         tables.place.execute(&format!("CREATE SCHEMA {schema}"));
-        tables.refused("prepare", "", "which are not this workload's");
+        tables.refused("prepare", "", "that are not this workload's");
         tables.place.dyno("cleanup many_tables").success();
         let there = format!(
             "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = '{schema}'"
@@ -481,7 +481,7 @@ fn reports_bad_input() {
         "SQLite cannot alter",
     );
     let some = format!("{run} --phase drop --events 5");
-    tables.refused("run", &some, "as many as there are tables");
+    tables.refused("run", &some, "they have one event per table");
     let beside = format!("{run} --keep 1 --touchers 1");
     tables.refused("run", &beside, "--touchers is for --phase drop");
     tables.dyno("check", "").success();

@@ -46,7 +46,7 @@ fn what_was_made_when_time_was_up_can_be_used() {
         let result = tables.run(&format!("{MANY} --active 2 -c 2 --events 100"));
         assert_eq!(done(&result, "first_touch"), 2, "{name}");
         let more = format!("{MANY} {QUIET} -t 1s --active_schemas 99999");
-        let why = format!("only {made} of 100000 schemas were made");
+        let why = format!("only {made} of 100000 schemas were created");
         tables.refused("run", &more, &why);
         tables.place.dyno("cleanup many_tables").success();
         let left = tables.dyno("check", MANY);

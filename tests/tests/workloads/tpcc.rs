@@ -406,7 +406,7 @@ fn reports_bad_input() {
     );
     refused(
         "prepare tpcc --profile reference --purge",
-        "--purge is not in the reference",
+        "--purge is not available in the reference",
     );
     refused(
         "prepare tpcc --data_compressibility 2",
