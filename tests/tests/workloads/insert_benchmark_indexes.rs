@@ -198,7 +198,11 @@ fn a_rate_is_one_of_queries() {
             &format!("{run} --steps i0,x"),
             "no step has queries",
         );
-        refused(&place, &format!("{run} --step i1"), "the step i1 has no queries");
+        refused(
+            &place,
+            &format!("{run} --step i1"),
+            "the step i1 has no queries",
+        );
         let plan = place
             .dyno(&format!("{run} --steps i1,qr100 --plan"))
             .success();
