@@ -66,7 +66,7 @@ fn stepped(value: f64, step: f64, units: &[&str]) -> String {
     format!("{} {unit}", short(size, decimals))
 }
 
-/// At most so many decimals.
+/// A number with at most this many decimals.
 fn short(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let text = match text.contains('.') {
