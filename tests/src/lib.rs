@@ -26,6 +26,7 @@
 //!   `cargo xtask test` sets `target/dist/bin/dyno`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod client;
 pub mod command;
 pub mod database;
 pub mod log;
@@ -37,6 +38,7 @@ pub mod proxysql;
 pub mod server;
 pub mod sshd;
 
+pub use client::Client;
 pub use command::{Output, dyno, sysbench};
 pub use database::Database;
 pub use private::{PrivateServer, start_private_server, start_private_server_with};

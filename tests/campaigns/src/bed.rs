@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use mysql::prelude::Queryable;
+use dyno_tests::{Client, Server as Address};
 use xtask::servers::{Kind, Server};
 
 use crate::child::{Ended, Running};
@@ -20,8 +20,6 @@ pub const PASSWORD_VARIABLE: &str = "DYNO_CAMPAIGN_PASSWORD";
 pub const DATABASE: &str = "campaign";
 /// The options of the tables of sysbench's workloads.
 pub const TABLES: [&str; 4] = ["--tables", "2", "--table-size", "2000"];
-/// The time limit of an administrator's statement.
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// The type of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +50,7 @@ impl Bed<'_> {
 
     /// The URL of a database, without the password, at a port (a relay's, or the server's own).
     pub fn url(&self, way: Way, port: u16, database: &str) -> String {
-        let scheme = match self.kind() {
-            Kind::Mariadb | Kind::Mysql => "mysql",
-            Kind::Postgres => "postgres",
-        };
+        let scheme = self.kind().scheme();
         let password = format!("password_env={PASSWORD_VARIABLE}");
         let rest = match way {
             Way::Plain => format!("127.0.0.1:{port}/{database}?sslmode=disable"),
@@ -126,7 +121,7 @@ impl Bed<'_> {
     /// # Errors
     /// The server refuses it.
     pub fn execute(&self, database: Option<&str>, sql: &str) -> Result<()> {
-        self.query(database, sql).map(|_| ())
+        self.administrator(database)?.execute(sql)
     }
 
     /// Runs a query as the administrator; returns fields as text.
@@ -141,29 +136,8 @@ impl Bed<'_> {
     ///
     /// # Errors
     /// The server refuses it.
-    pub fn administrator(&self, database: Option<&str>) -> Result<Administrator> {
-        let what = || format!("cannot connect to {} as its administrator", self.kind());
-        let socket = self.server.socket();
-        Ok(match self.kind() {
-            Kind::Mariadb | Kind::Mysql => {
-                let options = mysql::OptsBuilder::new()
-                    .socket(Some(socket.to_string_lossy()))
-                    .user(Some("root"))
-                    .db_name(database)
-                    .read_timeout(Some(ANSWER_LIMIT));
-                Administrator::Mysql(Box::new(mysql::Conn::new(options).with_context(what)?))
-            }
-            Kind::Postgres => {
-                let client = postgres::Config::new()
-                    .host_path(socket.parent().unwrap_or(Path::new("/")))
-                    .port(self.server.port())
-                    .user("postgres")
-                    .dbname(database.unwrap_or("postgres"))
-                    .connect_timeout(ANSWER_LIMIT)
-                    .connect(postgres::NoTls);
-                Administrator::Postgres(Box::new(client.with_context(what)?))
-            }
-        })
+    pub fn administrator(&self, database: Option<&str>) -> Result<Client> {
+        Client::connect(&Address::from(&*self.server), database)
     }
 
     /// Waits until Dyno's sessions have stopped working, so that all their commits are visible.
@@ -173,7 +147,7 @@ impl Bed<'_> {
     pub fn settle(&self) -> Result<()> {
         let mut administrator = self.administrator(None)?;
         for _ in 0..300 {
-            let sessions = administrator.sessions()?;
+            let sessions = administrator.sessions(USER)?;
             if sessions.is_empty() {
                 return Ok(());
             }
@@ -210,61 +184,6 @@ impl Bed<'_> {
     }
 }
 
-/// An administrator's connection.
-pub enum Administrator {
-    /// MariaDB or MySQL.
-    Mysql(Box<mysql::Conn>),
-    /// PostgreSQL.
-    Postgres(Box<postgres::Client>),
-}
-
-impl Administrator {
-    /// Runs a statement; returns its rows, fields as text.
-    ///
-    /// # Errors
-    /// The server refuses it.
-    pub fn query(&mut self, sql: &str) -> Result<Vec<Vec<String>>> {
-        match self {
-            Self::Mysql(client) => {
-                let rows: Result<Vec<mysql::Row>, _> = client.query(sql);
-                let rows = rows.with_context(|| sql.to_owned())?;
-                Ok(rows.into_iter().map(mysql_fields).collect())
-            }
-            Self::Postgres(client) => {
-                let messages = client.simple_query(sql);
-                let messages = messages.with_context(|| sql.to_owned())?;
-                Ok(messages.iter().filter_map(postgres_fields).collect())
-            }
-        }
-    }
-
-    /// The server's ids of Dyno's sessions.
-    ///
-    /// # Errors
-    /// The server refuses to list them.
-    pub fn sessions(&mut self) -> Result<Vec<String>> {
-        let sql = match self {
-            Self::Postgres(_) => {
-                format!("SELECT pid FROM pg_stat_activity WHERE usename = '{USER}'")
-            }
-            Self::Mysql(_) => {
-                format!("SELECT id FROM information_schema.processlist WHERE user = '{USER}'")
-            }
-        };
-        Ok(self.query(&sql)?.into_iter().flatten().collect())
-    }
-
-    /// Ends one of Dyno's sessions. One that has already ended is ignored.
-    pub fn kill_session(&mut self, id: &str) {
-        let sql = match self {
-            Self::Postgres(_) => format!("SELECT pg_terminate_backend({id})"),
-            Self::Mysql(_) => format!("KILL {id}"),
-        };
-        // It may have ended by itself since the query.
-        let _ = self.query(&sql);
-    }
-}
-
 /// The contents of tpcb's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ledger {
@@ -287,21 +206,4 @@ pub fn dyno_command(dyno: &Path) -> Command {
     command.env(PASSWORD_VARIABLE, PASSWORD);
     command.env("NO_COLOR", "1");
     command
-}
-
-fn mysql_fields(row: mysql::Row) -> Vec<String> {
-    let field = |value: mysql::Value| match value {
-        mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        mysql::Value::NULL => "NULL".to_owned(),
-        other => other.as_sql(true),
-    };
-    row.unwrap().into_iter().map(field).collect()
-}
-
-fn postgres_fields(message: &postgres::SimpleQueryMessage) -> Option<Vec<String>> {
-    let postgres::SimpleQueryMessage::Row(row) = message else {
-        return None;
-    };
-    let fields = (0..row.len()).map(|index| row.get(index).unwrap_or("NULL").to_owned());
-    Some(fields.collect())
 }

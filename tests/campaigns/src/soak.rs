@@ -9,7 +9,7 @@ use dyno_core::rand::Stream;
 use xtask::say;
 use xtask::servers::set::{Set, down};
 
-use crate::bed::{Bed, DATABASE, TABLES, Way, dyno_command};
+use crate::bed::{Bed, DATABASE, TABLES, USER, Way, dyno_command};
 use crate::child::{Running, Sample};
 use crate::{Campaign, Closed};
 
@@ -144,7 +144,7 @@ fn sample(
         };
         if killed > 0 {
             let mut draws = Stream::new(campaign.options.seed, second);
-            let sessions = administrator.sessions().context("listing sessions")?;
+            let sessions = administrator.sessions(USER).context("listing sessions")?;
             for _ in 0..killed.min(sessions.len()) {
                 let chosen = draws.below(sessions.len() as u64) as usize;
                 administrator.kill_session(&sessions[chosen]);

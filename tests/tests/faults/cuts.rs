@@ -10,7 +10,7 @@ use std::thread;
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{dyno, result, scheme, url_of};
+use crate::common::{dyno, result};
 
 /// Number of connections to cut, each at a different position; later ones are not cut.
 const CUTS: u64 = 24;
@@ -99,7 +99,7 @@ fn cut(stream: &TcpStream, end: End) {
 fn a_session_whose_connection_is_cut_in_an_answer_goes_on_with_another() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
-        let direct = url_of(&database);
+        let direct = database.url();
         dyno(&format!(
             "prepare oltp_point_select --target {direct} --table-size 100"
         ))
@@ -115,7 +115,7 @@ fn a_session_whose_connection_is_cut_in_an_answer_goes_on_with_another() {
 fn cut_and_go_on(database: &Database, mode: &str, end: End) {
     let kind = database.server.kind;
     let (port, cuts) = relay(database.server.port, end);
-    let (scheme, user) = (scheme(kind), database.server.user());
+    let (scheme, user) = (kind.scheme(), database.server.user());
     let what = format!("{kind} {mode} {end:?}");
     let name = &database.name;
     let url = format!("{scheme}://{user}@127.0.0.1:{port}/{name}?sslmode={mode}");

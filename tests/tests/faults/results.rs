@@ -6,11 +6,11 @@ use std::fs;
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
-use crate::common::{dyno, result, url_of};
+use crate::common::{dyno, result};
 
 fn prepared(kind: Kind) -> (Database, String) {
     let database = Database::new(kind);
-    let table = format!("--target {} --table-size 1000", url_of(&database));
+    let table = format!("--target {} --table-size 1000", database.url());
     dyno(&format!("prepare oltp_read_write {table}")).success();
     (database, table)
 }
@@ -163,7 +163,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
         let line = format!(
             "run {} --target {} -c 2 -t 5s --warmup 0",
             script.display(),
-            url_of(&database)
+            database.url()
         );
         let ran = result(&line);
         let code = match kind {

@@ -307,10 +307,7 @@ impl Case {
     }
 
     fn sysbench(&self, command: &mut Command, port: u16) {
-        let driver = match self.kind {
-            Kind::Postgres => "pgsql",
-            _ => "mysql",
-        };
+        let driver = self.kind.driver();
         command.args(["sysbench", "oltp_read_write"]);
         command.arg(format!("--db-driver={driver}"));
         for (name, value) in [

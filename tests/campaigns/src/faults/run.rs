@@ -8,9 +8,10 @@ use std::time::Duration;
 use anyhow::Result;
 use dyno_core::Clock;
 use dyno_core::rand::Stream;
+use dyno_tests::Client;
 use xtask::servers::Kind;
 
-use crate::bed::{Administrator, Bed, DATABASE, Ledger, USER};
+use crate::bed::{Bed, DATABASE, Ledger, USER};
 use crate::child::{Ended, Running};
 use crate::relay::{Door, Relay, Script};
 
@@ -334,7 +335,7 @@ impl Play<'_, '_> {
                     _ => "SET GLOBAL max_connections = 10".to_owned(),
                 };
                 let mut administrator = self.bed.administrator(None)?;
-                administrator.query(&limit)?;
+                administrator.execute(&limit)?;
                 self.kill_sessions(running, 1, &mut administrator)?;
                 running.run_for(WINDOW);
                 lift(&mut administrator);
@@ -347,7 +348,7 @@ impl Play<'_, '_> {
                     _ => "SET GLOBAL read_only = 1".to_owned(),
                 };
                 let mut administrator = self.bed.administrator(None)?;
-                administrator.query(&switch)?;
+                administrator.execute(&switch)?;
                 self.kill_sessions(running, 2, &mut administrator)?;
                 running.run_for(WINDOW / 2);
                 lift(&mut administrator);
@@ -369,11 +370,11 @@ impl Play<'_, '_> {
         &mut self,
         running: &mut Running,
         one_in: u64,
-        administrator: &mut Administrator,
+        administrator: &mut Client,
     ) -> Result<()> {
         let mut draws = Stream::new(self.case.seed, 1);
         for _ in 0..3 {
-            for id in administrator.sessions()? {
+            for id in administrator.sessions(USER)? {
                 if draws.below(one_in) == 0 {
                     administrator.kill_session(&id);
                     self.faults += 1;
@@ -440,19 +441,19 @@ impl Play<'_, '_> {
 }
 
 /// Reverts the administrator's settings.
-fn lift(administrator: &mut Administrator) {
+fn lift(administrator: &mut Client) {
     let statements = match administrator {
-        Administrator::Postgres(_) => vec![
+        Client::Postgres(_) => vec![
             format!("ALTER ROLE {USER} CONNECTION LIMIT -1"),
             format!("ALTER DATABASE {DATABASE} RESET default_transaction_read_only"),
         ],
-        Administrator::Mysql(_) => vec![
+        Client::Mysql(_) => vec![
             "SET GLOBAL max_connections = 1000".to_owned(),
             "SET GLOBAL read_only = 0".to_owned(),
         ],
     };
     for sql in statements {
         // A server that is down now loses the setting with its restart.
-        let _ = administrator.query(&sql);
+        let _ = administrator.execute(&sql);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use mysql::prelude::Queryable;
+use dyno_tests::{Client, Server as Address};
 use xtask::servers::{Kind, Options, Server, free_port, initialize};
 
 use crate::bed::dyno_command;
@@ -177,10 +177,7 @@ impl Bed {
         let Some(server) = &self.server else {
             return format!("sqlite:{}", self.files.path().join("file.db").display());
         };
-        let (scheme, user) = match server.kind() {
-            Kind::Postgres => ("postgres", "postgres"),
-            _ => ("mysql", "root"),
-        };
+        let (scheme, user) = (server.kind().scheme(), server.kind().administrator());
         let hosts = ports.iter().map(|port| format!("127.0.0.1:{port}"));
         let hosts = hosts.collect::<Vec<_>>().join(",");
         format!("{scheme}://{user}@{hosts}/{DATABASE}?sslmode=disable")
@@ -208,7 +205,7 @@ impl Bed {
         // A cluster's second node gets it from the first.
         let second = self.second.iter().filter(|_| self.on != On::Galera);
         for server in self.server.iter().chain(second) {
-            let mut administrator = Administrator::of(server, false)?;
+            let mut administrator = Client::connect(&Address::from(server), None)?;
             administrator.execute(&format!("DROP DATABASE IF EXISTS {DATABASE}"))?;
             administrator.execute(&format!("CREATE DATABASE {DATABASE}"))?;
         }
@@ -219,9 +216,38 @@ impl Bed {
     ///
     /// # Errors
     /// The server refuses it, or there is no server.
-    pub fn administrator(&self, inside: bool) -> Result<Administrator> {
+    pub fn administrator(&self, inside: bool) -> Result<Client> {
         let server = self.server.as_ref().context("SQLite has no server")?;
-        Administrator::of(server, inside)
+        Client::connect(&Address::from(server), inside.then_some(DATABASE))
+    }
+
+    /// Ends the sessions on the campaign's database, or only those with statements other than those
+    /// of a script of shapes.
+    ///
+    /// # Errors
+    /// The server refuses it, or there is no server.
+    pub fn kill_sessions(&self, observers: bool) -> Result<()> {
+        let mut administrator = self.administrator(false)?;
+        match administrator {
+            Client::Postgres(_) => {
+                let those = match observers {
+                    true => "AND query NOT LIKE 'SELECT 1%' AND query NOT LIKE 'SELECT v%'",
+                    false => "",
+                };
+                administrator.execute(&format!(
+                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                     WHERE datname = '{DATABASE}' AND pid <> pg_backend_pid() {those}"
+                ))
+            }
+            Client::Mysql(_) => {
+                let sql = "SELECT id FROM information_schema.processlist \
+                           WHERE id <> connection_id() AND command <> 'Daemon'";
+                for id in administrator.query(sql)?.into_iter().flatten() {
+                    administrator.kill_session(&id);
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Runs a dyno command that must succeed.
@@ -236,79 +262,5 @@ impl Bed {
             bail!("dyno {arguments:?}: {}\n{}", ended.status, ended.stderr());
         }
         Ok(ended)
-    }
-}
-
-/// An administrator's connection.
-pub enum Administrator {
-    /// MariaDB or MySQL.
-    Mysql(Box<mysql::Conn>),
-    /// PostgreSQL.
-    Postgres(Box<postgres::Client>),
-}
-
-impl Administrator {
-    fn of(server: &Server, inside: bool) -> Result<Self> {
-        let socket = server.socket();
-        Ok(match server.kind() {
-            Kind::Mariadb | Kind::Mysql => {
-                let options = mysql::OptsBuilder::new()
-                    .socket(Some(socket.to_string_lossy()))
-                    .user(Some("root"))
-                    .db_name(inside.then_some(DATABASE));
-                Self::Mysql(Box::new(mysql::Conn::new(options)?))
-            }
-            Kind::Postgres => {
-                let client = postgres::Config::new()
-                    .host_path(socket.parent().unwrap_or(Path::new("/")))
-                    .port(server.port())
-                    .user("postgres")
-                    .dbname(if inside { DATABASE } else { "postgres" })
-                    .connect(postgres::NoTls)?;
-                Self::Postgres(Box::new(client))
-            }
-        })
-    }
-
-    /// Runs a statement and discards its rows.
-    ///
-    /// # Errors
-    /// The server refuses it.
-    pub fn execute(&mut self, sql: &str) -> Result<()> {
-        match self {
-            Self::Mysql(client) => client.query_drop(sql).with_context(|| sql.to_owned()),
-            Self::Postgres(client) => client.batch_execute(sql).with_context(|| sql.to_owned()),
-        }
-    }
-
-    /// Ends the other sessions on the campaign's database, or only those with statements other than
-    /// those of a script of shapes.
-    ///
-    /// # Errors
-    /// The server refuses it.
-    pub fn kill_sessions(&mut self, observers: bool) -> Result<()> {
-        match self {
-            Self::Postgres(client) => {
-                let those = match observers {
-                    true => "AND query NOT LIKE 'SELECT 1%' AND query NOT LIKE 'SELECT v%'",
-                    false => "",
-                };
-                let sql = format!(
-                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-                     WHERE datname = '{DATABASE}' AND pid <> pg_backend_pid() {those}"
-                );
-                client.batch_execute(&sql).context(sql)
-            }
-            Self::Mysql(client) => {
-                let sql = "SELECT id FROM information_schema.processlist \
-                           WHERE id <> connection_id() AND command <> 'Daemon'";
-                let ids: Vec<u64> = client.query(sql)?;
-                for id in ids {
-                    // It may have ended by itself since the query.
-                    let _ = client.query_drop(format!("KILL {id}"));
-                }
-                Ok(())
-            }
-        }
     }
 }

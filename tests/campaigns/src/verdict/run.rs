@@ -240,12 +240,12 @@ fn act(bed: &mut Bed, act: Act, running: &mut Running, load: &mut Vec<Child>) ->
         Act::KillsSessions(every_s, times) => {
             for _ in 0..times {
                 running.run_for(Duration::from_secs_f64(every_s));
-                bed.administrator(false)?.kill_sessions(false)?;
+                bed.kill_sessions(false)?;
             }
         }
         Act::KillsObserver(at) => {
             running.run_for(Duration::from_secs_f64(at));
-            bed.administrator(false)?.kill_sessions(true)?;
+            bed.kill_sessions(true)?;
         }
         Act::Burners(at, per_cpu) => {
             running.run_for(Duration::from_secs_f64(at));
