@@ -35,6 +35,7 @@ pub mod own_servers;
 pub mod private;
 pub mod processes;
 pub mod proxysql;
+pub mod schema;
 pub mod server;
 pub mod sshd;
 

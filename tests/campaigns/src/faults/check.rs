@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use anyhow::Result;
+use dyno_tests::schema::violations;
 use serde_json::Value;
 use xtask::servers::Kind;
 
@@ -189,23 +189,15 @@ fn result(seen: &Evidence<'_>, failures: &mut Vec<String>) -> Option<Value> {
             return None;
         }
     };
-    match schema_errors(&result) {
+    match violations("run.json", &result) {
         Ok(errors) if errors.is_empty() => {}
-        Ok(errors) => failures.push(format!("the result breaks its schema: {errors:?}")),
+        Ok(errors) => {
+            let first = &errors[..errors.len().min(5)];
+            failures.push(format!("the result breaks its schema: {first:?}"));
+        }
         Err(error) => failures.push(format!("the schema cannot be used: {error:#}")),
     }
     Some(result)
-}
-
-fn schema_errors(result: &Value) -> Result<Vec<String>> {
-    let path = xtask::repository().join("docs/schema/run.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
-    let validator = jsonschema::validator_for(&schema)?;
-    let errors = validator.iter_errors(result);
-    Ok(errors
-        .take(5)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect())
 }
 
 fn status(seen: &Evidence<'_>, result: Option<&Value>, failures: &mut Vec<String>) {
