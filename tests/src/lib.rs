@@ -34,6 +34,7 @@ pub mod network;
 pub mod own_servers;
 pub mod private;
 pub mod processes;
+pub mod program;
 pub mod proxysql;
 pub mod schema;
 pub mod server;

@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use dyno_core::Clock;
+use dyno_tests::program::Program;
 
 /// The number of bytes kept of a stream. Further bytes are only counted.
 const KEPT_BYTES: usize = 4 << 20;
@@ -19,6 +19,10 @@ const KEPT_BYTES: usize = 4 << 20;
 const LOOK: Duration = Duration::from_millis(25);
 /// Samples between two counts of descriptors, which cost more.
 const DESCRIPTORS_EVERY: u64 = 20;
+/// The time limit for the end of its streams after its own end, and the polling interval: a child of
+/// it may still have them open.
+const CLOSES_AFTER: Duration = Duration::from_secs(4);
+const CLOSES_LOOK: Duration = Duration::from_millis(10);
 /// A process with more memory than this is killed to protect the machine.
 const MEMORY_MAX_KIB: u64 = 3 << 20;
 
@@ -76,36 +80,19 @@ impl Ended {
 
 /// A running process.
 pub struct Running {
-    child: Killed,
-    streams: [Capture; 2],
+    program: Program,
     watcher: JoinHandle<Observations>,
     ended: Arc<AtomicBool>,
     began_ns: u64,
     limit_ns: u64,
 }
 
-/// A child that is killed on drop.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(None)) {
-            // SAFETY: kill has no memory effects; the group is that of the child, which was not
-            // reaped.
-            unsafe { libc::kill(-self.0.id().cast_signed(), libc::SIGKILL) };
-            // It has been killed, so it will end.
-            let _ = self.0.wait();
-        }
-    }
-}
-
 impl Running {
-    /// Starts a program without input, in a separate process group.
+    /// Starts a program without input. It ends with this thread.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn start(command: &mut Command) -> Result<Self> {
-        command.stdin(Stdio::null()).process_group(0);
         // SAFETY: the closure runs between fork and exec, and prctl is a system call.
         unsafe {
             command.pre_exec(|| {
@@ -113,19 +100,13 @@ impl Running {
                 Ok(())
             })
         };
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let began_ns = Clock.now();
-        let mut child = command
-            .spawn()
+        let program = Program::start(command, KEPT_BYTES)
             .with_context(|| format!("cannot start {command:?}"))?;
-        let stdout = child.stdout.take().context("it is piped")?;
-        let stderr = child.stderr.take().context("it is piped")?;
-        let streams = [Capture::of(stdout), Capture::of(stderr)];
         let ended = Arc::new(AtomicBool::new(false));
-        let watcher = watch(child.id(), Arc::clone(&ended));
+        let watcher = watch(program.pid(), Arc::clone(&ended));
         Ok(Self {
-            child: Killed(child),
-            streams,
+            program,
             watcher,
             ended,
             began_ns,
@@ -135,14 +116,13 @@ impl Running {
 
     /// Its pid.
     pub fn pid(&self) -> u32 {
-        self.child.0.id()
+        self.program.pid()
     }
 
     /// Sends it a signal. From now on it should end, see [`Ended::late_s`].
     pub fn signal(&mut self, signal: i32) {
         self.expect_end(Duration::ZERO);
-        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its own.
-        unsafe { libc::kill(self.child.0.id().cast_signed(), signal) };
+        self.program.signal(signal);
     }
 
     /// Requires it to end within this time.
@@ -152,14 +132,15 @@ impl Running {
 
     /// Whether it still runs.
     pub fn runs(&mut self) -> bool {
-        matches!(self.child.0.try_wait(), Ok(None))
+        matches!(self.program.ended(), Ok(None))
     }
 
     /// Whether one of the streams contains this text so far.
     pub fn said(&self, text: &str) -> bool {
-        self.streams
+        let streams = [&self.program.stdout, &self.program.stderr];
+        streams
             .iter()
-            .any(|stream| find(&stream.contents(), text.as_bytes()))
+            .any(|stream| find(&stream.bytes(), text.as_bytes()))
     }
 
     /// Waits for one of these texts. False if it ended, or did not print any within `limit`.
@@ -195,19 +176,23 @@ impl Running {
         let overdue = self.run_for(limit);
         let end_ns = Clock.now();
         if overdue {
-            // SAFETY: as in `signal`; the group belongs to the child.
-            unsafe { libc::kill(-self.child.0.id().cast_signed(), libc::SIGKILL) };
+            self.program.kill();
         }
-        let status = self.child.0.wait().context("cannot wait for dyno")?;
+        let status = self.program.wait().context("cannot wait for dyno")?;
         self.ended.store(true, Ordering::Relaxed);
         let seen = self.watcher.join().unwrap_or_default();
-        let [stdout, stderr] = self.streams;
-        let [(stdout, out), (stderr, err)] = [stdout.whole(), stderr.whole()];
+        for _ in 0..CLOSES_AFTER.as_millis() / CLOSES_LOOK.as_millis() {
+            if self.program.is_closed() {
+                break;
+            }
+            thread::sleep(CLOSES_LOOK);
+        }
+        let (stdout, stderr) = (&self.program.stdout, &self.program.stderr);
         Ok(Ended {
             status,
-            stdout,
-            stderr,
-            written: out + err,
+            stdout: stdout.bytes(),
+            stderr: stderr.bytes(),
+            written: stdout.count() + stderr.count(),
             seconds: end_ns.saturating_sub(self.began_ns) as f64 / 1e9,
             late_s: (end_ns as f64 - self.limit_ns as f64) / 1e9,
             overdue,
@@ -219,52 +204,6 @@ impl Running {
 /// Whether `bytes` contains `text`.
 pub fn find(bytes: &[u8], text: &[u8]) -> bool {
     !text.is_empty() && bytes.windows(text.len()).any(|window| window == text)
-}
-
-/// Collects a stream while the process runs.
-struct Capture {
-    kept: Arc<Mutex<Vec<u8>>>,
-    count: Arc<AtomicU64>,
-    thread: JoinHandle<()>,
-}
-
-impl Capture {
-    fn of(mut stream: impl Read + Send + 'static) -> Self {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let count = Arc::new(AtomicU64::new(0));
-        let (to, counter) = (Arc::clone(&kept), Arc::clone(&count));
-        let thread = thread::spawn(move || {
-            let mut bytes = vec![0; 64 * 1024];
-            while let Ok(length @ 1..) = stream.read(&mut bytes) {
-                counter.fetch_add(length as u64, Ordering::Relaxed);
-                let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
-                let room = KEPT_BYTES.saturating_sub(to.len()).min(length);
-                to.extend_from_slice(&bytes[..room]);
-            }
-        });
-        Self {
-            kept,
-            count,
-            thread,
-        }
-    }
-
-    fn contents(&self) -> Vec<u8> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.clone()
-    }
-
-    /// The kept bytes, and the total number of bytes.
-    fn whole(self) -> (Vec<u8>, u64) {
-        // The process has ended: the stream ends unless a child of it still has it open.
-        for _ in 0..200 {
-            if self.thread.is_finished() {
-                break;
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        (self.contents(), self.count.load(Ordering::Relaxed))
-    }
 }
 
 fn watch(pid: u32, ended: Arc<AtomicBool>) -> JoinHandle<Observations> {

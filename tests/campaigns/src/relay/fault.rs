@@ -61,11 +61,6 @@ impl Fault {
         matches!(self, Self::Delay | Self::Split)
     }
 
-    /// Whether data may change or never arrive without dyno being able to know.
-    pub fn deceives(self) -> bool {
-        matches!(self, Self::Corrupt | Self::Swallow | Self::Stall)
-    }
-
     /// Whether received bytes may be wrong.
     pub fn alters(self) -> bool {
         matches!(self, Self::Corrupt | Self::Swallow)
