@@ -38,6 +38,7 @@ pub mod program;
 pub mod proxysql;
 pub mod schema;
 pub mod server;
+pub mod socket;
 pub mod sshd;
 
 pub use client::Client;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use dyno_tests::{Client, Server as Address};
+use xtask::servers::set::Set;
 use xtask::servers::{Kind, Server};
 
 use crate::child::{Ended, Running};
@@ -42,7 +43,18 @@ pub struct Bed<'a> {
     pub dyno: PathBuf,
 }
 
-impl Bed<'_> {
+impl<'a> Bed<'a> {
+    /// One on each server of a set.
+    pub fn all(set: &'a mut Set, dyno: &Path) -> Vec<Self> {
+        let authority = set.authority().to_owned();
+        let bed = |server| Self {
+            server,
+            authority: authority.clone(),
+            dyno: dyno.to_owned(),
+        };
+        set.servers_mut().iter_mut().map(bed).collect()
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Kind {
         self.server.kind()
@@ -201,9 +213,20 @@ pub struct Ledger {
 
 /// A command for dyno, independent of the user's environment.
 pub fn dyno_command(dyno: &Path) -> Command {
-    let mut command = Command::new(dyno);
+    isolated(Command::new(dyno))
+}
+
+/// Makes a command independent of the user's environment.
+pub fn isolated(mut command: Command) -> Command {
     command.env_remove("DYNO_TARGET").env_remove("DYNO_RESULTS");
     command.env(PASSWORD_VARIABLE, PASSWORD);
     command.env("NO_COLOR", "1");
     command
+}
+
+/// Runs a command in the folder of its case.
+pub fn in_folder<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
+    command
+        .env("TMPDIR", folder.join("tmp"))
+        .current_dir(folder)
 }

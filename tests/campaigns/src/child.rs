@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +20,8 @@ const KEPT_BYTES: usize = 4 << 20;
 const LOOK: Duration = Duration::from_millis(25);
 /// Samples between two counts of descriptors, which cost more.
 const DESCRIPTORS_EVERY: u64 = 20;
-/// The time limit for the end of its streams after its own end, and the polling interval: a child of
-/// it may still have them open.
+/// The time limit for the end of the streams after that of the process, whose children may still
+/// have them open, and the polling interval.
 const CLOSES_AFTER: Duration = Duration::from_secs(4);
 const CLOSES_LOOK: Duration = Duration::from_millis(10);
 /// A process with more memory than this is killed to protect the machine.
@@ -52,7 +53,7 @@ pub struct Ended {
     pub written: u64,
     /// Its run time.
     pub seconds: f64,
-    /// The time between the last [`Running::limit`] and its end.
+    /// The time between the last [`Running::signal`], or its start, and its end.
     pub late_s: f64,
     /// It did not end, and was killed.
     pub overdue: bool,
@@ -69,6 +70,16 @@ impl Ended {
     /// Its standard error as text.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// Saves its output in the folder of its case.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn keep(&self, folder: &Path) -> Result<()> {
+        fs::write(folder.join("stdout"), &self.stdout)?;
+        fs::write(folder.join("stderr"), &self.stderr)?;
+        Ok(())
     }
 
     /// The status as one number, with signals as in a shell.
@@ -121,13 +132,8 @@ impl Running {
 
     /// Sends it a signal. From now on it should end, see [`Ended::late_s`].
     pub fn signal(&mut self, signal: i32) {
-        self.expect_end(Duration::ZERO);
+        self.limit_ns = Clock.now();
         self.program.signal(signal);
-    }
-
-    /// Requires it to end within this time.
-    pub fn expect_end(&mut self, within: Duration) {
-        self.limit_ns = Clock.now() + within.as_nanos() as u64;
     }
 
     /// Whether it still runs.

@@ -15,10 +15,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use dyno_core::Clock;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use xtask::say;
@@ -30,6 +31,7 @@ pub mod faults;
 pub mod hostile;
 pub mod network;
 pub mod relay;
+pub mod result;
 pub mod soak;
 pub mod verdict;
 pub mod versions;
@@ -297,7 +299,7 @@ impl Campaign {
 
     /// Counts a case, prints its failures, and keeps its folder if there are any.
     pub fn close(&self, case: &Closed<'_>) {
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = self.tally();
         tally.cases += 1;
         tally.faults += case.faults;
         tally.inputs += case.inputs;
@@ -325,24 +327,39 @@ impl Campaign {
 
     /// The number of failures so far.
     pub fn failures(&self) -> u64 {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.failures
+        self.tally().failures
     }
 
     /// The number of completed cases.
     pub fn done(&self) -> u64 {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.cases
+        self.tally().cases
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn print_totals(&self) -> u64 {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let tally = self.tally();
         say(&format!(
             "{} runs: {} faults, {} bad inputs, {} failures",
             tally.cases, tally.faults, tally.inputs, tally.failures
         ));
         tally.failures
     }
+}
+
+/// Runs the lanes of a campaign, each in a thread, to their ends; returns the first error.
+fn in_parallel<L: FnOnce() -> Result<()> + Send>(lanes: impl Iterator<Item = L>) -> Result<()> {
+    let ended: Vec<Result<()>> = thread::scope(|scope| {
+        let lanes: Vec<_> = lanes.map(|lane| scope.spawn(lane)).collect();
+        let joined = lanes.into_iter().map(|lane| {
+            let lane = lane.join();
+            lane.unwrap_or_else(|_| Err(anyhow!("a thread of the campaign panicked")))
+        });
+        joined.collect()
+    });
+    ended.into_iter().collect()
 }
 
 /// A completed case.

@@ -129,8 +129,7 @@ fn try_round(
     let limit_ns = Clock.now() + ROUND_LIMIT.as_nanos() as u64;
     while running.run_for(LOOK) && Clock.now() < limit_ns && !campaign.stopped() {}
     let ended = running.finish(Duration::ZERO)?;
-    fs::write(folder.join("stdout"), &ended.stdout)?;
-    fs::write(folder.join("stderr"), &ended.stderr)?;
+    ended.keep(folder)?;
     Ok(ended)
 }
 

@@ -9,7 +9,7 @@ use dyno_core::rand::Stream;
 use xtask::say;
 use xtask::servers::set::{Set, down};
 
-use crate::bed::{Bed, DATABASE, TABLES, USER, Way, dyno_command};
+use crate::bed::{Bed, DATABASE, TABLES, USER, Way, dyno_command, in_folder};
 use crate::child::{Running, Sample};
 use crate::{Campaign, Closed};
 
@@ -50,22 +50,17 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     }
     down(false)?;
     let mut set = Set::up()?;
-    let authority = set.authority().to_owned();
-    for (number, server) in set.servers_mut().iter_mut().enumerate() {
+    let beds = Bed::all(&mut set, &campaign.options.dyno);
+    for (number, bed) in (0..).zip(&beds) {
         if campaign.stopped() {
             break;
         }
         let cases = campaign.options.cases.as_ref();
-        if cases.is_some_and(|cases| !cases.contains(&(number as u64))) {
+        if cases.is_some_and(|cases| !cases.contains(&number)) {
             continue;
         }
-        let bed = Bed {
-            server,
-            authority: authority.clone(),
-            dyno: campaign.options.dyno.clone(),
-        };
         bed.furnish()?;
-        one(campaign, &bed, number as u64)?;
+        one(campaign, bed, number)?;
     }
     Ok(())
 }
@@ -81,10 +76,7 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
     // A fixed rate, so that the needs of a faster minute do not look like growth.
     command.args(["--rate", RATE, "-t", &format!("{}s", length.as_secs())]);
     command.args(["--warmup", "0", "--results", "dyno.db"]);
-    command
-        .env("TMPDIR", folder.join("tmp"))
-        .current_dir(&folder);
-    let mut running = Running::start(&mut command)?;
+    let mut running = Running::start(in_folder(&mut command, &folder))?;
     if !running.wait_said(&[" tx/s "], END_MAX) {
         let ended = running.finish(Duration::ZERO)?;
         bail!("{}: the run did not begin: {}", bed.kind(), ended.stderr());
@@ -106,8 +98,7 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
     }
     let what = format!("{} -c {SESSIONS}", bed.kind());
     say(&format!("{what}: {}", figures(&samples)));
-    std::fs::write(folder.join("stdout"), &ended.stdout)?;
-    std::fs::write(folder.join("stderr"), &ended.stderr)?;
+    ended.keep(&folder)?;
     campaign.close(&Closed {
         number,
         what: &what,

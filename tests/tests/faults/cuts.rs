@@ -3,12 +3,11 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use dyno_tests::{Database, Kind};
+use dyno_tests::{Database, Kind, socket};
 
 use crate::common::{dyno, result};
 
@@ -84,15 +83,7 @@ fn cut(stream: &TcpStream, end: End) {
         let _ = stream.shutdown(Shutdown::Write);
         return;
     }
-    // Resets the connection immediately, even if the socket is shared.
-    let nowhere = libc::sockaddr {
-        sa_family: libc::AF_UNSPEC as libc::sa_family_t,
-        sa_data: [0; 14],
-    };
-    let size = size_of_val(&nowhere) as libc::socklen_t;
-    // SAFETY: the address lives during the call.
-    let done = unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, size) };
-    assert_eq!(done, 0);
+    socket::reset(stream).unwrap();
 }
 
 #[test]

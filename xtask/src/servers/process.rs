@@ -115,7 +115,7 @@ pub(super) fn spawn(command: &mut Command, log: &Path, death_signal: Option<i32>
 }
 
 /// Limits the size of the program's files in bytes.
-pub(super) fn limit_files(command: &mut Command, bytes: u64) {
+pub fn limit_files(command: &mut Command, bytes: u64) {
     let prepare = move || {
         let limit = libc::rlimit {
             rlim_cur: bytes,

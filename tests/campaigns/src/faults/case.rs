@@ -7,7 +7,7 @@ use std::process::Command;
 use dyno_core::rand::Stream;
 use xtask::servers::Kind;
 
-use crate::bed::{Bed, DATABASE, PASSWORD, TABLES, USER, Way, dyno_command};
+use crate::bed::{Bed, DATABASE, PASSWORD, TABLES, USER, Way, dyno_command, in_folder};
 use crate::relay::fault::Fault;
 
 /// A database in which `prepare` may create and drop anything.
@@ -242,9 +242,7 @@ impl Case {
     /// The command line, with connections to `port` and files in `folder`.
     pub fn command(&self, bed: &Bed<'_>, port: u16, folder: &Path) -> Command {
         let mut command = dyno_command(&bed.dyno);
-        command
-            .env("TMPDIR", folder.join("tmp"))
-            .current_dir(folder);
+        in_folder(&mut command, folder);
         let database = match self.work {
             Work::Prepare => SCRATCH,
             _ => DATABASE,

@@ -10,6 +10,7 @@ use xtask::servers::Kind;
 
 use crate::bed::{Bed, Ledger, PASSWORD, Way, dyno_command};
 use crate::child::{Ended, Running, find};
+use crate::result::{list, outcome};
 
 use super::case::{Blow, Case, Harm, Hurt, SCRATCH, Work};
 use super::record;
@@ -252,15 +253,12 @@ fn status(seen: &Evidence<'_>, result: Option<&Value>, failures: &mut Vec<String
 /// Checks that intervals, totals and sessions agree.
 fn sums(seen: &Evidence<'_>, result: &Value, failures: &mut Vec<String>) {
     let total = count(&result["totals"]["events"]);
-    let intervals = result["intervals"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
-    let in_them: u64 = intervals
+    let in_them: u64 = list(&result["intervals"])
         .iter()
         .map(|interval| count(&interval["counters"]["events"]))
         .sum();
     let in_grace = count(&result["events_in_grace"]);
-    let spoken = finding(result, "record").is_some_and(|outcome| outcome != "pass");
+    let spoken = outcome(result, "record").is_some_and(|outcome| outcome != "pass");
     if in_them + in_grace != total && !spoken {
         failures.push(format!(
             "{in_them} events in the intervals and {in_grace} in the grace, {total} in all, and \
@@ -280,13 +278,6 @@ fn sums(seen: &Evidence<'_>, result: &Value, failures: &mut Vec<String>) {
 
 pub(super) fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
-}
-
-/// The outcome of a check.
-pub(super) fn finding<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
-    let findings = result["findings"].as_array()?;
-    let finding = findings.iter().find(|finding| finding["check"] == name)?;
-    finding["outcome"].as_str()
 }
 
 /// Compares Dyno's commits with the database, read by a different client.
@@ -313,9 +304,7 @@ fn ledger(
     }
     let rows = (after.rows - before.rows).max(0) as u64;
     let Some(result) = result else { return };
-    let operations = result["operations"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+    let operations = list(&result["operations"]);
     let sum = |name: &str| -> u64 {
         let each = operations.iter().map(|one| count(&one["totals"][name]));
         each.sum()
@@ -334,7 +323,7 @@ fn ledger(
         ));
     }
     let agrees = rows >= done && rows <= done + unknown + unfinished;
-    if agrees && finding(result, "consistency") == Some("refuse") {
+    if agrees && outcome(result, "consistency") == Some("refuse") {
         let ledger = &result["ledger"];
         failures.push(format!(
             "the ledger refuses what agrees: {rows} rows, {ledger}"

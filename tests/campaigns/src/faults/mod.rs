@@ -1,14 +1,13 @@
 //! Faults of connections, servers and Dyno itself, and the conditions that must hold despite them.
 
 use std::fs;
-use std::thread;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use xtask::say;
 use xtask::servers::set::{Set, down};
 
 use crate::bed::Bed;
-use crate::{Campaign, Closed};
+use crate::{Campaign, Closed, in_parallel};
 
 pub mod case;
 mod check;
@@ -25,35 +24,12 @@ const BROKEN_MAX: u32 = 3;
 /// Starts servers and runs cases on all of them in parallel, until the campaign is over.
 ///
 /// # Errors
-/// The servers cannot be started, or do not restart.
+/// The servers cannot be started, or do not restart after a fault.
 pub fn run(campaign: &Campaign) -> Result<()> {
     down(false)?;
     let mut set = Set::up()?;
-    on(campaign, &mut set)
-}
-
-/// The same on running servers.
-///
-/// # Errors
-/// A server does not restart after a fault.
-pub fn on(campaign: &Campaign, set: &mut Set) -> Result<()> {
-    let authority = set.authority().to_owned();
-    let beds = set.servers_mut().iter_mut().map(|server| Bed {
-        server,
-        authority: authority.clone(),
-        dyno: campaign.options.dyno.clone(),
-    });
-    let lanes: Vec<Result<()>> = thread::scope(|scope| {
-        let lanes: Vec<_> = beds
-            .map(|bed| scope.spawn(|| lane(campaign, bed)))
-            .collect();
-        let joined = lanes.into_iter().map(|lane| {
-            let lane = lane.join();
-            lane.unwrap_or_else(|_| Err(anyhow!("a thread of the campaign panicked")))
-        });
-        joined.collect()
-    });
-    lanes.into_iter().collect()
+    let beds = Bed::all(&mut set, &campaign.options.dyno);
+    in_parallel(beds.into_iter().map(|bed| move || lane(campaign, bed)))
 }
 
 /// The cases of one server, one after the other.

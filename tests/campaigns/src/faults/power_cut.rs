@@ -81,12 +81,20 @@ fn synced(log: &[u8], file: &[u8]) -> usize {
     synced
 }
 
-fn look(path: &Path) -> Result<()> {
+/// Opens a file of SQLite's that must be intact.
+pub(super) fn sound(path: &Path) -> Result<Connection> {
     let file = Connection::open(path)?;
-    let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    let sound: String = file
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .context("it cannot be checked")?;
     if sound != "ok" {
         bail!("it is damaged: {sound}");
     }
+    Ok(file)
+}
+
+fn look(path: &Path) -> Result<()> {
+    let file = sound(path)?;
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'interval'";
     let tables: i64 = file.query_row(sql, [], |row| row.get(0))?;
     if tables == 0 {

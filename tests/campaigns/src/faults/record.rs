@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 
-use anyhow::{Context, Result, bail};
-use rusqlite::Connection;
+use anyhow::{Result, bail};
 use serde_json::Value;
 
 use crate::bed::{Bed, PASSWORD, dyno_command};
 use crate::child::{Ended, Running, find};
+use crate::result::outcome;
 
 use super::check::{SHOW_MAX, brief, count, keeps_all};
 use super::power_cut;
@@ -113,13 +113,7 @@ struct Recorded {
 impl Recorded {
     /// The only run of the file, if any.
     fn read(path: &std::path::Path) -> Result<Option<Self>> {
-        let file = Connection::open(path)?;
-        let sound: String = file
-            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
-            .context("it cannot be checked")?;
-        if sound != "ok" {
-            bail!("it is damaged: {sound}");
-        }
+        let file = power_cut::sound(path)?;
         let tables: i64 = file.query_row(
             "SELECT count(*) FROM sqlite_schema WHERE name = 'run'",
             [],
@@ -182,7 +176,7 @@ fn compare(
     let total = count(&result["totals"]["events"]);
     let in_grace = count(&result["events_in_grace"]);
     let in_all = recorded.in_intervals + in_grace;
-    let intact = super::check::finding(result, "record").is_none_or(|outcome| outcome == "pass");
+    let intact = outcome(result, "record").is_none_or(|outcome| outcome == "pass");
     let events = recorded.events.unwrap_or_default();
     if events != total || (in_all != total && intact) {
         failures.push(format!(

@@ -111,7 +111,8 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
     if play.frozen {
         bed.server.resume();
     }
-    write_down(folder, &ended, &relay)?;
+    ended.keep(folder)?;
+    fs::write(folder.join("relay"), relay.log())?;
     drop(relay);
     if let Some(disk) = disk {
         disk.rescue(folder)?;
@@ -140,14 +141,6 @@ fn judge(bed: &Bed<'_>, seen: &Evidence<'_>) -> Result<Vec<String>> {
         bed.execute(None, &format!("DROP DATABASE {SCRATCH}"))?;
     }
     Ok(failures)
-}
-
-/// Saves output and log for the analysis of a failure.
-fn write_down(folder: &Path, ended: &Ended, relay: &Relay) -> Result<()> {
-    fs::write(folder.join("stdout"), &ended.stdout)?;
-    fs::write(folder.join("stderr"), &ended.stderr)?;
-    fs::write(folder.join("relay"), relay.log())?;
-    Ok(())
 }
 
 /// Creates a database for `prepare`.

@@ -2,14 +2,13 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use xtask::servers::process::is_root;
+use xtask::servers::process;
 
 /// A folder with this many bytes of space; if mounts are not permitted, a file size limit is used
 /// instead.
@@ -27,7 +26,7 @@ impl SmallDisk {
             mounted: false,
         };
         let path = CString::new(folder.as_os_str().as_bytes())?;
-        if is_root() {
+        if process::is_root() {
             let options = CString::new(format!("size={bytes}"))?;
             // SAFETY: all pointers are to strings that live during the call.
             let status = unsafe {
@@ -42,7 +41,8 @@ impl SmallDisk {
             disk.mounted = status == 0;
         }
         if !disk.mounted {
-            limit(command, bytes);
+            process::limit_files(command, bytes);
+            ignore_limit(command);
         }
         Ok(disk)
     }
@@ -70,19 +70,11 @@ impl Drop for SmallDisk {
     }
 }
 
-fn limit(command: &mut Command, bytes: u64) {
-    let prepare = move || {
-        let limit = libc::rlimit {
-            rlim_cur: bytes,
-            rlim_max: bytes,
-        };
-        // SAFETY: the limit lives during the call; ignoring a signal has no memory effects.
-        unsafe {
-            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-            if libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
+/// Makes writes beyond the limit fail instead of ending the process.
+fn ignore_limit(command: &mut Command) {
+    let prepare = || {
+        // SAFETY: ignoring a signal has no memory effects.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         Ok(())
     };
     // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.

@@ -6,16 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use dyno_core::rand::Stream;
 use xtask::servers::process;
 
-use crate::bed::{PASSWORD, dyno_command};
+use crate::bed::{PASSWORD, dyno_command, in_folder};
 use crate::child::{Ended, Running, find};
-use crate::{Campaign, Closed};
+use crate::{Campaign, Closed, in_parallel};
 
 mod inputs;
 mod mutate;
@@ -44,18 +43,8 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     let sockets = tempfile::tempdir().context("cannot make a temporary folder")?;
     fs::set_permissions(sockets.path(), Permissions::from_mode(0o755))?;
     let servers = peer::Upstream::start(sockets.path())?;
-    let lanes: Vec<Result<()>> = thread::scope(|scope| {
-        let servers = &servers;
-        let lanes: Vec<_> = (0..LANES)
-            .map(|index| scope.spawn(move || lane(campaign, index, servers)))
-            .collect();
-        let joined = lanes.into_iter().map(|lane| {
-            let lane = lane.join();
-            lane.unwrap_or_else(|_| Err(anyhow!("a thread of the campaign panicked")))
-        });
-        joined.collect()
-    });
-    lanes.into_iter().collect()
+    let servers = &servers;
+    in_parallel((0..LANES).map(|index| move || lane(campaign, index, servers)))
 }
 
 fn lane(campaign: &Campaign, index: u64, servers: &peer::Upstream) -> Result<()> {
@@ -167,9 +156,7 @@ fn contents(paths: &[PathBuf]) -> Vec<(String, Vec<u8>)> {
 
 /// Runs it until it exits. Interrupts a command without a time limit, and then again.
 fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
-    command
-        .env("TMPDIR", folder.join("tmp"))
-        .current_dir(folder);
+    in_folder(command, folder);
     if !command.get_envs().any(|(name, _)| name == "DYNO_RESULTS") {
         command.env("DYNO_RESULTS", "none");
     }
@@ -184,8 +171,7 @@ fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
         }
     }
     let ended = running.finish(INTERRUPTION)?;
-    fs::write(folder.join("stdout"), &ended.stdout)?;
-    fs::write(folder.join("stderr"), &ended.stderr)?;
+    ended.keep(folder)?;
     Ok((ended, interrupted))
 }
 

@@ -7,8 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_core::rand::Stream;
+use dyno_tests::socket;
 
-use super::{Link, Script, Shared, put, socket};
+use super::{Link, Script, Shared, put};
 
 /// The direction of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use dyno_core::Clock;
+use dyno_tests::socket;
 
 pub mod fault;
-mod socket;
 
 use fault::{Direction, Fault, Plan};
 
@@ -229,8 +229,8 @@ impl Link {
 
     fn reset(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        socket::reset(&self.client);
-        socket::reset(&self.server);
+        reset(&self.client);
+        reset(&self.server);
     }
 }
 
@@ -255,7 +255,7 @@ fn accept(listener: TcpListener, port: u16, shared: &Arc<Shared>) {
         };
         if door == Door::Reset as u8 {
             shared.turned_away.fetch_add(1, Ordering::Relaxed);
-            socket::reset(&client);
+            reset(&client);
             continue;
         }
         link(client, number, shared);
@@ -269,7 +269,7 @@ fn link(client: TcpStream, number: u64, shared: &Arc<Shared>) {
         .and_then(|()| TcpStream::connect(shared.upstream));
     let Ok(server) = connected else {
         // As the server itself would have done.
-        socket::reset(&client);
+        reset(&client);
         return;
     };
     // Without it, only larger pieces arrive.
@@ -343,6 +343,11 @@ fn pass(link: &Link, direction: Direction, shared: &Shared) -> io::Result<()> {
             link.answered_ns.store(Clock.now(), Ordering::Relaxed);
         }
     }
+}
+
+/// One that has already ended needs no reset.
+fn reset(stream: &TcpStream) {
+    let _ = socket::reset(stream);
 }
 
 fn put(mut to: &TcpStream, bytes: &[u8]) -> io::Result<()> {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::bed::dyno_command;
+use crate::bed::{dyno_command, in_folder, isolated};
 use crate::child::{Ended, Running};
+use crate::result::{finding, list};
 
 use super::bed::Bed;
 use super::case::{Act, Case, Expect, Stops};
@@ -88,14 +89,7 @@ pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> 
         Act::Pinned(_) => {
             let mut command = Command::new("taskset");
             command.args(["-c", "0"]).arg(&bed.dyno);
-            let own = dyno_command(&bed.dyno);
-            for (name, value) in own.get_envs() {
-                match value {
-                    Some(value) => command.env(name, value),
-                    None => command.env_remove(name),
-                };
-            }
-            command
+            isolated(command)
         }
         _ => dyno_command(&bed.dyno),
     };
@@ -104,14 +98,10 @@ pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> 
         command.args(["--calibrate", "never"]);
     }
     command.args(["--results", "dyno.db", "--json=run.json"]);
-    command
-        .current_dir(folder)
-        .env("TMPDIR", folder.join("tmp"));
-    command.env("XDG_CACHE_HOME", folder);
+    in_folder(&mut command, folder).env("XDG_CACHE_HOME", folder);
     let ended = disturbed(bed, case, &mut command)?;
     fs::write(folder.join("command"), format!("{command:?}\n"))?;
-    fs::write(folder.join("stdout"), &ended.stdout)?;
-    fs::write(folder.join("stderr"), &ended.stderr)?;
+    ended.keep(folder)?;
     Ok(judge(case, &ended, folder))
 }
 
@@ -305,9 +295,7 @@ fn other_load(bed: &Bed, line: &str) -> Result<Child> {
 fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
     let text = fs::read_to_string(folder.join("run.json")).unwrap_or_default();
     let result: Value = serde_json::from_str(&text).unwrap_or_default();
-    let against: Vec<&Value> = result["findings"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice)
+    let against: Vec<&Value> = list(&result["findings"])
         .iter()
         .filter(|finding| finding["outcome"] == "doubt" || finding["outcome"] == "refuse")
         .collect();
@@ -400,9 +388,7 @@ fn number(finding: &Value, name: &str) -> Option<f64> {
 
 /// All evidence of a check, with any outcome.
 fn all(result: &Value, check: &str) -> String {
-    let findings = result["findings"].as_array().map_or(&[][..], Vec::as_slice);
-    let finding = findings.iter().find(|finding| finding["check"] == check);
-    finding.map_or("there is no such check".to_owned(), |finding| {
+    finding(result, check).map_or("there is no such check".to_owned(), |finding| {
         format!("{}: {}", finding["outcome"], finding["evidence"])
     })
 }

@@ -22,7 +22,7 @@ pub fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
     let mut dump = dump(server)?;
     succeed(dump.stdout(File::create(&file)?))?;
     bed.renew()?;
-    let mut restore = client(server)?;
+    let mut restore = client(server, "psql", "mariadb")?;
     restore.stdout(Stdio::null()).stdin(File::open(&file)?);
     succeed(&mut restore)?;
     std::fs::remove_file(&file)?;
@@ -81,19 +81,14 @@ pub fn writer(folder: &Path) -> Result<Child> {
 }
 
 fn dump(server: &Server) -> Result<Command> {
-    let name = match server.kind() {
-        Kind::Postgres => "pg_dump",
-        _ => "mariadb-dump",
-    };
-    let mut command = program(name, server)?;
-    command.arg(DATABASE);
-    Ok(command)
+    client(server, "pg_dump", "mariadb-dump")
 }
 
-fn client(server: &Server) -> Result<Command> {
+/// PostgreSQL's or MariaDB's program on the database.
+fn client(server: &Server, postgres: &str, mariadb: &str) -> Result<Command> {
     let name = match server.kind() {
-        Kind::Postgres => "psql",
-        _ => "mariadb",
+        Kind::Postgres => postgres,
+        _ => mariadb,
     };
     let mut command = program(name, server)?;
     command.arg(DATABASE);
