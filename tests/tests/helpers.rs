@@ -86,10 +86,10 @@ fn sysbench_runs_on_every_server() {
 #[test]
 fn every_server_shows_a_certificate_that_the_authority_signed() {
     for kind in Kind::ALL {
-        let server = Server::of(kind);
+        let (server, protocol) = (Server::of(kind), kind.scheme());
         for (host, status) in [("localhost", 0), ("elsewhere.example", 1)] {
             let mut client = Command::new("openssl");
-            client.args(["s_client", "-starttls", kind.scheme(), "-verify_return_error"]);
+            client.args(["s_client", "-starttls", protocol, "-verify_return_error"]);
             client.args(["-connect", &format!("127.0.0.1:{}", server.port)]);
             client.args(["-verify_hostname", host, "-CAfile"]);
             client.arg(tls_authority());

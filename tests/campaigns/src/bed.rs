@@ -1,4 +1,4 @@
-//! Servers for fault injection, and clients for them that share no code with Dyno.
+//! Servers for fault injection, and commands of the `dyno` under test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use dyno_tests::command::{dyno_path, run};
 use dyno_tests::Output;
+use dyno_tests::command::{dyno_path, run};
 
 /// The time limit of a run on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(60);

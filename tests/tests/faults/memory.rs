@@ -74,8 +74,8 @@ fn a_password_is_in_memory_once_and_not_on_the_command_line() {
             sign.display()
         );
         fs::write(&script, text).unwrap();
-        let (script, driver) = (script.display(), kind.driver());
-        let url = format!("{}://{name}:{SECRET}@127.0.0.1:{port}/{name}", kind.scheme());
+        let (script, driver, scheme) = (script.display(), kind.driver(), kind.scheme());
+        let url = format!("{scheme}://{name}:{SECRET}@127.0.0.1:{port}/{name}");
         let run = format!("run {script} -c 4 -t 60s --warmup 0 -q");
         let sysbench = format!(
             "sysbench {script} --db-driver={driver} --{driver}-host=127.0.0.1 \
