@@ -144,11 +144,7 @@ pub fn of_percentiles(intervals: &[&IntervalSummary]) -> Vec<Figure> {
     percents.dedup();
     let mut figures = Vec::new();
     for percent in percents {
-        let own = |interval: &&IntervalSummary| {
-            let mut all = interval.percentiles.iter();
-            all.find(|percentile| percentile.percent == percent)?
-                .value_ms
-        };
+        let own = |interval: &&IntervalSummary| Percentile::of(&interval.percentiles, percent);
         let values: Vec<f64> = intervals.iter().filter_map(own).collect();
         let highest = values.iter().copied().reduce(f64::max);
         let median = dyno_stats::median(&values);

@@ -171,6 +171,19 @@ pub struct RunSummary {
     pub intervals: Vec<IntervalSummary>,
 }
 
+impl RunSummary {
+    /// The latencies that users would see: response times in an open loop, else service times.
+    pub fn latency(&self) -> &LatencySummary {
+        self.response.as_ref().unwrap_or(&self.service)
+    }
+
+    /// All errors, ignored or not; some imported logs count only their sum.
+    pub fn errors_seen(&self) -> u64 {
+        let by_code: u64 = self.errors.values().map(|error| error.count).sum();
+        by_code.max(self.totals.errors)
+    }
+}
+
 /// The location of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
@@ -304,6 +317,11 @@ impl LatencySummary {
         let known = self.max_ms > 0.0 || self.mean_ms <= 0.0;
         (self.count > 0 && known).then_some(self.max_ms)
     }
+
+    /// A percentile; `None` if it was not requested, or has too few samples.
+    pub fn percentile_ms(&self, percent: f64) -> Option<f64> {
+        Percentile::of(&self.percentiles, percent)
+    }
 }
 
 /// One percentile.
@@ -313,6 +331,13 @@ pub struct Percentile {
     pub percent: f64,
     /// `None` if there are too few samples.
     pub value_ms: Option<f64>,
+}
+
+impl Percentile {
+    /// The value of one of these; `None` if it is missing, or has too few samples.
+    pub fn of(all: &[Self], percent: f64) -> Option<f64> {
+        all.iter().find(|one| one.percent == percent)?.value_ms
+    }
 }
 
 /// One bucket of a distribution.
@@ -344,6 +369,11 @@ pub struct OperationSummary {
 }
 
 impl OperationSummary {
+    /// Response times in an open loop, which include the wait; else service times.
+    pub fn latency(&self) -> &LatencySummary {
+        self.response.as_ref().unwrap_or(&self.service)
+    }
+
     /// Operations done per second; `None` if an imported log does not say.
     pub fn per_s(&self) -> Option<f64> {
         let known = self.done_per_s > 0.0 || self.totals.done == 0;

@@ -11,7 +11,7 @@ use dyno_core::interval::Counters;
 use dyno_core::plan::{LoadSchedule, PlacedPart, Scheduled};
 use dyno_core::record::{RunRecord, SeriesKind};
 use dyno_core::states::SessionState;
-use dyno_core::summary::IntervalSummary;
+use dyno_core::summary::{IntervalSummary, Percentile};
 use dyno_core::unknown::{self, Of};
 use dyno_core::visible;
 
@@ -185,8 +185,7 @@ fn fields(interval: &IntervalSummary, percents: &[f64], unknown: &[&str]) -> Vec
         count("bytes_out", counters.bytes_out),
     ];
     for percent in percents {
-        let found = interval.percentiles.iter().find(|p| p.percent == *percent);
-        let value = found.and_then(|percentile| percentile.value_ms);
+        let value = Percentile::of(&interval.percentiles, *percent);
         fields.push(value.map_or_else(String::new, number));
     }
     fields.extend([

@@ -190,8 +190,7 @@ fn half_width(run: &RunSummary) -> Option<f64> {
 
 /// The number of errors; `None` if another tool's log does not say.
 pub(super) fn errors_seen(run: &RunSummary) -> Option<u64> {
-    let seen: u64 = run.errors.values().map(|error| error.count).sum();
-    let seen = seen.max(run.totals.errors);
+    let seen = run.errors_seen();
     (seen > 0 || run.client.is_some()).then_some(seen)
 }
 

@@ -163,13 +163,9 @@ impl Promise {
 
     /// Whether a run kept it; `None` if there are too few events for one of its percentiles.
     pub fn kept_by(&self, run: &RunSummary) -> Option<bool> {
-        let latency = run.response.as_ref().unwrap_or(&run.service);
         let mut all = self.too_many_errors(run).is_none();
         for own in &self.latencies {
-            let mut percentiles = latency.percentiles.iter();
-            let value = percentiles
-                .find(|p| p.percent == own.percentile)?
-                .value_ms?;
+            let value = run.latency().percentile_ms(own.percentile)?;
             all &= value <= own.within.as_secs_f64() * 1e3;
         }
         Some(all)

@@ -78,10 +78,7 @@ impl Side<'_, '_> {
     /// A percentile over all events: of the merged distribution, else as one run printed it.
     pub(super) fn percentile_ms(&self, percent: f64) -> Option<f64> {
         let printed = || match self.views.as_slice() {
-            [view] => {
-                let all = &view.latency()?.percentiles;
-                all.iter().find(|one| one.percent == percent)?.value_ms
-            }
+            [view] => view.latency()?.percentile_ms(percent),
             _ => None,
         };
         let names = [

@@ -259,9 +259,7 @@ fn span_mean(span: &Histogram<u64>) -> (f64, f64) {
 /// The percentile printed in a single run's report.
 fn printed(views: &[View], percent: f64) -> Option<Estimate> {
     let [view] = views else { return None };
-    let percentiles = &view.latency()?.percentiles;
-    let found = percentiles.iter().find(|p| p.percent == percent)?;
-    single(found.value_ms?)
+    single(view.latency()?.percentile_ms(percent)?)
 }
 
 fn maximum(views: &[View]) -> Option<Estimate> {
