@@ -4,6 +4,7 @@
 //! # Where to change what
 //!
 //! - A rate, a percentile, a share, what counts as a stall: `src/summarize.rs`, `src/stalls.rs`.
+//! - The summary of a record: `src/summary.rs`.
 //! - A part of a run (`--from`, `--to`): `src/window.rs`; its findings:
 //!   `crates/dyno-verdict/src/part.rs`.
 
@@ -11,4 +12,5 @@ pub mod bins;
 pub mod errors;
 pub mod stalls;
 pub mod summarize;
+pub mod summary;
 pub mod window;

@@ -19,7 +19,7 @@ use crate::factors::Factors;
 use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
-use crate::record::{Cost, Fact, NotObserved};
+use crate::record::{Cost, Fact, NotObserved, RunHead};
 use crate::reported::Figure;
 use crate::states::SessionStates;
 use crate::tables::TableGroup;
@@ -172,6 +172,20 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
+    /// What is known of a run from its head: no figures.
+    pub fn of(head: &RunHead) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            tool: head.tool.clone(),
+            workload: head.workload.clone(),
+            target: head.target.clone(),
+            drive: head.drive.clone(),
+            note: head.note.clone(),
+            factors: head.factors.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The latencies that users would see: response times in an open loop, else service times.
     pub fn latency(&self) -> &LatencySummary {
         self.response.as_ref().unwrap_or(&self.service)

@@ -2,6 +2,7 @@
 //! text has the details.
 
 use dyno_analysis::errors;
+use dyno_analysis::summary::UNFINISHED;
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
@@ -12,7 +13,6 @@ use super::page::Page;
 use super::words::EventWord;
 use super::{agents, latency, operations, parts, reported, roles, sections, statements, verdict};
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
-use crate::rebuild::UNFINISHED;
 
 /// The most lines of a finding, limit or warning; the full text has all of it.
 const LINES_MAX: usize = 3;
