@@ -1,6 +1,6 @@
-//! The figures of a run that people name: in conditions (`--fail-if`), tables (`--figure`), promises
-//! of searches, and experiment files. A new figure is one row of [`NAMED`]; if conditions, tables
-//! and comparisons should have it too, `dyno-verdict` estimates its metric.
+//! The figures of a run that people name: in conditions (`--fail-if`), tables (`--figure`),
+//! promises of searches, and experiment files. A new figure is one row of [`NAMED`]; conditions and
+//! tables also need its metric, which `dyno-verdict` estimates.
 
 use crate::reported::Better;
 use crate::summary::{LatencySummary, RunSummary};
@@ -183,14 +183,14 @@ impl Named {
 
 /// A figure by its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Figure {
+pub enum NamedFigure {
     /// One of [`NAMED`].
     Named(&'static Named),
     /// `p99.9`: a percentile of the latencies, in percent.
     Percentile(f64),
 }
 
-impl Figure {
+impl NamedFigure {
     /// The figure with this name; of a percentile, the number may be out of range.
     pub fn find(name: &str) -> Option<Self> {
         let named = NAMED.iter().find(|one| one.names().any(|own| own == name));
@@ -289,12 +289,12 @@ mod tests {
 
     #[test]
     fn a_figure_is_found_by_any_name() {
-        let name = |name: &str| Figure::find(name).map(Figure::name);
+        let name = |name: &str| NamedFigure::find(name).map(NamedFigure::name);
         assert_eq!(name("tps").as_deref(), Some("rate"));
         assert_eq!(name("p99.90").as_deref(), Some("p99.9"));
         assert_eq!(name("percentile"), None);
-        let median = Figure::find("median_rate").unwrap();
-        assert!(median.is_throughput() && !Figure::find("offered").unwrap().is_throughput());
+        let median = NamedFigure::find("median_rate").unwrap();
+        assert!(median.is_throughput() && !NamedFigure::find("offered").unwrap().is_throughput());
         assert_eq!(median.metric().as_deref(), Some("events, median second"));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{ERRORS, Figure, MS};
+use crate::figures::{ERRORS, MS, NamedFigure};
 use crate::summary::{LatencySummary, OperationSummary, RoleSummary, RunSummary};
 use crate::units::{format_duration, human_number};
 
@@ -27,7 +27,7 @@ pub struct Threshold {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Known(Figure),
+    Known(NamedFigure),
     /// A figure of the workload, by its name.
     Own(String),
 }
@@ -186,7 +186,7 @@ impl Threshold {
     /// The percentile in the condition.
     pub fn percentile(&self) -> Option<f64> {
         match self.figure {
-            Kind::Known(Figure::Percentile(percent)) => Some(percent),
+            Kind::Known(NamedFigure::Percentile(percent)) => Some(percent),
             _ => None,
         }
     }
@@ -286,13 +286,13 @@ fn not_there<'a>(of: &str, names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-fn of_latency(figure: Figure, latency: &LatencySummary) -> Result<f64, String> {
+fn of_latency(figure: NamedFigure, latency: &LatencySummary) -> Result<f64, String> {
     let has = |percent: f64| latency.percentiles.iter().any(|one| one.percent == percent);
     let why = match figure {
         _ if latency.count == 0 => "no latency was recorded",
-        Figure::Percentile(percent) if has(percent) => "too few samples for this percentile",
-        Figure::Percentile(_) => "it was not recorded; add it to --percentiles",
-        Figure::Named(_) => "the log does not contain it",
+        NamedFigure::Percentile(percent) if has(percent) => "too few samples for this percentile",
+        NamedFigure::Percentile(_) => "it was not recorded; add it to --percentiles",
+        NamedFigure::Named(_) => "the log does not contain it",
     };
     let known = figure.of_latency(latency).filter(|_| latency.count > 0);
     known.ok_or_else(|| why.to_owned())

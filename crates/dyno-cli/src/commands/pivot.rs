@@ -24,9 +24,6 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console, output, run_store, window};
 use dyno_core::factors::EVERYBODYS;
 
-/// The name of the median second as a figure, and as a metric of `compare`.
-const MEDIAN: (&str, &str) = ("median_rate", "events, median second");
-
 /// Prints the table.
 ///
 /// # Errors
@@ -115,9 +112,6 @@ fn note_nameless(lines: &[RunLine]) {
 
 /// The metric of `compare` that the user means.
 pub fn metric(figure: &str) -> Result<String> {
-    if figure == MEDIAN.0 {
-        return Ok(MEDIAN.1.to_owned());
-    }
     // The figure names are those of `--fail-if`.
     let condition: Result<Threshold, _> = format!("{figure} > 1x").parse();
     condition
@@ -127,9 +121,8 @@ pub fn metric(figure: &str) -> Result<String> {
 
 fn no_figure(figure: &str) -> anyhow::Error {
     usage(format!(
-        "--figure: no run has '{figure}'; there are rate, {}, queries, errors, mean, max and \
-         percentiles such as p99",
-        MEDIAN.0
+        "--figure: no run has '{figure}'; there are rate, median_rate, queries, errors, mean, max \
+         and percentiles such as p99"
     ))
 }
 

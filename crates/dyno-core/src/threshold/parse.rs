@@ -1,7 +1,7 @@
 //! Parses conditions.
 
 use super::{Kind, Relation, Threshold, Unit};
-use crate::figures::{ERRORS, Figure, MS};
+use crate::figures::{ERRORS, MS, NamedFigure};
 use crate::units::parse_duration;
 
 pub(super) fn parsed(text: &str) -> Result<Threshold, String> {
@@ -44,7 +44,7 @@ fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
     {
         return Ok((Some(of.to_owned()), Kind::Known(figure)));
     }
-    let near = Figure::compared().map(|name| (strsim::osa_distance(name, text), name));
+    let near = NamedFigure::compared().map(|name| (strsim::osa_distance(name, text), name));
     match near.min() {
         Some((1, name)) => Err(format!("unknown figure '{text}'; did you mean '{name}'?")),
         _ => Ok((None, Kind::Own(text.to_owned()))),
@@ -52,12 +52,12 @@ fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
 }
 
 /// A figure by its usual name; an error for an invalid percentile.
-fn known(text: &str) -> Result<Option<Figure>, String> {
-    match Figure::find(&text.to_ascii_lowercase()) {
-        Some(own @ Figure::Percentile(percent)) if percent > 0.0 && percent <= 100.0 => {
+fn known(text: &str) -> Result<Option<NamedFigure>, String> {
+    match NamedFigure::find(&text.to_ascii_lowercase()) {
+        Some(own @ NamedFigure::Percentile(percent)) if percent > 0.0 && percent <= 100.0 => {
             Ok(Some(own))
         }
-        Some(Figure::Percentile(_)) => Err(format!(
+        Some(NamedFigure::Percentile(_)) => Err(format!(
             "{text} is not a percentile; expected a number above 0, up to 100"
         )),
         found => Ok(found.filter(|figure| figure.metric().is_some())),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
+use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::Percentile;
 use dyno_lab::file::{Experiment, Plot, PlotKind};
@@ -152,7 +153,9 @@ fn points(run: &RunRecord, name: &str, is_series: bool) -> Option<Vec<(f64, f64)
         });
         return Some(points.collect());
     }
-    let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
+    let Some(NamedFigure::Percentile(percent)) = NamedFigure::find(name) else {
+        return None;
+    };
     let intervals = run.intervals.iter().filter(|interval| interval.at_s > 0.0);
     let points = intervals.map(|interval| {
         let value = Percentile::of(&interval.percentiles, percent);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use dyno_core::figures::{ERRORS, NamedFigure};
 use dyno_core::summary::RunSummary;
 use dyno_core::threshold::Threshold;
 use dyno_core::units::parse_duration;
@@ -114,7 +115,7 @@ impl Promise {
             .or_else(|| text.split_once(['<', '≤']))
             .ok_or_else(|| format!("'{text}' has no '<'"))?;
         let (figure, limit) = (figure.trim(), limit.trim());
-        if figure == "errors" {
+        if figure == ERRORS {
             let percent = limit.strip_suffix('%').and_then(|number| {
                 let number: Option<f64> = number.trim().parse().ok();
                 number.filter(|number| *number > 0.0 && *number <= 100.0)
@@ -126,14 +127,13 @@ impl Promise {
                 Some(_) => Err("it limits errors twice".to_owned()),
             };
         }
-        let percentile = figure.strip_prefix('p').and_then(|number| {
-            let number: Option<f64> = number.parse().ok();
-            number.filter(|number| *number > 0.0 && *number < 100.0)
-        });
-        let Some(percentile) = percentile else {
-            return Err(format!(
-                "'{figure}' is neither a percentile, such as p99 or p99.9, nor 'errors'"
-            ));
+        let percentile = match NamedFigure::find(figure) {
+            Some(NamedFigure::Percentile(percent)) if percent > 0.0 && percent < 100.0 => percent,
+            _ => {
+                return Err(format!(
+                    "'{figure}' is neither a percentile, such as p99 or p99.9, nor '{ERRORS}'"
+                ));
+            }
         };
         if limit.parse::<f64>().is_ok() {
             return Err(format!(
@@ -173,7 +173,7 @@ impl Promise {
 
     /// If a run had too many errors: the condition and the result.
     pub fn too_many_errors(&self, run: &RunSummary) -> Option<String> {
-        let limit: Threshold = format!("errors >= {}%", self.errors?).parse().ok()?;
+        let limit: Threshold = format!("{ERRORS} >= {}%", self.errors?).parse().ok()?;
         let held = limit.judge(run);
         held.failed.then(|| match held.value {
             Some(value) => format!("{value:.2} % errors"),
