@@ -252,7 +252,7 @@ impl<'a> Phase<'a> {
             ("rkbpq", per(read.map(|bytes| bytes / KIB), rate)),
             ("wpi", per(writes, inserted)),
             ("wkbpi", per(written.map(|bytes| bytes / KIB), inserted)),
-            // Context switches of the host per second, and percent of its CPU time, user and system.
+            // The host's context switches per second, and percent of its CPU time, user and system.
             ("csps", switches),
             ("cpups", cpu),
             // Context switches, and µs of CPU time, per operation; the client's are included.
