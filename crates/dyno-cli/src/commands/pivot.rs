@@ -18,7 +18,7 @@ use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
 use serde_json::{Value, json};
 
 use super::runs::selected;
-use crate::definitions::TABLE;
+use crate::definitions::{FIGURES, TABLE};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, output, run_store, window};
@@ -120,9 +120,10 @@ pub fn metric(figure: &str) -> Result<String> {
 }
 
 fn no_figure(figure: &str) -> anyhow::Error {
+    let [names @ .., percentile] = FIGURES;
     usage(format!(
-        "--figure: no run has '{figure}'; there are rate, median_rate, queries, errors, mean, max \
-         and percentiles such as p99"
+        "--figure: no run has '{figure}'; there are {} and percentiles such as {percentile}",
+        names.join(", ")
     ))
 }
 
