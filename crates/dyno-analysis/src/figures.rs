@@ -15,22 +15,26 @@ pub fn of(run: &RunRecord, summary: &RunSummary) -> Vec<(NamedFigure, f64, Optio
     let stalls = stalls::of_run(run).ok();
     let size = run.series("data.total").and_then(|own| own.points.last());
     let measurements = Measurements {
-        summary,
         median_per_s: dyno_stats::median(&seconds),
         stalls: stalls.map(|own| (own.stalls.len(), own.stalled_s(), own.longest_s())),
         size_bytes: size.map(|(_, bytes)| *bytes),
+        ..Measurements::of(summary)
     };
     let error = standard_error(&seconds);
     let known = |figure: NamedFigure| {
         let value = figure.value(&measurements);
         let value = value.filter(|value| value.is_finite())?;
-        let error = error.zip(figure.spread());
-        Some((figure, value, error.map(|(error, spread)| error * spread)))
+        let error = match figure.row.name {
+            // For normal values, the standard error of the median is that of the mean times √(π/2).
+            "median_rate" => error.map(|error| error * 1.253),
+            _ => error.filter(|_| figure.is_throughput()),
+        };
+        Some((figure, value, error))
     };
-    let percentiles = summary.latency().percentiles.iter();
-    let percentiles = percentiles.map(|own| NamedFigure::Percentile(own.percent));
-    let figures = NAMED.iter().map(NamedFigure::Named).chain(percentiles);
-    figures.filter_map(known).collect()
+    let percentiles = measurements.latency.percentiles.iter();
+    let percentiles = percentiles.map(|own| NamedFigure::percentile(own.percent));
+    let named = NAMED.iter().map(|row| NamedFigure { row, percent: None });
+    named.chain(percentiles).filter_map(known).collect()
 }
 
 /// The standard error of the mean second, relative to the mean.

@@ -12,22 +12,97 @@ pub const MS: &str = "ms";
 /// The figure that conditions and promises limit as a share of the attempts.
 pub const ERRORS: &str = "errors";
 
+const HIGHER: Option<Better> = Some(Better::Higher);
+const LOWER: Option<Better> = Some(Better::Lower);
+
 /// A figure with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
     /// Its usual name.
     pub name: &'static str,
-    /// Other names for it in conditions and tables.
-    aliases: &'static [&'static str],
-    unit: &'static str,
-    better: Option<Better>,
-    /// The name of its metric in a comparison, and in conditions and tables its right to be there;
-    /// empty without one.
+    /// Its unit, as of series.
+    pub unit: &'static str,
+    /// Which direction is better; `None` if neither.
+    pub better: Option<Better>,
+    /// The name of its metric in a comparison; empty if comparisons, conditions and tables do not
+    /// have it.
     metric: &'static str,
-    /// Its standard error relative to that of the mean second; `None` if unknown.
-    spread: Option<f64>,
-    value: Value,
+    value: fn(&Measurements<'_>) -> Option<f64>,
 }
+
+/// What figures are computed from.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurements<'a> {
+    /// Latencies.
+    pub latency: &'a LatencySummary,
+    /// The summary; `None` for the latencies of an operation.
+    pub summary: Option<&'a RunSummary>,
+    /// Events per second of the median second, if the record is known.
+    pub median_per_s: Option<f64>,
+    /// The number of stalls, their total length and the longest, in seconds, likewise.
+    pub stalls: Option<(usize, f64, f64)>,
+    /// The size of the data at the end, in bytes, likewise.
+    pub size_bytes: Option<f64>,
+}
+
+macro_rules! named {
+    ($($name:expr, $unit:expr, $better:expr, $metric:expr, |$of:ident| $value:expr;)+) => {
+        /// All figures with a name, except percentiles.
+        pub static NAMED: &[Named] = &[$(Named {
+            name: $name,
+            unit: $unit,
+            better: $better,
+            metric: $metric,
+            value: |$of| $value,
+        }),+];
+    };
+}
+
+named! {
+    "rate", PER_SECOND, HIGHER, "events", |of| Some(of.summary?.rates.events_per_s);
+    "mean_rate", PER_SECOND, HIGHER, "events", |of| Some(of.summary?.rates.events_per_s);
+    "median_rate", PER_SECOND, HIGHER, "events, median second", |of| of.median_per_s;
+    "queries", PER_SECOND, HIGHER, "statements", |of| Some(of.summary?.rates.queries_per_s);
+    ERRORS, PER_SECOND, LOWER, "errors", |of| Some(of.summary?.rates.errors_per_s);
+    "mean", MS, LOWER, "latency, mean", |of| (of.latency.count > 0).then_some(of.latency.mean_ms);
+    "min", MS, LOWER, "latency, minimum", |of| of.latency.shortest_ms();
+    "max", MS, LOWER, "latency, maximum", |of| of.latency.longest_ms();
+    "sessions", "count", None, "", |of| Some(of.summary?.drive.as_ref()?.sessions.into());
+    "offered", PER_SECOND, None, "", |of| Some(of.summary?.open_loop.as_ref()?.offered_per_s);
+    "backlog", "count", LOWER, "", |of| Some(of.summary?.open_loop.as_ref()?.backlog? as f64);
+    "backlog_max", "count", LOWER, "", |of| {
+        Some(of.summary?.open_loop.as_ref()?.backlog_max? as f64)
+    };
+    "late_share", "ratio", LOWER, "", |of| of.summary?.late_share();
+    "size_mib", "MiB", LOWER, "", |of| Some(of.size_bytes? / 1_048_576.0);
+    "stalls", "count", LOWER, "", |of| Some(of.stalls?.0 as f64);
+    "stalled_s", "s", LOWER, "", |of| Some(of.stalls?.1);
+    "longest_stall_s", "s", LOWER, "", |of| Some(of.stalls?.2);
+    "fairness", "ratio", LOWER, "", |of| {
+        let spread = of.summary?.fairness?;
+        let least = spread.events_min as f64;
+        Some((spread.events_max as f64 - least) / least)
+    };
+}
+
+/// A percentile, whose value and names depend on its number.
+static PERCENTILE: Named = Named {
+    name: "p",
+    unit: MS,
+    better: LOWER,
+    metric: "latency, p",
+    value: |_| None,
+};
+
+/// Other names of figures in conditions and tables.
+const ALIASES: [(&str, &str); 6] = [
+    ("tps", "rate"),
+    ("events", "rate"),
+    ("transactions", "rate"),
+    ("statements", "queries"),
+    ("qps", "queries"),
+    ("avg", "mean"),
+];
 
 impl PartialEq for Named {
     fn eq(&self, other: &Self) -> bool {
@@ -35,241 +110,85 @@ impl PartialEq for Named {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Value {
-    Latency(fn(&LatencySummary) -> Option<f64>),
-    Run(fn(&Measurements<'_>) -> Option<f64>),
-}
-
-/// What figures are computed from: a summary, and what only the record of a run shows.
-#[derive(Clone, Copy, Debug)]
-pub struct Measurements<'a> {
-    /// The summary.
-    pub summary: &'a RunSummary,
-    /// Events per second of the median second.
-    pub median_per_s: Option<f64>,
-    /// The number of stalls, their total length and the longest, in seconds.
-    pub stalls: Option<(usize, f64, f64)>,
-    /// The size of the data at the end, in bytes.
-    pub size_bytes: Option<f64>,
-}
-
-impl<'a> From<&'a RunSummary> for Measurements<'a> {
-    fn from(summary: &'a RunSummary) -> Self {
+impl<'a> Measurements<'a> {
+    /// Of latencies alone.
+    pub fn of_latency(latency: &'a LatencySummary) -> Self {
         Self {
-            summary,
+            latency,
+            summary: None,
             median_per_s: None,
             stalls: None,
             size_bytes: None,
         }
     }
-}
 
-const HIGHER: Option<Better> = Some(Better::Higher);
-const LOWER: Option<Better> = Some(Better::Lower);
-
-/// All figures with a name, except percentiles.
-pub static NAMED: [Named; 18] = [
-    rate("rate", "events", |of| Some(of.summary.rates.events_per_s))
-        .also(&["tps", "events", "transactions"]),
-    rate("mean_rate", "events", |of| {
-        Some(of.summary.rates.events_per_s)
-    }),
-    // For normal values, the standard error of the median is that of the mean times √(π/2).
-    rate("median_rate", "events, median second", |of| of.median_per_s)
-        .spread(1.253),
-    rate("queries", "statements", |of| {
-        Some(of.summary.rates.queries_per_s)
-    })
-    .also(&["statements", "qps"]),
-    run(ERRORS, PER_SECOND, LOWER, |of| {
-        Some(of.summary.rates.errors_per_s)
-    })
-    .compared("errors"),
-    latency("mean", "latency, mean", |of| {
-        (of.count > 0).then_some(of.mean_ms)
-    })
-    .also(&["avg"]),
-    latency("min", "latency, minimum", LatencySummary::shortest_ms),
-    latency("max", "latency, maximum", LatencySummary::longest_ms),
-    run("sessions", "count", None, |of| {
-        Some(f64::from(of.summary.drive.as_ref()?.sessions))
-    }),
-    run("offered", PER_SECOND, None, |of| {
-        Some(of.summary.open_loop.as_ref()?.offered_per_s)
-    }),
-    run("backlog", "count", LOWER, |of| {
-        Some(of.summary.open_loop.as_ref()?.backlog? as f64)
-    }),
-    run("backlog_max", "count", LOWER, |of| {
-        Some(of.summary.open_loop.as_ref()?.backlog_max? as f64)
-    }),
-    run("late_share", "ratio", LOWER, |of| {
-        let limit = of.summary.latency_limit?;
-        let due = of.summary.response.as_ref()?.count + limit.skipped;
-        Some((limit.above + limit.skipped) as f64 / due as f64)
-    }),
-    run("size_mib", "MiB", LOWER, |of| {
-        Some(of.size_bytes? / 1_048_576.0)
-    }),
-    run("stalls", "count", LOWER, |of| Some(of.stalls?.0 as f64)),
-    run("stalled_s", "s", LOWER, |of| Some(of.stalls?.1)),
-    run("longest_stall_s", "s", LOWER, |of| Some(of.stalls?.2)),
-    run("fairness", "ratio", LOWER, |of| {
-        let spread = of.summary.fairness?;
-        let least = spread.events_min as f64;
-        Some((spread.events_max as f64 - least) / least)
-    }),
-];
-
-const fn run(
-    name: &'static str,
-    unit: &'static str,
-    better: Option<Better>,
-    value: fn(&Measurements<'_>) -> Option<f64>,
-) -> Named {
-    Named {
-        name,
-        aliases: &[],
-        unit,
-        better,
-        metric: "",
-        spread: None,
-        value: Value::Run(value),
+    /// Of a summary, without a record.
+    pub fn of(summary: &'a RunSummary) -> Self {
+        Self {
+            summary: Some(summary),
+            ..Self::of_latency(summary.latency())
+        }
     }
 }
 
-const fn rate(
-    name: &'static str,
-    metric: &'static str,
-    value: fn(&Measurements<'_>) -> Option<f64>,
-) -> Named {
-    run(name, PER_SECOND, HIGHER, value)
-        .compared(metric)
-        .spread(1.0)
-}
-
-const fn latency(
-    name: &'static str,
-    metric: &'static str,
-    value: fn(&LatencySummary) -> Option<f64>,
-) -> Named {
-    Named {
-        value: Value::Latency(value),
-        ..run(name, MS, LOWER, |_| None).compared(metric)
-    }
-}
-
-impl Named {
-    const fn also(mut self, aliases: &'static [&'static str]) -> Self {
-        self.aliases = aliases;
-        self
-    }
-
-    const fn compared(mut self, metric: &'static str) -> Self {
-        self.metric = metric;
-        self
-    }
-
-    const fn spread(mut self, factor: f64) -> Self {
-        self.spread = Some(factor);
-        self
-    }
-
-    fn names(&'static self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.name).chain(self.aliases.iter().copied())
-    }
-}
-
-/// A figure by its name.
+/// A figure by its name: one of [`NAMED`], or a percentile of the latencies, such as `p99.9`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum NamedFigure {
-    /// One of [`NAMED`].
-    Named(&'static Named),
-    /// `p99.9`: a percentile of the latencies, in percent.
-    Percentile(f64),
+pub struct NamedFigure {
+    /// Its description.
+    pub row: &'static Named,
+    /// The percentile, in percent; `None` for other figures.
+    pub percent: Option<f64>,
 }
 
 impl NamedFigure {
-    /// The figure with this name; of a percentile, the number may be out of range.
+    /// The figure with this name; the number of a percentile may be out of range.
     pub fn find(name: &str) -> Option<Self> {
-        let named = NAMED.iter().find(|one| one.names().any(|own| own == name));
-        named.map(Self::Named).or_else(|| {
-            let percent = name.strip_prefix('p')?.parse().ok()?;
-            Some(Self::Percentile(percent))
-        })
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let name = alias.map_or(name, |(_, usual)| *usual);
+        match NAMED.iter().find(|row| row.name == name) {
+            Some(row) => Some(Self { row, percent: None }),
+            None => Some(Self::percentile(name.strip_prefix('p')?.parse().ok()?)),
+        }
     }
 
-    /// All names of figures, except percentiles, that conditions, tables and comparisons have.
+    /// A percentile of the latencies.
+    pub fn percentile(percent: f64) -> Self {
+        Self {
+            row: &PERCENTILE,
+            percent: Some(percent),
+        }
+    }
+
+    /// All names, except of percentiles, that conditions and tables may use.
     pub fn compared() -> impl Iterator<Item = &'static str> {
-        let compared = NAMED.iter().filter(|one| !one.metric.is_empty());
-        compared.flat_map(Named::names)
+        let compared = NAMED.iter().filter(|row| !row.metric.is_empty());
+        let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+        compared.map(|row| row.name).chain(aliases)
     }
 
     /// Its usual name.
     pub fn name(self) -> String {
-        match self {
-            Self::Named(named) => named.name.to_owned(),
-            Self::Percentile(percent) => format!("p{percent}"),
-        }
-    }
-
-    /// Its unit, as of series: `count/s`, `ms`.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Named(named) => named.unit,
-            Self::Percentile(_) => MS,
-        }
-    }
-
-    /// Which direction is better; `None` if neither.
-    pub fn better(self) -> Option<Better> {
-        match self {
-            Self::Named(named) => named.better,
-            Self::Percentile(_) => LOWER,
-        }
+        let number = self.percent.map(|percent| percent.to_string());
+        self.row.name.to_owned() + &number.unwrap_or_default()
     }
 
     /// The name of its metric in a comparison; `None` if a comparison does not have it.
     pub fn metric(self) -> Option<String> {
-        match self {
-            Self::Named(named) => Some(named.metric.to_owned()).filter(|name| !name.is_empty()),
-            Self::Percentile(percent) => Some(format!("latency, p{percent}")),
-        }
-    }
-
-    /// Its standard error relative to that of the mean second; `None` if unknown.
-    pub fn spread(self) -> Option<f64> {
-        match self {
-            Self::Named(named) => named.spread,
-            Self::Percentile(_) => None,
-        }
+        let number = self.percent.map(|percent| percent.to_string());
+        let name = self.row.metric.to_owned() + &number.unwrap_or_default();
+        (!name.is_empty()).then_some(name)
     }
 
     /// Whether it is a rate that a server reaches, and that an open loop therefore prescribes.
     pub fn is_throughput(self) -> bool {
-        self.better() == HIGHER && self.metric().is_some()
+        self.row.better == HIGHER
     }
 
     /// Its value; `None` if unknown. It may not be finite.
     pub fn value(self, of: &Measurements<'_>) -> Option<f64> {
-        match self {
-            Self::Named(Named {
-                value: Value::Run(value),
-                ..
-            }) => value(of),
-            latency => latency.of_latency(of.summary.latency()),
-        }
-    }
-
-    /// Its value of these latencies; `None` if unknown, or if it is not a latency.
-    pub fn of_latency(self, latency: &LatencySummary) -> Option<f64> {
-        match self {
-            Self::Named(named) => match named.value {
-                Value::Latency(value) => value(latency),
-                Value::Run(_) => None,
-            },
-            Self::Percentile(percent) => latency.percentile_ms(percent),
+        match self.percent {
+            Some(percent) => of.latency.percentile_ms(percent),
+            None => (self.row.value)(of),
         }
     }
 }
@@ -279,22 +198,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_figures_have_the_same_name() {
-        let mut names: Vec<&str> = NAMED.iter().flat_map(Named::names).collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all);
-    }
-
-    #[test]
     fn a_figure_is_found_by_any_name() {
         let name = |name: &str| NamedFigure::find(name).map(NamedFigure::name);
         assert_eq!(name("tps").as_deref(), Some("rate"));
         assert_eq!(name("p99.90").as_deref(), Some("p99.9"));
         assert_eq!(name("percentile"), None);
-        let median = NamedFigure::find("median_rate").unwrap();
-        assert!(median.is_throughput() && !NamedFigure::find("offered").unwrap().is_throughput());
-        assert_eq!(median.metric().as_deref(), Some("events, median second"));
+        let mut names: Vec<&str> = NamedFigure::compared().collect();
+        assert!(names.iter().all(|name| NamedFigure::find(name).is_some()));
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "no two figures have the same name");
     }
 }

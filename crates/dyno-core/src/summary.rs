@@ -2,6 +2,7 @@
 //! are seconds, latencies milliseconds, as the field names say.
 
 mod agents;
+mod derived;
 mod digests;
 mod intervals;
 mod ledger;
@@ -19,7 +20,7 @@ use crate::factors::Factors;
 use crate::finding::{Finding, Verdict};
 use crate::interval::{Counters, ErrorsByCode, OperationCounters};
 use crate::plan::{Drive, OptionValue, RandPlan};
-use crate::record::{Cost, Fact, NotObserved, RunHead};
+use crate::record::{Cost, Fact, NotObserved};
 use crate::reported::Figure;
 use crate::states::SessionStates;
 use crate::tables::TableGroup;
@@ -169,33 +170,6 @@ pub struct RunSummary {
     pub recorded: Option<Recorded>,
     /// The measurements, interval by interval.
     pub intervals: Vec<IntervalSummary>,
-}
-
-impl RunSummary {
-    /// What is known of a run from its head: no figures.
-    pub fn of(head: &RunHead) -> Self {
-        Self {
-            schema_version: SCHEMA_VERSION,
-            tool: head.tool.clone(),
-            workload: head.workload.clone(),
-            target: head.target.clone(),
-            drive: head.drive.clone(),
-            note: head.note.clone(),
-            factors: head.factors.clone(),
-            ..Self::default()
-        }
-    }
-
-    /// The latencies that users would see: response times in an open loop, else service times.
-    pub fn latency(&self) -> &LatencySummary {
-        self.response.as_ref().unwrap_or(&self.service)
-    }
-
-    /// All errors, ignored or not; some imported logs count only their sum.
-    pub fn errors_seen(&self) -> u64 {
-        let by_code: u64 = self.errors.values().map(|error| error.count).sum();
-        by_code.max(self.totals.errors)
-    }
 }
 
 /// The location of a recorded run.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{ERRORS, MS, NamedFigure};
+use crate::figures::{ERRORS, MS, Measurements, NamedFigure};
 use crate::summary::{LatencySummary, OperationSummary, RoleSummary, RunSummary};
 use crate::units::{format_duration, human_number};
 
@@ -186,8 +186,8 @@ impl Threshold {
     /// The percentile in the condition.
     pub fn percentile(&self) -> Option<f64> {
         match self.figure {
-            Kind::Known(NamedFigure::Percentile(percent)) => Some(percent),
-            _ => None,
+            Kind::Known(figure) => figure.percent,
+            Kind::Own(_) => None,
         }
     }
 
@@ -242,7 +242,7 @@ impl Threshold {
 
     fn whole(&self, run: &RunSummary) -> Result<f64, String> {
         match self.figure {
-            Kind::Known(figure) if figure.name() == ERRORS => {
+            Kind::Known(figure) if figure.row.name == ERRORS => {
                 let errors = run.errors_seen();
                 let attempts = run.totals.attempts(errors);
                 Ok(match self.unit {
@@ -253,8 +253,8 @@ impl Threshold {
                     _ => errors as f64,
                 })
             }
-            Kind::Known(figure) if figure.unit() == MS => of_latency(figure, run.latency()),
-            Kind::Known(figure) => match figure.value(&run.into()) {
+            Kind::Known(figure) if figure.row.unit == MS => of_latency(figure, run.latency()),
+            Kind::Known(figure) => match figure.value(&Measurements::of(run)) {
                 Some(value) => Ok(value),
                 None => own(run, &figure.name()),
             },
@@ -264,7 +264,9 @@ impl Threshold {
 
     fn of_operation(&self, operation: &OperationSummary) -> Result<f64, String> {
         match self.figure {
-            Kind::Known(figure) if figure.unit() == MS => of_latency(figure, operation.latency()),
+            Kind::Known(figure) if figure.row.unit == MS => {
+                of_latency(figure, operation.latency())
+            }
             _ if self.figure.is_rate() => Ok(operation.done_per_s),
             _ => Err("an operation has a rate and latencies".to_owned()),
         }
@@ -288,13 +290,14 @@ fn not_there<'a>(of: &str, names: impl Iterator<Item = &'a str>) -> String {
 
 fn of_latency(figure: NamedFigure, latency: &LatencySummary) -> Result<f64, String> {
     let has = |percent: f64| latency.percentiles.iter().any(|one| one.percent == percent);
-    let why = match figure {
+    let why = match figure.percent {
         _ if latency.count == 0 => "no latency was recorded",
-        NamedFigure::Percentile(percent) if has(percent) => "too few samples for this percentile",
-        NamedFigure::Percentile(_) => "it was not recorded; add it to --percentiles",
-        NamedFigure::Named(_) => "the log does not contain it",
+        Some(percent) if has(percent) => "too few samples for this percentile",
+        Some(_) => "it was not recorded; add it to --percentiles",
+        None => "the log does not contain it",
     };
-    let known = figure.of_latency(latency).filter(|_| latency.count > 0);
+    let value = figure.value(&Measurements::of_latency(latency));
+    let known = value.filter(|_| latency.count > 0);
     known.ok_or_else(|| why.to_owned())
 }
 

@@ -53,14 +53,14 @@ fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
 
 /// A figure by its usual name; an error for an invalid percentile.
 fn known(text: &str) -> Result<Option<NamedFigure>, String> {
-    match NamedFigure::find(&text.to_ascii_lowercase()) {
-        Some(own @ NamedFigure::Percentile(percent)) if percent > 0.0 && percent <= 100.0 => {
-            Ok(Some(own))
-        }
-        Some(NamedFigure::Percentile(_)) => Err(format!(
+    let found = NamedFigure::find(&text.to_ascii_lowercase());
+    let found = found.filter(|figure| figure.metric().is_some());
+    match found.and_then(|figure| figure.percent) {
+        None => Ok(found),
+        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(found),
+        Some(_) => Err(format!(
             "{text} is not a percentile; expected a number above 0, up to 100"
         )),
-        found => Ok(found.filter(|figure| figure.metric().is_some())),
     }
 }
 
@@ -84,8 +84,8 @@ fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
     let Kind::Known(figure) = figure else {
         return Ok((number(text)?, Unit::Plain));
     };
-    match figure.unit() {
-        _ if figure.name() == ERRORS => {
+    match figure.row.unit {
+        _ if figure.row.name == ERRORS => {
             let (count, unit) = match text.strip_suffix('%') {
                 Some(share) => (number(share)?, Unit::Percent),
                 None => (number(text)?, Unit::Plain),

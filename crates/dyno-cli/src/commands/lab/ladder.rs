@@ -111,9 +111,10 @@ fn steps(
 fn words(figure: &str, base: Option<&str>) -> (String, &'static str) {
     let words = figure.replace('_', " ");
     match NamedFigure::find(figure) {
-        Some(NamedFigure::Percentile(_)) => (words, MS),
-        Some(latency) if latency.unit() == MS => (format!("{words} latency"), MS),
-        Some(known) => (words, known.unit()),
+        Some(latency) if latency.row.unit == MS && latency.percent.is_none() => {
+            (format!("{words} latency"), MS)
+        }
+        Some(known) => (words, known.row.unit),
         None if figure == "ratio" => (
             format!("ratio of rates to {}", base.unwrap_or_default()),
             "ratio",

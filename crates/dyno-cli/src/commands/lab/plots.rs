@@ -153,9 +153,7 @@ fn points(run: &RunRecord, name: &str, is_series: bool) -> Option<Vec<(f64, f64)
         });
         return Some(points.collect());
     }
-    let Some(NamedFigure::Percentile(percent)) = NamedFigure::find(name) else {
-        return None;
-    };
+    let percent = NamedFigure::find(name)?.percent?;
     let intervals = run.intervals.iter().filter(|interval| interval.at_s > 0.0);
     let points = intervals.map(|interval| {
         let value = Percentile::of(&interval.percentiles, percent);

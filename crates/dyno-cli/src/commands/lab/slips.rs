@@ -132,7 +132,7 @@ fn no_factor(experiment: &Experiment, name: &str) -> Option<String> {
 /// A figure that no trial has. If the workload's own figures are unknown, only a near misspelling
 /// of a known one.
 fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
-    let percentile = matches!(NamedFigure::find(name), Some(NamedFigure::Percentile(_)));
+    let percentile = NamedFigure::find(name).is_some_and(|found| found.percent.is_some());
     let all: Vec<&str> = match known {
         Some(known) => known.iter().map(String::as_str).collect(),
         None => usual().chain(["server_cpu", "client_cpu"]).collect(),

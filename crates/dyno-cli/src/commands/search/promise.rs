@@ -127,13 +127,11 @@ impl Promise {
                 Some(_) => Err("it limits errors twice".to_owned()),
             };
         }
-        let percentile = match NamedFigure::find(figure) {
-            Some(NamedFigure::Percentile(percent)) if percent > 0.0 && percent < 100.0 => percent,
-            _ => {
-                return Err(format!(
-                    "'{figure}' is neither a percentile, such as p99 or p99.9, nor '{ERRORS}'"
-                ));
-            }
+        let percentile = NamedFigure::find(figure).and_then(|found| found.percent);
+        let Some(percentile) = percentile.filter(|number| *number > 0.0 && *number < 100.0) else {
+            return Err(format!(
+                "'{figure}' is neither a percentile, such as p99 or p99.9, nor '{ERRORS}'"
+            ));
         };
         if limit.parse::<f64>().is_ok() {
             return Err(format!(

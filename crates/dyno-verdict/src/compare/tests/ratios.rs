@@ -108,6 +108,6 @@ fn figures_of_conditions_and_tables_are_metrics_with_the_same_direction() {
     for name in NamedFigure::compared().filter(|name| *name != "min") {
         let figure = NamedFigure::find(name).unwrap();
         let metric = metric(&comparison, &figure.metric().unwrap());
-        assert_eq!(Some(metric.better), figure.better(), "{name}");
+        assert_eq!(Some(metric.better), figure.row.better, "{name}");
     }
 }
