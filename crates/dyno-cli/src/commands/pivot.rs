@@ -423,7 +423,7 @@ pub fn as_sheet(table: &Pivot) -> Sheet {
 
 fn csv(table: &Pivot) -> String {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    const FIGURES: [&str; 9] = [
+    const COLUMNS: [&str; 9] = [
         "runs",
         "figure",
         "unit",
@@ -436,7 +436,7 @@ fn csv(table: &Pivot) -> String {
     ];
     let mut names = vec![table.rows.0.clone()];
     names.extend(table.columns.iter().map(|(name, _)| name.clone()));
-    names.extend(FIGURES.map(str::to_owned));
+    names.extend(COLUMNS.map(str::to_owned));
     let mut out = row(&names) + "\n";
     for cell in &table.cells {
         let (level, column) = levels(table, cell);
