@@ -222,21 +222,8 @@ fn cost_row((cost, unit): &(Summed, &str), base: &[View], new: &[View]) -> Row {
         if runs.len() != views.len() {
             return None;
         }
-        let weights: Vec<f64> = views
-            .iter()
-            .map(|view| view.totals().events as f64)
-            .collect();
-        let all: f64 = weights.iter().sum();
-        let value = runs
-            .iter()
-            .zip(&weights)
-            .map(|(run, weight)| run * weight / all)
-            .sum();
-        Some(Estimate {
-            value,
-            runs,
-            within: cost_series(views, cost.series, 1.0 / cost.unit_size),
-        })
+        let within = cost_series(views, cost.series, 1.0 / cost.unit_size);
+        weighted(runs, views.iter().map(events), within)
     };
     let (base, new) = (estimate(base), estimate(new));
     let missing = base.is_none() || new.is_none();
@@ -252,6 +239,27 @@ fn cost_row((cost, unit): &(Summed, &str), base: &[View], new: &[View]) -> Row {
         base,
         new,
     }
+}
+
+fn events(view: &View) -> f64 {
+    view.totals().events as f64
+}
+
+/// The mean of a figure of each run, by the runs' weights.
+fn weighted(
+    runs: Vec<f64>,
+    weights: impl Iterator<Item = f64>,
+    within: Within,
+) -> Option<Estimate> {
+    let first = *runs.first()?;
+    let (sum, all) = (runs.iter().zip(weights)).fold((0.0, 0.0), |(sum, all), (value, weight)| {
+        (sum + value * weight, all + weight)
+    });
+    Some(Estimate {
+        value: if all > 0.0 { sum / all } else { first },
+        runs,
+        within,
+    })
 }
 
 fn stated_cost(run: &RunRecord, name: &str) -> Option<f64> {
