@@ -26,7 +26,6 @@ pub mod json;
 pub mod junit;
 mod number;
 pub mod phases;
-mod rebuild;
 #[cfg(test)]
 mod samples;
 pub mod saturation;
@@ -37,6 +36,5 @@ mod shell;
 pub mod sysbench;
 pub mod terminal;
 
-pub use rebuild::rebuild;
 pub use shell::word as shell_word;
 pub use terminal::markdown;

@@ -81,13 +81,8 @@ fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
             known((latency.count > 0).then_some(latency.mean_ms))
         );
         for wanted in percents {
-            let found = latency
-                .percentiles
-                .iter()
-                .find(|p| p.percent == wanted.percent);
-            let value = found
-                .and_then(|p| p.value_ms)
-                .map_or("too few".to_owned(), number::latency);
+            let value = latency.percentile_ms(wanted.percent);
+            let value = value.map_or("too few".to_owned(), number::latency);
             put!(page, "<td class=\"n\">{value}</td>");
         }
         put!(

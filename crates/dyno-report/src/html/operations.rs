@@ -90,7 +90,7 @@ fn operations(page: &mut Page, operations: &[OperationSummary]) {
 
 fn row(page: &mut Page, operation: &OperationSummary) {
     let totals = &operation.totals;
-    let latencies = operation.response.as_ref().unwrap_or(&operation.service);
+    let latencies = operation.latency();
     let known = latencies.count > 0;
     let ms = |value: Option<f64>| figures::maybe(value.filter(|_| known), "ms");
     let mut cells = vec![

@@ -73,9 +73,7 @@ fn row(page: &mut Page, number: usize, part: &PartSummary, percents: &[f64]) {
     }
     cells.push(ms(Some(part.latency.mean_ms)));
     for percent in percents {
-        let mut all = part.latency.percentiles.iter();
-        let own = all.find(|one| one.percent == *percent);
-        cells.push(ms(own.and_then(|one| one.value_ms)));
+        cells.push(ms(part.latency.percentile_ms(*percent)));
     }
     cells.push(ms(Some(part.latency.max_ms)));
     cells.push(match measured {

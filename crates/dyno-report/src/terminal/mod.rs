@@ -53,9 +53,9 @@ pub use sheet::{claims, paragraph, plans, sheet};
 pub use trials::{TrialLine, Trials, trials};
 pub use words::EventWord;
 
+use dyno_analysis::summary::UNFINISHED;
 use dyno_core::summary::{RunEnd, RunSummary};
 
-use crate::rebuild::UNFINISHED;
 use page::Page;
 
 /// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end

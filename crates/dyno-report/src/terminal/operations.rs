@@ -18,7 +18,7 @@ pub(super) fn section(run: &RunSummary, page: &mut Page) {
     if let [first, rest @ ..] = &begun[..]
         && !(rest.is_empty() && first.totals.done == run.totals.events && ends(first).is_empty())
     {
-        table(&begun, latencies(first), page);
+        table(&begun, first.latency(), page);
     }
     ledger(run, page);
 }
@@ -44,7 +44,7 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
         "  "
     };
     for operation in operations {
-        let latencies = latencies(operation);
+        let latencies = operation.latency();
         let unknown = || "–".to_owned();
         let mut figures = vec![
             operation.per_s().map_or_else(unknown, rate),
@@ -76,11 +76,6 @@ fn table(operations: &[&OperationSummary], first: &LatencySummary, page: &mut Pa
 fn begun(operation: &OperationSummary) -> u64 {
     let totals = &operation.totals;
     ended(operation) + totals.given_up + totals.unknown + totals.duplicates
-}
-
-/// Response times if there are any: they include the wait.
-fn latencies(operation: &OperationSummary) -> &LatencySummary {
-    operation.response.as_ref().unwrap_or(&operation.service)
 }
 
 fn ended(operation: &OperationSummary) -> u64 {

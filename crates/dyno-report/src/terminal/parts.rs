@@ -105,9 +105,7 @@ fn cells(part: &PartSummary, open: bool, percents: &[f64]) -> Vec<(Ink, String)>
     }
     cells.push(figure(Ink::Strong, rate(part.rates.events_per_s)));
     for percent in percents {
-        let mut all = part.latency.percentiles.iter();
-        let known = all.find(|one| one.percent == *percent);
-        let known = known.and_then(|one| one.value_ms);
+        let known = part.latency.percentile_ms(*percent);
         cells.push(known.map_or_else(nothing, |ms| (Ink::Plain, latency(ms))));
     }
     let errors = part.totals.errors;

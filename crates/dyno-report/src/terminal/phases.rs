@@ -46,8 +46,7 @@ fn row(run: &RunSummary) -> Vec<(Ink, String)> {
     let phase = run.phase.as_ref();
     let per_s = phase.map_or(run.rates.events_per_s, |p| p.rate(run.rates.events_per_s));
     let unit = phase.map_or("events", |phase| phase.unit.as_str());
-    let latencies = run.response.as_ref().unwrap_or(&run.service);
-    let p99 = latencies.percentiles.iter().find(|p| p.percent == 99.0);
+    let latencies = run.latency();
     let known = |ms: Option<f64>| (Ink::Plain, ms.map_or_else(|| "–".to_owned(), latency));
     let verdict = match run.verdict {
         Some(Verdict::Refused) => (Ink::Error, "refused"),
@@ -63,7 +62,7 @@ fn row(run: &RunSummary) -> Vec<(Ink, String)> {
         (Ink::Plain, length(run.measured_s)),
         (Ink::Plain, rate(per_s)),
         (Ink::Plain, format!("{unit}/s")),
-        known(p99.and_then(|p| p.value_ms)),
+        known(latencies.percentile_ms(99.0)),
         known(latencies.longest_ms()),
         (verdict.0, verdict.1.to_owned()),
     ]

@@ -1,7 +1,7 @@
 //! One run, or several.
 
 use dyno_core::finding::{Finding, Outcome, Tally};
-use dyno_core::summary::{LatencySummary, RunSummary};
+use dyno_core::summary::RunSummary;
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::super::look::Ink;
@@ -166,10 +166,10 @@ fn figures(runs: &[RunSummary]) -> Vec<Column> {
     for percent in percents(runs) {
         let name = format!("p{}", plain(percent));
         columns.push(Column::of(runs, &name, &|run: &RunSummary| {
-            percentile(run, percent)
+            run.latency().percentile_ms(percent).map(latency)
         }));
     }
-    let longest = |run: &RunSummary| latencies(run).longest_ms().map(latency);
+    let longest = |run: &RunSummary| run.latency().longest_ms().map(latency);
     let errors = |run: &RunSummary| brief::errors_seen(run).map(thousands);
     columns.push(Column::of(runs, "max", &longest));
     columns.push(Column::of(runs, "errors", &errors));
@@ -193,23 +193,12 @@ fn queries(run: &RunSummary) -> Option<String> {
     (run.totals.queries() > 0).then(|| rate(run.rates.queries_per_s))
 }
 
-/// The latencies that users would see.
-fn latencies(run: &RunSummary) -> &LatencySummary {
-    run.response.as_ref().unwrap_or(&run.service)
-}
-
 fn percents(runs: &[RunSummary]) -> Vec<f64> {
-    let all = runs.iter().flat_map(|run| &latencies(run).percentiles);
+    let all = runs.iter().flat_map(|run| &run.latency().percentiles);
     let mut percents: Vec<f64> = all.map(|one| one.percent).collect();
     percents.sort_by(f64::total_cmp);
     percents.dedup();
     percents
-}
-
-fn percentile(run: &RunSummary, percent: f64) -> Option<String> {
-    let mut all = latencies(run).percentiles.iter();
-    let found = all.find(|one| one.percent == percent)?;
-    found.value_ms.map(latency)
 }
 
 fn caption(runs: &[RunSummary]) -> String {
