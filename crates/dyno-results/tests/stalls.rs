@@ -6,7 +6,7 @@ use dyno_core::finding::{Finding, Stall, verdict};
 use dyno_core::record::{Event, EventKind, RunRecord};
 use dyno_report::html::{ReportInput, report};
 use dyno_results::{Results, Scope};
-use dyno_verdict::samples::{Product, closed, noisy};
+use dyno_samples::{Product, closed, noisy};
 use dyno_verdict::{CompareOptions, Context, compare, judge};
 use rusqlite::Connection;
 use tempfile::TempDir;

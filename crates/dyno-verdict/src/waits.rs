@@ -95,9 +95,9 @@ fn missed(run: &RunRecord, measured_s: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use dyno_core::record::{Series, SeriesKey, SeriesKind, Setting};
+    use dyno_samples as samples;
 
     use super::*;
-    use crate::samples;
 
     fn run(opening: f64) -> RunRecord {
         let mut run = samples::good();

@@ -342,7 +342,7 @@ fn names_stay_in_their_fields_of_the_tsv() {
 /// A step of a ladder: half of its events before the measurement, one in ten a first touch.
 fn step_of(active: u32, events: u64) -> RunRecord {
     let mut run = run(&format!("step {active}"), "events", 1.0, 100.0, None);
-    let mut plan = dyno_verdict::samples::good().head.plan.unwrap();
+    let mut plan = dyno_samples::good().head.plan.unwrap();
     plan.phases = vec![PhasePlan {
         name: format!("step {active}"),
         options: vec![("active".into(), OptionValue::Number(f64::from(active)))],

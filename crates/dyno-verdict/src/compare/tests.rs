@@ -9,11 +9,11 @@ use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Profile, RunRecord, RunState};
 use dyno_core::reported::Figure;
+use dyno_samples::{self as samples, Product, closed, fact, noisy, open_loop, setting};
 
 use crate::compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Metric, RunToRun, compare,
 };
-use crate::samples::{self, Product, closed, fact, noisy, open_loop, setting};
 
 fn run(mean: f64, seed: u64) -> RunRecord {
     let mut run = closed(&noisy(60, mean, 0.05, seed), Product::Mysql);

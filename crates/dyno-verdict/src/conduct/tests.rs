@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::record::{Event, EventKind, LOG_CUT_OFF};
+use dyno_samples::{self as samples, drop_series, fact, series, setting};
 
 use crate::context::{Context, Keeping, SecretScan};
-use crate::samples::{self, drop_series, fact, series, setting};
 use crate::tests::{expect, expect_with, judge_one, summary};
 
 #[test]

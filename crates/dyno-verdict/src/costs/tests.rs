@@ -1,9 +1,9 @@
 //! Costs per event.
 
 use dyno_core::record::{Series, SeriesKey, SeriesKind};
+use dyno_samples::{self as samples, Product, closed, series};
 
 use super::*;
-use crate::samples::{self, Product, closed, series};
 
 /// The written bytes of an event if the kernel charged the server with this much, and the source of
 /// the figure.
@@ -47,7 +47,7 @@ fn the_servers_own_counters_show_its_writes_next_to_a_restore() {
 
 #[test]
 fn counters_of_one_of_several_nodes_give_no_costs() {
-    let mut run = crate::samples::good();
+    let mut run = dyno_samples::good();
     let cost = |run: &RunRecord, name: &str| {
         let all = costs(run);
         all.into_iter().find(|cost| cost.name == name).unwrap()

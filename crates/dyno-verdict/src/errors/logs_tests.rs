@@ -3,9 +3,9 @@
 use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
 use dyno_core::record::NotObserved;
 use dyno_core::unknown::TOTALS_UNKNOWN;
+use dyno_samples::{self as samples, fact};
 
 use crate::context::Context;
-use crate::samples::{self, fact};
 use crate::tests::judge_one;
 
 #[test]

@@ -8,9 +8,9 @@ use dyno_core::interval::ErrorCount;
 use dyno_core::plan::Shard;
 use dyno_core::record::{Event, EventKind, NotObserved, RunRecord};
 use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
+use dyno_samples::{self as samples, Product, closed, drop_fact, drop_series, fact, series};
 
 use crate::context::Context;
-use crate::samples::{self, Product, closed, drop_fact, drop_series, fact, series};
 use crate::tests::{expect, judge_one, summary};
 
 fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {

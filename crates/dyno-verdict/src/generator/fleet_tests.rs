@@ -3,8 +3,8 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventKind, RunRecord};
 use dyno_core::summary::AgentSummary;
+use dyno_samples::{drop_fact, drop_series, fact, scale, series};
 
-use crate::samples::{drop_fact, drop_series, fact, scale, series};
 use crate::tests::{expect, summary};
 
 /// Two agents on these hosts; the coordinator is on `here`.
@@ -101,7 +101,7 @@ fn agents_are_no_neighbours_where_the_server_is_not_placed() {
 #[test]
 fn nothing_is_divided_by_the_events_of_a_run_that_lost_one() {
     let costs = |lost: bool| {
-        let mut run = crate::samples::good();
+        let mut run = dyno_samples::good();
         agents(&mut run, ["here", "here"]);
         summary(&mut run).agents[1].lost = lost;
         crate::costs(&run)

@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventDetail, EventKind, NotObserved, RunRecord};
+use dyno_samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
 
 use crate::context::{Context, Keeping};
-use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
 use crate::tests::{expect, expect_with, judge_one};
 
 #[test]

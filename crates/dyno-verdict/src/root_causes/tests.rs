@@ -2,10 +2,10 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Refuse};
 use dyno_core::record::EventKind;
+use dyno_samples::{good, series};
 
 use super::*;
 use crate::context::Context;
-use crate::samples::{good, series};
 use crate::tests::{expect, summary};
 
 #[test]

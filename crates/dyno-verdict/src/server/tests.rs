@@ -3,9 +3,9 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Plan;
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SettingChange};
+use dyno_samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
 
 use crate::context::{Context, RequestedSetting};
-use crate::samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
 use crate::server::Promise;
 use crate::server::durability::Class;
 use crate::tests::{expect, expect_with, judge_one, summary};

@@ -1,9 +1,9 @@
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SERVER_OBSERVER};
+use dyno_samples as samples;
 
 use super::{server_host, server_host_limit};
 use crate::context::Context;
-use crate::samples;
 
 /// A run with a server on another host with four CPUs, observed from there.
 fn elsewhere() -> RunRecord {

@@ -3,9 +3,9 @@
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventKind, LOG_UNSTEADY, RunRecord};
+use dyno_samples::{Product, closed, drop_series, noisy, open_loop, series};
 
 use crate::context::Context;
-use crate::samples::{Product, closed, drop_series, noisy, open_loop, series};
 use crate::tests::{expect, judge_one};
 
 pub(super) fn rated(rates: &[f64]) -> RunRecord {
@@ -477,9 +477,9 @@ fn other_load_for_a_while_is_noticed() {
 
 #[test]
 fn a_log_that_reports_an_unsteady_load_is_doubted() {
-    let mut run = crate::samples::imported();
+    let mut run = dyno_samples::imported();
     assert_ne!(check_of(&run), Doubt);
-    crate::samples::fact(&mut run, LOG_UNSTEADY, "1 of 3 users had ended");
+    dyno_samples::fact(&mut run, LOG_UNSTEADY, "1 of 3 users had ended");
     let found = check(&run, "steady-state", Doubt);
     assert!(
         found.evidence.contains("1 of 3 users had ended"),
@@ -487,7 +487,7 @@ fn a_log_that_reports_an_unsteady_load_is_doubted() {
     );
     // A Dyno run has no such statement.
     let mut own = rated(&noisy(120, 1000.0, 0.04, 5));
-    crate::samples::fact(&mut own, LOG_UNSTEADY, "x");
+    dyno_samples::fact(&mut own, LOG_UNSTEADY, "x");
     assert_ne!(check_of(&own), Doubt);
 }
 

@@ -3,9 +3,9 @@
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{RandKind, RandPlan};
 use dyno_core::record::{NotObserved, RunRecord, Source};
+use dyno_samples as samples;
 
 use crate::compare::{CompareOptions, compare};
-use crate::samples;
 
 #[test]
 fn latencies_of_an_open_loop_are_response_times() {

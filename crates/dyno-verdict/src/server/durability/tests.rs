@@ -5,9 +5,9 @@ mod unseen;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Setting, SettingChange};
+use dyno_samples::{Product, closed, fact, series, setting};
 
 use crate::context::Context;
-use crate::samples::{Product, closed, fact, series, setting};
 use crate::tests::{expect, judge_one, summary};
 
 fn engine(run: &mut RunRecord, table: &str, engine: &str) {

@@ -4,9 +4,9 @@
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{NotObserved, RunRecord};
+use dyno_samples::{Product, closed, fact, series, setting};
 
 use crate::context::Context;
-use crate::samples::{Product, closed, fact, series, setting};
 use crate::tests::{judge_one, summary};
 
 fn durability(run: &RunRecord) -> Finding {
