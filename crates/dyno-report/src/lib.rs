@@ -27,8 +27,6 @@ pub mod junit;
 mod number;
 pub mod phases;
 mod rebuild;
-#[cfg(test)]
-mod samples;
 pub mod saturation;
 pub mod search;
 mod server_host;

@@ -95,9 +95,9 @@ fn why(run: &RunRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
     use dyno_core::interval::Latencies;
-    use dyno_core::record::{Operation, Profile, RunHead, Source, Span};
+    use dyno_core::record::{Operation, RunHead};
+    use dyno_samples::{summaries as samples, values};
 
     #[test]
     fn a_run_without_an_end_is_summarised_from_its_intervals() {
@@ -106,39 +106,16 @@ mod tests {
         for i in 0..1000 {
             latencies.record_service(1_000_000 + i * 1000);
         }
-        let span = Span {
-            from_s: 0.0,
-            to_s: 1.0,
-            count: 1000,
-            service_ns_sum: latencies.service_ns_sum,
-            service_ns_min: latencies.service_ns_min,
-            service_ns_max: latencies.service_ns_max,
-            service: latencies.service.clone(),
-            response: latencies.response.clone(),
-        };
         let mut run = RunRecord::new(RunHead {
-            name: "x".into(),
-            source: Source::Dyno,
-            profile: Profile::Standard,
-            tool: good.tool.clone(),
-            created_unix_s: 1.0,
-            argv: Vec::new(),
-            workload: good.workload.clone(),
-            script_sha256: String::new(),
-            target: good.target.clone(),
             drive: good.drive.clone(),
             percentiles: vec![50.0],
-            factors: Default::default(),
-            note: String::new(),
-            phase: None,
-            trial: None,
-            plan: None,
+            ..values::head("x")
         });
         run.id = 1;
         run.intervals.clone_from(&good.intervals);
         run.operations.push(Operation {
             name: "event".into(),
-            spans: vec![span],
+            spans: vec![values::span(0.0, 1.0, &latencies)],
             total: None,
         });
         let rebuilt = rebuild(&run);

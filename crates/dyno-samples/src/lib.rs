@@ -7,12 +7,14 @@
 //!
 //! - Runs that pass the checks, by their rates: `src/run.rs`; their observations:
 //!   `src/run/observed.rs`.
+//! - Summaries of every kind of run, which the snapshots of reports show: `src/summaries.rs`.
 //! - Single values (facts, events, series, findings), with defaults for what rarely matters:
 //!   `src/values.rs`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a broken sample may well panic
 
 mod run;
+pub mod summaries;
 pub mod values;
 
 pub use run::{

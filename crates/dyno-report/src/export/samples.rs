@@ -4,7 +4,7 @@ use dyno_core::finding::{Finding, Number, Outcome, Verdict};
 use dyno_core::interval::Latencies;
 use dyno_core::record::*;
 
-use crate::samples;
+use dyno_samples::summaries as samples;
 
 /// When the measurement of [`record`] began.
 pub(crate) const STARTED_UNIX_S: f64 = 1_795_266_468.5;

@@ -55,7 +55,7 @@ fn written(
 /// A run with a changing load.
 pub(super) fn scheduled() -> RunRecord {
     let mut run = samples::run(SHORT);
-    let other = crate::samples::scheduled();
+    let other = dyno_samples::summaries::scheduled();
     run.head.drive.clone_from(&other.drive);
     if let Some(summary) = &mut run.summary {
         summary.drive = other.drive;

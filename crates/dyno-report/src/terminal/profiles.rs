@@ -106,10 +106,7 @@ mod tests {
             cut: Some("It begins after 1.2 s.".to_owned()),
             stacks,
         };
-        let gap = NotObserved {
-            what: "profile.client".to_owned(),
-            why: "perf must not".to_owned(),
-        };
+        let gap = dyno_samples::values::gap("profile.client", "perf must not");
         insta::assert_snapshot!(profiles(&[profile], &[gap], &Look::default()));
     }
 

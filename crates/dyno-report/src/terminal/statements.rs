@@ -275,10 +275,10 @@ pub(super) fn kinds(totals: &Counters) -> String {
 #[cfg(test)]
 mod tests {
     use dyno_core::summary::LatencySummary;
+    use dyno_samples::summaries as samples;
 
     use super::super::{Look, summary};
     use super::*;
-    use crate::samples;
 
     fn run() -> RunSummary {
         let one = |shape: &str, share, per_s, errors| StatementSummary {

@@ -1,9 +1,9 @@
 use dyno_core::finding::Outcome;
+use dyno_samples::summaries as samples;
 use dyno_verdict::{CompareError, CompareOptions, compare};
 
 use super::*;
 use crate::html::samples::{Shape, USUAL, run as record};
-use crate::samples;
 
 /// Fails if a row of a table has more or fewer cells than its heading.
 fn sound(markdown: &str) {
