@@ -8,12 +8,16 @@
 //! - Runs that pass the checks, by their rates: `src/run.rs`; their observations:
 //!   `src/run/observed.rs`.
 //! - Summaries of every kind of run, which the snapshots of reports show: `src/summaries.rs`.
+//! - Runs of any length with everything that a page can show: `src/full.rs`.
+//! - A small run with an example of everything, for exports: `src/small.rs`.
 //! - Single values (facts, events, series, findings), with defaults for what rarely matters:
 //!   `src/values.rs`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a broken sample may well panic
 
+pub mod full;
 mod run;
+pub mod small;
 pub mod summaries;
 pub mod values;
 

@@ -17,9 +17,9 @@ pub fn stacks(run: &RunRecord) -> String {
 #[cfg(test)]
 mod tests {
     use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
+    use dyno_samples::small as samples;
 
     use super::*;
-    use crate::export::samples;
 
     #[test]
     fn each_stack_is_a_line_under_its_process() {

@@ -130,7 +130,7 @@ fn table(
 #[cfg(test)]
 mod tests {
     use dyno_core::cpu_profile::Stacks;
-    use dyno_core::record::NotObserved;
+    use dyno_samples::values;
 
     use crate::html::tests::{bare, page_of};
 
@@ -175,10 +175,8 @@ mod tests {
     #[test]
     fn a_missing_profile_has_its_reason() {
         let mut run = bare();
-        run.not_observed.push(NotObserved {
-            what: "profile.server".to_owned(),
-            why: "it runs on <another> host".to_owned(),
-        });
+        let gap = values::gap("profile.server", "it runs on <another> host");
+        run.not_observed.push(gap);
         let page = page_of(&[run]);
         let reason = "No profile of the server: it runs on &lt;another&gt; host.";
         assert!(section(&page).contains(reason));

@@ -4,16 +4,17 @@ mod several;
 
 use dyno_core::finding::Verdict;
 use dyno_core::plan::{LoadSchedule, Scheduled};
-use dyno_core::record::{Event, EventKind, RunRecord, RunState, Source};
+use dyno_core::record::{EventKind, RunRecord, RunState, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
 use dyno_core::visible;
+use dyno_samples::full::{self as samples, Shape, USUAL};
+use dyno_samples::values::event;
 use dyno_verdict::Comparison;
 use serde_json::Value;
 
 use super::hostile::{HOSTILE, hostile, hostile_costs};
-use super::samples::{self, Shape, USUAL};
 use super::{Pivot, ReportInput, report};
 #[cfg(feature = "browser")]
 pub(super) use several::by_factors;
@@ -254,14 +255,9 @@ fn sessions_that_were_lost_have_a_chart() {
 #[test]
 fn events_are_numbered_in_the_order_of_time() {
     let mut run = samples::run(SHORT);
-    let event = |at_s, text: &str| Event {
-        at_s,
-        until_s: None,
-        kind: EventKind::Note,
-        text: text.into(),
-        detail: Default::default(),
-    };
-    run.events = vec![event(50.0, "second"), event(9.0, "first")];
+    run.events = [(50.0, "second"), (9.0, "first")]
+        .map(|(at_s, text)| event(at_s, None, EventKind::Note, text))
+        .into();
     let page = page_of(&[run]);
     let text = text_of(&page);
     assert!(text.contains("<b>E1</b>0:09 note: first"));

@@ -13,7 +13,7 @@ use crate::terminal::Look;
 /// A run of a phase: its rate in events per second, and the rate of its background out of 100
 /// requested.
 fn run(name: &str, unit: &str, per_event: f64, rate: f64, background: Option<f64>) -> RunRecord {
-    let mut run = crate::export::samples::record();
+    let mut run = dyno_samples::small::record();
     let phase = PhaseOf {
         unit: unit.into(),
         per_event,
