@@ -9,12 +9,13 @@ use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
 use dyno_core::finding::{Outcome, verdict};
 use dyno_core::interval::LATENCY_NS_MAX;
 use dyno_core::record::{
-    Event, EventDetail, EventKind, Fact, IdleSpan, NotObserved, Operation, RunRecord, RunState,
-    Series, SeriesKey, SeriesKind, SessionShare, Setting, Span,
+    Event, EventDetail, EventKind, IdleSpan, Operation, RunRecord, RunState, Series, SeriesKind,
+    SessionShare, Setting, Span,
 };
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::{Problem, Results, Scope};
+use dyno_samples::values;
 use hdrhistogram::Histogram;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -71,14 +72,9 @@ fn series() -> impl Strategy<Value = Vec<Series>> {
     let values = vec(-1e12..1e12_f64, 0..20);
     vec(("[a-z.]{1,12}", kind, values, -100.0..100.0_f64), 0..5).prop_map(|all| {
         all.into_iter()
-            .map(|(name, kind, values, from_s)| Series {
-                key: SeriesKey {
-                    name,
-                    unit: "bytes/s".to_owned(),
-                    source: "/proc".to_owned(),
-                },
-                kind,
-                points: (0..).map(|n| from_s + f64::from(n)).zip(values).collect(),
+            .map(|(name, kind, all, from_s)| {
+                let points: Vec<_> = (0..).map(|n| from_s + f64::from(n)).zip(all).collect();
+                values::series(&name, "bytes/s", kind, &points)
             })
             .collect()
     })
@@ -134,26 +130,20 @@ fn runs() -> impl Strategy<Value = RunRecord> {
             |(state, with_summary, intervals, operations, series, texts, pairs, events)| {
                 let findings = vec![finding("a", Outcome::Doubt), finding("b", Outcome::Pass)];
                 let text = |value: &Option<String>| value.clone().unwrap_or_default();
-                let facts = texts.iter().map(|(name, (value, source))| Fact {
-                    name: name.clone(),
-                    value: text(value),
-                    source: text(source),
+                let facts = texts.iter().map(|(name, (value, source))| {
+                    values::fact(name, &text(value), &text(source))
                 });
                 let settings = pairs.iter().map(|(name, (start, end))| Setting {
                     name: name.clone(),
                     start: start.clone(),
                     end: end.clone(),
                 });
-                let gaps = pairs.iter().map(|(what, (why, _))| NotObserved {
-                    what: what.clone(),
-                    why: text(why),
-                });
+                let gaps = pairs
+                    .iter()
+                    .map(|(what, (why, _))| values::gap(what, &text(why)));
                 let events = events.into_iter().map(|(at_s, until_s, text)| Event {
-                    at_s,
-                    until_s,
-                    kind: EventKind::Disturbance,
-                    text,
                     detail: detail(until_s),
+                    ..values::event(at_s, until_s, EventKind::Disturbance, &text)
                 });
                 let shares = (0..intervals.len() as u32).map(share);
                 RunRecord {
@@ -199,10 +189,6 @@ fn profiles(size: u64) -> Vec<CpuProfile> {
 
 fn share(session: u32) -> SessionShare {
     SessionShare {
-        session,
-        worker: session % 2,
-        events: 7,
-        busy_s: 0.25,
         state: Some(SessionState::ALL[session as usize % 5]),
         idle: session.is_multiple_of(3).then_some(IdleSpan {
             from_s: 1.5,
@@ -210,6 +196,7 @@ fn share(session: u32) -> SessionShare {
             idle_in: IdleIn::Connecting,
             attempts: session,
         }),
+        ..values::share(session, session % 2, 7, 0.25)
     }
 }
 

@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 
 use common::{doubtful, head, interval, latencies, summary};
 use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
-use dyno_core::record::{
-    Event, EventKind, Fact, IdleSpan, NotObserved, RunHead, RunState, SeriesKey, SeriesKind,
-    SessionShare,
-};
+use dyno_core::record::{EventKind, IdleSpan, RunHead, RunState, SeriesKind, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::{ExperimentHead, Record, Results, TrialRow};
+use dyno_samples::values;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -34,34 +32,17 @@ fn two_runs(folder: &Path) -> PathBuf {
         writer
             .setting("innodb_buffer_pool_size", "3G", true)
             .unwrap();
-        let fact = Fact {
-            name: "host.kernel".to_owned(),
-            value: format!("6.{name}"),
-            source: "uname".to_owned(),
-        };
+        let fact = values::fact("host.kernel", &format!("6.{name}"), "uname");
         writer.fact(&fact).unwrap();
         for scope in ["host", "server"] {
-            let key = SeriesKey {
-                name: format!("{scope}.cpu"),
-                unit: "percent".to_owned(),
-                source: "/proc/stat".to_owned(),
-            };
+            let key = values::key(&format!("{scope}.cpu"), "percent");
             let series = writer.series(&key, SeriesKind::Gauge).unwrap();
             writer.sample(1.0, &[(series, 12.5)]).unwrap();
         }
-        let gap = NotObserved {
-            what: "db".to_owned(),
-            why: "no right to ask".to_owned(),
-        };
+        let gap = values::gap("db", "no right to ask");
         writer.not_observed(&gap).unwrap();
         writer.write(Record::Profile(Box::new(profile()))).unwrap();
-        let event = Event {
-            at_s: 1.0,
-            until_s: None,
-            kind: EventKind::Note,
-            text: "look here".to_owned(),
-            detail: Default::default(),
-        };
+        let event = values::event(1.0, None, EventKind::Note, "look here");
         writer.event(&event).unwrap();
         let event = latencies(2000, 4);
         for interval in &intervals() {
@@ -96,10 +77,6 @@ fn profile() -> CpuProfile {
 
 fn lost_session() -> SessionShare {
     SessionShare {
-        session: 0,
-        worker: 0,
-        events: 60,
-        busy_s: 1.0,
         state: Some(SessionState::Lost),
         idle: Some(IdleSpan {
             from_s: 1.0,
@@ -107,6 +84,7 @@ fn lost_session() -> SessionShare {
             idle_in: IdleIn::Worker,
             attempts: 0,
         }),
+        ..values::share(0, 0, 60, 1.0)
     }
 }
 
