@@ -1,6 +1,5 @@
 //! Costs per event.
 
-use dyno_core::record::{Series, SeriesKey, SeriesKind};
 use dyno_samples::{self as samples, Product, closed, series};
 
 use super::*;
@@ -90,16 +89,8 @@ fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {
     let mut run = closed(&rates, Product::Mysql);
     for name in ["voluntary", "involuntary"] {
         let name = format!("server.context_switches.{name}");
-        run.series.retain(|series| series.key.name != name);
-        run.series.push(Series {
-            key: SeriesKey {
-                name,
-                unit: "count/s".to_owned(),
-                source: "/proc/PID/task/TID/status".to_owned(),
-            },
-            kind: SeriesKind::Rate,
-            points: vec![(4.99, 600.0)],
-        });
+        series(&mut run, &name, &[600.0]);
+        run.series.last_mut().unwrap().points[0].0 = 4.99;
     }
     let costs = costs(&run);
     let switches = costs

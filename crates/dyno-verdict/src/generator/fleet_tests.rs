@@ -1,9 +1,9 @@
 //! Checks of a run with several agents.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::AgentSummary;
-use dyno_samples::{drop_fact, drop_series, fact, scale, series};
+use dyno_samples::{drop_fact, drop_series, fact, scale, series, values};
 
 use crate::tests::{expect, summary};
 
@@ -57,13 +57,8 @@ fn one_of_several_that_stood_still_is_not_the_generator_itself() {
             for &agent in of {
                 summary(run).agents[agent].frozen_s = 1.5;
             }
-            run.events.push(Event {
-                kind: EventKind::Frozen,
-                at_s: 12.2,
-                until_s: Some(13.7),
-                text: String::new(),
-                detail: Default::default(),
-            });
+            let frozen = values::event(12.2, Some(13.7), EventKind::Frozen, "");
+            run.events.push(frozen);
         })
     };
     for (of, expected) in [

@@ -3,10 +3,10 @@
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Arrivals;
-use dyno_core::record::{Event, EventKind, IdleSpan, RunRecord};
+use dyno_core::record::{EventKind, IdleSpan, RunRecord};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
-use dyno_samples::{self as samples, drop_fact, drop_series, fact, open_loop, scale, series};
+use dyno_samples::{self as samples, drop_fact, drop_series, fact, open_loop, scale, series, values};
 
 use crate::context::{Calibration, Context};
 use crate::tests::{expect, expect_with, judge_one, summary};
@@ -471,13 +471,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
                 Some(waits) => series(run, "client.worker[0].run_queue_wait", waits),
                 None => drop_series(run, "client.worker["),
             }
-            let mut event = Event {
-                kind: EventKind::Frozen,
-                at_s: 12.2,
-                until_s: Some(13.7),
-                text: String::new(),
-                detail: Default::default(),
-            };
+            let mut event = values::event(12.2, Some(13.7), EventKind::Frozen, "");
             event.detail.starved = starved;
             run.events.push(event);
         });
