@@ -4,44 +4,22 @@
 
 mod common;
 
-use common::{finding, head, interval, summary};
-use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
+use common::{finding, head, interval, span, summary};
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 use dyno_core::finding::{Outcome, verdict};
 use dyno_core::interval::LATENCY_NS_MAX;
 use dyno_core::record::{
-    Event, EventDetail, EventKind, IdleSpan, Operation, RunRecord, RunState, Series, SeriesKind,
-    SessionShare, Setting, Span,
+    Event, EventDetail, EventKind, Operation, RunRecord, RunState, Series, SeriesKind, SessionShare,
+    Setting, Span,
 };
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::{Problem, Results, Scope};
 use dyno_samples::values;
-use hdrhistogram::Histogram;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use tempfile::TempDir;
-
-fn histogram(values: &[u64]) -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).unwrap();
-    for &ns in values {
-        histogram.saturating_record(ns);
-    }
-    histogram
-}
-
-fn span(index: usize, service: &[u64], response: &[u64]) -> Span {
-    Span {
-        from_s: index as f64 * 0.1,
-        to_s: (index + 1) as f64 * 0.1,
-        count: service.len() as u64,
-        service_ns_sum: service.iter().sum(),
-        service_ns_min: service.iter().min().copied().unwrap_or(0),
-        service_ns_max: service.iter().max().copied().unwrap_or(0),
-        service: histogram(service),
-        response: histogram(response),
-    }
-}
 
 fn spans() -> impl Strategy<Value = Vec<Span>> {
     let values = || vec(0..LATENCY_NS_MAX, 0..20);
@@ -49,7 +27,10 @@ fn spans() -> impl Strategy<Value = Vec<Span>> {
     pairs.prop_map(|pairs| {
         let numbered = pairs.iter().enumerate();
         numbered
-            .map(|(index, (service, response))| span(index, service, response))
+            .map(|(index, (service, response))| {
+                let (from_s, to_s) = (index as f64 * 0.1, (index + 1) as f64 * 0.1);
+                span(from_s, to_s, service, response)
+            })
             .collect()
     })
 }
@@ -170,17 +151,12 @@ fn runs() -> impl Strategy<Value = RunRecord> {
 /// Profiles of this size; none for a run without intervals.
 fn profiles(size: u64) -> Vec<CpuProfile> {
     let profile = |process: ProfiledProcess| {
-        let mut stacks = Stacks::default();
-        for number in 0..size {
-            stacks.add(&format!("a thread;main;f{number} (int);tcp_sendmsg_[k]"), 7);
-        }
+        let stack = |number| format!("a thread;main;f{number} (int);tcp_sendmsg_[k] 7\n");
+        let folded: String = (0..size).map(stack).collect();
         CpuProfile {
-            process,
-            frequency_hz: 99,
-            samples: 7 * size,
             lost: size,
             cut: (size > 5).then(|| "It ends after 5 s.".to_owned()),
-            stacks,
+            ..values::profile(process, &folded)
         }
     };
     let all = ProfiledProcess::ALL.into_iter();
@@ -188,14 +164,10 @@ fn profiles(size: u64) -> Vec<CpuProfile> {
 }
 
 fn share(session: u32) -> SessionShare {
+    let idle = values::idle(1.5, 9.25, IdleIn::Connecting, session);
     SessionShare {
         state: Some(SessionState::ALL[session as usize % 5]),
-        idle: session.is_multiple_of(3).then_some(IdleSpan {
-            from_s: 1.5,
-            to_s: 9.25,
-            idle_in: IdleIn::Connecting,
-            attempts: session,
-        }),
+        idle: session.is_multiple_of(3).then_some(idle),
         ..values::share(session, session % 2, 7, 0.25)
     }
 }

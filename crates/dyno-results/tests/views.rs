@@ -7,8 +7,8 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{doubtful, head, interval, latencies, summary};
-use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
-use dyno_core::record::{EventKind, IdleSpan, RunHead, RunState, SeriesKind, SessionShare};
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
+use dyno_core::record::{EventKind, RunHead, RunState, SeriesKind, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::{ExperimentHead, Record, Results, TrialRow};
@@ -65,25 +65,17 @@ fn two_runs(folder: &Path) -> PathBuf {
 }
 
 fn profile() -> CpuProfile {
+    let folded = "connection;main;do_command 3\nconnection;main;futex_[k] 2\n";
     CpuProfile {
-        process: ProfiledProcess::Server,
-        frequency_hz: 99,
-        samples: 5,
         lost: 1,
-        cut: None,
-        stacks: Stacks::of_folded("connection;main;do_command 3\nconnection;main;futex_[k] 2\n"),
+        ..values::profile(ProfiledProcess::Server, folded)
     }
 }
 
 fn lost_session() -> SessionShare {
     SessionShare {
         state: Some(SessionState::Lost),
-        idle: Some(IdleSpan {
-            from_s: 1.0,
-            to_s: 9.0,
-            idle_in: IdleIn::Worker,
-            attempts: 0,
-        }),
+        idle: Some(values::idle(1.0, 9.0, IdleIn::Worker, 0)),
         ..values::share(0, 0, 60, 1.0)
     }
 }

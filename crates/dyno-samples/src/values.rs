@@ -1,11 +1,13 @@
 //! Single values of a record, with defaults for what rarely matters.
 
 use dyno_analysis::summarize;
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
 use dyno_core::db::Family;
 use dyno_core::finding::{Finding, Number, Outcome};
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::record::*;
+use dyno_core::states::IdleIn;
 use dyno_core::summary::*;
 
 /// The percentiles of [`head`].
@@ -185,6 +187,29 @@ pub fn share(session: u32, worker: u32, events: u64, busy_s: f64) -> SessionShar
         busy_s,
         state: None,
         idle: None,
+    }
+}
+
+/// A time in which a session was idle.
+pub fn idle(from_s: f64, to_s: f64, idle_in: IdleIn, attempts: u32) -> IdleSpan {
+    IdleSpan {
+        from_s,
+        to_s,
+        idle_in,
+        attempts,
+    }
+}
+
+/// A complete profile with these folded stacks.
+pub fn profile(process: ProfiledProcess, folded: &str) -> CpuProfile {
+    let stacks = Stacks::of_folded(folded);
+    CpuProfile {
+        process,
+        frequency_hz: 99,
+        samples: stacks.iter().map(|(_, count)| count).sum(),
+        lost: 0,
+        cut: None,
+        stacks,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs in which every text is an attack.
 
-use dyno_core::cpu_profile::{CpuProfile, OF_KERNEL, ProfiledProcess, Stacks};
+use dyno_core::cpu_profile::{CpuProfile, OF_KERNEL, ProfiledProcess};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Cost, EventKind, RunRecord};
@@ -63,15 +63,10 @@ pub(super) fn hostile(text: &str) -> Several {
 }
 
 fn profiled(run: &mut RunRecord, text: &str) {
-    let mut stacks = Stacks::default();
-    stacks.add(&format!("{text};{text};{text}{OF_KERNEL}"), 5);
+    let folded = format!("{text};{text};{text}{OF_KERNEL} 5");
     run.profiles.push(CpuProfile {
-        process: ProfiledProcess::Client,
-        frequency_hz: 99,
-        samples: 5,
-        lost: 0,
         cut: Some(text.into()),
-        stacks,
+        ..values::profile(ProfiledProcess::Client, &folded)
     });
     run.not_observed.push(values::gap("profile.server", text));
 }

@@ -7,13 +7,14 @@ pub mod day;
 
 use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Cause, Durability, DurabilityClass, Finding, Outcome, Stall, Verdict};
-use dyno_core::interval::{Counters, ErrorCount, Latencies};
-use dyno_core::record::RunHead;
+use dyno_core::interval::{Counters, ErrorCount, LATENCY_NS_MAX, Latencies};
+use dyno_core::record::{RunHead, Span};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{
     ClientCost, Fairness, IntervalSummary, LatencySummary, PrintedRates, RunSummary, TargetSummary,
 };
 use dyno_samples::values;
+use hdrhistogram::Histogram;
 
 /// Reproducible random numbers.
 pub struct Random(pub u64);
@@ -89,6 +90,28 @@ pub fn latencies(count: u64, ms: u64) -> Latencies {
         latencies.record_service(ms * 1_000_000 + i * 10_000);
     }
     latencies
+}
+
+/// Two digits, as the results file keeps them.
+pub fn histogram(values: &[u64]) -> Histogram<u64> {
+    let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).unwrap();
+    for &ns in values {
+        histogram.saturating_record(ns);
+    }
+    histogram
+}
+
+pub fn span(from_s: f64, to_s: f64, service: &[u64], response: &[u64]) -> Span {
+    Span {
+        from_s,
+        to_s,
+        count: service.len() as u64,
+        service_ns_sum: service.iter().sum(),
+        service_ns_min: service.iter().min().copied().unwrap_or(0),
+        service_ns_max: service.iter().max().copied().unwrap_or(0),
+        service: histogram(service),
+        response: histogram(response),
+    }
 }
 
 pub fn summary() -> RunSummary {

@@ -248,12 +248,7 @@ fn sessions_workers_and_endpoints_are_served_alike() {
 }
 
 fn idle(from_s: f64, to_s: f64, idle_in: IdleIn) -> Option<IdleSpan> {
-    Some(IdleSpan {
-        from_s,
-        to_s,
-        idle_in,
-        attempts: 9,
-    })
+    Some(values::idle(from_s, to_s, idle_in, 9))
 }
 
 #[test]
@@ -325,12 +320,7 @@ fn sessions_that_connect_again_and_again_are_at_work() {
         connecting(run);
         let end_s = run.intervals.last().unwrap().at_s;
         for session in &mut run.sessions {
-            session.idle = Some(IdleSpan {
-                from_s: end_s - 2.0,
-                to_s: end_s,
-                idle_in: IdleIn::Connecting,
-                attempts: 1,
-            });
+            session.idle = Some(values::idle(end_s - 2.0, end_s, IdleIn::Connecting, 1));
         }
     });
 }
