@@ -17,7 +17,7 @@ use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
 use dyno_core::threshold::Threshold;
 
-use crate::values::{PERCENTS, cost, finding, gap, head, summary, target, workload};
+use crate::values::{PERCENTS, cost, finding, gap, head, machine, summary, target, workload};
 pub use scheduled::scheduled;
 pub use worked::{digests, worked};
 
@@ -281,12 +281,8 @@ pub fn sqlite() -> RunSummary {
 pub fn host() -> RunSummary {
     let mut run = few();
     run.end = RunEnd::Completed;
-    let (name, value, unit) = ("written".into(), 43_937.25, "MiB/s".into());
-    run.machine = Some(MachineSummary {
-        about: vec!["An event stores to each word of a block of 1 MiB, in order.".into()],
-        figures: vec![MachineFigure { name, value, unit }],
-        depth: 1,
-    });
+    let about = "An event stores to each word of a block of 1 MiB, in order.";
+    run.machine = Some(machine(about, "written", 43_937.25, "MiB/s"));
     run
 }
 

@@ -7,6 +7,7 @@ use dyno_core::finding::{Finding, Number, Outcome};
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::{Drive, OptionValue, RandPlan};
 use dyno_core::record::*;
+use dyno_core::reported::{Better, Figure};
 use dyno_core::states::IdleIn;
 use dyno_core::summary::*;
 
@@ -276,6 +277,29 @@ pub fn cost(name: &str, value: Option<f64>, unit: &str, source: &str) -> Cost {
         unit: unit.to_owned(),
         source: source.to_owned(),
         left_out: false,
+    }
+}
+
+/// A figure of the workload.
+pub fn figure(name: &str, value: f64, unit: &str, better: Option<Better>) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        better,
+    }
+}
+
+/// The measurements of a host test: a sentence about it, and one figure.
+pub fn machine(about: &str, name: &str, value: f64, unit: &str) -> MachineSummary {
+    MachineSummary {
+        about: vec![about.to_owned()],
+        figures: vec![MachineFigure {
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+        }],
+        depth: 1,
     }
 }
 

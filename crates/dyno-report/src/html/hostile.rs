@@ -4,8 +4,6 @@ use dyno_core::cpu_profile::{CpuProfile, OF_KERNEL, ProfiledProcess};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Cost, EventKind, RunRecord};
-use dyno_core::reported::Figure;
-use dyno_core::summary::{MachineFigure, MachineSummary};
 use dyno_samples::values;
 use dyno_verdict::Cell;
 
@@ -91,21 +89,8 @@ fn head(run: &mut RunRecord, text: &str) {
         .iter_mut()
         .for_each(|operation| operation.name = text.into());
     if let Some(summary) = &mut run.summary {
-        summary.machine = Some(MachineSummary {
-            about: vec![text.into()],
-            figures: vec![MachineFigure {
-                name: text.into(),
-                value: f64::NAN,
-                unit: text.into(),
-            }],
-            depth: 0,
-        });
-        summary.figures = vec![Figure {
-            name: text.into(),
-            value: f64::NAN,
-            unit: text.into(),
-            better: None,
-        }];
+        summary.machine = Some(values::machine(text, text, f64::NAN, text));
+        summary.figures = vec![values::figure(text, f64::NAN, text, None)];
     }
 }
 

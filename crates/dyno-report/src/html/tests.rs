@@ -5,12 +5,12 @@ mod several;
 use dyno_core::finding::Verdict;
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::record::{EventKind, RunRecord, RunState, Source};
-use dyno_core::reported::{Better, Figure};
+use dyno_core::reported::Better;
 use dyno_core::states::SessionStates;
-use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
+use dyno_core::summary::RunEnd;
 use dyno_core::visible;
 use dyno_samples::full::{self as samples, Shape, USUAL};
-use dyno_samples::values::event;
+use dyno_samples::values::{event, figure, machine};
 use dyno_verdict::Comparison;
 use serde_json::Value;
 
@@ -114,15 +114,8 @@ fn a_host_test_shows_its_measurements() {
     run.head.workload.name = "memory".to_owned();
     (run.head.target.url, run.head.target.product) = Default::default();
     let summary = run.summary.as_mut().unwrap();
-    summary.machine = Some(MachineSummary {
-        about: vec!["An event stores to each word of a block <of> 1 MiB.".to_owned()],
-        figures: vec![MachineFigure {
-            name: "written".to_owned(),
-            value: 43_937.25,
-            unit: "MiB/s".to_owned(),
-        }],
-        depth: 1,
-    });
+    let about = "An event stores to each word of a block <of> 1 MiB.";
+    summary.machine = Some(machine(about, "written", 43_937.25, "MiB/s"));
     let page = page_of(&[run]);
     for text in [
         "What was measured",
@@ -139,12 +132,9 @@ fn a_host_test_shows_its_measurements() {
 #[test]
 fn figures_of_the_workload_have_a_table() {
     let mut run = samples::run(SHORT);
-    run.summary.as_mut().unwrap().figures = vec![Figure {
-        name: "new <orders> committed".to_owned(),
-        value: 41_234.5,
-        unit: "per minute".to_owned(),
-        better: Some(Better::Higher),
-    }];
+    let name = "new <orders> committed";
+    let orders = figure(name, 41_234.5, "per minute", Some(Better::Higher));
+    run.summary.as_mut().unwrap().figures = vec![orders];
     let page = page_of(&[run]);
     let row = "<th scope=\"row\">new &lt;orders&gt; committed</th><td class=\"n\">41,235</td>\
                <td>per minute</td>";

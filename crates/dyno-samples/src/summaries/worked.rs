@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use dyno_core::interval::OperationCounters;
 use dyno_core::plan::{Arrivals, OpenLoop, Pace, Role};
-use dyno_core::reported::{Better, Figure};
+use dyno_core::reported::Better;
 use dyno_core::summary::*;
 use dyno_core::tables::TableGroup;
 
 use super::good;
-use crate::values::{fact, operation, phase, role};
+use crate::values::{fact, figure, operation, phase, role};
 
 /// Operations in all states, and a matching ledger.
 pub fn worked() -> RunSummary {
@@ -142,21 +142,11 @@ fn add_facts(run: &mut RunSummary) {
         analysed: Some(4),
         used: Some(true),
     }];
-    let figure = |name: &str, value, unit: &str, better| Figure {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-        better,
-    };
+    let (orders, missing) = ("new orders committed", "districts without an order");
     run.figures = vec![
-        figure(
-            "new orders committed",
-            41_234.5,
-            "per minute",
-            Some(Better::Higher),
-        ),
+        figure(orders, 41_234.5, "per minute", Some(Better::Higher)),
         figure("touches", 3.25, "per table", None),
-        figure("districts without an order", 0.0, "", Some(Better::Lower)),
+        figure(missing, 0.0, "", Some(Better::Lower)),
     ];
 }
 
