@@ -9,8 +9,8 @@ use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 use dyno_core::finding::{Outcome, verdict};
 use dyno_core::interval::LATENCY_NS_MAX;
 use dyno_core::record::{
-    Event, EventDetail, EventKind, Operation, RunRecord, RunState, Series, SeriesKind, SessionShare,
-    Setting, Span,
+    Event, EventDetail, EventKind, Operation, RunRecord, RunState, Series, SeriesKind,
+    SessionShare, Setting, Span,
 };
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
@@ -111,9 +111,9 @@ fn runs() -> impl Strategy<Value = RunRecord> {
             |(state, with_summary, intervals, operations, series, texts, pairs, events)| {
                 let findings = vec![finding("a", Outcome::Doubt), finding("b", Outcome::Pass)];
                 let text = |value: &Option<String>| value.clone().unwrap_or_default();
-                let facts = texts.iter().map(|(name, (value, source))| {
-                    values::fact(name, &text(value), &text(source))
-                });
+                let facts = texts
+                    .iter()
+                    .map(|(name, (value, source))| values::fact(name, &text(value), &text(source)));
                 let settings = pairs.iter().map(|(name, (start, end))| Setting {
                     name: name.clone(),
                     start: start.clone(),

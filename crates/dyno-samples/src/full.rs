@@ -77,9 +77,10 @@ pub fn run(shape: Shape) -> RunRecord {
         .collect();
     let head = head(shape);
     let findings = findings();
+    let busy_s = f64::from(shape.seconds) * 0.99;
     let share = |session: u32| {
         let events = 80_000 + u64::from(session * 37 % 900);
-        values::share(session, session % 4, events, f64::from(shape.seconds) * 0.99)
+        values::share(session, session % 4, events, busy_s)
     };
     let psi = "this kernel has no /proc/pressure; boot it with psi=1";
     RunRecord {

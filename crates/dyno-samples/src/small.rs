@@ -25,6 +25,7 @@ pub fn record() -> RunRecord {
     let mut user = values::series("host.cpu.user", "percent", SeriesKind::Rate, &points);
     user.key.source = "vmstat, column us".into();
     let evidence = "800 of 1500.5 events/s were achieved.";
+    let doubt = values::finding("achieved-rate", 4, Outcome::Doubt, evidence);
     RunRecord {
         id: 7,
         state: RunState::Completed,
@@ -37,7 +38,7 @@ pub fn record() -> RunRecord {
         settings: vec![values::setting("sync_binlog", "1", None)],
         events: vec![values::event(1.5, None, EventKind::Note, "half of it")],
         sessions: vec![values::share(0, 0, 4000, 9.5)],
-        findings: vec![values::finding("achieved-rate", 4, Outcome::Doubt, evidence)],
+        findings: vec![doubt],
         verdict: Some(Verdict::Doubtful),
         ..RunRecord::new(head)
     }

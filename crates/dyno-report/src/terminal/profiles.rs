@@ -93,8 +93,7 @@ mod tests {
 
     #[test]
     fn functions_are_listed_by_their_own_time_and_by_all() {
-        let folded =
-            "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
+        let folded = "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
              connection;handle_one_connection;do_command;std::vec<int>::push\u{1b}[2J 300\n\
              connection;handle_one_connection;my_net_write;tcp_sendmsg_[k] 499\n\
              ib_log;[mariadbd] 1\n";

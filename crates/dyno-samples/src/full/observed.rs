@@ -195,7 +195,8 @@ pub(super) fn settings(shape: Shape) -> Vec<Setting> {
     ];
     let named = named.map(|(name, start, end)| values::setting(name, start, Some(end)));
     let rest = (0..shape.counters * 6).map(|n| {
-        let (name, value) = (format!("some_server_variable_{n:03}"), format!("{}", n * 1024));
+        let name = format!("some_server_variable_{n:03}");
+        let value = (n * 1024).to_string();
         values::setting(&name, &value, Some(&value))
     });
     named.into_iter().chain(rest).collect()

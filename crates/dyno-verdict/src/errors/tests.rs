@@ -8,7 +8,9 @@ use dyno_core::interval::ErrorCount;
 use dyno_core::plan::Shard;
 use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
-use dyno_samples::{self as samples, Product, closed, drop_fact, drop_series, fact, series, values};
+use dyno_samples::{
+    self as samples, Product, closed, drop_fact, drop_series, fact, series, values,
+};
 
 use crate::context::Context;
 use crate::tests::{expect, judge_one, summary};

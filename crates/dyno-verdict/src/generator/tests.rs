@@ -6,7 +6,9 @@ use dyno_core::plan::Arrivals;
 use dyno_core::record::{EventKind, IdleSpan, RunRecord};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
-use dyno_samples::{self as samples, drop_fact, drop_series, fact, open_loop, scale, series, values};
+use dyno_samples::{
+    self as samples, drop_fact, drop_series, fact, open_loop, scale, series, values,
+};
 
 use crate::context::{Calibration, Context};
 use crate::tests::{expect, expect_with, judge_one, summary};

@@ -419,7 +419,7 @@ fn reports_settings_that_moved_back() {
                 from: from.to_owned(),
                 to: to.to_owned(),
             }),
-            ..values::event(at_s, None, EventKind::Setting, "of a version without values")
+            ..values::event(at_s, None, EventKind::Setting, "without values")
         };
         run.events
             .extend([event(3.0, "151", "500"), event(5.0, "500", "")]);
