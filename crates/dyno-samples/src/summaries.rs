@@ -1,4 +1,6 @@
-//! Summaries of every kind of run. The figures come from recorded latencies, so that they are
+//! Summaries of every kind of run: plain (`good`), of an open loop (`overloaded`), with errors, that
+//! failed (`few`), interrupted, of SQLite, with operations and roles (`worked`), of a host test, and
+//! of a load with parts (`scheduled`). Their figures come from recorded latencies, so that they are
 //! consistent.
 
 mod scheduled;
