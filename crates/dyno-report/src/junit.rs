@@ -264,7 +264,7 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
+    use dyno_samples::summaries as samples;
 
     #[test]
     fn every_check_and_every_condition_is_a_test_case() {

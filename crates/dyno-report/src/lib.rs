@@ -26,8 +26,6 @@ pub mod json;
 pub mod junit;
 mod number;
 pub mod phases;
-#[cfg(test)]
-mod samples;
 pub mod saturation;
 pub mod search;
 mod server_host;

@@ -132,7 +132,7 @@ fn knee(steps: &[Step]) -> Option<usize> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::samples;
+    use dyno_samples::summaries as samples;
 
     /// Runs of a server that takes 1 ms for an event and has a number of workers.
     pub(crate) fn ladder(workers: u32, sessions: &[u32]) -> Vec<RunSummary> {

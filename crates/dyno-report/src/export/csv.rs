@@ -261,8 +261,7 @@ fn is_formula(field: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples;
-    use dyno_core::record::NotObserved;
+    use dyno_samples::{small as samples, values};
 
     fn rows(text: &str) -> Vec<Vec<&str>> {
         let lines = text.split_terminator("\r\n");
@@ -290,10 +289,7 @@ mod tests {
     fn what_was_not_observed_is_empty() {
         let mut run = samples::record();
         for what in ["counters.queries", "intervals.errors"] {
-            run.not_observed.push(NotObserved {
-                what: what.into(),
-                why: "x".into(),
-            });
+            run.not_observed.push(values::gap(what, "x"));
         }
         let first = &mut run.intervals[0];
         (first.backlog, first.concurrency, first.sessions) = (None, None, None);

@@ -74,10 +74,10 @@ fn figures(agent: &AgentSummary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use dyno_core::summary::{AgentClock, ServerHost};
+    use dyno_samples::summaries as samples;
 
     use super::super::look::Look;
     use super::*;
-    use crate::samples;
     use crate::terminal::summary;
 
     #[test]

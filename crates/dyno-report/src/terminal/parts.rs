@@ -123,8 +123,8 @@ fn cells(part: &PartSummary, open: bool, percents: &[f64]) -> Vec<(Ink, String)>
 
 #[cfg(test)]
 mod tests {
-    use crate::samples;
     use crate::terminal::{Look, full, summary};
+    use dyno_samples::summaries as samples;
 
     #[test]
     fn parts_stand_in_a_table() {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crate::common::{head, interval, latencies, summary};
 use dyno_core::Clock;
-use dyno_core::record::{RunState, SeriesKey, SeriesKind};
+use dyno_core::record::{RunState, SeriesKind};
 use dyno_results::{Filter, Results, RunStage, RunWriter, Scope};
+use dyno_samples::values::key;
 use tempfile::TempDir;
 
 /// The path that the child process writes to. If it is set, this program is the child.
@@ -29,11 +30,7 @@ fn child() {
         .begin(&head("child"))
         .unwrap();
     println!("begun {}", writer.id());
-    let key = SeriesKey {
-        name: "host.cpu.user".to_owned(),
-        unit: "percent".to_owned(),
-        source: "/proc/stat".to_owned(),
-    };
+    let key = key("host.cpu.user", "percent");
     let cpu = writer.series(&key, SeriesKind::Gauge).unwrap();
     let event = latencies(20, 4);
     for number in 1..=intervals {

@@ -1,18 +1,13 @@
 //! Reads a run in progress piece by piece.
 
 use crate::common::{head, interval, latencies};
-use dyno_core::record::{Event, EventKind, SeriesKey, SeriesKind};
+use dyno_core::record::{Event, EventKind, SeriesKind};
 use dyno_results::{ReadPosition, Results, RunStage};
+use dyno_samples::values;
 use tempfile::TempDir;
 
 fn note(at_s: f64) -> Event {
-    Event {
-        at_s,
-        until_s: None,
-        kind: EventKind::Note,
-        text: format!("at {at_s}"),
-        detail: Default::default(),
-    }
+    values::event(at_s, None, EventKind::Note, &format!("at {at_s}"))
 }
 
 #[test]
@@ -31,11 +26,7 @@ fn each_look_has_what_came_since_the_last() {
     assert_eq!(nothing.head.name, "followed");
     assert_eq!(position, ReadPosition::default());
 
-    let key = SeriesKey {
-        name: "host.cpu.idle".to_owned(),
-        unit: "percent".to_owned(),
-        source: "/proc/stat".to_owned(),
-    };
+    let key = values::key("host.cpu.idle", "percent");
     let cpu = run.series(&key, SeriesKind::Gauge).unwrap();
     for number in 1..=3 {
         run.sample(f64::from(number), &[(cpu, f64::from(number) * 10.0)])

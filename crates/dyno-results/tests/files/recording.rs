@@ -3,48 +3,10 @@
 use crate::common::{doubtful, head, interval, latencies, summary, target};
 use dyno_core::finding::{Verdict, Waiver};
 use dyno_core::interval::Latencies;
-use dyno_core::record::{
-    Event, EventKind, Fact, NotObserved, RunRecord, RunState, SeriesKey, SeriesKind, SessionShare,
-};
+use dyno_core::record::{EventKind, RunRecord, RunState, SeriesKind};
 use dyno_results::{BackgroundWriter, Filter, Problem, Results, RunStage, Scope};
+use dyno_samples::values;
 use tempfile::TempDir;
-
-fn key(name: &str) -> SeriesKey {
-    SeriesKey {
-        name: name.to_owned(),
-        unit: "percent".to_owned(),
-        source: "/proc/stat".to_owned(),
-    }
-}
-
-fn share() -> SessionShare {
-    SessionShare {
-        session: 3,
-        worker: 1,
-        events: 60,
-        busy_s: 2.5,
-        state: None,
-        idle: None,
-    }
-}
-
-fn cpu_model() -> Fact {
-    Fact {
-        name: "host.cpu.model".to_owned(),
-        value: "Xeon".to_owned(),
-        source: "/proc/cpuinfo".to_owned(),
-    }
-}
-
-fn restart() -> Event {
-    Event {
-        at_s: 1.5,
-        until_s: Some(2.0),
-        kind: EventKind::Restart,
-        text: "the server was restarted".to_owned(),
-        detail: Default::default(),
-    }
-}
 
 #[test]
 fn a_run_comes_back_as_it_was_recorded() {
@@ -52,19 +14,16 @@ fn a_run_comes_back_as_it_was_recorded() {
     let path = folder.path().join("dyno.db");
     let recorder = BackgroundWriter::start(&path, &head("20261121-oltp-aaaa")).unwrap();
     let feed = recorder.feed();
-    let fact = cpu_model();
+    let fact = values::fact("host.cpu.model", "Xeon", "/proc/cpuinfo");
     feed.facts(vec![fact.clone()]);
     feed.settings(
         vec![("max_connections".to_owned(), "151".to_owned())],
         false,
     );
-    let cpu = feed.series(&key("host.cpu.user"), SeriesKind::Gauge);
+    let cpu = feed.series(&values::key("host.cpu.user", "percent"), SeriesKind::Gauge);
     feed.sample(-1.0, &[(cpu, 1.5)]);
     feed.started(1_795_000_001.0);
-    let gap = NotObserved {
-        what: "host.pressure".to_owned(),
-        why: "the kernel has no /proc/pressure".to_owned(),
-    };
+    let gap = values::gap("host.pressure", "the kernel has no /proc/pressure");
     feed.not_observed(gap.clone());
     for number in 1..=3 {
         let event = latencies(u64::from(number) * 10, 4);
@@ -74,16 +33,16 @@ fn a_run_comes_back_as_it_was_recorded() {
         );
         feed.sample(f64::from(number), &[(cpu, 50.0), (cpu, f64::NAN)]);
     }
-    let event = restart();
+    let event = values::event(1.5, Some(2.0), EventKind::Restart, "it was restarted");
     feed.event(event.clone());
     feed.settings(vec![("max_connections".to_owned(), "200".to_owned())], true);
-    let whole = latencies(60, 4);
+    let (whole, share) = (latencies(60, 4), values::share(3, 1, 60, 2.5));
     let receipt = recorder
         .finish(
             &summary(),
             RunState::Completed,
             &[("event", &whole)],
-            &[share()],
+            &[share],
         )
         .unwrap();
     assert_eq!((receipt.run_id, receipt.dropped), (1, 0));
@@ -96,7 +55,7 @@ fn a_run_comes_back_as_it_was_recorded() {
     assert_eq!(run.facts, [fact]);
     assert_eq!(run.not_observed, [gap]);
     assert_eq!(run.events, [event]);
-    assert_eq!(run.sessions, [share()]);
+    assert_eq!(run.sessions, [share]);
     let setting = &run.settings[0];
     let values = [&setting.start, &setting.end];
     assert_eq!(values.map(Option::as_deref), [Some("151"), Some("200")]);
@@ -332,10 +291,7 @@ fn columns_of_an_imported_run_say_what_its_json_says() {
     ] {
         let mut run = RunRecord::new(head(name));
         run.state = RunState::Imported;
-        let gap = |what: &&str| NotObserved {
-            what: (*what).to_owned(),
-            why: "the log does not contain it".to_owned(),
-        };
+        let gap = |what: &&str| values::gap(what, "the log does not contain it");
         run.not_observed = unknown.iter().map(gap).collect();
         let mut own = summary();
         // The errors are counted, but without codes.

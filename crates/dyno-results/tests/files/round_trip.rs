@@ -1,42 +1,21 @@
 //! Runs of every shape survive a round trip.
 
-use crate::common::{finding, head, interval, summary};
-use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
+use crate::common::{finding, head, interval, span, summary};
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 use dyno_core::finding::{Outcome, verdict};
 use dyno_core::interval::LATENCY_NS_MAX;
 use dyno_core::record::{
-    Event, EventDetail, EventKind, Fact, IdleSpan, NotObserved, Operation, RunRecord, RunState,
-    Series, SeriesKey, SeriesKind, SessionShare, Setting, Span,
+    Event, EventDetail, EventKind, Operation, RunRecord, RunState, Series, SeriesKind,
+    SessionShare, Setting, Span,
 };
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::{Problem, Results, Scope};
-use hdrhistogram::Histogram;
+use dyno_samples::values;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use tempfile::TempDir;
-
-fn histogram(values: &[u64]) -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).unwrap();
-    for &ns in values {
-        histogram.saturating_record(ns);
-    }
-    histogram
-}
-
-fn span(index: usize, service: &[u64], response: &[u64]) -> Span {
-    Span {
-        from_s: index as f64 * 0.1,
-        to_s: (index + 1) as f64 * 0.1,
-        count: service.len() as u64,
-        service_ns_sum: service.iter().sum(),
-        service_ns_min: service.iter().min().copied().unwrap_or(0),
-        service_ns_max: service.iter().max().copied().unwrap_or(0),
-        service: histogram(service),
-        response: histogram(response),
-    }
-}
 
 fn spans() -> impl Strategy<Value = Vec<Span>> {
     let values = || vec(0..LATENCY_NS_MAX, 0..20);
@@ -44,7 +23,10 @@ fn spans() -> impl Strategy<Value = Vec<Span>> {
     pairs.prop_map(|pairs| {
         let numbered = pairs.iter().enumerate();
         numbered
-            .map(|(index, (service, response))| span(index, service, response))
+            .map(|(index, (service, response))| {
+                let (from_s, to_s) = (index as f64 * 0.1, (index + 1) as f64 * 0.1);
+                span(from_s, to_s, service, response)
+            })
             .collect()
     })
 }
@@ -67,14 +49,9 @@ fn series() -> impl Strategy<Value = Vec<Series>> {
     let values = vec(-1e12..1e12_f64, 0..20);
     vec(("[a-z.]{1,12}", kind, values, -100.0..100.0_f64), 0..5).prop_map(|all| {
         all.into_iter()
-            .map(|(name, kind, values, from_s)| Series {
-                key: SeriesKey {
-                    name,
-                    unit: "bytes/s".to_owned(),
-                    source: "/proc".to_owned(),
-                },
-                kind,
-                points: (0..).map(|n| from_s + f64::from(n)).zip(values).collect(),
+            .map(|(name, kind, all, from_s)| {
+                let points: Vec<_> = (0..).map(|n| from_s + f64::from(n)).zip(all).collect();
+                values::series(&name, "bytes/s", kind, &points)
             })
             .collect()
     })
@@ -130,26 +107,20 @@ fn runs() -> impl Strategy<Value = RunRecord> {
             |(state, with_summary, intervals, operations, series, texts, pairs, events)| {
                 let findings = vec![finding("a", Outcome::Doubt), finding("b", Outcome::Pass)];
                 let text = |value: &Option<String>| value.clone().unwrap_or_default();
-                let facts = texts.iter().map(|(name, (value, source))| Fact {
-                    name: name.clone(),
-                    value: text(value),
-                    source: text(source),
-                });
+                let facts = texts
+                    .iter()
+                    .map(|(name, (value, source))| values::fact(name, &text(value), &text(source)));
                 let settings = pairs.iter().map(|(name, (start, end))| Setting {
                     name: name.clone(),
                     start: start.clone(),
                     end: end.clone(),
                 });
-                let gaps = pairs.iter().map(|(what, (why, _))| NotObserved {
-                    what: what.clone(),
-                    why: text(why),
-                });
+                let gaps = pairs
+                    .iter()
+                    .map(|(what, (why, _))| values::gap(what, &text(why)));
                 let events = events.into_iter().map(|(at_s, until_s, text)| Event {
-                    at_s,
-                    until_s,
-                    kind: EventKind::Disturbance,
-                    text,
                     detail: detail(until_s),
+                    ..values::event(at_s, until_s, EventKind::Disturbance, &text)
                 });
                 let shares = (0..intervals.len() as u32).map(share);
                 RunRecord {
@@ -176,17 +147,12 @@ fn runs() -> impl Strategy<Value = RunRecord> {
 /// Profiles of this size; none for a run without intervals.
 fn profiles(size: u64) -> Vec<CpuProfile> {
     let profile = |process: ProfiledProcess| {
-        let mut stacks = Stacks::default();
-        for number in 0..size {
-            stacks.add(&format!("a thread;main;f{number} (int);tcp_sendmsg_[k]"), 7);
-        }
+        let stack = |number| format!("a thread;main;f{number} (int);tcp_sendmsg_[k] 7\n");
+        let folded: String = (0..size).map(stack).collect();
         CpuProfile {
-            process,
-            frequency_hz: 99,
-            samples: 7 * size,
             lost: size,
             cut: (size > 5).then(|| "It ends after 5 s.".to_owned()),
-            stacks,
+            ..values::profile(process, &folded)
         }
     };
     let all = ProfiledProcess::ALL.into_iter();
@@ -194,18 +160,11 @@ fn profiles(size: u64) -> Vec<CpuProfile> {
 }
 
 fn share(session: u32) -> SessionShare {
+    let idle = values::idle(1.5, 9.25, IdleIn::Connecting, session);
     SessionShare {
-        session,
-        worker: session % 2,
-        events: 7,
-        busy_s: 0.25,
         state: Some(SessionState::ALL[session as usize % 5]),
-        idle: session.is_multiple_of(3).then_some(IdleSpan {
-            from_s: 1.5,
-            to_s: 9.25,
-            idle_in: IdleIn::Connecting,
-            attempts: session,
-        }),
+        idle: session.is_multiple_of(3).then_some(idle),
+        ..values::share(session, session % 2, 7, 0.25)
     }
 }
 

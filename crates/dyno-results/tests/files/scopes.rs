@@ -1,6 +1,6 @@
 //! A partly loaded run agrees with the fully loaded one.
 
-use crate::common::{head, interval};
+use crate::common::{head, histogram, interval};
 use dyno_core::record::{Operation, RunRecord, Span};
 use dyno_results::{Results, SPANS_HELD_MAX, Scope};
 use hdrhistogram::Histogram;
@@ -11,14 +11,6 @@ const SPANS: u64 = SPANS_HELD_MAX as u64 / 2 + 400;
 const INTERVALS: u32 = 50;
 const COLUMNS: usize = 240;
 const PERCENTS: [f64; 6] = [0.0, 50.0, 95.0, 99.0, 99.9, 100.0];
-
-fn histogram(values: &[u64]) -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(1, 60_000_000_000, 2).unwrap();
-    for &ns in values {
-        histogram.saturating_record(ns);
-    }
-    histogram
-}
 
 /// Latencies from a microsecond to a minute; every seventh span of one operation has none.
 fn span(operation: u64, number: u64) -> Span {
@@ -31,18 +23,10 @@ fn span(operation: u64, number: u64) -> Span {
         .map(|n| 1000 + (number * 7_919_393 + n * 104_729 + operation) % 50_000_000)
         .collect();
     let response: Vec<u64> = service.iter().map(|ns| ns * 1_200).collect();
-    let has_response = operation == 1;
-    Span {
-        // The first spans belong to the warm-up.
-        from_s: number as f64 - 20.0,
-        to_s: number as f64 - 19.0,
-        count,
-        service_ns_sum: service.iter().sum(),
-        service_ns_min: service.iter().min().copied().unwrap_or(0),
-        service_ns_max: service.iter().max().copied().unwrap_or(0),
-        service: histogram(&service),
-        response: histogram(if has_response { &response } else { &[] }),
-    }
+    let response = if operation == 1 { &response[..] } else { &[] };
+    // The first spans belong to the warm-up.
+    let from_s = number as f64 - 20.0;
+    common::span(from_s, from_s + 1.0, &service, response)
 }
 
 /// A results file with a run of this many spans, and the run's number.

@@ -1,8 +1,8 @@
 //! Runs found as the phases of a sequence.
 
 use crate::common::head;
-use dyno_core::summary::PhaseOf;
 use dyno_results::{BackgroundWriter, Results};
+use dyno_samples::values;
 
 #[test]
 fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
@@ -17,15 +17,7 @@ fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
     ];
     for (name, sequence) in phases {
         let mut head = head(name);
-        head.phase = sequence.map(|sequence| PhaseOf {
-            sequence: sequence.to_owned(),
-            name: name.to_owned(),
-            number: 1,
-            of: 3,
-            unit: "events".to_owned(),
-            per_event: 1.0,
-            before: None,
-        });
+        head.phase = sequence.map(|sequence| values::phase(sequence, name));
         BackgroundWriter::start(&path, &head)
             .unwrap()
             .abandon("made up")

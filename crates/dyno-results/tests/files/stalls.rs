@@ -1,10 +1,10 @@
 //! A stall has the same length in the finding, the file, its view, JSON, pages and comparisons.
 
 use dyno_core::finding::{Finding, Stall, verdict};
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{EventKind, RunRecord};
 use dyno_report::html::{ReportInput, report};
 use dyno_results::{Results, Scope};
-use dyno_verdict::samples::{Product, closed, noisy};
+use dyno_samples::{Product, closed, noisy, values};
 use dyno_verdict::{CompareOptions, Context, compare, judge};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -15,13 +15,9 @@ fn stalled() -> RunRecord {
     rates[9..12].fill(0.0);
     rates[20] = 450.0;
     let mut run = closed(&rates, Product::Mysql);
-    run.events.push(Event {
-        at_s: 20.125,
-        until_s: Some(20.672),
-        kind: EventKind::Stall,
-        text: "No statement ended.".to_owned(),
-        detail: Default::default(),
-    });
+    let text = "No statement ended.";
+    run.events
+        .push(values::event(20.125, Some(20.672), EventKind::Stall, text));
     run
 }
 

@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::common::{doubtful, head, interval, latencies, summary};
-use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
-use dyno_core::record::{
-    Event, EventKind, Fact, IdleSpan, NotObserved, RunHead, RunState, SeriesKey, SeriesKind,
-    SessionShare,
-};
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
+use dyno_core::record::{EventKind, RunHead, RunState, SeriesKind, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::IntervalSummary;
 use dyno_results::{ExperimentHead, Record, Results, TrialRow};
+use dyno_samples::values;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -30,34 +28,17 @@ fn two_runs(folder: &Path) -> PathBuf {
         writer
             .setting("innodb_buffer_pool_size", "3G", true)
             .unwrap();
-        let fact = Fact {
-            name: "host.kernel".to_owned(),
-            value: format!("6.{name}"),
-            source: "uname".to_owned(),
-        };
+        let fact = values::fact("host.kernel", &format!("6.{name}"), "uname");
         writer.fact(&fact).unwrap();
         for scope in ["host", "server"] {
-            let key = SeriesKey {
-                name: format!("{scope}.cpu"),
-                unit: "percent".to_owned(),
-                source: "/proc/stat".to_owned(),
-            };
+            let key = values::key(&format!("{scope}.cpu"), "percent");
             let series = writer.series(&key, SeriesKind::Gauge).unwrap();
             writer.sample(1.0, &[(series, 12.5)]).unwrap();
         }
-        let gap = NotObserved {
-            what: "db".to_owned(),
-            why: "no right to ask".to_owned(),
-        };
+        let gap = values::gap("db", "no right to ask");
         writer.not_observed(&gap).unwrap();
         writer.write(Record::Profile(Box::new(profile()))).unwrap();
-        let event = Event {
-            at_s: 1.0,
-            until_s: None,
-            kind: EventKind::Note,
-            text: "look here".to_owned(),
-            detail: Default::default(),
-        };
+        let event = values::event(1.0, None, EventKind::Note, "look here");
         writer.event(&event).unwrap();
         let event = latencies(2000, 4);
         for interval in &intervals() {
@@ -80,29 +61,18 @@ fn two_runs(folder: &Path) -> PathBuf {
 }
 
 fn profile() -> CpuProfile {
+    let folded = "connection;main;do_command 3\nconnection;main;futex_[k] 2\n";
     CpuProfile {
-        process: ProfiledProcess::Server,
-        frequency_hz: 99,
-        samples: 5,
         lost: 1,
-        cut: None,
-        stacks: Stacks::of_folded("connection;main;do_command 3\nconnection;main;futex_[k] 2\n"),
+        ..values::profile(ProfiledProcess::Server, folded)
     }
 }
 
 fn lost_session() -> SessionShare {
     SessionShare {
-        session: 0,
-        worker: 0,
-        events: 60,
-        busy_s: 1.0,
         state: Some(SessionState::Lost),
-        idle: Some(IdleSpan {
-            from_s: 1.0,
-            to_s: 9.0,
-            idle_in: IdleIn::Worker,
-            attempts: 0,
-        }),
+        idle: Some(values::idle(1.0, 9.0, IdleIn::Worker, 0)),
+        ..values::share(0, 0, 60, 1.0)
     }
 }
 

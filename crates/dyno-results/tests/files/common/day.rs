@@ -1,9 +1,9 @@
 //! A synthetic day with ten operations and 150 series.
 
 use dyno_core::interval::Latencies;
-use dyno_core::record::{SeriesKey, SeriesKind};
-use dyno_core::summary::Percentile;
+use dyno_core::record::SeriesKind;
 use dyno_results::{FINE_S, Measured, Record, RunWriter, SeriesId};
+use dyno_samples::values;
 
 use super::{Random, interval};
 
@@ -44,11 +44,8 @@ impl Day {
         let (fine, coarse) = (made_up(1), made_up(stride));
         let series = (0..SERIES)
             .map(|number| {
-                let key = SeriesKey {
-                    name: format!("host.disk[nvme{number}].read_bytes"),
-                    unit: "bytes/s".to_owned(),
-                    source: "/proc/diskstats".to_owned(),
-                };
+                let name = format!("host.disk[nvme{number}].read_bytes");
+                let key = values::key(&name, "bytes/s");
                 writer.series(&key, SeriesKind::Rate).unwrap()
             })
             .collect();
@@ -82,12 +79,9 @@ impl Day {
         let values = if spared { Vec::new() } else { values.collect() };
         let mut summary = interval(1 + number % 1000);
         summary.at_s = at_s;
-        summary.percentiles = [50.0, 95.0, 99.0, 99.9]
-            .map(|percent| Percentile {
-                percent,
-                value_ms: Some((self.random.unit() * 1e7).floor() / 1e6),
-            })
-            .to_vec();
+        let mut drawn = || Some((self.random.unit() * 1e7).floor() / 1e6);
+        let percentiles = values::PERCENTS.map(|percent| (percent, drawn()));
+        summary.percentiles = values::percentiles(&percentiles);
         let operations = latencies.iter().enumerate().map(|(operation, seconds)| {
             let drawn = (self.random.unit() * VARIATIONS as f64) as usize;
             let name = if operation == 0 {

@@ -5,17 +5,15 @@
 pub mod day;
 
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::{
-    Cause, Durability, DurabilityClass, Finding, Number, Outcome, Stall, Verdict,
-};
-use dyno_core::interval::{Counters, ErrorCount, Latencies};
-use dyno_core::plan::{Drive, OptionValue, RandPlan};
-use dyno_core::record::{Cost, Profile, RunHead, Source};
+use dyno_core::finding::{Cause, Durability, DurabilityClass, Finding, Outcome, Stall, Verdict};
+use dyno_core::interval::{Counters, ErrorCount, LATENCY_NS_MAX, Latencies};
+use dyno_core::record::{RunHead, Span};
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{
-    ClientCost, Fairness, IntervalSummary, LatencySummary, Percentile, PrintedRates, Rates, RunEnd,
-    RunSummary, SCHEMA_VERSION, TargetSummary, WorkloadSummary,
+    ClientCost, Fairness, IntervalSummary, LatencySummary, PrintedRates, RunSummary, TargetSummary,
 };
+use dyno_samples::values;
+use hdrhistogram::Histogram;
 
 /// Reproducible random numbers.
 pub struct Random(pub u64);
@@ -32,67 +30,21 @@ impl Random {
     }
 }
 
-pub fn workload() -> WorkloadSummary {
-    WorkloadSummary {
-        name: "oltp_read_write".to_owned(),
-        command: "run".to_owned(),
-        options: vec![
-            ("tables".to_owned(), OptionValue::Number(4.0)),
-            ("skip_trx".to_owned(), OptionValue::Bool(false)),
-        ],
-        changed: vec!["tables".to_owned()],
-    }
-}
-
 pub fn target() -> TargetSummary {
-    TargetSummary {
-        url: "mariadb://root@127.0.0.1/test".to_owned(),
-        family: Some(dyno_core::db::Family::Mysql),
-        product: "MariaDB".to_owned(),
-        version: "10.11.6".to_owned(),
-        tls: None,
-    }
+    head("").target
 }
 
 pub fn head(name: &str) -> RunHead {
     RunHead {
-        name: name.to_owned(),
-        source: Source::Dyno,
-        profile: Profile::Standard,
-        tool: "dyno 0.1.0".to_owned(),
-        created_unix_s: 1_795_000_000.25,
-        argv: vec![
-            "dyno".to_owned(),
-            "run".to_owned(),
-            "oltp_read_write".to_owned(),
-        ],
-        workload: workload(),
-        script_sha256: "00ff".to_owned(),
-        target: target(),
-        drive: Some(drive()),
-        percentiles: vec![50.0, 95.0, 99.0, 99.9],
-        factors: Default::default(),
         note: "before the upgrade".to_owned(),
-        phase: None,
-        trial: None,
-        plan: None,
-    }
-}
-
-pub fn drive() -> Drive {
-    Drive {
-        sessions: 16,
-        workers: 2,
-        seed: 7,
-        ..Drive::default()
+        ..values::head(name)
     }
 }
 
 /// The `number`th second of a run, from 1.
 pub fn interval(number: u32) -> IntervalSummary {
+    let events = u64::from(number) * 10;
     IntervalSummary {
-        at_s: f64::from(number),
-        length_s: 1.0,
         sessions: Some(14),
         states: Some(SessionStates {
             working: 9,
@@ -103,7 +55,7 @@ pub fn interval(number: u32) -> IntervalSummary {
             idle: 0,
         }),
         counters: Counters {
-            events: u64::from(number) * 10,
+            events,
             not_done: 6,
             reads: 20,
             reads_empty: 7,
@@ -122,19 +74,11 @@ pub fn interval(number: u32) -> IntervalSummary {
             queries_per_s: None,
         }),
         errors_seen: 4,
-        percentiles: vec![
-            Percentile {
-                percent: 95.0,
-                value_ms: Some(4.125),
-            },
-            Percentile {
-                percent: 99.9,
-                value_ms: None,
-            },
-        ],
+        percentiles: values::percentiles(&[(95.0, Some(4.125)), (99.9, None)]),
         max_ms: Some(17.5),
         backlog: Some(0),
         concurrency: Some(16),
+        ..values::interval(f64::from(number), events)
     }
 }
 
@@ -147,78 +91,60 @@ pub fn latencies(count: u64, ms: u64) -> Latencies {
     latencies
 }
 
+/// Two digits, as the results file keeps them.
+pub fn histogram(values: &[u64]) -> Histogram<u64> {
+    let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).unwrap();
+    for &ns in values {
+        histogram.saturating_record(ns);
+    }
+    histogram
+}
+
+pub fn span(from_s: f64, to_s: f64, service: &[u64], response: &[u64]) -> Span {
+    Span {
+        from_s,
+        to_s,
+        count: service.len() as u64,
+        service_ns_sum: service.iter().sum(),
+        service_ns_min: service.iter().min().copied().unwrap_or(0),
+        service_ns_max: service.iter().max().copied().unwrap_or(0),
+        service: histogram(service),
+        response: histogram(response),
+    }
+}
+
 pub fn summary() -> RunSummary {
-    RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: "dyno 0.1.0".to_owned(),
-        started_unix_s: Some(1_795_000_001.5),
-        end: RunEnd::Completed,
-        workload: workload(),
-        target: target(),
-        drive: Some(drive()),
-        rand: Some(RandPlan::default()),
-        measured_s: 3.0,
+    let deadlocks = ErrorCount {
+        count: 4,
+        kind: ErrorKind::Conflict,
+        sample: "Deadlock found".to_owned(),
+    };
+    let totals = Counters {
+        events: 60,
+        ..Counters::default()
+    };
+    let mut summary = RunSummary {
         elapsed_s: 3.25,
-        totals: Counters {
-            events: 60,
-            ..Counters::default()
-        },
-        rates: Rates {
-            events_per_s: 20.0,
-            queries_per_s: 35.0,
-            ..Rates::default()
-        },
         service: LatencySummary {
             count: 60,
-            percentiles: vec![Percentile {
-                percent: 95.0,
-                value_ms: Some(4.5),
-            }],
+            percentiles: values::percentiles(&[(95.0, Some(4.5))]),
             ..LatencySummary::default()
         },
-        response: None,
-        open_loop: None,
         events_in_grace: 1,
-        events_unfinished: 0,
-        errors: [(
-            "1213".to_owned(),
-            ErrorCount {
-                count: 4,
-                kind: ErrorKind::Conflict,
-                sample: "Deadlock found".to_owned(),
-            },
-        )]
-        .into(),
+        errors: [("1213".to_owned(), deadlocks)].into(),
         fairness: Some(Fairness::default()),
-        endpoints: Vec::new(),
         client: Some(ClientCost::default()),
         limits: vec!["the server's CPUs".to_owned()],
-        costs: vec![Cost {
-            name: "server CPU".to_owned(),
-            value: Some(120.5),
-            unit: "us".to_owned(),
-            source: "server.cpu".to_owned(),
-            left_out: false,
-        }],
+        costs: vec![values::cost("server CPU", Some(120.5), "us", "server.cpu")],
         intervals: vec![interval(1)],
-        ..RunSummary::default()
-    }
+        ..values::summary(&head(""), 3.0, totals)
+    };
+    summary.rates.queries_per_s = 35.0;
+    summary
 }
 
 pub fn finding(check: &str, outcome: Outcome) -> Finding {
     Finding {
-        check: check.to_owned(),
-        number: 2,
-        outcome,
-        evidence: "A worker used 97 % of its core.".to_owned(),
-        rule: "No worker uses more than 80 % of its core.".to_owned(),
-        numbers: vec![Number {
-            name: "worker CPU, largest".to_owned(),
-            value: Some(97.0),
-            unit: "percent".to_owned(),
-        }],
-        advice: "Give it more workers.".to_owned(),
-        waived: None,
         causes: vec![Cause::OtherProcesses],
         durability: Some(Durability {
             class: DurabilityClass::Process,
@@ -230,6 +156,7 @@ pub fn finding(check: &str, outcome: Outcome) -> Finding {
             events_per_s: 0.0,
             level_per_s: 500.0,
         }]),
+        ..values::finding(check, 2, outcome, "A worker used 97 % of its core.")
     }
 }
 

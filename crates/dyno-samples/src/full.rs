@@ -1,4 +1,7 @@
-//! Fictitious records of realistic shape, built from public types only.
+//! Runs of any length with everything that a page can show.
+
+mod ended;
+mod observed;
 
 use dyno_core::interval::Counters;
 use dyno_core::rand::Stream;
@@ -6,27 +9,28 @@ use dyno_core::record::*;
 use dyno_core::summary::*;
 use hdrhistogram::Histogram;
 
-mod ended;
-mod observed;
-
+use crate::values;
 use ended::{head, summary};
 use observed::{events, facts, findings, series, settings};
 
-/// The dimensions of a fictitious run.
+/// The dimensions of a run.
 #[derive(Clone, Copy)]
 pub struct Shape {
-    /// Length of the measurement and of the warm-up, in seconds.
+    /// Length of the measurement, in seconds.
     pub seconds: u32,
+    /// Length of the warm-up, in seconds.
     pub warmup: u32,
-    /// Length of a span.
+    /// Length of a span, in seconds.
     pub span: u32,
     /// Number of operations in addition to `event`.
     pub operations: usize,
     /// Database counters.
     pub counters: usize,
+    /// It is an open loop.
     pub open: bool,
     /// Factor on throughput, for comparisons.
     pub speed: f64,
+    /// The stream of its random numbers.
     pub stream: u64,
 }
 
@@ -42,19 +46,22 @@ pub const USUAL: Shape = Shape {
     stream: 1,
 };
 
-const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+#[rustfmt::skip]
 const OPERATIONS: [&str; 10] = [
-    "NEW_ORDER",
-    "PAYMENT",
-    "ORDER_STATUS",
-    "DELIVERY",
-    "STOCK_LEVEL",
-    "ADD_LINK",
-    "GET_LINK",
-    "COUNT_LINK",
-    "UPDATE_NODE",
-    "DELETE_NODE",
+    "NEW_ORDER", "PAYMENT", "ORDER_STATUS", "DELIVERY", "STOCK_LEVEL",
+    "ADD_LINK", "GET_LINK", "COUNT_LINK", "UPDATE_NODE", "DELETE_NODE",
 ];
+
+/// A minute without a warm-up.
+pub fn minute(stream: u64, speed: f64) -> RunRecord {
+    run(Shape {
+        stream,
+        speed,
+        seconds: 60,
+        warmup: 0,
+        ..USUAL
+    })
+}
 
 /// A whole run.
 pub fn run(shape: Shape) -> RunRecord {
@@ -68,80 +75,44 @@ pub fn run(shape: Shape) -> RunRecord {
         .enumerate()
         .map(|(n, name)| operation(shape, n, name))
         .collect();
-    let summary = summary(shape, &intervals, &operations);
+    let head = head(shape);
     let findings = findings();
+    let busy_s = f64::from(shape.seconds) * 0.99;
+    let share = |session: u32| {
+        let events = 80_000 + u64::from(session * 37 % 900);
+        values::share(session, session % 4, events, busy_s)
+    };
+    let psi = "this kernel has no /proc/pressure; boot it with psi=1";
     RunRecord {
         id: 17,
         state: RunState::Completed,
-        head: head(shape),
-        summary: Some(summary),
+        summary: Some(summary(shape, &head, &intervals, &operations)),
         intervals,
         operations,
         series: series(shape),
-        not_observed: vec![NotObserved {
-            what: "host.pressure".into(),
-            why: "this kernel has no /proc/pressure; boot it with psi=1".into(),
-        }],
+        not_observed: vec![values::gap("host.pressure", psi)],
         facts: facts(),
         settings: settings(shape),
         events: events(shape),
-        sessions: (0..64)
-            .map(|session| SessionShare {
-                session,
-                worker: session % 4,
-                events: 80_000 + u64::from(session * 37 % 900),
-                busy_s: f64::from(shape.seconds) * 0.99,
-                state: None,
-                idle: None,
-            })
-            .collect(),
-        profiles: Vec::new(),
+        sessions: (0..64).map(share).collect(),
         verdict: Some(dyno_core::finding::verdict(&findings)),
         findings,
+        ..RunRecord::new(head)
     }
 }
 
 /// The cost of an event.
 pub fn costs() -> Vec<Cost> {
-    let cost = |name: &str, value, unit: &str, source: &str| Cost {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-        source: source.into(),
-        left_out: false,
-    };
-    vec![
-        cost(
-            "server CPU",
-            Some(812.4),
-            "us",
-            "server.cpu.user + server.cpu.system / events",
-        ),
-        cost(
-            "read from disk",
-            Some(41.3),
-            "kb",
-            "host.disk[nvme0n1].read_bytes / events",
-        ),
-        cost(
-            "written to disk",
-            Some(20.8),
-            "kb",
-            "host.disk[nvme0n1].write_bytes / events",
-        ),
-        cost(
-            "network",
-            Some(3_412.0),
-            "bytes",
-            "host.network[lo].rx_bytes / events",
-        ),
-        cost(
-            "context switches",
-            None,
-            "count",
-            "server.context_switches was not observed",
-        ),
-    ]
+    #[rustfmt::skip]
+    let all = [
+        ("server CPU", Some(812.4), "us", "server.cpu.user + server.cpu.system / events"),
+        ("read from disk", Some(41.3), "kb", "host.disk[nvme0n1].read_bytes / events"),
+        ("written to disk", Some(20.8), "kb", "host.disk[nvme0n1].write_bytes / events"),
+        ("network", Some(3_412.0), "bytes", "host.network[lo].rx_bytes / events"),
+        ("context switches", None, "count", "server.context_switches was not observed"),
+    ];
+    all.map(|(name, value, unit, source)| values::cost(name, value, unit, source))
+        .into()
 }
 
 /// The share of the full throughput at a second.
@@ -171,15 +142,13 @@ fn interval(shape: Shape, at_s: f64) -> IntervalSummary {
     let events = (4_200.0 * pace * (1.0 + 0.06 * noise(shape, at_s, 1))) as u64;
     let slow = 1.0 / pace.max(0.04);
     let errors = if (at_s as i64) % 97 == 0 { 3 } else { 0 };
-    let percentile = |percent: f64, ms: f64| Percentile {
-        percent,
-        value_ms: Some(ms * slow * (1.0 + 0.15 * noise(shape, at_s, percent as u64))),
+    let percentile = |(percent, ms): (f64, f64)| {
+        let scatter = 1.0 + 0.15 * noise(shape, at_s, percent as u64);
+        (percent, Some(ms * slow * scatter))
     };
+    let typical = [(50.0, 12.1), (95.0, 28.4), (99.0, 41.0), (99.9, 88.0)];
     IntervalSummary {
-        at_s,
-        length_s: 1.0,
         sessions: Some(64),
-        states: None,
         counters: Counters {
             events,
             reads: events * 14,
@@ -191,17 +160,12 @@ fn interval(shape: Shape, at_s: f64) -> IntervalSummary {
             bytes_out: events * 1_200,
             ..Counters::default()
         },
-        printed: None,
         errors_seen: errors,
-        percentiles: vec![
-            percentile(50.0, 12.1),
-            percentile(95.0, 28.4),
-            percentile(99.0, 41.0),
-            percentile(99.9, 88.0),
-        ],
+        percentiles: values::percentiles(&typical.map(percentile)),
         max_ms: Some(140.0 * slow),
         backlog: Some(if shape.open { (slow * 3.0) as u64 } else { 0 }),
         concurrency: Some(60),
+        ..values::interval(at_s, events)
     }
 }
 
@@ -264,9 +228,4 @@ fn span(shape: Shape, number: usize, from_s: f64) -> Span {
         service,
         response,
     }
-}
-
-/// An option of a workload.
-pub fn text_option(text: &str) -> dyno_core::plan::OptionValue {
-    dyno_core::plan::OptionValue::Text(text.into())
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use dyno_core::db::ErrorKind;
 use dyno_core::interval::{Counters, ErrorCount, OperationCounters};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandPlan};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::record::*;
 use dyno_core::summary::*;
 
-use super::{PERCENTS, Shape};
+use super::Shape;
+use crate::values::{self, PERCENTS};
 
 fn latency(span: Option<&Span>, response: bool) -> LatencySummary {
     let Some(span) = span else {
@@ -20,6 +21,10 @@ fn latency(span: Option<&Span>, response: bool) -> LatencySummary {
         &span.service
     };
     let ms = |ns: u64| ns as f64 / 1e6;
+    let value = |percent: f64| {
+        let ns = histogram.value_at_quantile(percent / 100.0);
+        (percent, Some(ms(ns)))
+    };
     LatencySummary {
         count: histogram.len(),
         min_ms: ms(histogram.min()),
@@ -27,12 +32,7 @@ fn latency(span: Option<&Span>, response: bool) -> LatencySummary {
         max_ms: ms(histogram.max()),
         sum_ms: histogram.mean() / 1e6 * histogram.len() as f64,
         stddev_ms: Some(histogram.stdev() / 1e6),
-        percentiles: PERCENTS
-            .map(|percent| Percentile {
-                percent,
-                value_ms: Some(ms(histogram.value_at_quantile(percent / 100.0))),
-            })
-            .to_vec(),
+        percentiles: values::percentiles(&PERCENTS.map(value)),
         buckets: vec![],
         clipped: 0,
     }
@@ -56,51 +56,26 @@ fn drive(shape: Shape) -> Drive {
 pub(super) fn head(shape: Shape) -> RunHead {
     let words = "dyno run oltp_read_write --target mariadb://bench@db1.example.org:3306/sbtest \
                  -c 64 -t 20m --warmup 2m --tables 16 --table-size 10M";
+    let ignored = OptionValue::List(vec!["1213".into(), "1020".into()]);
+    let options = [
+        ("tables", OptionValue::Number(16.0)),
+        ("table_size", OptionValue::Number(10_000_000.0)),
+        ("range_size", OptionValue::Number(100.0)),
+        ("skip_trx", OptionValue::Bool(false)),
+        ("mysql_ignore_errors", ignored),
+    ];
+    let name = format!("20261121-124512-oltp_read_write-3f9{}", shape.stream);
+    let url = "mariadb://bench@db1.example.org:3306/sbtest";
     RunHead {
-        name: format!("20261121-124512-oltp_read_write-3f9{}", shape.stream),
-        source: Source::Dyno,
-        profile: Profile::Standard,
-        tool: "dyno 0.1.0".into(),
-        created_unix_s: 1_795_265_112.0,
         argv: words.split_whitespace().map(Into::into).collect(),
-        workload: workload(),
-        script_sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
-        target: target(),
+        workload: values::workload(&options, &["tables", "table_size"]),
+        target: TargetSummary {
+            tls: Some("TLSv1.3".into()),
+            ..values::target(url, "MariaDB", "10.11.6-MariaDB-0+deb12u1")
+        },
         drive: Some(drive(shape)),
-        percentiles: PERCENTS.to_vec(),
-        factors: Default::default(),
         note: "after the upgrade of the storage firmware".into(),
-        phase: None,
-        trial: None,
-        plan: None,
-    }
-}
-
-fn workload() -> WorkloadSummary {
-    WorkloadSummary {
-        name: "oltp_read_write".into(),
-        command: "run".into(),
-        options: vec![
-            ("tables".into(), OptionValue::Number(16.0)),
-            ("table_size".into(), OptionValue::Number(10_000_000.0)),
-            ("range_size".into(), OptionValue::Number(100.0)),
-            ("skip_trx".into(), OptionValue::Bool(false)),
-            (
-                "mysql_ignore_errors".into(),
-                OptionValue::List(vec!["1213".into(), "1020".into()]),
-            ),
-        ],
-        changed: vec!["tables".into(), "table_size".into()],
-    }
-}
-
-fn target() -> TargetSummary {
-    TargetSummary {
-        url: "mariadb://bench@db1.example.org:3306/sbtest".into(),
-        family: Some(dyno_core::db::Family::Mysql),
-        product: "MariaDB".into(),
-        version: "10.11.6-MariaDB-0+deb12u1".into(),
-        tls: Some("TLSv1.3".into()),
+        ..values::head(&name)
     }
 }
 
@@ -111,19 +86,8 @@ fn named() -> Vec<OperationSummary> {
         min_ms: 1.0,
         mean_ms: 2.0,
         max_ms: 9.0,
-        percentiles: vec![Percentile {
-            percent: 95.0,
-            value_ms: Some(4.0),
-        }],
+        percentiles: values::percentiles(&[(95.0, Some(4.0))]),
         ..LatencySummary::default()
-    };
-    let work = |name: &str, totals, service| OperationSummary {
-        name: name.into(),
-        totals,
-        done_per_s: 1.5,
-        service,
-        response: None,
-        first_tries: None,
     };
     let totals = OperationCounters {
         done: 80,
@@ -134,17 +98,13 @@ fn named() -> Vec<OperationSummary> {
         retries: 30,
         retried: 12,
     };
-    let first_tries = Some(latency.clone());
     vec![
         OperationSummary {
-            first_tries,
-            ..work("NEW_ORDER", totals, latency)
+            totals,
+            first_tries: Some(latency.clone()),
+            ..values::operation("NEW_ORDER", 1.5, latency)
         },
-        work(
-            "PAYMENT",
-            OperationCounters::default(),
-            LatencySummary::default(),
-        ),
+        values::operation("PAYMENT", 1.5, LatencySummary::default()),
     ]
 }
 
@@ -167,6 +127,7 @@ const DEADLOCK: &str = "Deadlock found when trying to get lock; try restarting t
 
 pub(super) fn summary(
     shape: Shape,
+    head: &RunHead,
     intervals: &[IntervalSummary],
     operations: &[Operation],
 ) -> RunSummary {
@@ -182,30 +143,14 @@ pub(super) fn summary(
         sample: sample.into(),
     };
     RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: "dyno 0.1.0".into(),
         started_unix_s: Some(1_795_265_234.0),
-        end: RunEnd::Completed,
-        workload: workload(),
-        target: target(),
-        drive: Some(drive(shape)),
-        rand: Some(RandPlan::default()),
-        measured_s,
         elapsed_s: measured_s + 0.02,
-        totals,
-        rates: Rates {
-            events_per_s: totals.events as f64 / measured_s,
-            queries_per_s: totals.queries() as f64 / measured_s,
-            errors_per_s: totals.errors as f64 / measured_s,
-            reconnects_per_s: 0.0,
-        },
         service: latency(total, false),
         response: shape.open.then(|| latency(total, true)),
         open_loop: shape
             .open
             .then(|| open_loop(total, totals.events as f64 / measured_s)),
         events_in_grace: 5,
-        events_unfinished: 0,
         errors: [
             ("1213".to_owned(), error(totals.errors, DEADLOCK)),
             (
@@ -222,14 +167,9 @@ pub(super) fn summary(
         client: Some(client(measured_s)),
         limits: vec!["The disk of the server was busy for 97 % of the time.".into()],
         operations: named(),
-        machine: None,
         ledger: ledger(),
         warnings: vec!["TLS is on: its cost is part of every figure.".into()],
-        findings: vec![],
-        costs: vec![],
-        not_observed: vec![],
-        intervals: vec![],
-        ..RunSummary::default()
+        ..values::summary(head, measured_s, totals)
     }
 }
 

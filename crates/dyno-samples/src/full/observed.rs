@@ -1,9 +1,10 @@
 //! Observations of a run, and findings.
 
-use dyno_core::finding::{Finding, Number, Outcome};
+use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::*;
 
 use super::{Shape, noise, pace};
+use crate::values;
 
 /// A series: name, unit, source, typical value, scatter, correlation with the pace.
 type Sort = (&'static str, &'static str, &'static str, f64, f64, f64);
@@ -72,31 +73,15 @@ const SORTS: &[Sort] = &[
     ("observer.took", "ms", "its own clock", 3.4, 0.3, 0.0),
 ];
 
+#[rustfmt::skip]
 const STATUS: [&str; 24] = [
-    "com_select",
-    "com_insert",
-    "com_update",
-    "com_delete",
-    "com_commit",
-    "handler_read_key",
-    "handler_read_next",
-    "handler_write",
-    "innodb_buffer_pool_reads",
-    "innodb_buffer_pool_read_requests",
-    "innodb_buffer_pool_pages_dirty",
-    "innodb_buffer_pool_pages_free",
-    "innodb_buffer_pool_bytes_data",
-    "innodb_data_fsyncs",
-    "innodb_data_written",
-    "innodb_log_waits",
-    "innodb_os_log_written",
-    "innodb_row_lock_waits",
-    "innodb_row_lock_time",
-    "threads_running",
-    "threads_connected",
-    "table_open_cache_hits",
-    "questions",
-    "bytes_sent",
+    "com_select", "com_insert", "com_update", "com_delete", "com_commit", "handler_read_key",
+    "handler_read_next", "handler_write", "innodb_buffer_pool_reads",
+    "innodb_buffer_pool_read_requests", "innodb_buffer_pool_pages_dirty",
+    "innodb_buffer_pool_pages_free", "innodb_buffer_pool_bytes_data", "innodb_data_fsyncs",
+    "innodb_data_written", "innodb_log_waits", "innodb_os_log_written", "innodb_row_lock_waits",
+    "innodb_row_lock_time", "threads_running", "threads_connected", "table_open_cache_hits",
+    "questions", "bytes_sent",
 ];
 
 pub(super) fn series(shape: Shape) -> Vec<Series> {
@@ -161,80 +146,44 @@ fn one(shape: Shape, lane: u64, sort: &Sort, name: String) -> Series {
     } else {
         SeriesKind::Gauge
     };
-    let key = SeriesKey {
-        name,
-        unit: unit.into(),
-        source: source.into(),
-    };
-    Series {
-        key,
-        kind,
-        points: points.collect(),
-    }
+    let mut series = values::series(&name, unit, kind, &points.collect::<Vec<_>>());
+    series.key.source = source.to_owned();
+    series
 }
 
 pub(super) fn facts() -> Vec<Fact> {
-    vec![
-        fact("host.name", "bench1", "uname"),
-        fact(
-            "host.os",
-            "Debian GNU/Linux 12 (bookworm)",
-            "/etc/os-release",
-        ),
-        fact("host.kernel", "6.1.0-28-amd64", "uname"),
-        fact(
-            "host.cpu.model",
-            "AMD EPYC 7302P 16-Core Processor",
-            "/proc/cpuinfo",
-        ),
-        fact("host.cpu.threads", "8", "/proc/cpuinfo"),
-        fact("host.memory.total", "68719476736", "/proc/meminfo"),
-        fact(
-            "host.cpu.governor",
-            "performance",
-            "/sys/devices/system/cpu",
-        ),
-        fact("host.disk[nvme0n1].scheduler", "none", "/sys/block"),
-        fact(
-            "host.others.top",
-            "backupd (911) 0.4 cores, sshd (402) 0.01 cores",
-            "/proc",
-        ),
-        fact(
-            "server.version",
-            "10.11.6-MariaDB-0+deb12u1",
-            "SELECT version()",
-        ),
-        fact("server.same_host", "yes", "the server's socket"),
-        fact("server.data_directory", "/var/lib/mysql", "@@datadir"),
-        fact("client.version", "dyno 0.1.0", "itself"),
-        table(
-            "definition",
-            "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL\n) ENGINE=InnoDB",
-        ),
-        table(
-            "sha256",
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-        ),
-        table("names", "sbtest1..sbtest8"),
-        table("engine", "InnoDB"),
-        table("primary_key", "no"),
-        table("indexes", "0"),
-        table("analysed", "8 of 8"),
-    ]
-}
-
-fn fact(name: &str, value: &str, source: &str) -> Fact {
-    Fact {
-        name: name.into(),
-        value: value.into(),
-        source: source.into(),
-    }
-}
-
-fn table(what: &str, value: &str) -> Fact {
-    let name = format!("db.table[sbtest1..sbtest8].{what}");
-    fact(&name, value, "SHOW CREATE TABLE")
+    #[rustfmt::skip]
+    let all = [
+        ("host.name", "bench1", "uname"),
+        ("host.os", "Debian GNU/Linux 12 (bookworm)", "/etc/os-release"),
+        ("host.kernel", "6.1.0-28-amd64", "uname"),
+        ("host.cpu.model", "AMD EPYC 7302P 16-Core Processor", "/proc/cpuinfo"),
+        ("host.cpu.threads", "8", "/proc/cpuinfo"),
+        ("host.memory.total", "68719476736", "/proc/meminfo"),
+        ("host.cpu.governor", "performance", "/sys/devices/system/cpu"),
+        ("host.disk[nvme0n1].scheduler", "none", "/sys/block"),
+        ("host.others.top", "backupd (911) 0.4 cores, sshd (402) 0.01 cores", "/proc"),
+        ("server.version", "10.11.6-MariaDB-0+deb12u1", "SELECT version()"),
+        ("server.same_host", "yes", "the server's socket"),
+        ("server.data_directory", "/var/lib/mysql", "@@datadir"),
+        ("client.version", "dyno 0.1.0", "itself"),
+    ];
+    #[rustfmt::skip]
+    let table = [
+        ("definition", "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL\n) ENGINE=InnoDB"),
+        ("sha256", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        ("names", "sbtest1..sbtest8"),
+        ("engine", "InnoDB"),
+        ("primary_key", "no"),
+        ("indexes", "0"),
+        ("analysed", "8 of 8"),
+    ];
+    let table = table.map(|(what, value)| {
+        let name = format!("db.table[sbtest1..sbtest8].{what}");
+        values::fact(&name, value, "SHOW CREATE TABLE")
+    });
+    let all = all.map(|(name, value, source)| values::fact(name, value, source));
+    all.into_iter().chain(table).collect()
 }
 
 pub(super) fn settings(shape: Shape) -> Vec<Setting> {
@@ -244,134 +193,56 @@ pub(super) fn settings(shape: Shape) -> Vec<Setting> {
         ("innodb_io_capacity", "200", "2000"),
         ("sync_binlog", "1", "1"),
     ];
-    let named = named.iter().map(|(name, start, end)| Setting {
-        name: (*name).into(),
-        start: Some((*start).into()),
-        end: Some((*end).into()),
+    let named = named.map(|(name, start, end)| values::setting(name, start, Some(end)));
+    let rest = (0..shape.counters * 6).map(|n| {
+        let name = format!("some_server_variable_{n:03}");
+        let value = (n * 1024).to_string();
+        values::setting(&name, &value, Some(&value))
     });
-    let rest = (0..shape.counters * 6).map(|n| Setting {
-        name: format!("some_server_variable_{n:03}"),
-        start: Some(format!("{}", n * 1024)),
-        end: Some(format!("{}", n * 1024)),
-    });
-    named.chain(rest).collect()
+    named.into_iter().chain(rest).collect()
 }
 
 pub(super) fn events(shape: Shape) -> Vec<Event> {
     let end = f64::from(shape.seconds);
+    let alter = "ALTER TABLE sbtest1 ADD INDEX k_2 (k, c)";
+    let kernel = "kernel: nvme nvme0: I/O 12 QID 3 timeout, completion polled";
     vec![
-        Event {
-            at_s: end * 0.4,
-            until_s: Some(end * 0.46),
-            kind: EventKind::Disturbance,
-            text: "ALTER TABLE sbtest1 ADD INDEX k_2 (k, c)".into(),
-            detail: Default::default(),
-        },
-        Event {
-            at_s: end * 0.8,
-            until_s: None,
-            kind: EventKind::Note,
-            text: "kernel: nvme nvme0: I/O 12 QID 3 timeout, completion polled".into(),
-            detail: Default::default(),
-        },
+        values::event(end * 0.4, Some(end * 0.46), EventKind::Disturbance, alter),
+        values::event(end * 0.8, None, EventKind::Note, kernel),
     ]
 }
 
 pub(super) fn findings() -> Vec<Finding> {
     use Outcome::{Doubt, NotChecked, Pass};
-    let mut all = vec![
-        finding(
-            "stalls",
-            26,
-            Doubt,
-            "The server stood still 3 times for 4.0 s in all, every 410 s.",
-            "A second at 5 % of the level or less is a stall; any stall is a doubt.",
-            "See what the server did at these seconds: checkpoints, log flushes, a full queue.",
-        ),
-        finding(
-            "same-host",
-            10,
-            Doubt,
-            "The load generator ran on the server's machine and took 1.5 of its 8 cores.",
-            "A generator on the server's machine is said on page one.",
-            "Run it from a second machine.",
-        ),
-        finding(
-            "client-cpu",
-            2,
-            Pass,
-            "The busiest worker used 41 % of a core.",
-            "No worker above 70 % of a core.",
-            "",
-        ),
-        finding(
-            "steady-state",
-            24,
-            Pass,
-            "Both halves of the measurement differ by 0.4 %.",
-            "Medians of the last two thirds differ by less than 2 %.",
-            "",
-        ),
-        finding(
-            "pressure",
-            30,
-            NotChecked,
-            "The kernel does not tell its pressure.",
-            "Less than 10 % of the time some task waits for memory.",
-            "Boot with psi=1.",
-        ),
+    #[rustfmt::skip]
+    let all = [
+        ("stalls", 26, Doubt, "The server stood still 3 times for 4.0 s in all, every 410 s.",
+         "A second at 5 % of the level or less is a stall; any stall is a doubt.",
+         "See what the server did at these seconds: checkpoints, log flushes, a full queue."),
+        ("same-host", 10, Doubt,
+         "The load generator ran on the server's machine and took 1.5 of its 8 cores.",
+         "A generator on the server's machine is said on page one.",
+         "Run it from a second machine."),
+        ("client-cpu", 2, Pass, "The busiest worker used 41 % of a core.",
+         "No worker above 70 % of a core.", ""),
+        ("steady-state", 24, Pass, "Both halves of the measurement differ by 0.4 %.",
+         "Medians of the last two thirds differ by less than 2 %.", ""),
+        ("pressure", 30, NotChecked, "The kernel does not tell its pressure.",
+         "Less than 10 % of the time some task waits for memory.", "Boot with psi=1."),
+        ("others", 34, Doubt, "backupd used 0.4 cores of the host.",
+         "Other processes use less than 2 % of the host.", "Stop it."),
     ];
-    all[0].numbers = numbers();
-    all.push(waived());
-    all
-}
-
-fn finding(
-    check: &str,
-    number: u8,
-    outcome: Outcome,
-    evidence: &str,
-    rule: &str,
-    advice: &str,
-) -> Finding {
-    Finding {
-        check: check.into(),
-        number,
-        outcome,
-        evidence: evidence.into(),
-        rule: rule.into(),
-        numbers: vec![],
-        advice: advice.into(),
-        waived: None,
-        causes: Vec::new(),
-        durability: None,
-        stalls: None,
-    }
-}
-
-fn numbers() -> Vec<Number> {
-    let number = |name: &str, value, unit: &str| Number {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-    };
-    vec![
-        number("stalls", Some(3.0), "count"),
-        number("longest", Some(2.0), "s"),
-        number("period", None, "s"),
-    ]
-}
-
-fn waived() -> Finding {
-    Finding {
-        waived: Some("the backup belongs to what is measured".into()),
-        ..finding(
-            "others",
-            34,
-            Outcome::Doubt,
-            "backupd used 0.4 cores of the host.",
-            "Other processes use less than 2 % of the host.",
-            "Stop it.",
-        )
-    }
+    let mut all = all.map(|(check, number, outcome, evidence, rule, advice)| Finding {
+        rule: rule.to_owned(),
+        numbers: Vec::new(),
+        advice: advice.to_owned(),
+        ..values::finding(check, number, outcome, evidence)
+    });
+    all[0].numbers = vec![
+        values::number("stalls", Some(3.0), "count"),
+        values::number("longest", Some(2.0), "s"),
+        values::number("period", None, "s"),
+    ];
+    all[5].waived = Some("the backup belongs to what is measured".into());
+    all.into()
 }

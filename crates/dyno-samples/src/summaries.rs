@@ -1,32 +1,32 @@
-//! Summaries of fictitious runs, for tests. The figures come from records, so that they are
+//! Summaries of every kind of run: plain (`good`), of an open loop (`overloaded`), with errors, that
+//! failed (`few`), interrupted, of SQLite, with operations and roles (`worked`), of a host test, and
+//! of a load with parts (`scheduled`). Their figures come from recorded latencies, so that they are
 //! consistent.
 
 mod scheduled;
 mod worked;
-pub(crate) use scheduled::scheduled;
-pub(crate) use worked::{digests, worked};
 
 use std::time::Duration;
 
+use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::{Finding, Number, Outcome, Verdict};
-use dyno_core::interval::{
-    Counters, ErrorCount, ErrorsByCode, Interval, Latencies, OperationCounters, count_error,
-};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, Pace, RandKind, RandPlan, Role};
+use dyno_core::finding::{Outcome, Verdict};
+use dyno_core::interval::{Counters, ErrorCount, ErrorsByCode, Interval, Latencies, count_error};
+use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, RandKind, RandPlan};
 use dyno_core::rand::Stream;
-use dyno_core::record::{Cost, Fact, NotObserved};
-use dyno_core::reported::{Better, Figure};
+use dyno_core::record::RunHead;
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::*;
 use dyno_core::threshold::Threshold;
 
-use dyno_analysis::summarize::{self, SessionTotal};
+use crate::values::{PERCENTS, cost, finding, gap, head, machine, summary, target, workload};
+pub use scheduled::scheduled;
+pub use worked::{digests, worked};
 
-const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 const NS_PER_S: u64 = 1_000_000_000;
 
-pub(crate) fn all() -> Vec<RunSummary> {
+/// One of each.
+pub fn all() -> Vec<RunSummary> {
     vec![
         good(),
         overloaded(),
@@ -41,7 +41,7 @@ pub(crate) fn all() -> Vec<RunSummary> {
 }
 
 /// Nothing unusual.
-pub(crate) fn good() -> RunSummary {
+pub fn good() -> RunSummary {
     let drive = Drive {
         sessions: 16,
         workers: 2,
@@ -51,16 +51,14 @@ pub(crate) fn good() -> RunSummary {
         ..Drive::default()
     };
     let mut run = recorded(drive, 30, |second| 1200 + second % 7 * 10, 1_300_000);
-    run.workload.options = vec![
-        ("table_size".into(), OptionValue::Number(100_000.0)),
-        ("tables".into(), OptionValue::Number(4.0)),
-        ("skip_trx".into(), OptionValue::Bool(false)),
-        (
-            "mysql_ignore_errors".into(),
-            OptionValue::List(vec!["1213".into(), "1020".into()]),
-        ),
+    let ignored = OptionValue::List(vec!["1213".into(), "1020".into()]);
+    let options = [
+        ("table_size", OptionValue::Number(100_000.0)),
+        ("tables", OptionValue::Number(4.0)),
+        ("skip_trx", OptionValue::Bool(false)),
+        ("mysql_ignore_errors", ignored),
     ];
-    run.workload.changed = vec!["table_size".into(), "tables".into()];
+    run.workload = workload(&options, &["table_size", "tables"]);
     judge_good(&mut run);
     run.limits =
         vec!["The server used all of its 2 cores while the client left its own idle.".into()];
@@ -68,7 +66,7 @@ pub(crate) fn good() -> RunSummary {
 }
 
 /// More arrivals than the server can serve.
-pub(crate) fn overloaded() -> RunSummary {
+pub fn overloaded() -> RunSummary {
     let drive = Drive {
         sessions: 8,
         workers: 1,
@@ -118,10 +116,7 @@ pub(crate) fn overloaded() -> RunSummary {
         ),
     ];
     run.findings[1].waived = Some("a known ramp of the storage".into());
-    run.not_observed = vec![NotObserved {
-        what: "server.cpu".into(),
-        why: "the server is on another host".into(),
-    }];
+    run.not_observed = vec![gap("server.cpu", "the server is on another host")];
     run.warnings = vec![
         "The server could not keep up with the rate: response times grow with the length of the \
          run and say nothing of the server but that."
@@ -146,44 +141,18 @@ fn judge_good(run: &mut RunSummary) {
             "The busiest worker used 21 % of a core.",
         ),
     ];
-    run.costs = vec![
-        cost(
-            "server CPU",
-            Some(412.7),
-            "us",
-            "server.cpu.user, server.cpu.system",
-        ),
-        cost(
-            "client CPU",
-            Some(61.2),
-            "us",
-            "client.cpu.user, client.cpu.system",
-        ),
-        cost(
-            "context switches",
-            Some(41.3),
-            "count",
-            "host.context_switches",
-        ),
-        cost(
-            "read from disk",
-            Some(0.0),
-            "kb",
-            "host.disk[vda].read_bytes",
-        ),
-        cost(
-            "written to disk",
-            Some(12.5),
-            "kb",
-            "host.disk[vda].write_bytes",
-        ),
-        cost(
-            "server I/O",
-            None,
-            "kb",
-            "the server's /proc/PID/io cannot be read",
-        ),
+    #[rustfmt::skip]
+    let costs = [
+        ("server CPU", Some(412.7), "us", "server.cpu.user, server.cpu.system"),
+        ("client CPU", Some(61.2), "us", "client.cpu.user, client.cpu.system"),
+        ("context switches", Some(41.3), "count", "host.context_switches"),
+        ("read from disk", Some(0.0), "kb", "host.disk[vda].read_bytes"),
+        ("written to disk", Some(12.5), "kb", "host.disk[vda].write_bytes"),
+        ("server I/O", None, "kb", "the server's /proc/PID/io cannot be read"),
     ];
+    run.costs = costs
+        .map(|(name, value, unit, source)| cost(name, value, unit, source))
+        .into();
     run.recorded = Some(Recorded {
         file: "dyno.db".into(),
         id: 12,
@@ -191,41 +160,8 @@ fn judge_good(run: &mut RunSummary) {
     });
 }
 
-pub(crate) fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str) -> Finding {
-    Finding {
-        check: check.into(),
-        number,
-        outcome,
-        evidence: evidence.into(),
-        rule: "A rule with its threshold.".into(),
-        numbers: vec![Number {
-            name: "a number".into(),
-            value: Some(0.5),
-            unit: "ratio".into(),
-        }],
-        advice: match outcome {
-            Outcome::Doubt | Outcome::Refuse => "Offer less, or run longer.".into(),
-            Outcome::Pass | Outcome::NotChecked => String::new(),
-        },
-        waived: None,
-        causes: Vec::new(),
-        durability: None,
-        stalls: None,
-    }
-}
-
-fn cost(name: &str, value: Option<f64>, unit: &str, source: &str) -> Cost {
-    Cost {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-        source: source.into(),
-        left_out: false,
-    }
-}
-
 /// Deadlocks, lost connections, several endpoints, a starved session.
-pub(crate) fn errors() -> RunSummary {
+pub fn errors() -> RunSummary {
     let drive = Drive {
         sessions: 4,
         workers: 2,
@@ -298,7 +234,7 @@ fn errors_by_code() -> ErrorsByCode {
 }
 
 /// A few slow events, too few for high percentiles; a run that failed.
-pub(crate) fn few() -> RunSummary {
+pub fn few() -> RunSummary {
     let mut run = recorded(Drive::default(), 3, |_| 4, 700_000_000);
     run.end = RunEnd::Failed(
         "session 0: near line 12: attempt to index a nil value\nstack traceback:\n\t[C]: in ?"
@@ -309,7 +245,7 @@ pub(crate) fn few() -> RunSummary {
 }
 
 /// Stopped before any event ended.
-pub(crate) fn interrupted() -> RunSummary {
+pub fn interrupted() -> RunSummary {
     let drive = Drive {
         time: None,
         events: Some(1000),
@@ -326,19 +262,17 @@ pub(crate) fn interrupted() -> RunSummary {
 }
 
 /// A newcomer's first command.
-pub(crate) fn sqlite() -> RunSummary {
+pub fn sqlite() -> RunSummary {
     let drive = Drive {
         time: Some(Duration::from_secs(5)),
         seed: 1,
         ..Drive::default()
     };
     let mut run = recorded(drive, 5, |second| 3000 + second * 31, 40_000);
+    let url = "sqlite:/tmp/dyno-1a2b3c/oltp_read_write.db";
     run.target = TargetSummary {
-        url: "sqlite:/tmp/dyno-1a2b3c/oltp_read_write.db".into(),
         family: Some(dyno_core::db::Family::Sqlite),
-        product: "SQLite".into(),
-        version: "3.50.4".into(),
-        tls: None,
+        ..target(url, "SQLite", "3.50.4")
     };
     run.warnings =
         vec!["The database is a temporary file of this process: see the guide for servers.".into()];
@@ -346,15 +280,11 @@ pub(crate) fn sqlite() -> RunSummary {
 }
 
 /// A test of the host.
-pub(crate) fn host() -> RunSummary {
+pub fn host() -> RunSummary {
     let mut run = few();
     run.end = RunEnd::Completed;
-    let (name, value, unit) = ("written".into(), 43_937.25, "MiB/s".into());
-    run.machine = Some(MachineSummary {
-        about: vec!["An event stores to each word of a block of 1 MiB, in order.".into()],
-        figures: vec![MachineFigure { name, value, unit }],
-        depth: 1,
-    });
+    let about = "An event stores to each word of a block of 1 MiB, in order.";
+    run.machine = Some(machine(about, "written", 43_937.25, "MiB/s"));
     run
 }
 
@@ -423,34 +353,17 @@ fn summed(
     let measured_s = seconds as f64;
     let events = total.counters.events;
     let sessions = sessions(u64::from(drive.sessions), events, seconds);
+    let head = RunHead {
+        created_unix_s: 1_699_999_998.5,
+        workload: workload(&[("tables", OptionValue::Number(1.0))], &[]),
+        target: mariadb(),
+        drive: Some(drive.clone()),
+        ..head("")
+    };
     RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: "dyno 0.1.0".into(),
-        started_unix_s: Some(1_700_000_000.5),
-        end: RunEnd::Completed,
-        workload: WorkloadSummary {
-            name: "oltp_read_write".into(),
-            command: "run".into(),
-            options: vec![("tables".into(), OptionValue::Number(1.0))],
-            changed: vec![],
-        },
-        target: target(),
-        rand: Some(RandPlan::default()),
-        measured_s,
-        elapsed_s: measured_s,
-        totals: total.counters,
-        rates: summarize::rates(&total.counters, measured_s),
         service: summarize::service(&total.latencies, &PERCENTS),
         response: drive.open_loop.map(|_| response),
-        open_loop: None,
-        events_in_grace: 0,
-        events_unfinished: 0,
-        errors: Default::default(),
         fairness: Some(summarize::fairness(&sessions)),
-        endpoints: vec![EndpointSummary {
-            name: "127.0.0.1:3306".into(),
-            queries: total.counters.queries(),
-        }],
         client: Some(ClientCost {
             user_s: measured_s * 0.3,
             system_s: measured_s * 0.15,
@@ -465,21 +378,15 @@ fn summed(
             worker_away: Vec::new(),
             rss_max_bytes: 25_480_396,
         }),
-        limits: vec![],
-        operations: vec![],
-        warnings: vec![],
         intervals,
-        drive: Some(drive),
-        ..RunSummary::default()
+        ..summary(&head, measured_s, total.counters)
     }
 }
 
-fn target() -> TargetSummary {
+fn mariadb() -> TargetSummary {
+    let url = "mysql://root@127.0.0.1:3306/sbtest";
     TargetSummary {
-        url: "mysql://root@127.0.0.1:3306/sbtest".into(),
-        family: Some(dyno_core::db::Family::Mysql),
-        product: "MariaDB".into(),
-        version: "10.11.6-MariaDB-0+deb12u1".into(),
         tls: Some("TLSv1.3".into()),
+        ..target(url, "MariaDB", "10.11.6-MariaDB-0+deb12u1")
     }
 }

@@ -1,21 +1,24 @@
 //! A run with operations, roles and a ledger.
 
+use std::time::Duration;
+
+use dyno_core::interval::OperationCounters;
+use dyno_core::plan::{Arrivals, OpenLoop, Pace, Role};
+use dyno_core::reported::Better;
+use dyno_core::summary::*;
 use dyno_core::tables::TableGroup;
 
-use super::*;
+use super::good;
+use crate::values::{fact, figure, operation, phase, role};
 
 /// Operations in all states, and a matching ledger.
-pub(crate) fn worked() -> RunSummary {
+pub fn worked() -> RunSummary {
     let mut run = good();
     run.totals.not_done = 6;
     let latency = run.service.clone();
     let work = |name: &str, totals: OperationCounters| OperationSummary {
-        name: name.into(),
         totals,
-        done_per_s: totals.done as f64 / 30.0,
-        service: latency.clone(),
-        response: None,
-        first_tries: None,
+        ..operation(name, totals.done as f64 / 30.0, latency.clone())
     };
     let retried = OperationCounters {
         done: 20_000,
@@ -48,8 +51,6 @@ pub(crate) fn worked() -> RunSummary {
     run.digests = Some(digests());
     roles(&mut run);
     run.phase = Some(PhaseOf {
-        sequence: "20261121-124512-worked-3f9a".into(),
-        name: "read".into(),
         number: 2,
         of: 3,
         unit: "rows".into(),
@@ -59,6 +60,7 @@ pub(crate) fn worked() -> RunSummary {
             seconds: 61.4,
             messages: "statistics; checkpoint".into(),
         }),
+        ..phase("20261121-124512-worked-3f9a", "read")
     });
     run.ledger = vec![LedgerEntry {
         sum: "money".into(),
@@ -72,7 +74,7 @@ pub(crate) fn worked() -> RunSummary {
 }
 
 /// A digest with a shape, one without, and all other fields.
-pub(crate) fn digests() -> DigestsSummary {
+pub fn digests() -> DigestsSummary {
     let shape = "SELECT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c";
     DigestsSummary {
         source: "performance_schema.events_statements_summary_by_digest".into(),
@@ -115,21 +117,16 @@ pub(crate) fn digests() -> DigestsSummary {
 
 /// Facts of several kinds, and figures with and without a direction.
 fn add_facts(run: &mut RunSummary) {
-    let fact = |name: &str, value: &str| Fact {
-        name: name.into(),
-        value: value.into(),
-        source: "the workload".into(),
-    };
-    run.facts = vec![
-        fact("workload.dataset.fingerprint", "ba7816bf8f01cfea"),
-        fact("workload.mix", "deck"),
-        fact("workload.dataset.data_compressibility", "0.5"),
-        fact(
-            "workload.dataset.rows",
-            "item 100000, warehouse 2, district 20, customer 60000",
-        ),
-        fact("run.workload.age", "24406 transactions"),
+    let rows = "item 100000, warehouse 2, district 20, customer 60000";
+    let facts = [
+        ("workload.dataset.fingerprint", "ba7816bf8f01cfea"),
+        ("workload.mix", "deck"),
+        ("workload.dataset.data_compressibility", "0.5"),
+        ("workload.dataset.rows", rows),
+        ("run.workload.age", "24406 transactions"),
     ];
+    let facts = facts.map(|(name, value)| fact(name, value, "the workload"));
+    run.facts = facts.into();
     run.tables = vec![TableGroup {
         label: "sbtest1..sbtest4".to_owned(),
         names: "sbtest1..sbtest4".to_owned(),
@@ -145,42 +142,16 @@ fn add_facts(run: &mut RunSummary) {
         analysed: Some(4),
         used: Some(true),
     }];
-    let figure = |name: &str, value, unit: &str, better| Figure {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-        better,
-    };
+    let (orders, missing) = ("new orders committed", "districts without an order");
     run.figures = vec![
-        figure(
-            "new orders committed",
-            41_234.5,
-            "per minute",
-            Some(Better::Higher),
-        ),
+        figure(orders, 41_234.5, "per minute", Some(Better::Higher)),
         figure("touches", 3.25, "per table", None),
-        figure("districts without an order", 0.0, "", Some(Better::Lower)),
+        figure(missing, 0.0, "", Some(Better::Lower)),
     ];
 }
 
 /// Roles with and without a pace, kept and missed.
 fn roles(run: &mut RunSummary) {
-    let role = |name: &str, asked: Option<f64>, achieved: f64| RoleSummary {
-        name: name.into(),
-        sessions: 8,
-        background: asked.is_some(),
-        unit: "events".to_owned(),
-        per_event: 1.0,
-        asked_per_s: asked,
-        events: (achieved * 30.0) as u64,
-        events_per_s: achieved,
-        not_done: 0,
-        skipped: 0,
-        events_min: (achieved * 30.0) as u64 / 8,
-        events_max: (achieved * 30.0) as u64 / 8 + 3,
-        finished_first_s: None,
-        finished_last_s: None,
-    };
     run.roles = vec![
         role("inserter", Some(160.0), 160.0),
         role("a_deleter_with_a_long_name", Some(160.0), 120.0),

@@ -6,10 +6,11 @@ use dyno_core::finding::{Outcome, Verdict};
 use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, PlacedPart, Scheduled};
 use dyno_core::summary::{Against, OpenLoopSummary, PartSummary, RunSummary};
 
-use super::{finding, judge_good, recorded};
+use super::{judge_good, recorded};
+use crate::values::finding;
 
 /// A step, a ramp and a sine, which exceeds the server's capacity, and a part that was not reached.
-pub(crate) fn scheduled() -> RunSummary {
+pub fn scheduled() -> RunSummary {
     let text = "100/s for 10s, 100/s..500/s over 10s, sine 400/s..800/s every 5s for 10s, \
                 20/s for 5s";
     // A constant of this file.

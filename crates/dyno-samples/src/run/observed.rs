@@ -1,8 +1,9 @@
 //! The observations of a run by healthy observers, and functions to change them.
 
-use dyno_core::record::{Fact, RunRecord, Series, SeriesKey, SeriesKind, Setting};
+use dyno_core::record::{RunRecord, SeriesKind};
 
 use super::{Product, STATEMENTS};
+use crate::values;
 
 /// Replaces or adds a series: one value per second from the first on. Series with a state in their
 /// name are gauges, others rates.
@@ -24,23 +25,13 @@ pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
     ]
     .iter()
     .any(|mark| name.contains(mark));
-    run.series.push(Series {
-        key: SeriesKey {
-            name: name.to_owned(),
-            unit: String::new(),
-            source: "a sample".to_owned(),
-        },
-        kind: if gauge {
-            SeriesKind::Gauge
-        } else {
-            SeriesKind::Rate
-        },
-        points: values
-            .iter()
-            .enumerate()
-            .map(|(second, value)| (second as f64 + 1.0, *value))
-            .collect(),
-    });
+    let kind = match gauge {
+        true => SeriesKind::Gauge,
+        false => SeriesKind::Rate,
+    };
+    let points = values.iter().enumerate();
+    let points: Vec<_> = points.map(|(n, value)| (n as f64 + 1.0, *value)).collect();
+    run.series.push(values::series(name, "", kind, &points));
 }
 
 /// Removes every series with this prefix.
@@ -52,11 +43,7 @@ pub fn drop_series(run: &mut RunRecord, beginning: &str) {
 /// Replaces or adds a fact.
 pub fn fact(run: &mut RunRecord, name: &str, value: &str) {
     drop_fact(run, name);
-    run.facts.push(Fact {
-        name: name.to_owned(),
-        value: value.to_owned(),
-        source: "a sample".to_owned(),
-    });
+    run.facts.push(values::fact(name, value, values::SOURCE));
 }
 
 /// Removes a fact.
@@ -67,11 +54,7 @@ pub fn drop_fact(run: &mut RunRecord, name: &str) {
 /// Replaces or adds a setting, with the same value at the start and the end.
 pub fn setting(run: &mut RunRecord, name: &str, value: &str) {
     run.settings.retain(|setting| setting.name != name);
-    run.settings.push(Setting {
-        name: name.to_owned(),
-        start: Some(value.to_owned()),
-        end: Some(value.to_owned()),
-    });
+    run.settings.push(values::setting(name, value, Some(value)));
 }
 
 pub(super) fn healthy(run: &mut RunRecord, rates: &[f64], product: Product) {

@@ -1,5 +1,4 @@
-//! Synthetic recorded runs for tests. Counters, latencies and series are consistent. Each begins as
-//! a valid run; tests add faults.
+//! Valid runs, made from their rates: counters, latencies and series are consistent.
 
 mod observed;
 
@@ -8,8 +7,7 @@ use std::time::Duration;
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::{
-    Arrivals, Drive, DriverPlan, Edition, OpenLoop, OptionValue, PLAN_VERSION, Plan, RandPlan,
-    RecordPlan,
+    Arrivals, Drive, DriverPlan, Edition, OpenLoop, PLAN_VERSION, Plan, RandPlan, RecordPlan,
 };
 use dyno_core::rand::Stream;
 use dyno_core::record::*;
@@ -18,6 +16,7 @@ use dyno_core::summary::*;
 use dyno_core::target::{EndpointPlan, TargetPlan};
 use hdrhistogram::Histogram;
 
+use crate::values;
 pub use observed::{drop_fact, drop_series, fact, series, setting};
 
 const SESSIONS: u32 = 16;
@@ -132,10 +131,7 @@ pub fn imported() -> RunRecord {
         operation.spans.clear();
         operation.total = None;
     }
-    run.not_observed = vec![NotObserved {
-        what: "client.cpu".to_owned(),
-        why: "sysbench does not print it".to_owned(),
-    }];
+    run.not_observed = vec![values::gap("client.cpu", "sysbench does not print it")];
     if let Some(summary) = &mut run.summary {
         summary.client = None;
         summary.target.url = String::new();
@@ -179,37 +175,26 @@ fn recorded(rates: &[f64], product: Product, drive: Drive) -> RunRecord {
         totals.merge(&interval.counters);
     }
     let sessions = shares(totals.events, total.service_ns_sum);
-    let target = target(product);
-    let workload = workload();
-    let summary = summary(&drive, &total, totals, seconds, &workload, &target);
+    let head = head(drive, target(product));
     let mut run = RunRecord {
         id: 1,
         state: RunState::Completed,
-        head: head(drive, workload, target),
-        summary: Some(summary),
+        summary: Some(summary(&head, &total, totals, seconds)),
         intervals,
         operations: vec![Operation {
             name: "event".to_owned(),
             spans,
             total: Some(total),
         }],
-        series: Vec::new(),
-        not_observed: Vec::new(),
-        facts: Vec::new(),
-        settings: Vec::new(),
-        events: Vec::new(),
         sessions,
-        profiles: Vec::new(),
-        findings: Vec::new(),
-        verdict: None,
+        ..RunRecord::new(head)
     };
     observed::healthy(&mut run, rates, product);
     run
 }
 
 fn histogram() -> Histogram<u64> {
-    #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
-    Histogram::new_with_bounds(1, dyno_core::interval::LATENCY_NS_MAX, 3).expect("constant bounds")
+    Histogram::new_with_bounds(1, dyno_core::interval::LATENCY_NS_MAX, 3).unwrap()
 }
 
 /// A second with latencies by Little's law in a closed loop, and short ones in an open loop.
@@ -231,31 +216,32 @@ fn span(second: f64, rate: f64, drive: &Drive) -> Span {
         Some(_) => service.clone(),
         None => histogram(),
     };
-    Span {
-        from_s: second,
-        to_s: second + 1.0,
-        count: service.len(),
-        service_ns_sum: sum,
-        service_ns_min: service.min(),
-        service_ns_max: service.max(),
-        service,
-        response,
-    }
+    timed(second, second + 1.0, sum, service, response)
 }
 
 fn whole(spans: &[Span], seconds: f64) -> Span {
     let mut service = histogram();
     let mut response = histogram();
     for span in spans {
-        // Both have the same bounds.
-        let _ = service.add(&span.service);
-        let _ = response.add(&span.response);
+        service.add(&span.service).unwrap();
+        response.add(&span.response).unwrap();
     }
+    let sum = spans.iter().map(|span| span.service_ns_sum).sum();
+    timed(0.0, seconds, sum, service, response)
+}
+
+fn timed(
+    from_s: f64,
+    to_s: f64,
+    service_ns_sum: u64,
+    service: Histogram<u64>,
+    response: Histogram<u64>,
+) -> Span {
     Span {
-        from_s: 0.0,
-        to_s: seconds,
+        from_s,
+        to_s,
         count: service.len(),
-        service_ns_sum: spans.iter().map(|span| span.service_ns_sum).sum(),
+        service_ns_sum,
         service_ns_min: service.min(),
         service_ns_max: service.max(),
         service,
@@ -268,20 +254,12 @@ fn percentiles(histogram: &Histogram<u64>) -> Vec<Percentile> {
         let beyond = histogram.len() as f64 * (1.0 - percent / 100.0);
         (beyond >= 5.0).then(|| histogram.value_at_quantile(percent / 100.0) as f64 / 1e6)
     };
-    PERCENTS
-        .iter()
-        .map(|&percent| Percentile {
-            percent,
-            value_ms: value(percent),
-        })
-        .collect()
+    values::percentiles(&PERCENTS.map(|percent| (percent, value(percent))))
 }
 
 fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
     let statements = span.count * STATEMENTS;
     IntervalSummary {
-        at_s: span.to_s,
-        length_s: 1.0,
         sessions: Some(drive.sessions),
         states: Some(SessionStates::all(SessionState::Working, drive.sessions)),
         counters: Counters {
@@ -294,8 +272,6 @@ fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
             bytes_out: statements * 60,
             ..Counters::default()
         },
-        printed: None,
-        errors_seen: 0,
         percentiles: percentiles(&span.service),
         max_ms: (span.count > 0).then_some(span.service_ns_max as f64 / 1e6),
         backlog: Some(0),
@@ -304,20 +280,20 @@ fn interval(span: &Span, drive: &Drive) -> IntervalSummary {
         } else {
             drive.sessions
         }),
+        ..values::interval(span.to_s, span.count)
     }
 }
 
 fn shares(events: u64, busy_ns: u64) -> Vec<SessionShare> {
-    (0..SESSIONS)
-        .map(|session| SessionShare {
-            session,
-            worker: session % WORKERS,
-            events: events / u64::from(SESSIONS) + u64::from(session % 3),
-            busy_s: busy_ns as f64 / 1e9 / f64::from(SESSIONS),
+    let busy_s = busy_ns as f64 / 1e9 / f64::from(SESSIONS);
+    let share = |session: u32| {
+        let events = events / u64::from(SESSIONS) + u64::from(session % 3);
+        SessionShare {
             state: Some(SessionState::Working),
-            idle: None,
-        })
-        .collect()
+            ..values::share(session, session % WORKERS, events, busy_s)
+        }
+    };
+    (0..SESSIONS).map(share).collect()
 }
 
 fn target(product: Product) -> TargetSummary {
@@ -326,59 +302,36 @@ fn target(product: Product) -> TargetSummary {
         Product::Postgres => (Family::Postgres, "PostgreSQL", "15.5"),
         Product::Sqlite => (Family::Sqlite, "SQLite", "3.46.0"),
     };
-    let url = target_plan(family).url();
+    let url = target_plan(family).url().unwrap_or_default();
     TargetSummary {
-        url: url.unwrap_or_default(),
         family: Some(family),
-        product: name.to_owned(),
-        version: version.to_owned(),
-        tls: None,
+        ..values::target(&url, name, version)
     }
 }
 
-fn workload() -> WorkloadSummary {
-    WorkloadSummary {
-        name: "oltp_read_write".to_owned(),
-        command: "run".to_owned(),
-        options: vec![
-            ("tables".to_owned(), OptionValue::Number(4.0)),
-            ("table_size".to_owned(), OptionValue::Number(100_000.0)),
-        ],
-        changed: vec!["table_size".to_owned()],
-    }
-}
-
-fn head(drive: Drive, workload: WorkloadSummary, target: TargetSummary) -> RunHead {
-    RunHead {
-        name: "20261121-124512-oltp_read_write-3f9a".to_owned(),
-        source: Source::Dyno,
-        profile: Profile::Standard,
-        tool: "dyno 0.1.0".to_owned(),
-        created_unix_s: 1_795_265_112.0,
-        argv: ["dyno", "run", "oltp_read_write"].map(str::to_owned).into(),
-        plan: Some(Box::new(plan(&drive, &workload, &target))),
-        workload,
-        script_sha256: "c0ffee".repeat(10) + "c0ff",
+fn head(drive: Drive, target: TargetSummary) -> RunHead {
+    let head = RunHead {
         target,
-        drive: Some(drive),
         percentiles: PERCENTS.to_vec(),
-        factors: Default::default(),
-        note: String::new(),
-        phase: None,
-        trial: None,
+        ..values::head("20261121-124512-oltp_read_write-3f9a")
+    };
+    RunHead {
+        plan: Some(Box::new(plan(&drive, &head))),
+        drive: Some(drive),
+        ..head
     }
 }
 
-fn plan(drive: &Drive, workload: &WorkloadSummary, target: &TargetSummary) -> Plan {
+fn plan(drive: &Drive, head: &RunHead) -> Plan {
     Plan {
         modules: Default::default(),
         plan_version: PLAN_VERSION,
         edition: Edition::Dyno,
         command: "run".to_owned(),
-        workload: workload.name.clone(),
-        script_sha256: "c0ffee".repeat(10) + "c0ff",
-        options: workload.options.clone(),
-        target: target.family.map(target_plan),
+        workload: head.workload.name.clone(),
+        script_sha256: head.script_sha256.clone(),
+        options: head.workload.options.clone(),
+        target: head.target.family.map(target_plan),
         drive: drive.clone(),
         ladder: Vec::new(),
         roles: Vec::new(),
@@ -418,43 +371,10 @@ fn target_plan(family: Family) -> TargetPlan {
     }
 }
 
-fn rates(totals: &Counters, measured_s: f64) -> Rates {
-    let rate = |count: u64| count as f64 / measured_s.max(1.0);
-    Rates {
-        events_per_s: rate(totals.events),
-        queries_per_s: rate(totals.queries()),
-        ..Rates::default()
-    }
-}
-
-fn summary(
-    drive: &Drive,
-    total: &Span,
-    totals: Counters,
-    measured_s: f64,
-    workload: &WorkloadSummary,
-    target: &TargetSummary,
-) -> RunSummary {
+fn summary(head: &RunHead, total: &Span, totals: Counters, measured_s: f64) -> RunSummary {
     let events = totals.events as f64 / f64::from(SESSIONS);
     RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: "dyno 0.1.0".to_owned(),
-        started_unix_s: Some(1_795_265_114.0),
-        end: RunEnd::Completed,
-        workload: workload.clone(),
-        target: target.clone(),
-        drive: Some(drive.clone()),
-        rand: Some(RandPlan::default()),
-        measured_s,
-        elapsed_s: measured_s,
-        totals,
-        rates: rates(&totals, measured_s),
         service: latency(total),
-        response: None,
-        open_loop: None,
-        events_in_grace: 0,
-        events_unfinished: 0,
-        errors: Default::default(),
         fairness: Some(Fairness {
             events_mean: events,
             events_stddev: 1.0,
@@ -463,10 +383,6 @@ fn summary(
             events_min: events as u64,
             events_max: events as u64 + 2,
         }),
-        endpoints: vec![EndpointSummary {
-            name: "127.0.0.1:3306".to_owned(),
-            queries: totals.queries(),
-        }],
         client: Some(ClientCost {
             user_s: 3.0,
             system_s: 4.0,
@@ -477,8 +393,7 @@ fn summary(
             worker_away: vec![0.01; 2],
             rss_max_bytes: 30_000_000,
         }),
-        intervals: Vec::new(),
-        ..RunSummary::default()
+        ..values::summary(head, measured_s, totals)
     }
 }
 
