@@ -75,7 +75,6 @@ mod signals;
 mod window;
 
 use dyno_run::RunError;
-use options::UsageError;
 
 /// Success.
 const STATUS_DONE: u8 = 0;
@@ -126,7 +125,7 @@ fn status() -> u8 {
             console::out("");
             console::note(&format!("error: {error:#}"));
             let run = error.downcast_ref::<RunError>();
-            if is_usage(&error) {
+            if run.is_some_and(RunError::is_usage) {
                 STATUS_USAGE
             } else if run.is_some_and(RunError::is_refusal) {
                 STATUS_REFUSED
@@ -143,11 +142,6 @@ fn status() -> u8 {
         return status.max(STATUS_FAILED);
     }
     status
-}
-
-fn is_usage(error: &anyhow::Error) -> bool {
-    let run = error.downcast_ref::<RunError>();
-    error.is::<UsageError>() || run.is_some_and(RunError::is_usage)
 }
 
 /// The command line. The message does not quote it: an argument may be a password.

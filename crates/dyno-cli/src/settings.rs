@@ -7,13 +7,14 @@ use dyno_core::clock::wall_time;
 use dyno_core::db::ErrorKind;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::units;
+use dyno_run::RunError;
 use dyno_script::ScriptOption;
 
-use crate::options::{Parsed, UsageError};
+use crate::options::Parsed;
 
 /// A usage error, which has its own exit status.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
-    UsageError(message.into()).into()
+    RunError::Usage(message.into()).into()
 }
 
 /// A whole number, with an optional multiplier.
@@ -210,7 +211,7 @@ pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     match parsed.value(name) {
         None | Some("" | "on" | "true" | "1") => Ok(true),
         Some("off" | "false" | "0") => Ok(false),
-        Some(other) => bail!(UsageError(format!(
+        Some(other) => Err(usage(format!(
             "--{name}: '{other}' is neither on nor off"
         ))),
     }

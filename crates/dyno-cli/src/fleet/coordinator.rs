@@ -30,9 +30,8 @@ use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{AgentLocation, Fleet};
 use super::watcher::{Signals, Watcher};
-use crate::options::UsageError;
+use crate::console;
 use crate::settings::usage;
-use crate::{console, is_usage};
 
 /// Timeout for agents to become ready, in addition to the connection timeout.
 const READY: Duration = Duration::from_secs(30);
@@ -53,14 +52,8 @@ pub fn run_on_agents(
     observer: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadEnd, RunError> {
     conduct(fleet, plan, quiet, ready, observer).map_err(|error| {
-        match error.downcast::<RunError>() {
-            Ok(error) => error,
-            Err(error) if is_usage(&error) => match error.downcast::<UsageError>() {
-                Ok(UsageError(text)) => RunError::Usage(text),
-                Err(error) => RunError::Usage(format!("{error:#}")),
-            },
-            Err(error) => RunError::Failed(format!("{error:#}")),
-        }
+        let run = error.downcast::<RunError>();
+        run.unwrap_or_else(|error| RunError::Failed(format!("{error:#}")))
     })
 }
 

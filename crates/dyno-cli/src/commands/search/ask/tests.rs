@@ -143,6 +143,7 @@ fn rejects_invalid_searches_before_anything_runs() {
 
 fn refused(args: &[&str], why: &str) {
     let error = read(args).unwrap_err();
-    assert!(error.is::<crate::options::UsageError>(), "{error}");
+    let run = error.downcast_ref::<dyno_run::RunError>();
+    assert!(run.is_some_and(dyno_run::RunError::is_usage), "{error}");
     assert!(error.to_string().contains(why), "{error}");
 }
