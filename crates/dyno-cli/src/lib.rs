@@ -58,6 +58,7 @@ mod config;
 mod console;
 mod definitions;
 mod fleet;
+mod fleet_options;
 mod fold;
 mod input;
 mod junit;
@@ -75,6 +76,9 @@ mod signals;
 mod window;
 
 use dyno_run::RunError;
+
+/// The commit that this program was built from.
+const COMMIT: &str = env!("DYNO_BUILD_COMMIT");
 
 /// Success.
 const STATUS_DONE: u8 = 0;

@@ -9,7 +9,8 @@ use dyno_fleet::names::{AgentName, RunId};
 
 use super::target::Password;
 use crate::definitions::AGENT;
-use crate::fleet::{Conditions, ExternalBus, LaunchConfig, Membership, observe, print, serve};
+use crate::fleet::{Conditions, LaunchConfig, Membership, observe, print, serve};
+use crate::fleet_options::external_bus;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{self, usage};
 use crate::{STATUS_DONE, console};
@@ -73,7 +74,7 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
         true => limit,
         false => Duration::MAX,
     };
-    let bus = ExternalBus::read(parsed, "join", ["key", "ca"])?;
+    let bus = external_bus(parsed, "join", ["key", "ca"])?;
     let bus = bus.ok_or_else(|| usage("dyno agent needs --join URL, the address of the bus"))?;
     let role = Role::Agent(name.clone());
     let waiting = bus.config(RunId::new("any")?, role.clone());

@@ -19,7 +19,8 @@ use crate::metrics::Exports;
 use crate::options::Parsed;
 use crate::settings::usage;
 use crate::{
-    STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_LIMIT, STATUS_REFUSED, console, notices,
+    STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_LIMIT, STATUS_REFUSED, console,
+    fleet_options, notices,
 };
 
 /// A run's output.
@@ -45,8 +46,8 @@ impl Screen {
     /// Metrics cannot be exported as requested, or agents are invalid.
     pub fn of(parsed: &Parsed, ready: &Ready, is_temporary: bool) -> Result<Self> {
         let this = Self {
-            fleet: Fleet::read(parsed)?,
-            server_agent: ServerAgent::read(parsed)?,
+            fleet: fleet_options::fleet(parsed)?,
+            server_agent: fleet_options::server_agent(parsed)?,
             quiet: parsed.has("quiet"),
             live: console::live_look(parsed.has("no-color")),
             junit: JUnit::of(parsed)?,

@@ -221,8 +221,8 @@ fn instance() -> u64 {
         .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// This program's build.
-pub fn build() -> Build {
+/// This program's build, from this commit.
+pub fn build(commit: &str) -> Build {
     let binary = std::fs::File::open("/proc/self/exe").and_then(|mut file| {
         let mut digest = Sha256::new();
         let mut block = vec![0; 1 << 16];
@@ -236,7 +236,7 @@ pub fn build() -> Build {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: env!("DYNO_BUILD_COMMIT").to_owned(),
+        commit: commit.to_owned(),
         binary_sha256: binary.map_or_else(|_| String::new(), |digest| hex(&digest)),
         // The plan provides it.
         script_sha256: String::new(),

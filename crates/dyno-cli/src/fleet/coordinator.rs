@@ -320,7 +320,7 @@ fn config(
         agents: fleet.names(),
         division: division.clone(),
         calibration,
-        build: build(),
+        build: build(fleet.commit),
         allow_mixed_versions: fleet.mixed,
         on_loss: fleet.on_loss,
         warmup_ns,

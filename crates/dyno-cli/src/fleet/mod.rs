@@ -25,4 +25,4 @@ pub use load::Conditions;
 pub use observer::observe;
 pub use part_file::print;
 pub use server_agent::ServerAgent;
-pub use specs::Fleet;
+pub use specs::{AgentLocation, Fleet, Spec};

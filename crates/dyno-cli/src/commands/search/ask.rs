@@ -16,10 +16,9 @@ use super::promise::{self, EXAMPLE, Promise};
 use crate::commands::planned::PlannedCommand;
 use crate::commands::target::named;
 use crate::definitions::{OF_SEARCHES, RUN};
-use crate::fleet::Fleet;
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
-use crate::run_store;
 use crate::settings::{self, usage};
+use crate::{fleet_options, run_store};
 
 /// Default settling time of each trial.
 const SETTLE: Duration = Duration::from_secs(3);
@@ -162,7 +161,7 @@ impl Ask {
             )));
         }
         let (goal, votes) = goal(&parsed, &promise)?;
-        let fleet = Fleet::read(&parsed)?;
+        let fleet = fleet_options::fleet(&parsed)?;
         let fewest = fleet.map_or(Ok(1), |fleet| fleet.fewest_sessions())?;
         let target = base.job().0.target.as_ref();
         let embedded = target.is_none_or(|target| target.family.is_embedded());
