@@ -7,15 +7,11 @@ use dyno_core::clock::wall_time;
 use dyno_core::db::ErrorKind;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::units;
-use dyno_run::RunError;
 use dyno_script::ScriptOption;
 
-use crate::options::Parsed;
+pub use dyno_conduct::usage;
 
-/// A usage error, which has its own exit status.
-pub fn usage(message: impl Into<String>) -> anyhow::Error {
-    RunError::Usage(message.into()).into()
-}
+use crate::options::Parsed;
 
 /// A whole number, with an optional multiplier.
 pub fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
@@ -185,21 +181,6 @@ pub fn script_options(
                 .map_err(|error| usage(error.to_string()))?;
             Ok((option.key(), value))
         })
-        .collect()
-}
-
-/// The names of options with other values than their defaults.
-pub fn changed(declared: &[ScriptOption], values: &[(String, OptionValue)]) -> Vec<String> {
-    let is_default = |name: &str, value: &OptionValue| {
-        declared
-            .iter()
-            .find(|option| option.key() == name)
-            .is_some_and(|option| option.value(None).is_ok_and(|default| default == *value))
-    };
-    values
-        .iter()
-        .filter(|(name, value)| !is_default(name, value))
-        .map(|(name, _)| name.clone())
         .collect()
 }
 

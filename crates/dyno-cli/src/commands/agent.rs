@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use dyno_conduct::target::Password;
 use dyno_fleet::agent::LINGER_NS;
 use dyno_fleet::bus::nats::{Role, await_call};
 use dyno_fleet::names::{AgentName, RunId};
 
-use super::target::Password;
 use crate::definitions::AGENT;
 use crate::fleet::{Conditions, LaunchConfig, Membership, observe, print, serve};
 use crate::fleet_options::external_bus;

@@ -3,19 +3,18 @@
 
 use std::sync::Arc;
 
-use anyhow::{Error, Result, anyhow};
-use dyno_core::db::ServerInfo;
+use anyhow::{Error, Result};
+use dyno_conduct::hints::{self, with_hint};
+use dyno_conduct::target::server;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
-use dyno_core::redact;
 use dyno_core::summary::RunSummary;
-use dyno_load::{StopLevel, StopSignal};
+use dyno_load::StopSignal;
 use dyno_run::{Job, Ready, RunRequest, TablesThere};
 
-use super::hints::{self, with_hint};
 use super::host;
 use super::measure::{Screen, measure};
 use super::phases::{self, Base};
-use super::planned::{PlannedCommand, options_of};
+use super::planned::PlannedCommand;
 use super::plans::{self, Shaping};
 use super::saturate;
 use super::target::Temporary;
@@ -23,7 +22,7 @@ use crate::fleet::Fleet;
 use crate::junit::{self, JUnit};
 use crate::metrics::Exports;
 use crate::options::Parsed;
-use crate::settings::{self, usage};
+use crate::settings::usage;
 use crate::{STATUS_DONE, console, loading};
 
 /// Takes the summary of each run when it ends.
@@ -148,19 +147,11 @@ fn prepare(planned: PlannedCommand, stop: &Arc<StopSignal>) -> Result<(Ready, Pr
         shaping,
         ..
     } = planned;
-    let options = options_of(&loaded.job.drive, &own);
+    let options = loaded.job.all_options(&own);
     let job = loaded.job.clone();
     let ready = loaded.ready(options, Arc::clone(stop))?;
     hints::refuse_without_database(&ready, &shaping.workload)?;
-    let server = server(&ready)?;
-    let declared = ready.description.options.clone().unwrap_or_default();
-    let request = RunRequest {
-        plan,
-        changed: settings::changed(&declared, &own),
-        options: redact::options(&own),
-        server,
-        phase: None,
-    };
+    let request = RunRequest::new(plan, &own, server(&ready)?, &ready);
     let prepared = Prepared {
         request,
         job,
@@ -291,29 +282,6 @@ fn prepare_temporary(ready: &mut Ready, record: &RecordPlan, quiet: bool) -> Res
 /// Rejects a plan that cannot run on any target.
 fn refuse(plan: &Plan, has_ladder: bool) -> Result<()> {
     saturate::refuse(plan, &plan.workload, has_ladder)
-}
-
-/// Connects once, to learn which server it is.
-///
-/// # Errors
-/// The server cannot be used.
-pub fn server(ready: &Ready) -> Result<ServerInfo> {
-    match (&ready.connector, &ready.job.target) {
-        (Some(connector), Some(target)) => {
-            let stopped = || ready.stop.level() != StopLevel::None;
-            let probed =
-                dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &stopped);
-            probed.map_err(|error| {
-                let hint = hints::of_connect(&error, target);
-                let error = Error::from(error).context(format!("cannot use the target {target}"));
-                match hint {
-                    None => error,
-                    Some(hint) => anyhow!("{error:#}; {hint}"),
-                }
-            })
-        }
-        _ => Ok(ServerInfo::default()),
-    }
 }
 
 /// Rejects several load generators for a sequence of runs.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Error, Result};
+use dyno_conduct::hints::{hint, with_hint};
 use dyno_core::db::Family;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{RunEnd, RunSummary};
@@ -11,7 +12,6 @@ use dyno_report::junit::of_run;
 use dyno_report::terminal::{EventWord, Look};
 use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
-use super::hints::{hint, with_hint};
 use crate::fleet::{self, Fleet, ServerAgent};
 use crate::junit::JUnit;
 use crate::live::{Live, LiveSink};

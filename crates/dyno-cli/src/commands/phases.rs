@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_conduct::hints::with_hint;
 use dyno_core::clock::{Clock, wall_time};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, PhasePlan, Plan};
 use dyno_core::redact;
@@ -16,11 +17,9 @@ use dyno_results::{Results, Scope};
 use dyno_script::Phase;
 
 use super::execute::{Executed, Shows};
-use super::hints::with_hint;
 use super::measure::{Screen, measure};
-use super::planned::options_of;
 use crate::output::Output;
-use crate::{console, loading, settings};
+use crate::{console, loading};
 use dyno_run::RunRequest;
 use dyno_run::new_name;
 use dyno_run::{Job, Loaded, Ready};
@@ -118,24 +117,21 @@ fn one(
     let mut job = base.job.clone();
     phase.limit(&mut job.drive);
     let own = options(&base.own, phase)?;
-    let options = options_of(&job.drive, &own);
+    let options = job.all_options(&own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     if ready.job.drive.roles != phase.roles {
         bail!("the plan's roles differ from those of the script with the phase's options");
     }
-    let declared = ready.description.options.clone().unwrap_or_default();
     if !phase.before.is_empty() {
         place.before = Some(prepare(&mut ready, base, phase, screen.quiet)?);
     }
+    let plan = Plan {
+        phases: vec![phase.clone()],
+        ..base.request.plan.clone()
+    };
     let request = RunRequest {
-        plan: Plan {
-            phases: vec![phase.clone()],
-            ..base.request.plan.clone()
-        },
-        changed: settings::changed(&declared, &own),
-        options: redact::options(&own),
-        server: base.request.server.clone(),
         phase: Some(place),
+        ..RunRequest::new(plan, &own, base.request.server.clone(), &ready)
     };
     let measured = measure(&mut ready, &request, screen)?;
     let summary = measured.summary.clone();

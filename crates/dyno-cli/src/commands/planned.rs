@@ -97,7 +97,7 @@ impl PlannedCommand {
     /// The job, and the options that its scripts see.
     pub fn job(&self) -> (&Job, Vec<(String, OptionValue)>) {
         let job = &self.loaded.job;
-        (job, options_of(&job.drive, &self.own))
+        (job, job.all_options(&self.own))
     }
 }
 
@@ -337,27 +337,6 @@ fn is_parallel(command: &str, job: &Job, description: &Description) -> bool {
     let mut commands = description.commands.iter();
     !job.target.as_ref().is_some_and(embedded)
         && commands.any(|(name, parallel)| name == command && *parallel)
-}
-
-/// The script's own options and the engine's, by sysbench's names, as in `sysbench.opt`.
-pub fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
-    let mut options = engine_options(drive);
-    options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
-    options.extend(own.iter().cloned());
-    options
-}
-
-fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
-    let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
-    vec![
-        number("threads", f64::from(drive.sessions)),
-        number("time", drive.time.map_or(0.0, |time| time.as_secs_f64())),
-        number("events", drive.events.unwrap_or(0) as f64),
-        number("warmup_time", drive.warmup.as_secs_f64()),
-        number("rate", drive.open_loop.map_or(0.0, |open| open.per_second)),
-        number("rand_seed", drive.seed as f64),
-        number("report_interval", drive.interval.as_secs_f64()),
-    ]
 }
 
 /// Options of a script that declares none: strings, as given; the last value of a name wins.

@@ -5,18 +5,13 @@ mod own;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use dyno_core::db::Family;
-use dyno_core::plan::{
-    Edition, LoadSchedule, OptionValue, PLAN_VERSION, PhasePlan, Plan, RecordPlan, Role,
-};
+use dyno_core::plan::{LoadSchedule, OptionValue, PLAN_VERSION, PhasePlan, Plan, RecordPlan, Role};
 use dyno_core::redact;
 use dyno_core::target::TargetPlan;
-use dyno_load::SESSIONS_MAX;
-use dyno_run::{Job, Loaded};
+use dyno_run::{Job, Loaded, check_plan};
 use dyno_script::{OptionKind, Phase, ScriptOption};
 
 use super::phases;
-use super::planned::options_of;
 use crate::console;
 use crate::definitions::RUN;
 use crate::input;
@@ -179,49 +174,8 @@ fn parse(text: &str) -> Result<Plan, String> {
     }
     // Parsed from the text, not from a JSON value, whose errors lack the line.
     let plan: Plan = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    check(&plan)?;
+    check_plan(&plan)?;
     Ok(plan)
-}
-
-/// Checks that a plan can be run by itself.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn check(plan: &Plan) -> Result<(), String> {
-    if plan.edition == Edition::Sysbench {
-        return Err("it comes from `dyno sysbench`; repeat its command line instead".to_owned());
-    }
-    if !plan.drive.roles.is_empty() {
-        return Err("roles belong next to the drive, not inside it".to_owned());
-    }
-    if plan.target.is_none() && dyno_host::find(&plan.workload).is_none() {
-        return Err("it names no target".to_owned());
-    }
-    plan.target.as_ref().map_or(Ok(()), reachable)?;
-    if !(1..=SESSIONS_MAX).contains(&plan.drive.sessions) {
-        return Err(format!(
-            "drive.sessions: {} is not between 1 and {SESSIONS_MAX}",
-            plan.drive.sessions
-        ));
-    }
-    Ok(())
-}
-
-/// Checks that the target names its server; without that a driver would use this host's. A plan
-/// contains no password.
-fn reachable(target: &TargetPlan) -> Result<(), String> {
-    let is_server = !target.temporary && target.family != Family::Sqlite;
-    if is_server && target.endpoints.is_empty() {
-        return Err("target.endpoints is empty; name the server's host and port".to_owned());
-    }
-    if target.parameters.contains_key("password") {
-        return Err(
-            "target.parameters: a plan cannot hold a password; use password_env, defaults_file or \
-             passfile"
-                .to_owned(),
-        );
-    }
-    Ok(())
 }
 
 /// The type that an option expects, if the value has another; the command line has its own
@@ -306,7 +260,7 @@ pub fn make(
     if shaping.temporary {
         plan.target = Some(TargetPlan::temporary());
     }
-    let options = options_of(&loaded.job.drive, own);
+    let options = loaded.job.all_options(own);
     if let Some(given) = shaping.unchanged_plan()
         && !given.plan.phases.is_empty()
     {
@@ -398,7 +352,7 @@ fn planned(
     }
     let mut job = job.clone();
     planned.limit(&mut job.drive);
-    let options = options_of(&job.drive, &phases::options(own, &planned)?);
+    let options = job.all_options(&phases::options(own, &planned)?);
     // A new state, as in the phase: a used one keeps its initial options.
     planned.roles = Loaded::new(job)?.roles(&options)?;
     Ok(planned)

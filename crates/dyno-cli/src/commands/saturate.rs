@@ -11,7 +11,6 @@ use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
 use super::execute::Executed;
 use super::measure::{Screen, measure};
 use super::phases::Base;
-use super::planned::options_of;
 use crate::console;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
@@ -221,7 +220,7 @@ fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(
     plan.command = "run".to_owned();
     plan.ladder.clear();
     plan.drive.sessions = sessions;
-    let options = options_of(&job.drive, &base.own);
+    let options = job.all_options(&base.own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     plan.roles.clone_from(&ready.job.drive.roles);
     plan.drive.workers = ready.job.drive.workers;

@@ -6,6 +6,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use dyno_conduct::hints::with_hint;
+use dyno_conduct::target::{self, Password, server};
 use dyno_core::clock::{Clock, Nanos};
 use dyno_core::plan::{Calibrate, Plan};
 use dyno_core::redact;
@@ -14,12 +16,11 @@ use dyno_fleet::message::{Assignment, Ceiling};
 use dyno_fleet::pump::LoadReport;
 use dyno_load::{Gate, LoadError, StopLevel, StopSignal};
 use dyno_run::calibration::{self, Calibration};
-use dyno_run::{Job, Loaded, RunRequest, Sink, Sinks};
+use dyno_run::{Job, Loaded, RunRequest, Sink, Sinks, check_plan};
 
 use super::bundle::Bundle;
 use super::sink::LoadSink;
-use crate::commands::{Password, check, options_of, server, target, with_hint};
-use crate::{notices, settings};
+use crate::notices;
 
 /// A load can no longer be cancelled this long before its start.
 const RELEASE_NS: Nanos = 50_000_000;
@@ -252,7 +253,7 @@ fn calibrated(
     let mut job = job(part, &plan)?;
     // The whole load, even if the plan is for a part of it.
     (job.drive.shard, job.drive.begin_unix_s, job.drive.schedule) = (None, None, None);
-    let options = options_of(&job.drive, &plan.options);
+    let options = job.all_options(&plan.options);
     let again = plan.record.calibrate == Calibrate::Always;
     let kept = calibration::cached(&job, &options).filter(|_| !again);
     let made = match kept {
@@ -267,18 +268,12 @@ fn calibrated(
 fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Result<()> {
     let (folder, plan) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
     let job = job(part, &plan)?;
-    let options = options_of(&job.drive, &plan.options);
+    let options = job.all_options(&plan.options);
     let path = job.work.path().to_owned();
     let loaded = Loaded::new(job).with_context(|| format!("the script {path} cannot be loaded"))?;
     let mut ready = loaded.ready(options, Arc::clone(&part.stop))?;
-    let declared = ready.description.options.clone().unwrap_or_default();
-    let request = RunRequest {
-        changed: settings::changed(&declared, &plan.options),
-        options: redact::options(&plan.options),
-        server: server(&ready)?,
-        phase: None,
-        plan,
-    };
+    let own = plan.options.clone();
+    let request = RunRequest::new(plan, &own, server(&ready)?, &ready);
     ready.gate = Some(part.gate());
     let sinks = Sinks::new(vec![Box::new(notices::Terminal::new(true)), part.sink()]);
     let measured = dyno_run::measure(&mut ready, &request, &sinks);
@@ -292,8 +287,8 @@ fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) 
 
 /// The job of an agent's plan.
 fn job(part: &AgentLoad, plan: &Plan) -> Result<Job> {
-    check(plan).map_err(|why| anyhow!("the coordinator sent an invalid plan: {why}"))?;
+    check_plan(plan).map_err(|why| anyhow!("the coordinator sent an invalid plan: {why}"))?;
     let target = plan.target.as_ref();
-    let target = target.map(|target| target::of_plan(target, &part.password));
+    let target = target.map(|target| target::of_plan(target, &part.password, &notices::quiet()));
     Ok(Job::of_plan(plan, target.transpose()?)?)
 }

@@ -3,10 +3,9 @@
 use anyhow::{Result, anyhow};
 use dyno_core::Target;
 use dyno_core::db::{DbError, ErrorKind, Family};
-
 use dyno_run::{Clash, Ready, RunError};
 
-use crate::settings::usage;
+use crate::usage;
 
 /// The database in suggested statements, as in the guide.
 const DATABASE: &str = "bench";
@@ -32,7 +31,7 @@ pub fn refuse_without_database(ready: &Ready, workload: &str) -> Result<()> {
 }
 
 /// What to try if the target's database does not exist, or the user has no rights on it.
-pub fn of_connect(error: &DbError, target: &Target) -> Option<String> {
+pub(crate) fn of_connect(error: &DbError, target: &Target) -> Option<String> {
     let (user, database) = (&target.user, &target.database);
     let statements = match (target.family, error.code, error.sqlstate.as_str()) {
         (Family::Mysql, 1044 | 1049, _) => creation(user, database),
