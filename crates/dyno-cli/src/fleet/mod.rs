@@ -23,6 +23,6 @@ pub use collect::{Collected, collect};
 pub use coordinator::run_on_agents;
 pub use load::Conditions;
 pub use observer::observe;
-pub use part_file::print;
+pub use part_file::open_part_file;
 pub use server_agent::ServerAgent;
 pub use specs::{AgentLocation, Fleet, Spec};
