@@ -43,6 +43,17 @@ pub enum Notice {
     Swept(Swept),
     /// Another process blocks the writing of the run's end to this results file.
     ResultsBusy(PathBuf),
+    /// These agents must join before the run can start.
+    AwaitingAgents {
+        /// The run's name on its bus.
+        run: String,
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// A step of a run on agents: one line.
+    Agents(String),
+    /// A problem of agents that also shows in the run's result: one line.
+    AgentsWarning(String),
     /// A problem that does not end the run: one line.
     Warning(String),
 }

@@ -154,7 +154,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, screen: &Screen) -> Resu
     let measured = match &screen.fleet {
         None => dyno_run::measure(ready, request, &sinks),
         Some(fleet) => dyno_run::measure_load(ready, request, &sinks, &mut |ready, observer| {
-            fleet::run_on_agents(fleet, &request.plan, screen.quiet, ready, observer)
+            fleet::run_on_agents(fleet, &request.plan, &sinks, ready, observer)
         }),
     };
     let live = live.lock().unwrap_or_else(PoisonError::into_inner).take();
