@@ -19,7 +19,7 @@ mod watcher;
 
 pub use agent::{LaunchConfig, Membership, serve};
 pub use bus::ExternalBus;
-pub use collect::{Collected, collect};
+pub use collect::{CollectRequest, Collected, collect};
 pub use coordinator::run_on_agents;
 pub use load::Conditions;
 pub use observer::observe;
