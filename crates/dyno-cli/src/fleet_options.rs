@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dyno_conduct::fleet::{AgentLocation, ExternalBus, Fleet, ServerAgent, Spec};
 use dyno_core::{Secret, redact};
 use dyno_fleet::coordinator::LossPolicy;
 use dyno_fleet::server::COORDINATOR;
 
 use crate::COMMIT;
 use crate::definitions::RUN;
-use crate::fleet::{AgentLocation, ExternalBus, Fleet, ServerAgent, Spec};
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 

@@ -39,25 +39,13 @@
 //! - What happens between trials: `src/commands/lab/site.rs`, `src/commands/lab/images.rs`.
 //! - Figures of an experiment by name: `src/commands/lab/figures.rs`; tables and plots: a module
 //!   each in `src/commands/lab`.
-//!
-//! Agents (`src/fleet`; their messages: `crates/dyno-fleet`):
-//!
-//! - How `--agents` is read: `src/fleet/specs.rs`; how agents start: `src/fleet/launch.rs`,
-//!   `src/fleet/ssh.rs`; what is sent to them: `src/fleet/bundle.rs`.
-//! - The coordinator: `src/fleet/coordinator.rs`; what it reports: `src/fleet/watcher.rs`.
-//! - The agent: `src/fleet/agent.rs`, `src/fleet/load.rs`, `src/fleet/sink.rs`.
-//! - How results become one: `src/fleet/outcome.rs`, `crates/dyno-load/src/outcome/together.rs`.
-//! - What agents keep: `src/fleet/part_file.rs`; `dyno fleet collect`: `src/fleet/collect`,
-//!   `crates/dyno-fleet/src/collect.rs`, `crates/dyno-run/src/recording/collected.rs`.
-//! - The observer on the server's host: `src/fleet/observer.rs` there, `src/fleet/server_agent.rs`
-//!   here.
+//! - Options of runs on agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.
 
 mod background;
 mod commands;
 mod config;
 mod console;
 mod definitions;
-mod fleet;
 mod fleet_options;
 mod fold;
 mod input;

@@ -1,12 +1,26 @@
-//! Conducts runs for a program that reads command lines: prepares their targets, explains their
-//! failures. Nothing here prints or reads options: notices go to [`dyno_run::Sinks`], and invalid
-//! requests are [`dyno_run::RunError::Usage`].
+//! Conducts runs: prepares their targets, starts and coordinates agents, explains failures. Nothing
+//! here prints or reads options: notices go to [`dyno_run::Sinks`], and invalid requests are
+//! [`dyno_run::RunError::Usage`].
 //!
 //! # Where to change what
 //!
 //! - Hints for failed runs: `src/hints.rs`.
 //! - A target's password, and the server at the target: `src/target.rs`.
+//!
+//! Agents (`src/fleet`; their messages: `crates/dyno-fleet`):
+//!
+//! - Which agents there are: `src/fleet/specs.rs`; their options:
+//!   `crates/dyno-cli/src/fleet_options.rs`. How agents start: `src/fleet/launch.rs`,
+//!   `src/fleet/ssh.rs`; what is sent to them: `src/fleet/bundle.rs`.
+//! - The coordinator: `src/fleet/coordinator.rs`; what it reports: `src/fleet/watcher.rs`.
+//! - The agent: `src/fleet/agent.rs`, `src/fleet/load.rs`, `src/fleet/sink.rs`.
+//! - How results become one: `src/fleet/outcome.rs`, `crates/dyno-load/src/outcome/together.rs`.
+//! - What agents keep: `src/fleet/part_file.rs`; `dyno fleet collect`: `src/fleet/collect`,
+//!   `crates/dyno-fleet/src/collect.rs`, `crates/dyno-run/src/recording/collected.rs`.
+//! - The observer on the server's host: `src/fleet/observer.rs` there, `src/fleet/server_agent.rs`
+//!   here.
 
+pub mod fleet;
 pub mod hints;
 pub mod target;
 

@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use dyno_conduct::fleet::{Conditions, LaunchConfig, Membership, observe, open_part_file, serve};
 use dyno_conduct::target::Password;
 use dyno_fleet::agent::LINGER_NS;
 use dyno_fleet::bus::nats::{Role, await_call};
 use dyno_fleet::names::{AgentName, RunId};
 
 use crate::definitions::AGENT;
-use crate::fleet::{Conditions, LaunchConfig, Membership, observe, open_part_file, serve};
 use crate::fleet_options::external_bus;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{self, usage};

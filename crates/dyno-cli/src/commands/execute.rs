@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Error, Result};
+use dyno_conduct::fleet::Fleet;
 use dyno_conduct::hints::{self, with_hint};
 use dyno_conduct::target::server;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
@@ -18,7 +19,6 @@ use super::planned::PlannedCommand;
 use super::plans::{self, Shaping};
 use super::saturate;
 use super::target::Temporary;
-use crate::fleet::Fleet;
 use crate::junit::{self, JUnit};
 use crate::metrics::Exports;
 use crate::options::Parsed;

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use dyno_conduct::fleet::{CollectRequest, Collected, collect};
 use dyno_core::summary::RunEnd;
 use dyno_fleet::names::AgentName;
 use dyno_fleet::server::{COORDINATOR, ServerFiles};
 
 use crate::definitions::FLEET;
-use crate::fleet::{CollectRequest, Collected, collect};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::settings::usage;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Error, Result};
+use dyno_conduct::fleet::{self, Fleet, ServerAgent};
 use dyno_conduct::hints::{hint, with_hint};
 use dyno_core::db::Family;
 use dyno_core::finding::Verdict;
@@ -12,7 +13,6 @@ use dyno_report::junit::of_run;
 use dyno_report::terminal::{EventWord, Look};
 use dyno_run::{Ready, RunRequest, Sink, Sinks};
 
-use crate::fleet::{self, Fleet, ServerAgent};
 use crate::junit::JUnit;
 use crate::live::{Live, LiveSink};
 use crate::metrics::Exports;

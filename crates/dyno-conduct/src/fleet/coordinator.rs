@@ -30,7 +30,7 @@ use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{AgentLocation, Fleet};
 use super::watcher::{Signals, Watcher};
-use crate::settings::usage;
+use crate::usage;
 
 /// Timeout for agents to become ready, in addition to the connection timeout.
 const READY: Duration = Duration::from_secs(30);

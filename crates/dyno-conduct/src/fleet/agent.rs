@@ -6,7 +6,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use dyno_conduct::target::Password;
 use dyno_core::{Clock, Secret};
 use dyno_fleet::agent::{Agent, AgentConfig, Exit, LINGER_NS};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
@@ -21,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::load::{self, AgentLoad, Conditions, Orders};
 use super::part_file::{Keeping, PartFile};
+use crate::target::Password;
 
 /// Configurations are shorter.
 const BYTES_MAX: u64 = 64 << 10;

@@ -6,8 +6,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
-use dyno_conduct::hints::with_hint;
-use dyno_conduct::target::{self, Password, server};
 use dyno_core::clock::{Clock, Nanos};
 use dyno_core::plan::{Calibrate, Plan};
 use dyno_core::redact;
@@ -20,6 +18,8 @@ use dyno_run::{Job, Loaded, RunRequest, Sink, Sinks, check_plan};
 
 use super::bundle::Bundle;
 use super::sink::LoadSink;
+use crate::hints::with_hint;
+use crate::target::{self, Password, server};
 
 /// A load can no longer be cancelled this long before its start.
 const RELEASE_NS: Nanos = 50_000_000;

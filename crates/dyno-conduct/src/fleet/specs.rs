@@ -9,7 +9,7 @@ use dyno_fleet::coordinator::LossPolicy;
 use dyno_fleet::names::{AgentName, NAME_BYTES_MAX};
 
 use super::bus::ExternalBus;
-use crate::settings::usage;
+use crate::usage;
 
 /// Where an agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -177,10 +177,10 @@ fn findings(all: &[Finding]) -> Vec<AgentFinding> {
 
 #[cfg(test)]
 mod tests {
-    use dyno_conduct::target::Password;
     use dyno_run::Sinks;
 
     use super::*;
+    use crate::target::Password;
 
     #[test]
     fn the_checks_of_the_own_host_are_there() {

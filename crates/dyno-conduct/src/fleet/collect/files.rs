@@ -14,7 +14,7 @@ use super::{AGENT, COLLECTED, COMMAND, RUN};
 use crate::fleet::part_file;
 use crate::fleet::specs::AgentLocation;
 use crate::fleet::ssh::{Remote, brought};
-use crate::settings::usage;
+use crate::usage;
 
 pub(super) fn opened(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<AgentFile>> {
     paths.map(|path| Ok(AgentFile::open(&path)?)).collect()
