@@ -5,6 +5,7 @@
 //! # Where to change what
 //!
 //! - Hints for failed runs: `src/hints.rs`.
+//! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, and the server at the target: `src/target.rs`.
 //!
 //! Agents (`src/fleet`; their messages: `crates/dyno-fleet`):
@@ -22,6 +23,7 @@
 
 pub mod fleet;
 pub mod hints;
+pub mod plans;
 pub mod target;
 
 use dyno_run::RunError;

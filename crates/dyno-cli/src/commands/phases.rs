@@ -2,19 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use dyno_conduct::hints::with_hint;
+use dyno_conduct::plans::phase_options;
 use dyno_core::clock::{Clock, wall_time};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, PhasePlan, Plan};
+use dyno_core::plan::{OptionValue, PhasePlan, Plan};
 use dyno_core::redact;
 use dyno_core::summary::{PhaseOf, Preparation, RunEnd, RunSummary};
 use dyno_load::StopSignal;
 use dyno_report::phases::{Sequence, Table, ladder, step, terminal};
 use dyno_report::terminal::Look;
 use dyno_results::{Results, Scope};
-use dyno_script::Phase;
 
 use super::execute::{Executed, Shows};
 use super::measure::{Screen, measure};
@@ -116,7 +115,7 @@ fn one(
 ) -> Result<(RunSummary, u8)> {
     let mut job = base.job.clone();
     phase.limit(&mut job.drive);
-    let own = options(&base.own, phase)?;
+    let own = phase_options(&base.own, phase)?;
     let options = job.all_options(&own);
     let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
     if ready.job.drive.roles != phase.roles {
@@ -138,53 +137,6 @@ fn one(
     shows(&summary);
     let status = measured.end(&ready, &request)?;
     Ok((summary, status))
-}
-
-fn seconds(s: f64) -> Result<Duration> {
-    Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds is not a valid time"))
-}
-
-/// Converts a script's phase, without its roles. Defaults come from the drive; the warm-up only if
-/// the user asked for one.
-///
-/// # Errors
-/// An invalid time.
-pub fn plan(drive: &Drive, phase: &Phase, warmup: bool) -> Result<PhasePlan> {
-    let warmup_s = phase.warmup_s.map(seconds).transpose()?;
-    let otherwise = if warmup { drive.warmup } else { Duration::ZERO };
-    Ok(PhasePlan {
-        name: phase.name.clone(),
-        options: phase.options.clone(),
-        time: phase.time_s.map(seconds).transpose()?,
-        events: phase.events,
-        warmup: warmup_s.unwrap_or(otherwise),
-        open_loop: match phase.rate_per_s {
-            None => drive.open_loop,
-            Some(per_second) => (per_second > 0.0).then(|| OpenLoop {
-                per_second,
-                arrivals: drive
-                    .open_loop
-                    .map_or(Arrivals::Poisson, |own| own.arrivals),
-            }),
-        },
-        roles: Vec::new(),
-        before: phase.before.clone(),
-        undo: phase.undo.clone(),
-        unit: phase.unit.clone(),
-        per_event: phase.per_event,
-    })
-}
-
-/// The script's options in a phase.
-///
-/// # Errors
-/// The phase sets an option that the script lacks.
-pub fn options(
-    own: &[(String, OptionValue)],
-    phase: &PhasePlan,
-) -> Result<Vec<(String, OptionValue)>> {
-    let options = phase.options(own);
-    options.map_err(|name| anyhow!("the script has no option '{name}'"))
 }
 
 /// Runs the commands before a phase, and rolls back if one fails.

@@ -1,6 +1,7 @@
 //! Plans a command: reads its words, loads its script and makes its plan. Does not connect.
 
 use anyhow::{Context as _, Result};
+use dyno_conduct::plans::{self, Shaping};
 use dyno_core::Target;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_core::redact;
@@ -11,14 +12,14 @@ use dyno_script::{Description, ScriptOption};
 use super::drive::drive;
 use super::host;
 use super::meant::{only_runs, options_help, workload_help};
-use super::plans::{self, GivenPlan, Shaping};
+use super::plans::GivenPlan;
 use super::saturate::{self, Steps};
 use super::target::{Temporary, target};
-use crate::console;
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
 use crate::record_options::{keeps_shapes, record_plan};
 use crate::settings::{self, usage};
+use crate::{console, notices};
 
 /// Default sessions of a parallel `dyno prepare`.
 const PREPARE_SESSIONS: u32 = 4;
@@ -76,8 +77,9 @@ impl PlannedCommand {
         };
         job.drive.workers = job.workers_for(job.drive.sessions);
         let mut loaded = Loaded::new(job)?;
+        let plan = plans::make(&self.shaping, &mut loaded, &self.own, record, &notices::quiet())?;
         Ok(Self {
-            plan: plans::make(&self.shaping, &mut loaded, &self.own, record)?,
+            plan,
             parsed: self.parsed.clone(),
             command: self.command.clone(),
             ladder: self.ladder.clone(),
@@ -157,9 +159,9 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         ladder: steps.ladder.clone().unwrap_or_default(),
         warmup,
         unchanged: !changed,
-        given,
+        given: given.as_ref().map(|given| given.plan.clone()),
     };
-    let planned = complete(loaded, parsed, shaping, (steps, temporary))?;
+    let planned = complete(loaded, parsed, shaping, (steps, given, temporary))?;
     Ok(Words::Command(Box::new(planned)))
 }
 
@@ -168,11 +170,11 @@ fn complete(
     mut loaded: Loaded,
     parsed: Parsed,
     shaping: Shaping,
-    (steps, temporary): (Steps<'_>, Option<Temporary>),
+    (steps, given, temporary): (Steps<'_>, Option<GivenPlan>, Option<Temporary>),
 ) -> Result<PlannedCommand> {
     one_word(&parsed)?;
     let declared = loaded.description.options.clone();
-    if let Some(given) = &shaping.given {
+    if let Some(given) = given {
         given.fits(declared.as_deref(), &parsed)?;
     }
     let own = own_options(declared.as_deref(), &parsed)?;
@@ -183,7 +185,8 @@ fn complete(
     {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
-    let plan = plans::make(&shaping, &mut loaded, &own, record_plan(&parsed)?)?;
+    let record = record_plan(&parsed)?;
+    let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet())?;
     Ok(PlannedCommand {
         plan,
         parsed,
