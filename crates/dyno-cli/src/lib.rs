@@ -12,7 +12,8 @@
 //!   `src/definitions`; the columns of a row: `src/options/opt.rs`. Parser, help, completion and
 //!   manual pages come from it, and a test compares `docs/options.md` with it.
 //! - From words to a plan: `src/commands/planned.rs`; from a plan to results:
-//!   `src/commands/execute.rs`. Commands, trials of experiments and searches share both.
+//!   `src/commands/execute.rs` and `crates/dyno-conduct`. Commands, trials of experiments and
+//!   searches share both.
 //! - Plans from options and back: `src/commands/plans.rs`.
 //! - `dyno sysbench … run`: `src/commands/sysbench/run.rs`.
 //! - `dyno server`: `src/commands/server`.
@@ -26,7 +27,7 @@
 //! Terminal:
 //!
 //! - The live line: `src/live.rs`. Width, colours, pipes: `src/console.rs`.
-//! - What a run prints while it runs: `src/notices.rs`, `src/commands/measure.rs`.
+//! - What a run prints while it runs: `src/notices.rs`, `src/screen.rs`.
 //! - `--json`: `src/output.rs`; `--junit`: `src/junit.rs`.
 //!
 //! Searches and experiments:
@@ -39,7 +40,7 @@
 //! - What happens between trials: `src/commands/lab/site.rs`, `src/commands/lab/images.rs`.
 //! - Figures of an experiment by name: `src/commands/lab/figures.rs`; tables and plots: a module
 //!   each in `src/commands/lab`.
-//! - Options of runs on agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.
+//! - Options of agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.
 
 mod background;
 mod commands;
@@ -59,10 +60,12 @@ mod options;
 mod output;
 mod record_options;
 mod run_store;
+mod screen;
 mod settings;
 mod signals;
 mod window;
 
+use dyno_conduct::Outcome;
 use dyno_run::RunError;
 
 /// The commit that this program was built from.
@@ -134,6 +137,17 @@ fn status() -> u8 {
         return status.max(STATUS_FAILED);
     }
     status
+}
+
+/// The exit status of a command whose runs ended so.
+fn status_of(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Done => STATUS_DONE,
+        Outcome::Failed => STATUS_FAILED,
+        Outcome::Refused => STATUS_REFUSED,
+        Outcome::Limit => STATUS_LIMIT,
+        Outcome::Interrupted => STATUS_INTERRUPTED,
+    }
 }
 
 /// The command line. The message does not quote it: an argument may be a password.

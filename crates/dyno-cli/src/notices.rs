@@ -33,10 +33,10 @@ impl Terminal {
 
 impl Sink for Terminal {
     fn notice(&mut self, notice: &Notice) {
-        use Notice::{Agents, AgentsWarning, Calibrating, Starting};
+        use Notice::{AgentsWarning, Calibrating, Starting, Step, TemporaryDatabase};
         let is_minor = matches!(
             notice,
-            Agents(_) | AgentsWarning(_) | Calibrating(_) | Starting { .. }
+            AgentsWarning(_) | Calibrating(_) | Starting { .. } | Step(_) | TemporaryDatabase
         );
         let is_theirs = self.has_agents && matches!(notice, Starting { .. });
         if !(is_minor && self.quiet || is_theirs) {
@@ -91,7 +91,11 @@ pub fn line(notice: &Notice) -> String {
         Notice::AwaitingAgents { run, names } => {
             format!("run {run}: waiting for {}, for a minute", names.join(", "))
         }
-        Notice::Agents(step) => step.clone(),
+        Notice::TemporaryDatabase => {
+            "No --target: making a temporary SQLite database.".to_owned()
+        }
+        Notice::Step(text) | Notice::Hint(text) => text.clone(),
+        Notice::Error(error) => format!("error: {error}"),
         Notice::AgentsWarning(warning) | Notice::Warning(warning) => format!("warning: {warning}"),
     }
 }

@@ -1,12 +1,16 @@
-//! Conducts runs: prepares their targets, starts and coordinates agents, explains failures. Nothing
-//! here prints or reads options: notices go to [`dyno_run::Sinks`], and invalid requests are
-//! [`dyno_run::RunError::Usage`].
+//! Conducts the runs of a command: from a plan to their records and outcomes, on this host and on
+//! agents. Nothing here prints or reads options: a [`Stage`] follows the runs, notices go to its
+//! [`dyno_run::Sinks`], and invalid requests are [`dyno_run::RunError::Usage`].
 //!
 //! # Where to change what
 //!
+//! - The order of a command's runs: `src/command.rs`; several runs, one after the other:
+//!   `src/sequence.rs`; one run: `src/measure.rs`.
+//! - How a run can end: `src/outcome.rs`; the exit statuses: `crates/dyno-cli/src/lib.rs`.
+//! - What the caller shows: `src/stage.rs`; the terminal: `crates/dyno-cli/src/screen.rs`.
 //! - Hints for failed runs: `src/hints.rs`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
-//! - A target's password, and the server at the target: `src/target.rs`.
+//! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!
 //! Agents (`src/fleet`; their messages: `crates/dyno-fleet`):
 //!
@@ -21,10 +25,23 @@
 //! - The observer on the server's host: `src/fleet/observer.rs` there, `src/fleet/server_agent.rs`
 //!   here.
 
+mod command;
 pub mod fleet;
-pub mod hints;
+mod hints;
+mod hosts;
+mod measure;
+mod outcome;
 pub mod plans;
+mod sequence;
+mod stage;
 pub mod target;
+
+pub use command::{Command, execute, tables_there};
+pub use hints::hint;
+pub use hosts::Hosts;
+pub use measure::held;
+pub use outcome::{Executed, Outcome};
+pub use stage::Stage;
 
 use dyno_run::RunError;
 

@@ -92,7 +92,7 @@ pub fn make(
 ///
 /// # Errors
 /// A phase is invalid, or the script lacks one of the given plan.
-pub fn set_phases(
+pub(crate) fn set_phases(
     plan: &mut Plan,
     job: &Job,
     own: &[(String, OptionValue)],
@@ -187,7 +187,7 @@ fn phase_plan(drive: &Drive, phase: &Phase, warmup: bool) -> Result<PhasePlan> {
 ///
 /// # Errors
 /// The phase sets an option that the script lacks.
-pub fn phase_options(
+pub(crate) fn phase_options(
     own: &[(String, OptionValue)],
     phase: &PhasePlan,
 ) -> Result<Vec<(String, OptionValue)>> {

@@ -1,12 +1,17 @@
-//! Targets with their passwords, and the servers at them.
+//! Targets with their passwords, temporary ones, and the servers at them.
 
-use anyhow::{Error, Result, anyhow};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Error, Result, anyhow};
+use dyno_core::clock::wall_time;
 use dyno_core::db::ServerInfo;
 use dyno_core::target::TargetPlan;
 use dyno_core::{Secret, Target, redact};
 use dyno_load::StopLevel;
-use dyno_run::{Ready, Sinks};
+use dyno_run::scratch::{self, Scratch};
+use dyno_run::{Notice, Ready, Sinks};
 
+use crate::stage::Stage;
 use crate::{hints, usage};
 
 /// The source of a target's password.
@@ -22,7 +27,7 @@ pub enum Password {
 ///
 /// # Errors
 /// The plan's target is invalid, or its password is not available.
-pub fn of_plan(plan: &TargetPlan, password: &Password, notices: &Sinks) -> Result<Target> {
+pub(crate) fn of_plan(plan: &TargetPlan, password: &Password, notices: &Sinks) -> Result<Target> {
     let target = of_url(&plan.url().unwrap_or_default(), password, notices)?;
     hide_password(&target);
     Ok(target)
@@ -60,11 +65,47 @@ pub fn hide_password(target: &Target) {
     redact::learn(password, &shown);
 }
 
+/// The folder of a temporary database. It is created later, when signals are already handled, so
+/// that no interrupt leaves it behind.
+pub struct Temporary {
+    parent: PathBuf,
+    name: String,
+}
+
+impl Temporary {
+    /// A folder that does not exist yet.
+    pub fn planned() -> Self {
+        Self {
+            parent: std::env::temp_dir(),
+            name: scratch::name(wall_time().as_nanos()),
+        }
+    }
+
+    /// The URL of the database in it.
+    pub fn url(&self) -> String {
+        let file = self.parent.join(&self.name).join("temporary.db");
+        format!("sqlite:{}", file.display())
+    }
+
+    /// Creates the folder. Dropping the return value removes it.
+    ///
+    /// # Errors
+    /// No space, no permission, or it already exists.
+    pub(crate) fn make(self, stage: &mut dyn Stage) -> Result<Scratch> {
+        let made = Scratch::make(&self.parent, &self.name)
+            .context("cannot make a folder for a temporary database")?;
+        if made.swept().folders > 0 {
+            stage.notice(&Notice::Swept(made.swept()));
+        }
+        Ok(made)
+    }
+}
+
 /// Connects once, to learn which server it is.
 ///
 /// # Errors
 /// The server cannot be used.
-pub fn server(ready: &Ready) -> Result<ServerInfo> {
+pub(crate) fn server(ready: &Ready) -> Result<ServerInfo> {
     let (Some(connector), Some(target)) = (&ready.connector, &ready.job.target) else {
         return Ok(ServerInfo::default());
     };

@@ -8,7 +8,7 @@
 //!   `crates/dyno-cli/src/commands/sysbench/run.rs`. Both share [`Watch`].
 //! - What is recorded and when, and what is checked before a run: `src/recording`.
 //! - Who receives figures during a run: `src/sink.rs`; the terminal's sinks:
-//!   `crates/dyno-cli/src/notices.rs`, `crates/dyno-cli/src/commands/measure.rs`.
+//!   `crates/dyno-cli/src/notices.rs`, `crates/dyno-cli/src/screen.rs`.
 //! - The comparison with the database after a run: a script's `ledger()`, `src/ledger.rs`, the
 //!   check `consistency`.
 //! - Facts, figures and warnings of a script: `src/reported.rs`, see

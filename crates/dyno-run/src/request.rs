@@ -9,6 +9,7 @@ use dyno_script::ScriptOption;
 use crate::job::Ready;
 
 /// The user's request, as far as it shapes the summary.
+#[derive(Clone)]
 pub struct RunRequest {
     /// The plan.
     pub plan: Plan,

@@ -50,10 +50,16 @@ pub enum Notice {
         /// Their names.
         names: Vec<String>,
     },
-    /// A step of a run on agents: one line.
-    Agents(String),
+    /// There is no target: the run uses a temporary database.
+    TemporaryDatabase,
+    /// A step on the way to the result: one line.
+    Step(String),
     /// A problem of agents that also shows in the run's result: one line.
     AgentsWarning(String),
+    /// What to try after a failure: one line.
+    Hint(String),
+    /// Why a run with a result is a failure: one line.
+    Error(String),
     /// A problem that does not end the run: one line.
     Warning(String),
 }

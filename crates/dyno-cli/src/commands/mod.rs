@@ -20,7 +20,6 @@ mod lab;
 mod list;
 mod man;
 mod meant;
-mod measure;
 mod phases;
 mod pivot;
 mod planned;

@@ -1,12 +1,14 @@
 //! Plans a command: reads its words, loads its script and makes its plan. Does not connect.
 
 use anyhow::{Context as _, Result};
+use dyno_conduct::Command;
 use dyno_conduct::plans::{self, Shaping};
+use dyno_conduct::target::Temporary;
 use dyno_core::Target;
-use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
+use dyno_core::plan::{Drive, OptionValue, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
-use dyno_run::{CALL_TIMEOUT, EXPLAIN_ALL, Job, Loaded, Prints, Workload, default_ignored_errors};
+use dyno_run::{CALL_TIMEOUT, Job, Loaded, Prints, Workload, default_ignored_errors};
 use dyno_script::{Description, ScriptOption};
 
 use super::drive::drive;
@@ -14,7 +16,7 @@ use super::host;
 use super::meant::{only_runs, options_help, workload_help};
 use super::plans::GivenPlan;
 use super::saturate::{self, Steps};
-use super::target::{Temporary, target};
+use super::target::target;
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, near_miss, parse};
 use crate::record_options::{keeps_shapes, record_plan};
@@ -32,24 +34,14 @@ pub enum Words {
     Command(Box<PlannedCommand>),
 }
 
-/// A command with its plan, its loaded script, and what a plan does not contain.
+/// A planned command, with what only its presentation needs.
 pub struct PlannedCommand {
-    /// The plan.
-    pub plan: Plan,
+    /// The command.
+    pub command: Command,
     /// Dyno's own options.
     pub parsed: Parsed,
-    /// The command that sessions run.
-    pub command: String,
-    /// Numbers of sessions, one run each; `None` for a single run.
-    pub ladder: Option<Vec<u32>>,
     /// A ladder's steps are parts of one run.
     pub in_one_run: bool,
-    pub(super) loaded: Loaded,
-    /// The workload's options.
-    pub(super) own: Vec<(String, OptionValue)>,
-    pub(super) shaping: Shaping,
-    /// The temporary database, dropped at the end of the run.
-    pub(super) temporary: Option<Temporary>,
 }
 
 impl PlannedCommand {
@@ -69,37 +61,11 @@ impl PlannedCommand {
     /// # Errors
     /// The script raised an error.
     pub fn under(&self, drive: Drive, record: RecordPlan) -> Result<Self> {
-        let mut job = Job {
-            drive,
-            percentile: record.percentiles.last().copied().unwrap_or(95.0),
-            shapes: record.statements || record.explain.iter().any(|what| what == EXPLAIN_ALL),
-            ..self.loaded.job.clone()
-        };
-        job.drive.workers = job.workers_for(job.drive.sessions);
-        let mut loaded = Loaded::new(job)?;
-        let plan = plans::make(&self.shaping, &mut loaded, &self.own, record, &notices::quiet())?;
         Ok(Self {
-            plan,
+            command: self.command.under(drive, record, &notices::quiet())?,
             parsed: self.parsed.clone(),
-            command: self.command.clone(),
-            ladder: self.ladder.clone(),
             in_one_run: self.in_one_run,
-            loaded,
-            own: self.own.clone(),
-            shaping: self.shaping.clone(),
-            temporary: None,
         })
-    }
-
-    /// The load, as requested: without roles, which the script adds.
-    pub fn drive(&self) -> &Drive {
-        &self.loaded.job.drive
-    }
-
-    /// The job, and the options that its scripts see.
-    pub fn job(&self) -> (&Job, Vec<(String, OptionValue)>) {
-        let job = &self.loaded.job;
-        (job, job.all_options(&self.own))
     }
 }
 
@@ -187,16 +153,20 @@ fn complete(
     }
     let record = record_plan(&parsed)?;
     let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet())?;
-    Ok(PlannedCommand {
+    let in_one_run = steps.in_one_run();
+    let command = Command {
         plan,
-        parsed,
-        command: steps.command.to_owned(),
-        in_one_run: steps.in_one_run(),
+        name: steps.command.to_owned(),
         ladder: steps.ladder,
         loaded,
         own,
         shaping,
         temporary,
+    };
+    Ok(PlannedCommand {
+        command,
+        parsed,
+        in_one_run,
     })
 }
 

@@ -1,15 +1,12 @@
 //! Finds a command line's target.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, Result};
-use dyno_conduct::target::{Password, hide_password, of_url};
+use dyno_conduct::target::{Password, Temporary, hide_password, of_url};
 use dyno_core::{Secret, Target};
 
+use crate::notices;
 use crate::options::Parsed;
 use crate::settings::usage;
-use crate::{console, notices};
-use dyno_run::scratch::{self, Scratch};
 
 /// The target of the options or `$DYNO_TARGET`, with its password; by default a temporary SQLite
 /// database.
@@ -22,7 +19,7 @@ pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporar
         if command != "run" && !parsed.has("help") && !parsed.has("plan") {
             return Err(usage(format!("dyno {command} needs a --target URL")));
         }
-        let temporary = Temporary::new();
+        let temporary = Temporary::planned();
         let target = Target::parse(&temporary.url());
         return Ok((
             target.map_err(|error| usage(error.to_string()))?,
@@ -37,41 +34,6 @@ pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporar
     }
     hide_password(&target);
     Ok((target, None))
-}
-
-/// The folder of a temporary database. It is created later, when signals are already handled, so
-/// that no interrupt leaves it behind.
-pub struct Temporary {
-    parent: PathBuf,
-    name: String,
-}
-
-impl Temporary {
-    fn new() -> Self {
-        let ns = dyno_core::clock::wall_time().as_nanos();
-        Self {
-            parent: std::env::temp_dir(),
-            name: scratch::name(ns),
-        }
-    }
-
-    fn url(&self) -> String {
-        let file = self.parent.join(&self.name).join("temporary.db");
-        format!("sqlite:{}", file.display())
-    }
-
-    /// Creates the folder. Dropping the return value removes it.
-    ///
-    /// # Errors
-    /// No space, no permission, or it already exists.
-    pub fn make(self) -> Result<Scratch> {
-        let made = Scratch::make(&self.parent, &self.name)
-            .context("cannot make a folder for a temporary database")?;
-        if made.swept().folders > 0 {
-            console::note(&made.swept().text());
-        }
-        Ok(made)
-    }
 }
 
 /// The URL of a target, which may name one of Dyno's own servers.

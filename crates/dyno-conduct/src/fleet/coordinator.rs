@@ -104,7 +104,7 @@ fn conduct(
     if !begun {
         return Err(not_begun(fleet, &report, interrupted, &agents.borrow()));
     }
-    tell_output(&agents.borrow(), notices);
+    report_output(&agents.borrow(), notices);
     warn_of_uncalibrated(&report, notices);
     let known = Known {
         division: &report.division,
@@ -122,12 +122,12 @@ fn conduct(
 }
 
 /// Reports the end of the agents' standard error, e.g. scripts' output.
-fn tell_output(agents: &[Launched], notices: &Sinks) {
+fn report_output(agents: &[Launched], notices: &Sinks) {
     for agent in agents {
         let said = agent.said();
         if !said.is_empty() {
             let step = format!("agent {} said: {said}", agent.name);
-            notices.notice(&Notice::Agents(step));
+            notices.notice(&Notice::Step(step));
         }
     }
 }

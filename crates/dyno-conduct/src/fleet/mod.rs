@@ -20,7 +20,7 @@ mod watcher;
 pub use agent::{LaunchConfig, Membership, serve};
 pub use bus::ExternalBus;
 pub use collect::{CollectRequest, Collected, collect};
-pub use coordinator::run_on_agents;
+pub(crate) use coordinator::run_on_agents;
 pub use load::Conditions;
 pub use observer::observe;
 pub use part_file::open_part_file;

@@ -124,7 +124,7 @@ impl<'a> Watcher<'a> {
             Event::Phase(phase) => {
                 self.signals.waited_for.store(false, Ordering::Relaxed);
                 if matches!(phase, Phase::Calibrate) {
-                    self.tell("The agents measure their capacity (calibration).".to_owned());
+                    self.step("The agents measure their capacity (calibration).".to_owned());
                 }
             }
             Event::Joined(number, hello) => {
@@ -203,12 +203,12 @@ impl<'a> Watcher<'a> {
             elsewhere.map(|(_, number)| division.count(number, self.drive.sessions.into()));
         let sessions = sessions.sum::<u64>() as u32;
         self.neighbours.push(Helpers::new(Vec::new(), sessions));
-        self.tell_parts(division);
+        self.report_parts(division);
         self.warn_of_own_hosts();
     }
 
-    fn tell(&self, step: String) {
-        self.notices.notice(&Notice::Agents(step));
+    fn step(&self, step: String) {
+        self.notices.notice(&Notice::Step(step));
     }
 
     fn warn(&self, warning: String) {
@@ -230,7 +230,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Reports each agent's part.
-    fn tell_parts(&self, division: &Division) {
+    fn report_parts(&self, division: &Division) {
         for (spec, number) in self.fleet.specs.iter().zip(1..) {
             let Some(hello) = self.hellos.get(&(number as usize - 1)) else {
                 continue;
@@ -252,7 +252,7 @@ impl<'a> Watcher<'a> {
                 parts.push(count(own(events), "event"));
             }
             let parts = parts.join(", ");
-            self.tell(format!("agent {} on {}: {parts}", spec.name, hello.host));
+            self.step(format!("agent {} on {}: {parts}", spec.name, hello.host));
         }
     }
 }

@@ -115,7 +115,7 @@ pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
 /// The plan of a command line; runs nothing.
 pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     let command = line[1].clone();
-    Ok(PlannedCommand::of(line, &command)?.plan)
+    Ok(PlannedCommand::of(line, &command)?.command.plan)
 }
 
 /// The proxy in front of a server.

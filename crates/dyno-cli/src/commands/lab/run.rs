@@ -397,7 +397,7 @@ impl Running<'_> {
         let line = line.ok_or_else(|| anyhow!("the trial has no workload"))?;
         let trial = PlannedCommand::of(line, "run")?;
         let mut trial = self.at_the_limit(cell, trial, identity)?;
-        trial.plan.record.trial = Some(identity.to_owned());
+        trial.command.plan.record.trial = Some(identity.to_owned());
         self.announcer.measuring(next.trial);
         let beside = self.site.beside(cell)?;
         let executed = execute(trial, &self.file.stop, &mut |_| {});

@@ -72,7 +72,7 @@ impl<'a> Trials<'a> {
             }
             _ => drive.sessions = load as u32,
         }
-        let mut record = ask.base.plan.record.clone();
+        let mut record = ask.base.command.plan.record.clone();
         record.factors.insert(FACTOR.to_owned(), ask.name.clone());
         record.factors.insert(OFFERED.to_owned(), level);
         let run = self.run(drive, record)?;
@@ -89,7 +89,7 @@ impl<'a> Trials<'a> {
             open_loop: None,
             ..self.drive(time, self.ask.settle.min(time))?
         };
-        let mut record = self.ask.base.plan.record.clone();
+        let mut record = self.ask.base.command.plan.record.clone();
         record
             .factors
             .insert(CLIMB.to_owned(), self.ask.name.clone());
@@ -107,7 +107,7 @@ impl<'a> Trials<'a> {
             latency_limit: Some(self.ask.promise.longest()),
             // A different one in each run, unless the user set it.
             seed: settings::seed(&self.ask.parsed, "seed")?,
-            ..self.ask.base.drive().clone()
+            ..self.ask.base.command.drive().clone()
         })
     }
 

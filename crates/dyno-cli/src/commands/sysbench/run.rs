@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use dyno_analysis::summarize::{self, SessionTotal};
-use dyno_conduct::hints::hint;
+use dyno_conduct::hint;
 use dyno_core::db::ErrorKind;
 use dyno_core::interval::Interval;
 use dyno_core::summary::RunEnd;
