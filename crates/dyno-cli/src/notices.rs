@@ -91,9 +91,7 @@ pub fn line(notice: &Notice) -> String {
         Notice::AwaitingAgents { run, names } => {
             format!("run {run}: waiting for {}, for a minute", names.join(", "))
         }
-        Notice::TemporaryDatabase => {
-            "No --target: making a temporary SQLite database.".to_owned()
-        }
+        Notice::TemporaryDatabase => "No --target: making a temporary SQLite database.".to_owned(),
         Notice::Step(text) | Notice::Hint(text) => text.clone(),
         Notice::Error(error) => format!("error: {error}"),
         Notice::AgentsWarning(warning) | Notice::Warning(warning) => format!("warning: {warning}"),

@@ -20,6 +20,13 @@ pub enum Outcome {
     Interrupted,
 }
 
+impl Outcome {
+    /// Whether the run was complete, whatever its verdict.
+    pub fn is_complete(self) -> bool {
+        matches!(self, Self::Done | Self::Refused | Self::Limit)
+    }
+}
+
 /// An executed command.
 #[derive(Default)]
 pub struct Executed {

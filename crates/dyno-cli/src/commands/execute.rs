@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use dyno_conduct::Hosts;
+use dyno_conduct::{Hosts, Outcome};
 use dyno_core::summary::RunSummary;
 use dyno_load::StopSignal;
 
 use super::planned::PlannedCommand;
+use crate::fleet_options;
 use crate::junit::{self, JUnit};
 use crate::metrics::Exports;
 use crate::screen::{Screen, Shows};
-use crate::{fleet_options, status_of};
 
 /// An executed command.
 pub struct Executed {
@@ -23,25 +23,25 @@ pub struct Executed {
 
 impl Executed {
     /// Writes the file of `--junit`, and waits for the last scrape and push of metrics, after the
-    /// results have been shown. Returns the exit status.
+    /// results have been shown. Returns the worst outcome.
     ///
     /// # Errors
     /// The error that ended it.
-    pub fn finish(mut self, stop: &StopSignal) -> Result<u8> {
+    pub fn finish(mut self, stop: &StopSignal) -> Result<Outcome> {
         if let Some(exports) = &mut self.exports {
             exports.finish(stop);
         }
-        let status = status_of(self.done.outcome);
-        junit::finish(self.done.error.map_or(Ok(status), Err), self.junit)
+        let outcome = self.done.outcome;
+        junit::finish(self.done.error.map_or(Ok(outcome), Err), self.junit)
     }
 
-    /// The results and the exit status; see [`Self::finish`].
+    /// The results and the worst outcome; see [`Self::finish`].
     ///
     /// # Errors
     /// The error that ended it.
-    pub fn results(mut self, stop: &StopSignal) -> Result<(Vec<RunSummary>, u8)> {
+    pub fn results(mut self, stop: &StopSignal) -> Result<(Vec<RunSummary>, Outcome)> {
         let runs = std::mem::take(&mut self.done.runs);
-        self.finish(stop).map(|status| (runs, status))
+        self.finish(stop).map(|outcome| (runs, outcome))
     }
 }
 

@@ -13,7 +13,7 @@ use super::plans;
 use crate::junit;
 use crate::output::Output;
 use crate::record_options::refuse_everybodys;
-use crate::{STATUS_DONE, console, signals};
+use crate::{STATUS_DONE, console, signals, status_of};
 
 /// Runs a workload's command.
 ///
@@ -52,7 +52,7 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let executed = junit::of_failure(executed, junit.as_deref(), &workload)?;
     let shown = show(&executed.done, shape, output, &look);
     match executed.finish(&stop) {
-        Ok(status) => shown.map(|()| status),
+        Ok(outcome) => shown.map(|()| status_of(outcome)),
         Err(error) => {
             if let Err(trouble) = shown {
                 console::note(&format!("warning: {trouble:#}"));
