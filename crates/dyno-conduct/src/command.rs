@@ -25,8 +25,6 @@ pub struct Command {
     pub plan: Plan,
     /// The command that sessions run.
     pub name: String,
-    /// Numbers of sessions, one run each; `None` for a single run.
-    pub ladder: Option<Vec<u32>>,
     /// The script, with its job.
     pub loaded: Loaded,
     /// The workload's options.
@@ -54,7 +52,6 @@ impl Command {
         Ok(Self {
             plan: plans::make(&self.shaping, &mut loaded, &self.own, record, notices)?,
             name: self.name.clone(),
-            ladder: self.ladder.clone(),
             loaded,
             own: self.own.clone(),
             shaping: self.shaping.clone(),
@@ -84,7 +81,7 @@ pub fn execute(
     stop: &Arc<StopSignal>,
     stage: &mut dyn Stage,
 ) -> Result<Executed> {
-    refuse(&command.plan, command.ladder.is_some())?;
+    refuse(&command.plan)?;
     // Declared before the session that uses it, so that it is removed later.
     let folder = command.temporary.take();
     let folder = folder.map(|folder| folder.make(stage)).transpose()?;
@@ -107,7 +104,7 @@ pub fn execute(
 /// # Errors
 /// The target cannot be used.
 pub fn tables_there(command: Command, stop: &Arc<StopSignal>) -> Result<TablesThere> {
-    refuse(&command.plan, command.ladder.is_some())?;
+    refuse(&command.plan)?;
     let (mut ready, prepared) = prepare(command, stop)?;
     let prepared = prepared.with_phases_there(&mut ready)?;
     Ok(dyno_run::tables_there(&mut ready, &prepared.request)?)
@@ -119,14 +116,12 @@ struct Prepared {
     job: Job,
     own: Vec<(String, OptionValue)>,
     shaping: Shaping,
-    ladder: Option<Vec<u32>>,
 }
 
 /// Connects to the target.
 fn prepare(command: Command, stop: &Arc<StopSignal>) -> Result<(Ready, Prepared)> {
     let Command {
         plan,
-        ladder,
         loaded,
         own,
         shaping,
@@ -142,7 +137,6 @@ fn prepare(command: Command, stop: &Arc<StopSignal>) -> Result<(Ready, Prepared)
         job,
         own,
         shaping,
-        ladder,
     };
     Ok((ready, prepared))
 }
@@ -159,7 +153,7 @@ impl Prepared {
             there.map_err(|error| with_hint(error.into(), ready, &self.shaping.workload))?;
         if let Some(there) = there {
             plans::set_phases(plan, &self.job, &self.own, &self.shaping, &there)?;
-            refuse(plan, self.ladder.is_some())?;
+            refuse(plan)?;
         }
         Ok(self)
     }
@@ -173,14 +167,10 @@ fn run(
     stage: &mut dyn Stage,
 ) -> Result<Executed> {
     let Prepared {
-        request,
-        job,
-        own,
-        ladder,
-        ..
+        request, job, own, ..
     } = prepared;
     let plan = request.plan.clone();
-    let mut executed = if plan.phases.is_empty() && ladder.is_none() {
+    let mut executed = if plan.phases.is_empty() && plan.ladder.is_empty() {
         let mut executed = Executed::default();
         let (run, outcome) = measure(&mut ready, &request, hosts, stage)?;
         match outcome {
@@ -201,9 +191,9 @@ fn run(
             hosts,
         };
         drop(ready);
-        match &ladder {
-            None => sequence.phases(stage),
-            Some(ladder) => sequence.ladder(ladder, stage),
+        match plan.ladder.is_empty() {
+            true => sequence.phases(stage),
+            false => sequence.ladder(stage),
         }
     };
     executed.plan = Some(plan);
@@ -260,9 +250,9 @@ fn prepare_temporary(ready: &mut Ready, record: &RecordPlan, stage: &mut dyn Sta
 
 /// Rejects a plan that cannot run on any target: with phases, roles and a schedule that do not go
 /// together.
-fn refuse(plan: &Plan, has_ladder: bool) -> Result<()> {
+fn refuse(plan: &Plan) -> Result<()> {
     let workload = &plan.workload;
-    if has_ladder && !plan.phases.is_empty() {
+    if !plan.ladder.is_empty() && !plan.phases.is_empty() {
         return Err(usage(format!(
             "{workload} has phases, each with its own sessions: dyno saturate cannot run it"
         )));

@@ -33,36 +33,70 @@ pub struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// Runs the phases. An error ends the sequence; earlier phases are kept.
+    /// Runs the phases.
     pub fn phases(&self, stage: &mut dyn Stage) -> Executed {
         let phases = &self.request.plan.phases;
-        let sequence = new_name(&self.request.plan.workload, wall_time().as_secs_f64());
-        let mut executed = Executed::default();
-        for (index, phase) in phases.iter().enumerate() {
+        self.all(phases, "phase", stage, |phase, place, stage| {
             let place = PhaseOf {
-                sequence: sequence.clone(),
                 name: phase.name.clone(),
-                number: index as u32 + 1,
-                of: phases.len() as u32,
                 unit: phase.unit.clone(),
                 per_event: phase.per_event,
-                before: None,
+                ..place
             };
             let (name, number, of) = (&place.name, place.number, place.of);
             stage.notice(&Notice::Step(format!("Phase {number} of {of}: {name}")));
-            let ended = self
-                .phase(phase, place, stage)
-                .with_context(|| format!("the phase {} failed", phase.name));
-            let (summary, outcome) = match ended {
+            self.phase(phase, place, stage)
+                .with_context(|| format!("the phase {} failed", phase.name))
+        })
+    }
+
+    /// Runs the steps of the ladder, each with its number of sessions.
+    pub fn ladder(&self, stage: &mut dyn Stage) -> Executed {
+        let ladder = &self.request.plan.ladder;
+        self.all(ladder, "step", stage, |sessions, place, stage| {
+            let place = PhaseOf {
+                name: format!("{sessions} sessions"),
+                ..place
+            };
+            self.step(*sessions, place, stage)
+                .with_context(|| format!("the step of {sessions} sessions"))
+        })
+    }
+
+    /// Runs all parts, until one does not complete. An error ends the sequence; earlier parts are
+    /// kept.
+    fn all<T>(
+        &self,
+        parts: &[T],
+        what: &str,
+        stage: &mut dyn Stage,
+        run: impl Fn(&T, PhaseOf, &mut dyn Stage) -> Result<(RunSummary, Outcome)>,
+    ) -> Executed {
+        let sequence = new_name(&self.request.plan.workload, wall_time().as_secs_f64());
+        let mut executed = Executed::default();
+        for (part, number) in parts.iter().zip(1..) {
+            let place = PhaseOf {
+                sequence: sequence.clone(),
+                name: String::new(),
+                number,
+                of: parts.len() as u32,
+                unit: "events".to_owned(),
+                per_event: 1.0,
+                before: None,
+            };
+            let (summary, outcome) = match run(part, place, stage) {
                 Ok(ended) => ended,
                 Err(error) => return executed.failed(error),
             };
             let completed = summary.end == RunEnd::Completed;
             executed.add(summary, outcome);
             if !completed {
-                left_out(phases.len() - executed.runs.len(), "phase", stage);
                 break;
             }
+        }
+        let left = parts.len() - executed.runs.len();
+        if left > 0 {
+            stage.notice(&Notice::Step(format!("{left} {what}(s) did not run.")));
         }
         executed
     }
@@ -139,38 +173,6 @@ impl Sequence<'_> {
         })
     }
 
-    /// Runs the steps of a ladder, each with this number of sessions. An error ends the ladder;
-    /// earlier steps are kept.
-    pub fn ladder(&self, ladder: &[u32], stage: &mut dyn Stage) -> Executed {
-        let sequence = new_name(&self.request.plan.workload, wall_time().as_secs_f64());
-        let mut executed = Executed::default();
-        for (index, sessions) in ladder.iter().enumerate() {
-            let place = PhaseOf {
-                sequence: sequence.clone(),
-                name: format!("{sessions} sessions"),
-                number: index as u32 + 1,
-                of: ladder.len() as u32,
-                unit: "events".to_owned(),
-                per_event: 1.0,
-                before: None,
-            };
-            let step = self
-                .step(*sessions, place, stage)
-                .with_context(|| format!("the step of {sessions} sessions"));
-            let (summary, outcome) = match step {
-                Ok(ended) => ended,
-                Err(error) => return executed.failed(error),
-            };
-            let completed = summary.end == RunEnd::Completed;
-            executed.add(summary, outcome);
-            if !completed {
-                break;
-            }
-        }
-        left_out(ladder.len() - executed.runs.len(), "step", stage);
-        executed
-    }
-
     fn step(
         &self,
         sessions: u32,
@@ -196,12 +198,5 @@ impl Sequence<'_> {
         };
         let (summary, outcome) = measure(&mut ready, &request, self.hosts, stage)?;
         Ok((summary, outcome?))
-    }
-}
-
-/// Reports parts of a sequence that did not run.
-fn left_out(count: usize, what: &str, stage: &mut dyn Stage) {
-    if count > 0 {
-        stage.notice(&Notice::Step(format!("{count} {what}(s) did not run.")));
     }
 }

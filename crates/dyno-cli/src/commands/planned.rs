@@ -122,7 +122,7 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         command: steps.typed.to_owned(),
         workload,
         temporary: temporary.is_some(),
-        ladder: steps.ladder.clone().unwrap_or_default(),
+        ladder: steps.ladder.clone(),
         warmup,
         unchanged: !changed,
         given: given.as_ref().map(|given| given.plan.clone()),
@@ -153,11 +153,9 @@ fn complete(
     }
     let record = record_plan(&parsed)?;
     let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet())?;
-    let in_one_run = steps.in_one_run();
     let command = Command {
         plan,
         name: steps.command.to_owned(),
-        ladder: steps.ladder,
         loaded,
         own,
         shaping,
@@ -166,7 +164,7 @@ fn complete(
     Ok(PlannedCommand {
         command,
         parsed,
-        in_one_run,
+        in_one_run: steps.in_one_run(),
     })
 }
 

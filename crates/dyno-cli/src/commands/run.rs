@@ -81,10 +81,10 @@ enum Shape {
 
 impl Shape {
     fn of(planned: &PlannedCommand) -> Self {
-        match (&planned.command.ladder, planned.in_one_run) {
-            (Some(_), _) => Self::Ladder,
-            (None, true) => Self::Parts,
-            (None, false) => Self::Runs,
+        match (planned.command.plan.ladder.is_empty(), planned.in_one_run) {
+            (false, _) => Self::Ladder,
+            (true, true) => Self::Parts,
+            (true, false) => Self::Runs,
         }
     }
 }

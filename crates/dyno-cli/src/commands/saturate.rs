@@ -52,8 +52,8 @@ pub struct Steps<'a> {
     pub typed: &'a str,
     /// The command that sessions run.
     pub command: &'a str,
-    /// Numbers of sessions, one run each; `None` for one run.
-    pub ladder: Option<Vec<u32>>,
+    /// Numbers of sessions, one run each; empty for one run.
+    pub ladder: Vec<u32>,
     /// The steps as parts of one run.
     climb: Option<LoadSchedule>,
 }
@@ -68,7 +68,7 @@ pub fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
     let steps = Steps {
         typed: if climb.is_some() { "run" } else { command },
         command: if ladder.is_some() { "run" } else { command },
-        ladder: ladder.filter(|_| climb.is_none()),
+        ladder: ladder.filter(|_| climb.is_none()).unwrap_or_default(),
         climb,
     };
     steps.beneath(parsed);
