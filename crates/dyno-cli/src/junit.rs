@@ -56,15 +56,14 @@ impl JUnit {
     }
 }
 
-/// Writes the file, if one is wanted, after runs that ended with `status`. Their own error comes
-/// first.
+/// Writes the file, if one is wanted, after runs that ended like this. Their own error comes first.
 ///
 /// # Errors
 /// The error of the runs, or the file cannot be written.
-pub fn finish(status: Result<u8>, junit: Option<JUnit>) -> Result<u8> {
+pub fn finish<T>(ended: Result<T>, junit: Option<JUnit>) -> Result<T> {
     let written = junit.map_or(Ok(()), JUnit::write);
-    let status = status?;
-    written.map(|()| status)
+    let ended = ended?;
+    written.map(|()| ended)
 }
 
 /// Writes the file of `--junit` for a command that failed before it had a result, so that an
@@ -112,7 +111,7 @@ mod tests {
             let run = of_run(&RunSummary::default());
             made.as_ref().unwrap().add(run);
         }
-        let failed = finish(Err(anyhow!("the third phase failed")), made);
+        let failed = finish::<()>(Err(anyhow!("the third phase failed")), made);
         assert_eq!(failed.unwrap_err().to_string(), "the third phase failed");
         let file = std::fs::read_to_string(&path).unwrap();
         assert_eq!(file.matches("<testsuite ").count(), 2, "{file}");

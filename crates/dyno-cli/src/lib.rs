@@ -12,7 +12,8 @@
 //!   `src/definitions`; the columns of a row: `src/options/opt.rs`. Parser, help, completion and
 //!   manual pages come from it, and a test compares `docs/options.md` with it.
 //! - From words to a plan: `src/commands/planned.rs`; from a plan to results:
-//!   `src/commands/execute.rs`. Commands, trials of experiments and searches share both.
+//!   `src/commands/execute.rs` and `crates/dyno-conduct`. Commands, trials of experiments and
+//!   searches share both.
 //! - Plans from options and back: `src/commands/plans.rs`.
 //! - `dyno sysbench … run`: `src/commands/sysbench/run.rs`.
 //! - `dyno server`: `src/commands/server`.
@@ -26,7 +27,7 @@
 //! Terminal:
 //!
 //! - The live line: `src/live.rs`. Width, colours, pipes: `src/console.rs`.
-//! - What a run prints while it runs: `src/notices.rs`, `src/commands/measure.rs`.
+//! - What a run prints while it runs: `src/notices.rs`, `src/screen.rs`.
 //! - `--json`: `src/output.rs`; `--junit`: `src/junit.rs`.
 //!
 //! Searches and experiments:
@@ -39,25 +40,14 @@
 //! - What happens between trials: `src/commands/lab/site.rs`, `src/commands/lab/images.rs`.
 //! - Figures of an experiment by name: `src/commands/lab/figures.rs`; tables and plots: a module
 //!   each in `src/commands/lab`.
-//!
-//! Agents (`src/fleet`; their messages: `crates/dyno-fleet`):
-//!
-//! - How `--agents` is read: `src/fleet/specs.rs`; how agents start: `src/fleet/launch.rs`,
-//!   `src/fleet/ssh.rs`; what is sent to them: `src/fleet/bundle.rs`.
-//! - The coordinator: `src/fleet/coordinator.rs`; what it reports: `src/fleet/watcher.rs`.
-//! - The agent: `src/fleet/agent.rs`, `src/fleet/load.rs`, `src/fleet/sink.rs`.
-//! - How results become one: `src/fleet/outcome.rs`, `crates/dyno-load/src/outcome/together.rs`.
-//! - What agents keep: `src/fleet/part_file.rs`; `dyno fleet collect`: `src/fleet/collect`,
-//!   `crates/dyno-fleet/src/collect.rs`, `crates/dyno-run/src/recording/collected.rs`.
-//! - The observer on the server's host: `src/fleet/observer.rs` there, `src/fleet/server_agent.rs`
-//!   here.
+//! - Options of agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.
 
 mod background;
 mod commands;
 mod config;
 mod console;
 mod definitions;
-mod fleet;
+mod fleet_options;
 mod fold;
 mod input;
 mod junit;
@@ -70,12 +60,16 @@ mod options;
 mod output;
 mod record_options;
 mod run_store;
+mod screen;
 mod settings;
 mod signals;
 mod window;
 
+use dyno_conduct::Outcome;
 use dyno_run::RunError;
-use options::UsageError;
+
+/// The commit that this program was built from.
+const COMMIT: &str = env!("DYNO_BUILD_COMMIT");
 
 /// Success.
 const STATUS_DONE: u8 = 0;
@@ -126,7 +120,7 @@ fn status() -> u8 {
             console::out("");
             console::note(&format!("error: {error:#}"));
             let run = error.downcast_ref::<RunError>();
-            if is_usage(&error) {
+            if run.is_some_and(RunError::is_usage) {
                 STATUS_USAGE
             } else if run.is_some_and(RunError::is_refusal) {
                 STATUS_REFUSED
@@ -145,9 +139,15 @@ fn status() -> u8 {
     status
 }
 
-fn is_usage(error: &anyhow::Error) -> bool {
-    let run = error.downcast_ref::<RunError>();
-    error.is::<UsageError>() || run.is_some_and(RunError::is_usage)
+/// The exit status of a command whose runs ended so.
+fn status_of(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Done => STATUS_DONE,
+        Outcome::Failed => STATUS_FAILED,
+        Outcome::Refused => STATUS_REFUSED,
+        Outcome::Limit => STATUS_LIMIT,
+        Outcome::Interrupted => STATUS_INTERRUPTED,
+    }
 }
 
 /// The command line. The message does not quote it: an argument may be a password.

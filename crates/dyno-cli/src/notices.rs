@@ -33,9 +33,13 @@ impl Terminal {
 
 impl Sink for Terminal {
     fn notice(&mut self, notice: &Notice) {
-        let progress = matches!(notice, Notice::Calibrating(_) | Notice::Starting { .. });
-        let is_theirs = self.has_agents && matches!(notice, Notice::Starting { .. });
-        if !(progress && self.quiet || is_theirs) {
+        use Notice::{AgentsWarning, Calibrating, Starting, Step, TemporaryDatabase};
+        let is_minor = matches!(
+            notice,
+            AgentsWarning(_) | Calibrating(_) | Starting { .. } | Step(_) | TemporaryDatabase
+        );
+        let is_theirs = self.has_agents && matches!(notice, Starting { .. });
+        if !(is_minor && self.quiet || is_theirs) {
             console::note(&line(notice));
         }
     }
@@ -84,6 +88,12 @@ pub fn line(notice: &Notice) -> String {
             "Waiting to write the end of the run to {}: another process may have locked it.",
             path.display()
         ),
-        Notice::Warning(warning) => format!("warning: {warning}"),
+        Notice::AwaitingAgents { run, names } => {
+            format!("run {run}: waiting for {}, for a minute", names.join(", "))
+        }
+        Notice::TemporaryDatabase => "No --target: making a temporary SQLite database.".to_owned(),
+        Notice::Step(text) | Notice::Hint(text) => text.clone(),
+        Notice::Error(error) => format!("error: {error}"),
+        Notice::AgentsWarning(warning) | Notice::Warning(warning) => format!("warning: {warning}"),
     }
 }

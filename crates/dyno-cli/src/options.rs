@@ -9,14 +9,10 @@ mod opt;
 use std::fmt::Write as _;
 
 use dyno_core::redact;
+use dyno_run::RunError;
 use dyno_script::{OptionKind, ScriptOption};
 
 pub use self::opt::{Opt, Scope};
-
-/// A usage error: what, where, what to try.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct UsageError(pub String);
 
 /// A parsed command line.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +83,7 @@ pub fn parse(
     own: &[Opt],
     script: Script<'_>,
     grammar: Grammar,
-) -> Result<Parsed, UsageError> {
+) -> Result<Parsed, RunError> {
     let mut parsed = Parsed::default();
     let mut rest = args.iter().peekable();
     while let Some(arg) = rest.next() {
@@ -150,7 +146,7 @@ fn scripts<'a>(
     next: Option<&mut impl Iterator<Item = &'a String>>,
     declared: Option<&ScriptOption>,
     (script, grammar): (Script<'_>, Grammar),
-) -> Result<Option<(String, Option<String>)>, UsageError> {
+) -> Result<Option<(String, Option<String>)>, RunError> {
     let Some(option) = declared else {
         if matches!(script, Script::TakesAny) {
             return Ok(Some((name.trim_start_matches('-').to_owned(), inline)));
@@ -165,7 +161,7 @@ fn scripts<'a>(
         None => inline,
     };
     if value.is_none() && takes && grammar == Grammar::Dyno {
-        return Err(UsageError(format!(
+        return Err(RunError::Usage(format!(
             "--{name} needs a value, e.g. --{name}=…"
         )));
     }
@@ -201,9 +197,9 @@ fn take_value<'a>(
     inline: Option<String>,
     next_is_value: bool,
     rest: &mut impl Iterator<Item = &'a String>,
-) -> Result<Option<String>, UsageError> {
+) -> Result<Option<String>, RunError> {
     match (opt.value, inline) {
-        (None, Some(value)) => Err(UsageError(format!(
+        (None, Some(value)) => Err(RunError::Usage(format!(
             "--{} is a switch and takes no value ('{value}')",
             opt.name
         ))),
@@ -213,7 +209,7 @@ fn take_value<'a>(
         (Some(_), None) if next_is_value => Ok(rest.next().cloned()),
         (Some(value), None) => {
             let name = opt.name;
-            Err(UsageError(format!(
+            Err(RunError::Usage(format!(
                 "{arg} needs a value: --{name}={value} ({})",
                 opt.help
             )))
@@ -272,13 +268,13 @@ fn unknown(
     own: &[Opt],
     options: &[ScriptOption],
     grammar: Grammar,
-) -> UsageError {
+) -> RunError {
     let typed = name.replace('_', "-");
     if grammar == Grammar::Dyno
         && find_own(own, "target").is_some()
         && let Some(hint) = elsewhere::hint(&typed)
     {
-        return UsageError(format!("unknown option --{name}; {hint}"));
+        return RunError::Usage(format!("unknown option --{name}; {hint}"));
     }
     let own = own.iter();
     let own = own.flat_map(|opt| std::iter::once(&opt.name).chain(opt.aliases));
@@ -306,11 +302,11 @@ fn unknown(
     if grammar == Grammar::Sysbench {
         // Programs look for sysbench's line, so the suggestion is on a separate line.
         let hint = hint.map_or(String::new(), |hint| format!("\n{hint}"));
-        return UsageError(format!("invalid option: {arg}{hint}"));
+        return RunError::Usage(format!("invalid option: {arg}{hint}"));
     }
     let dashes = if name.len() == 1 { "-" } else { "--" };
     let hint = hint.as_deref().unwrap_or("see --help");
-    UsageError(format!("unknown option {dashes}{name}; {hint}"))
+    RunError::Usage(format!("unknown option {dashes}{name}; {hint}"))
 }
 
 /// Help on Dyno's own options, by group, in the grammar's syntax.
@@ -408,7 +404,7 @@ mod tests {
             Script::Declares(&[]),
             Grammar::Dyno,
         );
-        assert!(own.unwrap_err().0.contains("takes no value"));
+        assert!(own.unwrap_err().to_string().contains("takes no value"));
     }
 
     #[test]

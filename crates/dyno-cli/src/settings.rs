@@ -9,12 +9,9 @@ use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::units;
 use dyno_script::ScriptOption;
 
-use crate::options::{Parsed, UsageError};
+pub use dyno_conduct::usage;
 
-/// A usage error, which has its own exit status.
-pub fn usage(message: impl Into<String>) -> anyhow::Error {
-    UsageError(message.into()).into()
-}
+use crate::options::Parsed;
 
 /// A whole number, with an optional multiplier.
 pub fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
@@ -187,21 +184,6 @@ pub fn script_options(
         .collect()
 }
 
-/// The names of options with other values than their defaults.
-pub fn changed(declared: &[ScriptOption], values: &[(String, OptionValue)]) -> Vec<String> {
-    let is_default = |name: &str, value: &OptionValue| {
-        declared
-            .iter()
-            .find(|option| option.key() == name)
-            .is_some_and(|option| option.value(None).is_ok_and(|default| default == *value))
-    };
-    values
-        .iter()
-        .filter(|(name, value)| !is_default(name, value))
-        .map(|(name, _)| name.clone())
-        .collect()
-}
-
 /// `on` or `off`; a switch without a value is on.
 pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     if !parsed.has(name) {
@@ -210,7 +192,7 @@ pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     match parsed.value(name) {
         None | Some("" | "on" | "true" | "1") => Ok(true),
         Some("off" | "false" | "0") => Ok(false),
-        Some(other) => bail!(UsageError(format!(
+        Some(other) => Err(usage(format!(
             "--{name}: '{other}' is neither on nor off"
         ))),
     }

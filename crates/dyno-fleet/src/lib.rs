@@ -12,7 +12,7 @@
 //! - When a run starts, ends or fails, and with which finding: `src/coordinator`, `src/agent`;
 //!   tests: `tests/fleets/schedules.rs`.
 //! - The transport: `src/bus`; a NATS server started for a run: `src/server.rs`.
-//! - How agents are started, and their files: `crates/dyno-cli/src/fleet`.
+//! - How agents are started, and their files: `crates/dyno-conduct/src/fleet`.
 
 pub mod agent;
 pub mod bus;

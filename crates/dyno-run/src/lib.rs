@@ -8,7 +8,7 @@
 //!   `crates/dyno-cli/src/commands/sysbench/run.rs`. Both share [`Watch`].
 //! - What is recorded and when, and what is checked before a run: `src/recording`.
 //! - Who receives figures during a run: `src/sink.rs`; the terminal's sinks:
-//!   `crates/dyno-cli/src/notices.rs`, `crates/dyno-cli/src/commands/measure.rs`.
+//!   `crates/dyno-cli/src/notices.rs`, `crates/dyno-cli/src/screen.rs`.
 //! - The comparison with the database after a run: a script's `ledger()`, `src/ledger.rs`, the
 //!   check `consistency`.
 //! - Facts, figures and warnings of a script: `src/reported.rs`, see
@@ -25,6 +25,7 @@ mod measure;
 mod plan;
 mod recording;
 mod reported;
+mod request;
 pub mod scratch;
 mod sink;
 mod summary;
@@ -37,10 +38,12 @@ pub use error::{Result, RunError};
 pub use explain::ALL as EXPLAIN_ALL;
 pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};
 pub use measure::{Load, LoadEnd, Measured, Watch, measure, measure_load};
+pub use plan::check_plan;
 pub use recording::{
     Clash, CollectedRun, Hidden, Recording, RemoteObserver, TablesThere, civil, clash, new_name,
     sorted, tables_there, try_file,
 };
+pub use request::RunRequest;
 pub use sink::{IntervalReport, Notice, Sink, Sinks};
-pub use summary::{RunRequest, disconnected};
+pub use summary::disconnected;
 pub use workload::{Workload, sources};

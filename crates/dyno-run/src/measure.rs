@@ -12,8 +12,9 @@ use crate::job::Ready;
 use crate::ledger::Before;
 use crate::recording::{Recording, not_begun};
 use crate::reported;
+use crate::request::RunRequest;
 use crate::sink::{Notice, Sinks};
-use crate::summary::{RunRequest, StartReadings, disconnected, summarise};
+use crate::summary::{StartReadings, disconnected, summarise};
 
 /// A finished run.
 pub struct Measured {

@@ -1,7 +1,10 @@
-//! The plan of a job.
+//! The plan of a job, and the job of a plan.
 
 use dyno_core::Target;
-use dyno_core::plan::{DriverPlan, Edition, OptionValue, PLAN_VERSION, Plan, RecordPlan};
+use dyno_core::db::Family;
+use dyno_core::plan::{DriverPlan, Drive, Edition, OptionValue, PLAN_VERSION, Plan, RecordPlan};
+use dyno_core::target::TargetPlan;
+use dyno_load::SESSIONS_MAX;
 use dyno_script::SourceError;
 use sha2::{Digest as _, Sha256};
 
@@ -70,4 +73,66 @@ impl Job {
     pub fn workers_for(&self, sessions: u32) -> u32 {
         self.workers.unwrap_or_else(cores).min(sessions)
     }
+
+    /// The script's own options and the engine's, by sysbench's names, as in `sysbench.opt`.
+    pub fn all_options(&self, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
+        let mut options = engine_options(&self.drive);
+        options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
+        options.extend(own.iter().cloned());
+        options
+    }
+}
+
+fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
+    let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
+    vec![
+        number("threads", f64::from(drive.sessions)),
+        number("time", drive.time.map_or(0.0, |time| time.as_secs_f64())),
+        number("events", drive.events.unwrap_or(0) as f64),
+        number("warmup_time", drive.warmup.as_secs_f64()),
+        number("rate", drive.open_loop.map_or(0.0, |open| open.per_second)),
+        number("rand_seed", drive.seed as f64),
+        number("report_interval", drive.interval.as_secs_f64()),
+    ]
+}
+
+/// Checks that a plan can be run by itself.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_plan(plan: &Plan) -> Result<(), String> {
+    if plan.edition == Edition::Sysbench {
+        return Err("it comes from `dyno sysbench`; repeat its command line instead".to_owned());
+    }
+    if !plan.drive.roles.is_empty() {
+        return Err("roles belong next to the drive, not inside it".to_owned());
+    }
+    if plan.target.is_none() && dyno_host::find(&plan.workload).is_none() {
+        return Err("it names no target".to_owned());
+    }
+    plan.target.as_ref().map_or(Ok(()), reachable)?;
+    if !(1..=SESSIONS_MAX).contains(&plan.drive.sessions) {
+        return Err(format!(
+            "drive.sessions: {} is not between 1 and {SESSIONS_MAX}",
+            plan.drive.sessions
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that the target names its server; without that a driver would use this host's. A plan
+/// contains no password.
+fn reachable(target: &TargetPlan) -> Result<(), String> {
+    let is_server = !target.temporary && target.family != Family::Sqlite;
+    if is_server && target.endpoints.is_empty() {
+        return Err("target.endpoints is empty; name the server's host and port".to_owned());
+    }
+    if target.parameters.contains_key("password") {
+        return Err(
+            "target.parameters: a plan cannot hold a password; use password_env, defaults_file or \
+             passfile"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }

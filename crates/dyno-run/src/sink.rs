@@ -43,6 +43,23 @@ pub enum Notice {
     Swept(Swept),
     /// Another process blocks the writing of the run's end to this results file.
     ResultsBusy(PathBuf),
+    /// These agents must join before the run can start.
+    AwaitingAgents {
+        /// The run's name on its bus.
+        run: String,
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// There is no target: the run uses a temporary database.
+    TemporaryDatabase,
+    /// A step on the way to the result: one line.
+    Step(String),
+    /// A problem of agents that also shows in the run's result: one line.
+    AgentsWarning(String),
+    /// What to try after a failure: one line.
+    Hint(String),
+    /// Why a run with a result is a failure: one line.
+    Error(String),
     /// A problem that does not end the run: one line.
     Warning(String),
 }

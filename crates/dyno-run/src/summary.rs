@@ -6,7 +6,7 @@ mod warnings;
 use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::clock::Nanos;
 use dyno_core::db::{Family, ServerInfo};
-use dyno_core::plan::{Drive, OptionValue, Plan, RandPlan, Role};
+use dyno_core::plan::{Drive, RandPlan, Role};
 use dyno_core::redact;
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{
@@ -20,6 +20,7 @@ pub use self::usage::StartReadings;
 use self::warnings::warnings;
 pub(crate) use self::warnings::without_findings;
 use crate::job::Ready;
+use crate::request::RunRequest;
 
 /// The share of a core from which a worker is called busy.
 const WORKER_BUSY: f64 = 0.9;
@@ -31,20 +32,6 @@ const REACHED: f64 = 0.98;
 const FROZEN: f64 = 0.05;
 /// Seconds; shorter measurements are not checked for limits.
 const FIGURE_MIN_S: f64 = 0.5;
-
-/// The user's request, as far as it shapes the summary.
-pub struct RunRequest {
-    /// The plan.
-    pub plan: Plan,
-    /// The script's options in this phase.
-    pub options: Vec<(String, OptionValue)>,
-    /// The options that differ from their defaults.
-    pub changed: Vec<String>,
-    /// The server at the target.
-    pub server: ServerInfo,
-    /// The sequence that the run is a phase of.
-    pub phase: Option<PhaseOf>,
-}
 
 /// The identity of a run for its summary.
 pub struct Subject<'a> {

@@ -10,7 +10,7 @@
 //! - Roles (which sessions do what, at what rate): a script's `roles()`, `src/roles.rs`,
 //!   `crates/dyno-load/src/roles.rs`, the check `role-rates`.
 //! - Phases (several runs from one command): a script's `phases()` and `phases_there()`,
-//!   `crates/dyno-cli/src/commands/phases.rs`; their tables: `crates/dyno-report/src/phases`.
+//!   `crates/dyno-conduct/src/sequence.rs`; their tables: `crates/dyno-report/src/phases`.
 //! - Facts, figures, warnings and the dataset that a script adds to its result: `src/reported.rs`,
 //!   `src/prelude/reported.lua`, `crates/dyno-core/src/reported.rs`,
 //!   `crates/dyno-run/src/reported.rs`.

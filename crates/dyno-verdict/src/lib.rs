@@ -13,7 +13,7 @@
 //! - Durability classes by setting, directory or counter: `src/server/durability`; the classes:
 //!   `crates/dyno-core/src/finding/durability.rs`.
 //! - The server's host, and its checks: `src/server_host.rs`; who observes it:
-//!   `crates/dyno-cli/src/fleet/server_agent.rs`, `crates/dyno-cli/src/fleet/observer.rs`.
+//!   `crates/dyno-conduct/src/fleet/server_agent.rs`, `crates/dyno-conduct/src/fleet/observer.rs`.
 //! - Advice from counters and settings: `src/advice`, one rule each, by server.
 //! - Parts of a scheduled load: `src/schedule.rs`. A part of a run: `src/part.rs`.
 //! - Differences between runs: `src/compare`. Tables of factors: `src/pivot.rs`.

@@ -1,18 +1,20 @@
 //! `dyno agent`: be one of several load generators of a run.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use dyno_conduct::fleet::{Conditions, LaunchConfig, Membership, observe, open_part_file, serve};
+use dyno_conduct::target::Password;
 use dyno_fleet::agent::LINGER_NS;
 use dyno_fleet::bus::nats::{Role, await_call};
 use dyno_fleet::names::{AgentName, RunId};
 
-use super::target::Password;
 use crate::definitions::AGENT;
-use crate::fleet::{Conditions, ExternalBus, LaunchConfig, Membership, observe, print, serve};
+use crate::fleet_options::external_bus;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{self, usage};
-use crate::{STATUS_DONE, console};
+use crate::{COMMIT, STATUS_DONE, console, notices, signals};
 
 /// Takes part in a run until it is over.
 ///
@@ -36,11 +38,11 @@ pub fn main(args: &[String]) -> Result<u8> {
         return Err(usage(format!("unexpected argument '{word}'")));
     }
     if let Some(word) = parsed.value("print-file") {
-        print(word)?;
+        print_file(word)?;
         return Ok(STATUS_DONE);
     }
     if parsed.has("observe") {
-        observe()?;
+        observe(std::io::stdout())?;
         return Ok(STATUS_DONE);
     }
     let membership = match (parsed.has("stdin-key"), parsed.has("join")) {
@@ -56,11 +58,31 @@ pub fn main(args: &[String]) -> Result<u8> {
         }
     };
     let joined = parsed.has("join").then(|| membership.name.clone());
-    serve(membership)?;
+    let failure = serve(membership, COMMIT, signals::install()?, &notices::quiet())?;
+    // The parent of another agent knows the run's outcome.
     if let Some(name) = joined {
+        if let Some(signal) = signals::came() {
+            bail!("ended by {signal}");
+        }
+        if let Some(why) = failure {
+            bail!("{why}");
+        }
         console::note(&format!("agent {name} is done: the run is complete"));
     }
     Ok(STATUS_DONE)
+}
+
+/// Writes the file of an agent on this host, `RUN.NAME`, to standard output.
+fn print_file(word: &str) -> Result<()> {
+    let parts = word.split_once('.');
+    let parts =
+        parts.and_then(|(run, name)| Some((RunId::new(run).ok()?, AgentName::new(name).ok()?)));
+    let (run, name) =
+        parts.ok_or_else(|| usage(format!("--print-file: '{word}' is not RUN.NAME")))?;
+    let mut file = open_part_file(&run, &name)?;
+    let mut out = std::io::stdout().lock();
+    std::io::copy(&mut file, &mut out)?;
+    Ok(out.flush()?)
 }
 
 /// Waits for a run on a bus.
@@ -73,7 +95,7 @@ fn joined(parsed: &Parsed) -> Result<Membership> {
         true => limit,
         false => Duration::MAX,
     };
-    let bus = ExternalBus::read(parsed, "join", ["key", "ca"])?;
+    let bus = external_bus(parsed, "join", ["key", "ca"])?;
     let bus = bus.ok_or_else(|| usage("dyno agent needs --join URL, the address of the bus"))?;
     let role = Role::Agent(name.clone());
     let waiting = bus.config(RunId::new("any")?, role.clone());

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use dyno_conduct::fleet::{CollectRequest, Collected, collect};
 use dyno_core::summary::RunEnd;
 use dyno_fleet::names::AgentName;
 use dyno_fleet::server::{COORDINATOR, ServerFiles};
 
 use crate::definitions::FLEET;
-use crate::fleet::{Collected, collect};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_FAILED, console};
+use crate::{STATUS_DONE, STATUS_FAILED, console, notices, run_store};
 
 /// Runs the action.
 ///
@@ -52,9 +52,40 @@ pub fn main(args: &[String]) -> Result<u8> {
     }
 }
 
+/// The run that the first word names, with the files of the others; or the run of all files.
+fn request(parsed: &Parsed, words: &[&str]) -> Result<CollectRequest> {
+    let (first, rest) = words
+        .split_first()
+        .ok_or_else(|| usage("dyno fleet collect needs a run, or the files of its agents"))?;
+    if let Some(file) = words.iter().find(|word| is_missing_file(word)) {
+        return Err(usage(format!(
+            "dyno fleet collect: there is no file {file}"
+        )));
+    }
+    let (results, run, files) = if Path::new(first).is_file() {
+        (run_store::required(parsed)?, None, words)
+    } else {
+        let (results, run) = run_store::locate(parsed, first)?;
+        (results, Some(run), rest)
+    };
+    Ok(CollectRequest {
+        results,
+        run,
+        files: files.iter().map(PathBuf::from).collect(),
+        mixed: parsed.has("allow-mixed-versions"),
+        program: parsed.value("agent-command").map(str::to_owned),
+    })
+}
+
+/// Whether a word names a file that does not exist.
+fn is_missing_file(word: &str) -> bool {
+    let is_file = word.ends_with(".dyno-agent") || word.contains('/') && !word.contains(':');
+    is_file && !Path::new(word).is_file()
+}
+
 /// Assembles a run from its agents' records.
 fn collected(parsed: &Parsed, words: &[&str]) -> Result<u8> {
-    match collect(parsed, words)? {
+    match collect(request(parsed, words)?, &notices::quiet())? {
         Collected::Recorded(summary) => {
             let whole = summary.end == RunEnd::Completed;
             Output::of(parsed)?.write(&summary, &console::look(parsed))?;

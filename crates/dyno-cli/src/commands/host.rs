@@ -1,18 +1,15 @@
 //! Options of `dyno run` that do not apply to the tests of the host.
 
-use std::sync::Arc;
-
 use anyhow::{Result, anyhow};
 use dyno_core::Clock;
 use dyno_host::fileio::{Progress, size};
 use dyno_host::{Plan, Test};
 use dyno_load::{StopLevel, StopSignal};
-use dyno_run::RunError;
 
+use crate::console;
 use crate::definitions::RUN;
 use crate::options::{Grammar, Opt, Parsed, help};
 use crate::settings::usage;
-use crate::{STATUS_DONE, console};
 
 /// Rejects options without effect.
 ///
@@ -45,7 +42,7 @@ pub fn run_help(test: &Test) -> String {
 ///
 /// # Errors
 /// The test has no commands, or files cannot be created or removed.
-pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> Result<u8> {
+pub fn command(plan: &Plan, name: &str, stop: &StopSignal, quiet: bool) -> Result<()> {
     let begun = Clock.now();
     let mut last = String::new();
     let mut on_progress = |progress| match progress {
@@ -73,36 +70,5 @@ pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>, quiet: bool) -> 
     if !quiet {
         console::note(&last);
     }
-    Ok(STATUS_DONE)
-}
-
-/// Adds the command that creates the missing files.
-pub fn with_hint(error: RunError, workload: &str) -> anyhow::Error {
-    let needs_prepare = error.needs_prepare();
-    let error = anyhow::Error::from(error);
-    match needs_prepare {
-        true => error.context(format!(
-            "the test's files are missing: `dyno prepare {workload}` with the same options creates \
-             them"
-        )),
-        false => error,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use dyno_host::NotReady;
-
-    use super::*;
-
-    #[test]
-    fn only_missing_files_ask_for_prepare() {
-        let hinted = |needs_prepare| {
-            let why = "prepare yourself".to_owned();
-            let error = RunError::NotReady(NotReady { why, needs_prepare });
-            format!("{:#}", with_hint(error, "fileio"))
-        };
-        assert_eq!(hinted(false), "prepare yourself");
-        assert!(hinted(true).starts_with("the test's files are missing: `dyno prepare fileio`"));
-    }
+    Ok(())
 }

@@ -13,7 +13,6 @@ mod export;
 mod fleet;
 #[cfg(test)]
 mod guide_tests;
-mod hints;
 pub mod host;
 mod import;
 mod kinds;
@@ -21,7 +20,6 @@ mod lab;
 mod list;
 mod man;
 mod meant;
-mod measure;
 mod phases;
 mod pivot;
 mod planned;
@@ -39,12 +37,6 @@ mod tables;
 pub mod target;
 mod top;
 mod waive;
-
-pub use execute::server;
-pub use hints::with_hint;
-pub use planned::options_of;
-pub use plans::check;
-pub use target::Password;
 
 use anyhow::Result;
 use dyno_core::suggest::nearest;

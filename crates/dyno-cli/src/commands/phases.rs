@@ -1,80 +1,16 @@
-//! The phases of a workload: one recorded run each, one after the other.
+//! The summary of a workload's phases.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use dyno_core::clock::{Clock, wall_time};
-use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue, PhasePlan, Plan};
-use dyno_core::redact;
-use dyno_core::summary::{PhaseOf, Preparation, RunEnd, RunSummary};
-use dyno_load::StopSignal;
+use anyhow::Result;
+use dyno_core::plan::PhasePlan;
+use dyno_core::summary::RunSummary;
 use dyno_report::phases::{Sequence, Table, ladder, step, terminal};
 use dyno_report::terminal::Look;
 use dyno_results::{Results, Scope};
-use dyno_script::Phase;
 
-use super::execute::{Executed, Shows};
-use super::hints::with_hint;
-use super::measure::{Screen, measure};
-use super::planned::options_of;
+use crate::console;
 use crate::output::Output;
-use crate::{console, loading, settings};
-use dyno_run::RunRequest;
-use dyno_run::new_name;
-use dyno_run::{Job, Loaded, Ready};
-
-/// State common to all phases.
-pub struct Base {
-    /// The plan and other inputs of the summary.
-    pub request: RunRequest,
-    /// The job, without the script's own options.
-    pub job: Job,
-    /// The script's own options.
-    pub own: Vec<(String, OptionValue)>,
-    /// Stops the run and the sequence.
-    pub stop: Arc<StopSignal>,
-}
-
-/// Runs the phases, and shows each when it ends. An error ends the sequence; earlier phases are
-/// kept.
-pub fn run(base: &Base, screen: &Screen, shows: &mut Shows<'_>) -> Executed {
-    let phases = &base.request.plan.phases;
-    let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
-    let mut executed = Executed::default();
-    for (index, phase) in phases.iter().enumerate() {
-        let place = PhaseOf {
-            sequence: sequence.clone(),
-            name: phase.name.clone(),
-            number: index as u32 + 1,
-            of: phases.len() as u32,
-            unit: phase.unit.clone(),
-            per_event: phase.per_event,
-            before: None,
-        };
-        if !screen.quiet {
-            let (name, number, of) = (&place.name, place.number, place.of);
-            console::note(&format!("Phase {number} of {of}: {name}"));
-        }
-        let ended = one(base, phase, place, screen, shows)
-            .with_context(|| format!("the phase {} failed", phase.name));
-        let (summary, status) = match ended {
-            Ok(ended) => ended,
-            Err(error) => return executed.failed(error),
-        };
-        let completed = summary.end == RunEnd::Completed;
-        executed.add(summary, status);
-        if !completed {
-            let left = phases.len() - executed.runs.len();
-            if left > 0 && !screen.quiet {
-                console::note(&format!("{left} phase(s) did not run."));
-            }
-            break;
-        }
-    }
-    executed
-}
 
 /// Prints the summary of all phases, and a ladder's table.
 ///
@@ -106,127 +42,4 @@ fn steps(phases: &[PhasePlan], done: &[RunSummary]) -> Result<Option<Table>> {
         }
     }
     Ok(ladder(&[Sequence::of(runs)]))
-}
-
-fn one(
-    base: &Base,
-    phase: &PhasePlan,
-    mut place: PhaseOf,
-    screen: &Screen,
-    shows: &mut Shows<'_>,
-) -> Result<(RunSummary, u8)> {
-    let mut job = base.job.clone();
-    phase.limit(&mut job.drive);
-    let own = options(&base.own, phase)?;
-    let options = options_of(&job.drive, &own);
-    let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
-    if ready.job.drive.roles != phase.roles {
-        bail!("the plan's roles differ from those of the script with the phase's options");
-    }
-    let declared = ready.description.options.clone().unwrap_or_default();
-    if !phase.before.is_empty() {
-        place.before = Some(prepare(&mut ready, base, phase, screen.quiet)?);
-    }
-    let request = RunRequest {
-        plan: Plan {
-            phases: vec![phase.clone()],
-            ..base.request.plan.clone()
-        },
-        changed: settings::changed(&declared, &own),
-        options: redact::options(&own),
-        server: base.request.server.clone(),
-        phase: Some(place),
-    };
-    let measured = measure(&mut ready, &request, screen)?;
-    let summary = measured.summary.clone();
-    shows(&summary);
-    let status = measured.end(&ready, &request)?;
-    Ok((summary, status))
-}
-
-fn seconds(s: f64) -> Result<Duration> {
-    Duration::try_from_secs_f64(s).with_context(|| format!("{s} seconds is not a valid time"))
-}
-
-/// Converts a script's phase, without its roles. Defaults come from the drive; the warm-up only if
-/// the user asked for one.
-///
-/// # Errors
-/// An invalid time.
-pub fn plan(drive: &Drive, phase: &Phase, warmup: bool) -> Result<PhasePlan> {
-    let warmup_s = phase.warmup_s.map(seconds).transpose()?;
-    let otherwise = if warmup { drive.warmup } else { Duration::ZERO };
-    Ok(PhasePlan {
-        name: phase.name.clone(),
-        options: phase.options.clone(),
-        time: phase.time_s.map(seconds).transpose()?,
-        events: phase.events,
-        warmup: warmup_s.unwrap_or(otherwise),
-        open_loop: match phase.rate_per_s {
-            None => drive.open_loop,
-            Some(per_second) => (per_second > 0.0).then(|| OpenLoop {
-                per_second,
-                arrivals: drive
-                    .open_loop
-                    .map_or(Arrivals::Poisson, |own| own.arrivals),
-            }),
-        },
-        roles: Vec::new(),
-        before: phase.before.clone(),
-        undo: phase.undo.clone(),
-        unit: phase.unit.clone(),
-        per_event: phase.per_event,
-    })
-}
-
-/// The script's options in a phase.
-///
-/// # Errors
-/// The phase sets an option that the script lacks.
-pub fn options(
-    own: &[(String, OptionValue)],
-    phase: &PhasePlan,
-) -> Result<Vec<(String, OptionValue)>> {
-    let options = phase.options(own);
-    options.map_err(|name| anyhow!("the script has no option '{name}'"))
-}
-
-/// Runs the commands before a phase, and rolls back if one fails.
-fn prepare(ready: &mut Ready, base: &Base, phase: &PhasePlan, quiet: bool) -> Result<Preparation> {
-    let (mut all_s, mut answers) = (0.0, Vec::new());
-    for before in &phase.before {
-        if !quiet {
-            console::note(&format!("Running '{before}' first."));
-        }
-        let since = Clock.now();
-        if let Err(error) = loading::with_progress(ready, before, quiet) {
-            if let Some(undo) = &phase.undo
-                && let Err(trouble) = ready.undo(undo)
-            {
-                console::note(&format!("warning: '{undo}' failed too: {trouble:#}"));
-            }
-            return Err(with_hint(error, ready, &base.request.plan.workload));
-        }
-        let seconds = Clock.now().saturating_sub(since) as f64 / 1e9;
-        let answer = match ready.in_all_sessions(before) {
-            // Each session has its own answer.
-            true => None,
-            false => ready.last_answer(),
-        };
-        let answer = redact::text(&answer.unwrap_or_default());
-        if !quiet {
-            let rest = match answer.as_str() {
-                "" => String::new(),
-                answer => format!(": {answer}"),
-            };
-            console::note(&format!("'{before}' took {seconds:.1} s{rest}"));
-        }
-        all_s += seconds;
-        answers.extend((!answer.is_empty()).then_some(answer));
-    }
-    Ok(Preparation {
-        command: phase.before.join(", "),
-        seconds: all_s,
-        messages: answers.join("; "),
-    })
 }

@@ -1,24 +1,27 @@
 //! Plans a command: reads its words, loads its script and makes its plan. Does not connect.
 
 use anyhow::{Context as _, Result};
+use dyno_conduct::Command;
+use dyno_conduct::plans::{self, Shaping};
+use dyno_conduct::target::Temporary;
 use dyno_core::Target;
-use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
+use dyno_core::plan::{Drive, OptionValue, RecordPlan};
 use dyno_core::redact;
 use dyno_host::Edition;
-use dyno_run::{CALL_TIMEOUT, EXPLAIN_ALL, Job, Loaded, Prints, Workload, default_ignored_errors};
+use dyno_run::{CALL_TIMEOUT, Job, Loaded, Prints, Workload, default_ignored_errors};
 use dyno_script::{Description, ScriptOption};
 
 use super::drive::drive;
 use super::host;
 use super::meant::{only_runs, options_help, workload_help};
-use super::plans::{self, GivenPlan, Shaping};
+use super::plans::GivenPlan;
 use super::saturate::{self, Steps};
-use super::target::{Temporary, target};
-use crate::console;
+use super::target::target;
 use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, find_own, near_miss, parse};
 use crate::record_options::{keeps_shapes, record_plan};
 use crate::settings::{self, usage};
+use crate::{console, notices};
 
 /// Default sessions of a parallel `dyno prepare`.
 const PREPARE_SESSIONS: u32 = 4;
@@ -31,24 +34,14 @@ pub enum Words {
     Command(Box<PlannedCommand>),
 }
 
-/// A command with its plan, its loaded script, and what a plan does not contain.
+/// A planned command, with what only its presentation needs.
 pub struct PlannedCommand {
-    /// The plan.
-    pub plan: Plan,
+    /// The command.
+    pub command: Command,
     /// Dyno's own options.
     pub parsed: Parsed,
-    /// The command that sessions run.
-    pub command: String,
-    /// Numbers of sessions, one run each; `None` for a single run.
-    pub ladder: Option<Vec<u32>>,
     /// A ladder's steps are parts of one run.
     pub in_one_run: bool,
-    pub(super) loaded: Loaded,
-    /// The workload's options.
-    pub(super) own: Vec<(String, OptionValue)>,
-    pub(super) shaping: Shaping,
-    /// The temporary database, dropped at the end of the run.
-    pub(super) temporary: Option<Temporary>,
 }
 
 impl PlannedCommand {
@@ -68,36 +61,11 @@ impl PlannedCommand {
     /// # Errors
     /// The script raised an error.
     pub fn under(&self, drive: Drive, record: RecordPlan) -> Result<Self> {
-        let mut job = Job {
-            drive,
-            percentile: record.percentiles.last().copied().unwrap_or(95.0),
-            shapes: record.statements || record.explain.iter().any(|what| what == EXPLAIN_ALL),
-            ..self.loaded.job.clone()
-        };
-        job.drive.workers = job.workers_for(job.drive.sessions);
-        let mut loaded = Loaded::new(job)?;
         Ok(Self {
-            plan: plans::make(&self.shaping, &mut loaded, &self.own, record)?,
+            command: self.command.under(drive, record, &notices::quiet())?,
             parsed: self.parsed.clone(),
-            command: self.command.clone(),
-            ladder: self.ladder.clone(),
             in_one_run: self.in_one_run,
-            loaded,
-            own: self.own.clone(),
-            shaping: self.shaping.clone(),
-            temporary: None,
         })
-    }
-
-    /// The load, as requested: without roles, which the script adds.
-    pub fn drive(&self) -> &Drive {
-        &self.loaded.job.drive
-    }
-
-    /// The job, and the options that its scripts see.
-    pub fn job(&self) -> (&Job, Vec<(String, OptionValue)>) {
-        let job = &self.loaded.job;
-        (job, options_of(&job.drive, &self.own))
     }
 }
 
@@ -155,12 +123,12 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         command: steps.typed.to_owned(),
         workload,
         temporary: temporary.is_some(),
-        ladder: steps.ladder.clone().unwrap_or_default(),
+        ladder: steps.ladder.clone(),
         warmup,
         unchanged: !changed,
-        given,
+        given: given.as_ref().map(|given| given.plan.clone()),
     };
-    let planned = complete(loaded, parsed, shaping, (steps, temporary))?;
+    let planned = complete(loaded, parsed, shaping, (steps, given, temporary))?;
     Ok(Words::Command(Box::new(planned)))
 }
 
@@ -169,11 +137,11 @@ fn complete(
     mut loaded: Loaded,
     parsed: Parsed,
     shaping: Shaping,
-    (steps, temporary): (Steps<'_>, Option<Temporary>),
+    (steps, given, temporary): (Steps<'_>, Option<GivenPlan>, Option<Temporary>),
 ) -> Result<PlannedCommand> {
     one_word(&parsed)?;
     let declared = loaded.description.options.clone();
-    if let Some(given) = &shaping.given {
+    if let Some(given) = given {
         given.fits(declared.as_deref(), &parsed)?;
     }
     let own = own_options(declared.as_deref(), &parsed)?;
@@ -184,17 +152,20 @@ fn complete(
     {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
-    let plan = plans::make(&shaping, &mut loaded, &own, record_plan(&parsed)?)?;
-    Ok(PlannedCommand {
+    let record = record_plan(&parsed)?;
+    let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet())?;
+    let command = Command {
         plan,
-        parsed,
-        command: steps.command.to_owned(),
-        in_one_run: steps.in_one_run(),
-        ladder: steps.ladder,
+        name: steps.command.to_owned(),
         loaded,
         own,
         shaping,
         temporary,
+    };
+    Ok(PlannedCommand {
+        command,
+        parsed,
+        in_one_run: steps.in_one_run(),
     })
 }
 
@@ -346,27 +317,6 @@ fn is_parallel(command: &str, job: &Job, description: &Description) -> bool {
     let mut commands = description.commands.iter();
     !job.target.as_ref().is_some_and(embedded)
         && commands.any(|(name, parallel)| name == command && *parallel)
-}
-
-/// The script's own options and the engine's, by sysbench's names, as in `sysbench.opt`.
-pub fn options_of(drive: &Drive, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
-    let mut options = engine_options(drive);
-    options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
-    options.extend(own.iter().cloned());
-    options
-}
-
-fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
-    let number = |name: &str, value: f64| (name.to_owned(), OptionValue::Number(value));
-    vec![
-        number("threads", f64::from(drive.sessions)),
-        number("time", drive.time.map_or(0.0, |time| time.as_secs_f64())),
-        number("events", drive.events.unwrap_or(0) as f64),
-        number("warmup_time", drive.warmup.as_secs_f64()),
-        number("rate", drive.open_loop.map_or(0.0, |open| open.per_second)),
-        number("rand_seed", drive.seed as f64),
-        number("report_interval", drive.interval.as_secs_f64()),
-    ]
 }
 
 /// Options of a script that declares none: strings, as given; the last value of a name wins.

@@ -2,22 +2,12 @@
 
 mod own;
 
-use std::time::Duration;
-
 use anyhow::{Result, anyhow};
-use dyno_core::db::Family;
-use dyno_core::plan::{
-    Edition, LoadSchedule, OptionValue, PLAN_VERSION, PhasePlan, Plan, RecordPlan, Role,
-};
+use dyno_core::plan::{LoadSchedule, OptionValue, PLAN_VERSION, Plan};
 use dyno_core::redact;
-use dyno_core::target::TargetPlan;
-use dyno_load::SESSIONS_MAX;
-use dyno_run::{Job, Loaded};
-use dyno_script::{OptionKind, Phase, ScriptOption};
+use dyno_run::check_plan;
+use dyno_script::{OptionKind, ScriptOption};
 
-use super::phases;
-use super::planned::options_of;
-use crate::console;
 use crate::definitions::RUN;
 use crate::input;
 use crate::options::Parsed;
@@ -179,49 +169,8 @@ fn parse(text: &str) -> Result<Plan, String> {
     }
     // Parsed from the text, not from a JSON value, whose errors lack the line.
     let plan: Plan = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    check(&plan)?;
+    check_plan(&plan)?;
     Ok(plan)
-}
-
-/// Checks that a plan can be run by itself.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn check(plan: &Plan) -> Result<(), String> {
-    if plan.edition == Edition::Sysbench {
-        return Err("it comes from `dyno sysbench`; repeat its command line instead".to_owned());
-    }
-    if !plan.drive.roles.is_empty() {
-        return Err("roles belong next to the drive, not inside it".to_owned());
-    }
-    if plan.target.is_none() && dyno_host::find(&plan.workload).is_none() {
-        return Err("it names no target".to_owned());
-    }
-    plan.target.as_ref().map_or(Ok(()), reachable)?;
-    if !(1..=SESSIONS_MAX).contains(&plan.drive.sessions) {
-        return Err(format!(
-            "drive.sessions: {} is not between 1 and {SESSIONS_MAX}",
-            plan.drive.sessions
-        ));
-    }
-    Ok(())
-}
-
-/// Checks that the target names its server; without that a driver would use this host's. A plan
-/// contains no password.
-fn reachable(target: &TargetPlan) -> Result<(), String> {
-    let is_server = !target.temporary && target.family != Family::Sqlite;
-    if is_server && target.endpoints.is_empty() {
-        return Err("target.endpoints is empty; name the server's host and port".to_owned());
-    }
-    if target.parameters.contains_key("password") {
-        return Err(
-            "target.parameters: a plan cannot hold a password; use password_env, defaults_file or \
-             passfile"
-                .to_owned(),
-        );
-    }
-    Ok(())
 }
 
 /// The type that an option expects, if the value has another; the command line has its own
@@ -261,147 +210,6 @@ fn text_of(value: &OptionValue) -> String {
         OptionValue::Text(text) => text.clone(),
         OptionValue::List(items) => items.join(","),
     }
-}
-
-/// Inputs of a plan apart from the job and its options.
-#[derive(Clone)]
-pub struct Shaping {
-    /// The command in the plan.
-    pub command: String,
-    /// The workload, as typed.
-    pub workload: String,
-    /// The database is temporary.
-    pub temporary: bool,
-    /// Numbers of sessions, one run each; empty for a single run.
-    pub ladder: Vec<u32>,
-    /// The user requested the warm-up.
-    pub warmup: bool,
-    /// The plan from a file.
-    pub given: Option<GivenPlan>,
-    /// No option may change the given plan's phases and roles.
-    pub unchanged: bool,
-}
-
-impl Shaping {
-    /// The given plan, if its phases and roles apply as they are.
-    pub fn unchanged_plan(&self) -> Option<&GivenPlan> {
-        self.given.as_ref().filter(|_| self.unchanged)
-    }
-}
-
-/// The plan of a job.
-///
-/// # Errors
-/// The script raised an error, or the given plan does not fit the script.
-pub fn make(
-    shaping: &Shaping,
-    loaded: &mut Loaded,
-    own: &[(String, OptionValue)],
-    record: RecordPlan,
-) -> Result<Plan> {
-    let mut plan = loaded.job.plan(&shaping.workload, own, record);
-    plan.modules = loaded.description.modules.iter().cloned().collect();
-    plan.command.clone_from(&shaping.command);
-    plan.ladder.clone_from(&shaping.ladder);
-    if shaping.temporary {
-        plan.target = Some(TargetPlan::temporary());
-    }
-    let options = options_of(&loaded.job.drive, own);
-    if let Some(given) = shaping.unchanged_plan()
-        && !given.plan.phases.is_empty()
-    {
-        plan.phases.clone_from(&given.plan.phases);
-    } else if loaded.job.command.as_deref() == Some("run") && shaping.command != "calibrate" {
-        let phases = loaded.phases(&options)?;
-        set_phases(&mut plan, &loaded.job, own, shaping, &phases)?;
-    }
-    if plan.phases.is_empty() && plan.ladder.is_empty() {
-        plan.roles = loaded.roles(&options)?;
-    }
-    bound_workers(&mut plan, &loaded.job);
-    if let Some(given) = &shaping.given {
-        let has_roles = !given.plan.roles.is_empty() && given.plan.command == plan.command;
-        if shaping.unchanged && has_roles && given.plan.roles != plan.roles {
-            return Err(usage(format!(
-                "the plan's roles differ from those of {} with these options; leave them out of \
-                 the plan, and change the options that define them",
-                shaping.workload
-            )));
-        }
-        let is_other = given.plan.script_sha256 != plan.script_sha256
-            || !given.plan.modules.is_empty() && given.plan.modules != plan.modules;
-        if is_other {
-            let path = loaded.job.work.path();
-            console::note(&format!(
-                "warning: {path} has changed since the plan was made; the run may differ"
-            ));
-        }
-    }
-    Ok(plan)
-}
-
-/// Adds these phases to the plan; with a given plan, only those that it has.
-///
-/// # Errors
-/// A phase is invalid, or the script lacks one of the given plan.
-pub fn set_phases(
-    plan: &mut Plan,
-    job: &Job,
-    own: &[(String, OptionValue)],
-    shaping: &Shaping,
-    phases: &[Phase],
-) -> Result<()> {
-    let given = shaping.given.as_ref();
-    let given = given.map_or(&[][..], |given| &given.plan.phases);
-    for known in given {
-        if !phases.iter().any(|phase| phase.name == known.name) {
-            return Err(usage(format!(
-                "the plan has the phase {}, which {} does not have with these options",
-                known.name, shaping.workload
-            )));
-        }
-    }
-    let known = |phase: &Phase| given.iter().find(|known| known.name == phase.name);
-    let request = |phase: &&Phase| given.is_empty() || known(phase).is_some();
-    let planned = |phase| {
-        let warmup = known(phase).map(|known| known.warmup);
-        planned(job, phase, own, (shaping.warmup, warmup))
-    };
-    plan.phases = phases
-        .iter()
-        .filter(request)
-        .map(planned)
-        .collect::<Result<_>>()?;
-    Ok(())
-}
-
-/// Sets the number of workers for the maximum number of sessions.
-fn bound_workers(plan: &mut Plan, job: &Job) {
-    let played = |roles: &[Role]| roles.iter().map(|role| role.sessions).sum::<u32>();
-    let sessions = plan.phases.iter().map(|phase| played(&phase.roles));
-    let sessions = sessions.chain([played(&plan.roles), plan.drive.sessions]);
-    let most = sessions.chain(plan.ladder.iter().copied()).max();
-    plan.drive.workers = job.workers_for(most.unwrap_or(1));
-}
-
-/// A phase's own limits, options and roles. The warm-up is the command line's, else the given
-/// plan's.
-fn planned(
-    job: &Job,
-    phase: &Phase,
-    own: &[(String, OptionValue)],
-    (request, read): (bool, Option<Duration>),
-) -> Result<PhasePlan> {
-    let mut planned = phases::plan(&job.drive, phase, request)?;
-    if let Some(read) = read.filter(|_| !request) {
-        planned.warmup = read;
-    }
-    let mut job = job.clone();
-    planned.limit(&mut job.drive);
-    let options = options_of(&job.drive, &phases::options(own, &planned)?);
-    // A new state, as in the phase: a used one keeps its initial options.
-    planned.roles = Loaded::new(job)?.roles(&options)?;
-    Ok(planned)
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
 
 use anyhow::Result;
+use dyno_conduct::Executed;
 use dyno_core::plan::Plan;
 use dyno_report::saturation::Saturation;
 use dyno_report::terminal::Look;
 
-use super::execute::{Executed, execute};
+use super::execute::execute;
 use super::phases;
 use super::planned::{PlannedCommand, Words, plan};
 use super::plans;
 use crate::junit;
 use crate::output::Output;
 use crate::record_options::refuse_everybodys;
-use crate::{STATUS_DONE, console, signals};
+use crate::{STATUS_DONE, console, signals, status_of};
 
 /// Runs a workload's command.
 ///
@@ -28,11 +29,11 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
     };
     refuse_everybodys(&planned.parsed)?;
     if plans::is_wanted(&planned.parsed) {
-        print(&planned.plan)?;
+        print(&planned.command.plan)?;
         return Ok(STATUS_DONE);
     }
     if command == "calibrate" {
-        let (job, options) = planned.job();
+        let (job, options) = planned.command.job();
         return super::calibrate::main(job, &options, &planned.parsed);
     }
     let stop = signals::install()?;
@@ -46,12 +47,12 @@ pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
         }
     };
     let junit = planned.parsed.value("junit").map(str::to_owned);
-    let workload = planned.plan.workload.clone();
+    let workload = planned.command.plan.workload.clone();
     let executed = execute(planned, &stop, &mut shows);
     let executed = junit::of_failure(executed, junit.as_deref(), &workload)?;
-    let shown = show(&executed, shape, output, &look);
+    let shown = show(&executed.done, shape, output, &look);
     match executed.finish(&stop) {
-        Ok(status) => shown.map(|()| status),
+        Ok(outcome) => shown.map(|()| status_of(outcome)),
         Err(error) => {
             if let Err(trouble) = shown {
                 console::note(&format!("warning: {trouble:#}"));
@@ -80,10 +81,10 @@ enum Shape {
 
 impl Shape {
     fn of(planned: &PlannedCommand) -> Self {
-        match (&planned.ladder, planned.in_one_run) {
-            (Some(_), _) => Self::Ladder,
-            (None, true) => Self::Parts,
-            (None, false) => Self::Runs,
+        match (planned.command.plan.ladder.is_empty(), planned.in_one_run) {
+            (false, _) => Self::Ladder,
+            (true, true) => Self::Parts,
+            (true, false) => Self::Runs,
         }
     }
 }

@@ -1,23 +1,12 @@
 //! `dyno saturate`: run a workload with increasing numbers of sessions, one recorded run each.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use dyno_core::clock::wall_time;
-use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape, Plan, Scheduled};
-use dyno_core::summary::{PhaseOf, RunEnd, RunSummary};
+use anyhow::Result;
+use dyno_core::plan::{LoadPart, LoadSchedule, LoadShape, Scheduled};
 
-use super::execute::Executed;
-use super::measure::{Screen, measure};
-use super::phases::Base;
-use super::planned::options_of;
-use crate::console;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
-use dyno_run::Loaded;
-use dyno_run::RunRequest;
-use dyno_run::new_name;
 
 /// Default numbers of sessions.
 const LADDER: &str = "1,2,4,8,16,32,64";
@@ -63,8 +52,8 @@ pub struct Steps<'a> {
     pub typed: &'a str,
     /// The command that sessions run.
     pub command: &'a str,
-    /// Numbers of sessions, one run each; `None` for one run.
-    pub ladder: Option<Vec<u32>>,
+    /// Numbers of sessions, one run each; empty for one run.
+    pub ladder: Vec<u32>,
     /// The steps as parts of one run.
     climb: Option<LoadSchedule>,
 }
@@ -79,7 +68,7 @@ pub fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
     let steps = Steps {
         typed: if climb.is_some() { "run" } else { command },
         command: if ladder.is_some() { "run" } else { command },
-        ladder: ladder.filter(|_| climb.is_none()),
+        ladder: ladder.filter(|_| climb.is_none()).unwrap_or_default(),
         climb,
     };
     steps.beneath(parsed);
@@ -101,35 +90,6 @@ impl Steps<'_> {
         parsed.own.retain(|(name, _)| !own.contains(name));
         parsed.own.push(("sessions", Some(climb.to_string())));
     }
-}
-
-/// Rejects options that do not work with a workload's phases and roles.
-///
-/// # Errors
-/// There is such an option.
-pub fn refuse(plan: &Plan, workload: &str, ladder: bool) -> Result<()> {
-    if ladder && !plan.phases.is_empty() {
-        return Err(usage(format!(
-            "{workload} has phases, each with its own sessions: dyno saturate cannot run it"
-        )));
-    }
-    let Some(schedule) = &plan.drive.schedule else {
-        return Ok(());
-    };
-    if !plan.phases.is_empty() {
-        return Err(usage(format!(
-            "{workload} has phases, each a separate run with its own time: a schedule such as '{}' \
-             needs a workload without phases",
-            schedule.short()
-        )));
-    }
-    if plan.drive.session_schedule().is_some() && !plan.roles.is_empty() {
-        return Err(usage(format!(
-            "--sessions: {workload} divides its sessions into roles, which cannot have a schedule; \
-             set their numbers with the workload's options"
-        )));
-    }
-    Ok(())
 }
 
 /// The ladder as a schedule of one run, if requested.
@@ -177,63 +137,4 @@ fn refuse_schedule(parsed: &Parsed, command: &str) -> Result<()> {
         )),
         false => Ok(()),
     }
-}
-
-/// Runs the steps. An error ends the ladder; earlier steps are kept.
-pub fn run(base: &Base, ladder: &[u32], screen: &Screen) -> Executed {
-    let sequence = new_name(&base.request.plan.workload, wall_time().as_secs_f64());
-    let mut executed = Executed::default();
-    for (index, sessions) in ladder.iter().enumerate() {
-        let place = PhaseOf {
-            sequence: sequence.clone(),
-            name: format!("{sessions} sessions"),
-            number: index as u32 + 1,
-            of: ladder.len() as u32,
-            unit: "events".to_owned(),
-            per_event: 1.0,
-            before: None,
-        };
-        let step = step(base, *sessions, place, screen)
-            .with_context(|| format!("the step of {sessions} sessions"));
-        let (summary, status) = match step {
-            Ok(ended) => ended,
-            Err(error) => return executed.failed(error),
-        };
-        let completed = summary.end == RunEnd::Completed;
-        executed.add(summary, status);
-        if !completed {
-            break;
-        }
-    }
-    let left = ladder.len() - executed.runs.len();
-    if left > 0 && !screen.quiet {
-        console::note(&format!("{left} step(s) did not run."));
-    }
-    executed
-}
-
-fn step(base: &Base, sessions: u32, place: PhaseOf, screen: &Screen) -> Result<(RunSummary, u8)> {
-    let mut job = base.job.clone();
-    job.drive.sessions = sessions;
-    job.drive.workers = job.workers_for(sessions);
-    let mut plan = base.request.plan.clone();
-    // Each step is an ordinary run.
-    plan.command = "run".to_owned();
-    plan.ladder.clear();
-    plan.drive.sessions = sessions;
-    let options = options_of(&job.drive, &base.own);
-    let mut ready = Loaded::new(job)?.ready(options, Arc::clone(&base.stop))?;
-    plan.roles.clone_from(&ready.job.drive.roles);
-    plan.drive.workers = ready.job.drive.workers;
-    let request = RunRequest {
-        plan,
-        options: base.request.options.clone(),
-        changed: base.request.changed.clone(),
-        server: base.request.server.clone(),
-        phase: Some(place),
-    };
-    let measured = measure(&mut ready, &request, screen)?;
-    let summary = measured.summary.clone();
-    let status = measured.end(&ready, &request)?;
-    Ok((summary, status))
 }

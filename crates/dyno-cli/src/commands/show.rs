@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use dyno_analysis::summary::rebuild;
 use dyno_analysis::window::Window;
+use dyno_conduct::held;
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
 use dyno_report::terminal::{advice, facts, findings, profiles};
 use dyno_results::{Results, Scope};
 
 use super::kinds::kinds;
-use super::measure::held;
 use crate::definitions::SHOW;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::Output;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
-use crate::summary::RunRequest;
+use crate::request::RunRequest;
 
 /// The head of a run that is about to begin.
 pub fn head(job: &Job, request: &RunRequest) -> RunHead {

@@ -12,7 +12,7 @@ use dyno_verdict::{Claim, RowCount};
 
 use crate::error::Result;
 use crate::job::Ready;
-use crate::summary::RunRequest;
+use crate::request::RunRequest;
 
 /// Counting reads every row. With more rows than this in all tables, samples are looked up instead,
 /// which takes less time and does not warm the caches.

@@ -9,7 +9,7 @@ use super::created_tables::{self, Standing};
 use super::rows;
 use crate::error::Result;
 use crate::job::Ready;
-use crate::summary::RunRequest;
+use crate::request::RunRequest;
 
 /// Give up on a server that takes longer to list its tables.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow};
+use dyno_conduct::target::hide_password;
 use dyno_core::Target;
 use dyno_core::plan::Plan;
 use dyno_lab::file::Topology;
@@ -13,7 +14,6 @@ use super::beside::KEYS;
 use super::definition::settings;
 use super::host;
 use crate::commands::planned::PlannedCommand;
-use crate::commands::target::hide_password;
 
 /// Cells that together contain every level of every factor: a level's mistake shows in all of its
 /// cells.
@@ -115,7 +115,7 @@ pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
 /// The plan of a command line; runs nothing.
 pub fn plan_of(line: Vec<String>) -> Result<Plan> {
     let command = line[1].clone();
-    Ok(PlannedCommand::of(line, &command)?.plan)
+    Ok(PlannedCommand::of(line, &command)?.command.plan)
 }
 
 /// The proxy in front of a server.

@@ -14,7 +14,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::site::{IMAGE, Site, since};
 use super::{definition, host, line};
-use crate::STATUS_DONE;
 use crate::commands::execute::execute;
 use crate::commands::planned::PlannedCommand;
 
@@ -195,13 +194,10 @@ impl Site<'_> {
             true => [line, vec!["--quiet".to_owned()]].concat(),
             false => line,
         };
-        let status = self.execute(line, "prepare")?;
-        if self.stop.level() != StopLevel::None {
-            bail!("interrupted");
-        }
-        match status == STATUS_DONE {
-            true => Ok(()),
-            false => bail!("dyno prepare ended with status {status}"),
+        self.execute(line, "prepare")?;
+        match self.stop.level() {
+            StopLevel::None => Ok(()),
+            StopLevel::End | StopLevel::Abandon => bail!("interrupted"),
         }
     }
 
@@ -219,13 +215,14 @@ impl Site<'_> {
         Ok(())
     }
 
-    pub(super) fn command(&self, line: Vec<String>, command: &str) -> Result<u8> {
+    pub(super) fn command(&self, line: Vec<String>, command: &str) -> Result<()> {
         self.execute([line, vec!["--quiet".to_owned()]].concat(), command)
     }
 
-    fn execute(&self, line: Vec<String>, command: &str) -> Result<u8> {
+    fn execute(&self, line: Vec<String>, command: &str) -> Result<()> {
         let planned = PlannedCommand::of(line, command)?;
-        execute(planned, &self.stop, &mut |_| {})?.finish(&self.stop)
+        execute(planned, &self.stop, &mut |_| {})?.finish(&self.stop)?;
+        Ok(())
     }
 }
 

@@ -21,7 +21,7 @@ use crate::commands::execute::execute;
 use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;
 use crate::settings::usage;
-use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals};
+use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, console, signals, status_of};
 
 /// The name of the workloads' row fingerprint.
 const FINGERPRINT: &str = "dataset.fingerprint";
@@ -397,7 +397,7 @@ impl Running<'_> {
         let line = line.ok_or_else(|| anyhow!("the trial has no workload"))?;
         let trial = PlannedCommand::of(line, "run")?;
         let mut trial = self.at_the_limit(cell, trial, identity)?;
-        trial.plan.record.trial = Some(identity.to_owned());
+        trial.command.plan.record.trial = Some(identity.to_owned());
         self.announcer.measuring(next.trial);
         let beside = self.site.beside(cell)?;
         let executed = execute(trial, &self.file.stop, &mut |_| {});
@@ -405,7 +405,7 @@ impl Running<'_> {
         if self.site.has_died() {
             bail!("the server ended while it was loaded");
         }
-        let (runs, status) = executed?.results(&self.file.stop)?;
+        let (runs, outcome) = executed?.results(&self.file.stop)?;
         if let Some(RunEnd::Failed(why)) = runs
             .iter()
             .map(|run| &run.end)
@@ -418,9 +418,9 @@ impl Running<'_> {
             self.site.done.push(Step::Captured { captured });
         }
         self.same_data(cell, &runs)?;
-        match whole && [STATUS_DONE, crate::STATUS_REFUSED, crate::STATUS_LIMIT].contains(&status) {
+        match whole && outcome.is_complete() {
             true => Ok(runs),
-            false => bail!("the run ended with status {status}"),
+            false => bail!("the run ended with status {}", status_of(outcome)),
         }
     }
 }

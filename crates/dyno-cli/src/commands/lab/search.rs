@@ -73,7 +73,7 @@ pub fn search(
 
 /// The trial at a load, recording the promise's percentiles.
 fn at(trial: &PlannedCommand, promise: &Promise, load: f64) -> Result<PlannedCommand> {
-    let mut drive = trial.drive().clone();
+    let mut drive = trial.command.drive().clone();
     match promise.of {
         Searched::Rate => {
             let arrivals = drive
@@ -86,7 +86,7 @@ fn at(trial: &PlannedCommand, promise: &Promise, load: f64) -> Result<PlannedCom
         }
         Searched::Sessions => drive.sessions = load as u32,
     }
-    let mut record = trial.plan.record.clone();
+    let mut record = trial.command.plan.record.clone();
     let own = promise.latencies.iter().map(|own| own.percentile);
     record.percentiles.extend(own);
     record.percentiles.sort_by(f64::total_cmp);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
+use dyno_conduct::tables_there;
 use dyno_core::redact;
 use dyno_lab::file::ResetData;
 use dyno_load::StopSignal;
@@ -12,7 +13,6 @@ use dyno_server::Online;
 
 use super::definition::{self, Lab, is_of_host};
 use super::line;
-use crate::commands::execute::tables_there;
 use crate::commands::planned::PlannedCommand;
 use crate::settings::usage;
 
@@ -147,7 +147,7 @@ fn tables(prepare: &[String], sessions: Option<u32>) -> Result<TablesThere> {
         line.push(format!("--sessions={sessions}"));
     }
     let found = PlannedCommand::of(line, "run")
-        .and_then(|planned| tables_there(planned, &Arc::new(StopSignal::default())));
+        .and_then(|planned| tables_there(planned.command, &Arc::new(StopSignal::default())));
     found.context("before the first trial")
 }
 

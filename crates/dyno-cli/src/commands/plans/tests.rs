@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dyno_core::plan::{
-    Arrivals, Calibrate, Claim, Compared, Drive, OpenLoop, RandKind, RandPlan, Scheduled,
+    Arrivals, Calibrate, Claim, Compared, Drive, OpenLoop, RandKind, RandPlan, RecordPlan,
+    Scheduled,
 };
 
 use super::own::{drive, rand, record};

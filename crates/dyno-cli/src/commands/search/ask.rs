@@ -16,10 +16,9 @@ use super::promise::{self, EXAMPLE, Promise};
 use crate::commands::planned::PlannedCommand;
 use crate::commands::target::named;
 use crate::definitions::{OF_SEARCHES, RUN};
-use crate::fleet::Fleet;
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
-use crate::run_store;
 use crate::settings::{self, usage};
+use crate::{fleet_options, run_store};
 
 /// Default settling time of each trial.
 const SETTLE: Duration = Duration::from_secs(3);
@@ -134,7 +133,7 @@ impl Ask {
     ) -> Result<Self> {
         let promise = promise::parse(promise).map_err(usage)?;
         let mut parsed = trial.parsed.clone();
-        let mut drive = trial.drive().clone();
+        let mut drive = trial.command.drive().clone();
         match promise.of {
             Searched::Rate => drive.open_loop = drive.open_loop.or(Some(OPEN_LOOP)),
             Searched::Sessions => parsed.own.retain(|(name, _)| *name != "sessions"),
@@ -143,7 +142,7 @@ impl Ask {
             statements: false,
             explain: Vec::new(),
             cpu_profile: false,
-            ..trial.plan.record.clone()
+            ..trial.command.plan.record.clone()
         };
         let base = trial.under(drive, record)?;
         Self::of(base, parsed, promise, (name.to_owned(), quiet))
@@ -155,16 +154,16 @@ impl Ask {
         promise: Promise,
         (name, quiet): (String, bool),
     ) -> Result<Self> {
-        let workload = base.plan.workload.clone();
-        if !base.plan.phases.is_empty() {
+        let workload = base.command.plan.workload.clone();
+        if !base.command.plan.phases.is_empty() {
             return Err(usage(format!(
                 "{workload} has phases, each a separate run: dyno search cannot run it"
             )));
         }
         let (goal, votes) = goal(&parsed, &promise)?;
-        let fleet = Fleet::read(&parsed)?;
+        let fleet = fleet_options::fleet(&parsed)?;
         let fewest = fleet.map_or(Ok(1), |fleet| fleet.fewest_sessions())?;
-        let target = base.job().0.target.as_ref();
+        let target = base.command.loaded.job.target.as_ref();
         let embedded = target.is_none_or(|target| target.family.is_embedded());
         Ok(Self {
             settle: settings::duration(&parsed, "warmup", SETTLE)?,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_conduct::Outcome as Ending;
 use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_core::record::RunRecord;
@@ -17,7 +18,7 @@ use dyno_stats::search::Outcome;
 use super::ask::{Ask, FACTOR};
 use super::promise::LatencyPromise;
 use crate::commands::execute::execute;
-use crate::{STATUS_FAILED, settings};
+use crate::{settings, status_of};
 
 /// The factor with the load of each trial.
 pub const OFFERED: &str = "offered";
@@ -72,7 +73,7 @@ impl<'a> Trials<'a> {
             }
             _ => drive.sessions = load as u32,
         }
-        let mut record = ask.base.plan.record.clone();
+        let mut record = ask.base.command.plan.record.clone();
         record.factors.insert(FACTOR.to_owned(), ask.name.clone());
         record.factors.insert(OFFERED.to_owned(), level);
         let run = self.run(drive, record)?;
@@ -89,7 +90,7 @@ impl<'a> Trials<'a> {
             open_loop: None,
             ..self.drive(time, self.ask.settle.min(time))?
         };
-        let mut record = self.ask.base.plan.record.clone();
+        let mut record = self.ask.base.command.plan.record.clone();
         record
             .factors
             .insert(CLIMB.to_owned(), self.ask.name.clone());
@@ -107,7 +108,7 @@ impl<'a> Trials<'a> {
             latency_limit: Some(self.ask.promise.longest()),
             // A different one in each run, unless the user set it.
             seed: settings::seed(&self.ask.parsed, "seed")?,
-            ..self.ask.base.drive().clone()
+            ..self.ask.base.command.drive().clone()
         })
     }
 
@@ -117,15 +118,16 @@ impl<'a> Trials<'a> {
         if self.is_stopped() {
             return Ok(None);
         }
-        let (mut runs, status) = executed?.results(&self.stop)?;
+        let (mut runs, outcome) = executed?.results(&self.stop)?;
         let Some(run) = runs.pop() else {
+            let status = status_of(outcome);
             bail!("a trial ended without a result (status {status})");
         };
         match &run.end {
             RunEnd::Failed(why) => Err(anyhow!("{why}")),
             RunEnd::Interrupted => Ok(None),
             // Its measurement is not at the requested load.
-            RunEnd::Completed if status == STATUS_FAILED && has_measured(&run) => Err(anyhow!(
+            RunEnd::Completed if outcome == Ending::Failed && has_measured(&run) => Err(anyhow!(
                 "sessions had lost their connections when the trial ended"
             )),
             RunEnd::Completed => Ok(Some(run)),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use dyno_conduct::target::hide_password;
 use dyno_core::Target;
 use dyno_core::db::{ErrorKind, Family};
 use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, OptionValue, RandPlan};
@@ -16,7 +17,6 @@ use super::exported::exported;
 use super::legacy;
 use super::output;
 use super::{BareError, CommandLineError};
-use crate::commands::target::hide_password;
 use crate::input;
 use crate::options::Parsed;
 use crate::settings::{self, usage};

@@ -8,7 +8,7 @@ use dyno_core::summary::RunSummary;
 use dyno_load::{Progress, RunOutcome, StopLevel};
 
 use super::args::Settings;
-use crate::{console, notices, run_store, settings};
+use crate::{console, notices, run_store};
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::redact;
 use dyno_run::{Ready, Recording, RunRequest, Watch};
@@ -144,15 +144,7 @@ fn request(record_plan: RecordPlan, ready: &Ready) -> Result<RunRequest> {
         .cloned()
         .collect();
     let work = &ready.job.work;
-    Ok(RunRequest {
-        plan: (ready.job).plan(
-            work.name().unwrap_or_else(|| work.path()),
-            &own,
-            record_plan,
-        ),
-        changed: settings::changed(&declared, &own),
-        options: redact::options(&own),
-        server,
-        phase: None,
-    })
+    let name = work.name().unwrap_or_else(|| work.path());
+    let plan = ready.job.plan(name, &own, record_plan);
+    Ok(RunRequest::new(plan, &own, server, ready))
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use dyno_analysis::summarize::{self, SessionTotal};
+use dyno_conduct::hint;
 use dyno_core::db::ErrorKind;
 use dyno_core::interval::Interval;
 use dyno_core::summary::RunEnd;
@@ -21,7 +22,6 @@ use super::record::Record;
 use super::screen::Screen;
 use super::window::Window;
 use super::{STATUS_FORCED, host, output};
-use crate::commands::hints::hint;
 use crate::{STATUS_DONE, STATUS_FAILED, console, settings};
 use dyno_run::{Ready, RunError, disconnected};
 

@@ -36,7 +36,7 @@ fn accepts_the_promise_anywhere_but_in_a_value() {
         assert_eq!(ask.promise.to_string(), "p99 < 10 ms", "{args:?}");
         assert_eq!(ask.workload, "oltp_point_select");
         let note = args.iter().position(|arg| arg.contains("note"));
-        assert_eq!(ask.base.plan.record.note.is_empty(), note.is_none());
+        assert_eq!(ask.base.command.plan.record.note.is_empty(), note.is_none());
     }
 }
 
@@ -64,7 +64,7 @@ fn gives_runs_their_options_only() {
     let (_, rest) = without_promise(&own, &known()).unwrap();
     let expected = ["oltp_point_select", T, "--table-size", "10", "-c", "8"];
     assert_eq!(of_runs(&rest), expected);
-    assert_eq!(ask.base.plan.drive.sessions, 8);
+    assert_eq!(ask.base.command.plan.drive.sessions, 8);
     assert_eq!((ask.from, ask.votes, ask.sessions), (Some(500.0), 3, 8));
     assert_eq!(ask.goal.trial_duration, Duration::from_secs(60));
     assert_eq!(ask.goal.duration_sum, Duration::from_secs(180));
@@ -143,6 +143,7 @@ fn rejects_invalid_searches_before_anything_runs() {
 
 fn refused(args: &[&str], why: &str) {
     let error = read(args).unwrap_err();
-    assert!(error.is::<crate::options::UsageError>(), "{error}");
+    let run = error.downcast_ref::<dyno_run::RunError>();
+    assert!(run.is_some_and(dyno_run::RunError::is_usage), "{error}");
     assert!(error.to_string().contains(why), "{error}");
 }

@@ -21,7 +21,7 @@ use dyno_fleet::server::Server;
 use dyno_load::{Progress, StopLevel};
 use dyno_observe::Helpers;
 use dyno_run::calibration::{self, Calibration};
-use dyno_run::{LoadEnd, Ready, RunError};
+use dyno_run::{LoadEnd, Notice, Ready, RunError, Sinks};
 
 use super::agent::{LaunchConfig, build, machine};
 use super::bundle::Bundle;
@@ -30,9 +30,7 @@ use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{AgentLocation, Fleet};
 use super::watcher::{Signals, Watcher};
-use crate::options::UsageError;
-use crate::settings::usage;
-use crate::{console, is_usage};
+use crate::usage;
 
 /// Timeout for agents to become ready, in addition to the connection timeout.
 const READY: Duration = Duration::from_secs(30);
@@ -48,26 +46,20 @@ const STOPPED: &str = "the user stopped the run";
 pub fn run_on_agents(
     fleet: &Fleet,
     plan: &Plan,
-    quiet: bool,
+    notices: &Sinks,
     ready: &Ready,
     observer: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadEnd, RunError> {
-    conduct(fleet, plan, quiet, ready, observer).map_err(|error| {
-        match error.downcast::<RunError>() {
-            Ok(error) => error,
-            Err(error) if is_usage(&error) => match error.downcast::<UsageError>() {
-                Ok(UsageError(text)) => RunError::Usage(text),
-                Err(error) => RunError::Usage(format!("{error:#}")),
-            },
-            Err(error) => RunError::Failed(format!("{error:#}")),
-        }
+    conduct(fleet, plan, notices, ready, observer).map_err(|error| {
+        let run = error.downcast::<RunError>();
+        run.unwrap_or_else(|error| RunError::Failed(format!("{error:#}")))
     })
 }
 
 fn conduct(
     fleet: &Fleet,
     plan: &Plan,
-    quiet: bool,
+    notices: &Sinks,
     ready: &Ready,
     observer: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadEnd> {
@@ -77,7 +69,7 @@ fn conduct(
     let run = RunId::new(format!("r{:x}", unix_ns()))?;
     let (machine, signals) = (machine(), Signals::default());
     observer(Progress::Facts(&facts(fleet, &run)));
-    let (mut bus, agents, server) = start(fleet, &run, ready, &signals.waited_for)?;
+    let (mut bus, agents, server) = start(fleet, &run, ready, (&signals.waited_for, notices))?;
     let _helpers = helpers(&agents, server.as_ref());
     let (agents, server) = (RefCell::new(agents), RefCell::new(server));
     let calibration = calibration_of(fleet, ready, plan);
@@ -85,9 +77,9 @@ fn conduct(
     let measured_after = config.warmup_ns;
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns())?;
     let (who, what) = ((fleet, machine.as_str()), (drive, plan.target.as_ref()));
-    let mut watcher = Watcher::new(who, what, (quiet, observer), measured_after, &signals);
+    let mut watcher = Watcher::new(who, what, (notices, observer), measured_after, &signals);
     let stop = || {
-        let revived = revived(&server).map(StopRequest::Graceful);
+        let revived = revived(&server, notices).map(StopRequest::Graceful);
         let wrong = || signals.wrong.borrow().clone().map(StopRequest::Graceful);
         let reason = || reason(ready, &signals, &agents);
         revived.or_else(wrong).or_else(reason)
@@ -112,10 +104,8 @@ fn conduct(
     if !begun {
         return Err(not_begun(fleet, &report, interrupted, &agents.borrow()));
     }
-    if !quiet {
-        print_agents_output(&agents.borrow());
-        report_uncalibrated(&report);
-    }
+    report_output(&agents.borrow(), notices);
+    warn_of_uncalibrated(&report, notices);
     let known = Known {
         division: &report.division,
         sessions: drive.sessions,
@@ -131,22 +121,23 @@ fn conduct(
     })
 }
 
-/// Prints the end of the agents' standard error, e.g. scripts' output.
-fn print_agents_output(agents: &[Launched]) {
+/// Reports the end of the agents' standard error, e.g. scripts' output.
+fn report_output(agents: &[Launched], notices: &Sinks) {
     for agent in agents {
         let said = agent.said();
         if !said.is_empty() {
-            console::note(&format!("agent {} said: {said}", agent.name));
+            let step = format!("agent {} said: {said}", agent.name);
+            notices.notice(&Notice::Step(step));
         }
     }
 }
 
 /// Reports the agents that could not be calibrated, and why.
-fn report_uncalibrated(report: &Report) {
+fn warn_of_uncalibrated(report: &Report, notices: &Sinks) {
     for agent in &report.agents {
         if let Some(ceiling) = agent.ceiling.as_ref().filter(|own| own.per_s.is_none()) {
-            let why = &ceiling.why;
-            console::note(&format!("warning: no calibration of {}: {why}", agent.name));
+            let warning = format!("no calibration of {}: {}", agent.name, ceiling.why);
+            notices.notice(&Notice::AgentsWarning(warning));
         }
     }
 }
@@ -223,14 +214,15 @@ fn start(
     fleet: &Fleet,
     run: &RunId,
     ready: &Ready,
-    waited_for: &Arc<AtomicBool>,
+    (waited_for, notices): (&Arc<AtomicBool>, &Sinks),
 ) -> Result<(NatsBus, Vec<Launched>, Option<Server>)> {
     if fleet.bus.is_some() {
         let bus = NatsBus::connect(own_end(fleet, None, run)?)?;
         bus.call(&fleet.names(), waited_for)?;
-        let names: Vec<String> = fleet.names().iter().map(ToString::to_string).collect();
-        let names = names.join(", ");
-        console::note(&format!("run {run}: waiting for {names}, for a minute"));
+        notices.notice(&Notice::AwaitingAgents {
+            run: run.to_string(),
+            names: fleet.names().iter().map(ToString::to_string).collect(),
+        });
         return Ok((bus, Vec::new(), None));
     }
     let server = Server::start(fleet.nats.as_deref(), run, &fleet.names())?;
@@ -327,7 +319,7 @@ fn config(
         agents: fleet.names(),
         division: division.clone(),
         calibration,
-        build: build(),
+        build: build(fleet.commit),
         allow_mixed_versions: fleet.mixed,
         on_loss: fleet.on_loss,
         warmup_ns,
@@ -347,13 +339,11 @@ fn config(
 }
 
 /// Restarts the NATS server if it has ended; no data are lost. Returns the error if that fails.
-fn revived(server: &RefCell<Option<Server>>) -> Option<String> {
+fn revived(server: &RefCell<Option<Server>>, notices: &Sinks) -> Option<String> {
     match server.borrow_mut().as_mut()?.revive() {
         Ok(None) => None,
         Ok(Some(how)) => {
-            console::note(&format!(
-                "warning: nats-server ended ({how}) and was restarted"
-            ));
+            notices.warn(format!("nats-server ended ({how}) and was restarted"));
             None
         }
         Err(error) => Some(error.to_string()),

@@ -15,17 +15,13 @@ use dyno_fleet::collect::{AgentFile, Collection};
 use dyno_fleet::coordinator::Report;
 use dyno_fleet::merge::{Axis, Merged};
 use dyno_load::RunOutcome;
-use dyno_results::Scope;
-use dyno_run::CollectedRun;
 use dyno_run::scratch::{self, Scratch};
+use dyno_run::{CollectedRun, Sinks};
 
 use self::checks::{Counted, FileContents, compared, own_sessions};
-use self::files::{collected_before, gathered, is_missing_file, is_over, known, opened, original};
+use self::files::{collected_before, gathered, is_over, known, named, opened, original};
 use super::bundle::Bundle;
 use super::outcome::{Known, SENT_AT, operations, together};
-use crate::options::Parsed;
-use crate::run_store;
-use crate::settings::usage;
 
 /// The fact with the run's name on its bus.
 pub const RUN: &str = "fleet.run";
@@ -47,35 +43,48 @@ pub enum Collected {
     Differs(String),
 }
 
-/// Assembles a run. The first word names a run of the results file or a file; the others name
-/// files.
+/// A run to assemble.
+pub struct CollectRequest {
+    /// The results file.
+    pub results: PathBuf,
+    /// A run in it; `None` if the files say which.
+    pub run: Option<String>,
+    /// The files of its agents, or those that cannot be fetched.
+    pub files: Vec<PathBuf>,
+    /// Whether to accept other versions of Dyno.
+    pub mixed: bool,
+    /// The program that starts Dyno on other hosts; `None` for the run's own.
+    pub program: Option<String>,
+}
+
+/// Assembles a run.
 ///
 /// # Errors
 /// The run, or all files of its agents, are missing.
-pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
-    let (first, rest) = words
-        .split_first()
-        .ok_or_else(|| usage("dyno fleet collect needs a run, or the files of its agents"))?;
+pub fn collect(request: CollectRequest, notices: &Sinks) -> Result<Collected> {
+    let CollectRequest {
+        results,
+        run,
+        files,
+        mixed,
+        program,
+    } = request;
     let scratch = Scratch::make(
         &std::env::temp_dir(),
         &scratch::name(wall_time().as_nanos()),
     )?;
-    if let Some(file) = words.iter().find(|word| is_missing_file(word)) {
-        return Err(usage(format!(
-            "dyno fleet collect: there is no file {file}"
-        )));
-    }
-    let (results, mut base, files) = if Path::new(first).is_file() {
-        let files = opened(words.iter().map(PathBuf::from))?;
-        let results = run_store::required(parsed)?;
-        (results.clone(), known(&results, &files)?, files)
-    } else {
-        let (results, record) = run_store::load(parsed, first, &Scope::whole())?;
-        let record = original(&results, record)?;
-        is_over(&results, &record)?;
-        let given = rest.iter().map(PathBuf::from).collect();
-        let paths = gathered(parsed, &record, given, scratch.path())?;
-        (results, Some(record), opened(paths.into_iter())?)
+    let (mut base, files) = match run {
+        None => {
+            let files = opened(files.into_iter())?;
+            (known(&results, &files)?, files)
+        }
+        Some(run) => {
+            let record = original(&results, named(&results, &run)?)?;
+            is_over(&results, &record)?;
+            let elsewhere = (scratch.path(), program.as_deref());
+            let paths = gathered(&record, files, elsewhere, notices)?;
+            (Some(record), opened(paths.into_iter())?)
+        }
     };
     if let Some(record) = &base {
         is_over(&results, record)?;
@@ -84,7 +93,7 @@ pub fn collect(parsed: &Parsed, words: &[&str]) -> Result<Collected> {
             base = Some(before);
         }
     }
-    let mixed = mixed(parsed, base.as_ref());
+    let mixed = mixed || base.as_ref().is_some_and(is_mixed);
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
     whole(&results, base, files, (&paths, mixed))
 }
@@ -200,11 +209,11 @@ impl Entry {
     }
 }
 
-/// Whether the run or the user accepts agents of other builds.
-fn mixed(parsed: &Parsed, base: Option<&RunRecord>) -> bool {
+/// Whether the run accepted agents of other builds.
+fn is_mixed(base: &RunRecord) -> bool {
     const OPTION: &str = "allow-mixed-versions";
     let allowed = |word: &String| word.trim_start_matches('-').replace('_', "-") == OPTION;
-    parsed.has(OPTION) || base.is_some_and(|base| base.head.argv.iter().any(allowed))
+    base.head.argv.iter().any(allowed)
 }
 
 /// Marks agents that the recorded run lost, with the part that it has of them.

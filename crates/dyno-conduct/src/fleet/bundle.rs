@@ -5,8 +5,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path};
 
-use super::load::Conditions;
-use crate::settings::usage;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{Plan, RecordPlan, Shard};
@@ -15,6 +13,9 @@ use dyno_fleet::message::MESSAGE_BYTES_MAX;
 use dyno_run::Ready;
 use dyno_run::scratch::{self, Scratch};
 use serde::{Deserialize, Serialize};
+
+use super::load::Conditions;
+use crate::usage;
 
 /// Maximum size, to fit in a message.
 const BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4 * 3;

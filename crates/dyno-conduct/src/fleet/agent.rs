@@ -12,13 +12,15 @@ use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
 use dyno_fleet::message::{Assignment, Build, Hello, PROTOCOL, Stage};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{LoadReport, take_part, unix_ns};
+use dyno_load::StopSignal;
+use dyno_run::Sinks;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::load::{self, Conditions, Orders};
+use super::load::{self, AgentLoad, Conditions, Orders};
 use super::part_file::{Keeping, PartFile};
-use crate::commands::Password;
+use crate::target::Password;
 
 /// Configurations are shorter.
 const BYTES_MAX: u64 = 64 << 10;
@@ -132,14 +134,19 @@ impl From<LaunchConfig> for Membership {
     }
 }
 
-/// Takes part in a run until it is over.
+/// Takes part in a run until it is over. Returns why the run did not complete; `None` if it did.
 ///
 /// # Errors
 /// The bus cannot be reached; the coordinator rejected this agent, or is gone.
-pub fn serve(membership: Membership) -> Result<()> {
+pub fn serve(
+    membership: Membership,
+    commit: &str,
+    stop: Arc<StopSignal>,
+    notices: &Sinks,
+) -> Result<Option<String>> {
     let run = membership.bus.run.clone();
-    let (name, hello, is_held) = (membership.name, hello(), membership.is_held);
-    let file = Arc::<PartFile>::default();
+    let (name, hello) = (membership.name, hello(commit));
+    let file = Arc::new(PartFile::new(notices.clone()));
     let mut bus = Keeping::new(NatsBus::connect(membership.bus)?, &file);
     let config = AgentConfig {
         run: run.clone(),
@@ -152,7 +159,7 @@ pub fn serve(membership: Membership) -> Result<()> {
     let mut agent = Agent::new(config, Clock.now(), unix_ns());
     let (command, commands) = channel();
     let (report, reports) = channel();
-    if is_held {
+    if membership.is_held {
         hold(report.clone())?;
     }
     let begins = Arc::clone(&file);
@@ -163,15 +170,14 @@ pub fn serve(membership: Membership) -> Result<()> {
         commands,
         prepared: Box::new(prepared),
     };
-    let load = load::start(orders, report, membership.password, membership.conditions)?;
+    let part = AgentLoad::new(report, stop, membership.password, notices.clone());
+    let load = load::start(orders, part, membership.conditions)?;
     let exit = take_part(&mut agent, &mut bus, &command, &reports)?;
     // Flushes the last messages to the bus.
     drop(bus);
     load.end();
     match exit {
-        // Its parent knows the run's outcome.
-        Exit::Done if is_held => Ok(()),
-        Exit::Done => ended_well(&agent),
+        Exit::Done => Ok(not_completed(&agent)),
         Exit::Refused { why } => bail!("the coordinator refused this agent: {why}"),
         Exit::NotJoined => bail!("no coordinator answered on the bus"),
         Exit::Orphaned { unconfirmed } => bail!(
@@ -181,19 +187,13 @@ pub fn serve(membership: Membership) -> Result<()> {
     }
 }
 
-/// Checks whether the run of a finished agent completed, for the exit status.
-fn ended_well(agent: &Agent) -> Result<()> {
-    if let Some(signal) = crate::signals::came() {
-        bail!("ended by {signal}");
-    }
+/// Why the run of a finished agent did not complete; `None` if it did.
+fn not_completed(agent: &Agent) -> Option<String> {
     let (why, called_off) = (agent.why(), agent.called_off());
     let is_own = agent.stage() == Stage::Failed || called_off.is_none();
-    if is_own && !why.is_empty() {
-        bail!("the run failed: {why}");
-    }
-    match called_off {
-        Some(why) => bail!("the run was called off: {why}"),
-        None => Ok(()),
+    match is_own && !why.is_empty() {
+        true => Some(format!("the run failed: {why}")),
+        false => called_off.map(|why| format!("the run was called off: {why}")),
     }
 }
 
@@ -221,8 +221,8 @@ fn instance() -> u64 {
         .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// This program's build.
-pub fn build() -> Build {
+/// This program's build, from this commit.
+pub fn build(commit: &str) -> Build {
     let binary = std::fs::File::open("/proc/self/exe").and_then(|mut file| {
         let mut digest = Sha256::new();
         let mut block = vec![0; 1 << 16];
@@ -236,7 +236,7 @@ pub fn build() -> Build {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: env!("DYNO_BUILD_COMMIT").to_owned(),
+        commit: commit.to_owned(),
         binary_sha256: binary.map_or_else(|_| String::new(), |digest| hex(&digest)),
         // The plan provides it.
         script_sha256: String::new(),
@@ -250,7 +250,7 @@ pub fn machine() -> String {
     format!("{} {}", boot.trim(), numbers.display())
 }
 
-fn hello() -> Hello {
+fn hello(commit: &str) -> Hello {
     let read = |path: &str| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         text.trim().to_owned()
@@ -262,7 +262,7 @@ fn hello() -> Hello {
         kib.split(' ').next()?.parse::<u64>().ok()
     });
     Hello {
-        build: build(),
+        build: build(commit),
         protocols: vec![PROTOCOL],
         host: read("/proc/sys/kernel/hostname"),
         machine: machine(),

@@ -17,9 +17,9 @@ use dyno_fleet::merge::Sums;
 use dyno_fleet::message::Hello;
 use dyno_load::{AgentInterval, Progress};
 use dyno_observe::Helpers;
+use dyno_run::{Notice, Sinks};
 
 use super::specs::{AgentLocation, Fleet};
-use crate::console;
 
 /// The state of a run, for the code that may end it.
 pub struct Signals {
@@ -57,7 +57,7 @@ pub struct Watcher<'a> {
     target: Option<&'a TargetPlan>,
     /// The coordinator's machine.
     machine: &'a str,
-    quiet: bool,
+    notices: &'a Sinks,
     observer: &'a mut dyn FnMut(Progress<'_>),
     measured_after: Nanos,
     signals: &'a Signals,
@@ -82,7 +82,7 @@ impl<'a> Watcher<'a> {
     pub fn new(
         (fleet, machine): (&'a Fleet, &'a str),
         (drive, target): (&'a Drive, Option<&'a TargetPlan>),
-        (quiet, observer): (bool, &'a mut dyn FnMut(Progress<'_>)),
+        (notices, observer): (&'a Sinks, &'a mut dyn FnMut(Progress<'_>)),
         measured_after: Nanos,
         signals: &'a Signals,
     ) -> Self {
@@ -91,7 +91,7 @@ impl<'a> Watcher<'a> {
             drive,
             target,
             machine,
-            quiet,
+            notices,
             observer,
             measured_after,
             signals,
@@ -120,11 +120,13 @@ impl<'a> Watcher<'a> {
                 let measured = self.start + self.measured_after;
                 (self.observer)(Progress::Started { measured });
             }
-            Event::Phase(Phase::Calibrate) if !self.quiet => {
-                console::note("The agents measure their capacity (calibration).");
-            }
             Event::Phase(Phase::Draining | Phase::Leaving) => self.signals.leaving.set(true),
-            Event::Phase(_) => self.signals.waited_for.store(false, Ordering::Relaxed),
+            Event::Phase(phase) => {
+                self.signals.waited_for.store(false, Ordering::Relaxed);
+                if matches!(phase, Phase::Calibrate) {
+                    self.step("The agents measure their capacity (calibration).".to_owned());
+                }
+            }
             Event::Joined(number, hello) => {
                 let spec = self.fleet.specs.get(number);
                 let is_child = spec.is_none_or(|spec| spec.place == AgentLocation::Local);
@@ -143,8 +145,8 @@ impl<'a> Watcher<'a> {
                 // The run's error explains why it does not start.
                 let is_error = finding.outcome == Outcome::Refuse && !self.begun();
                 let is_explained = is_error && !std::mem::replace(&mut self.refused, true);
-                if finding.outcome != Outcome::Pass && !is_explained && !self.quiet {
-                    console::note(&format!("warning: {}", finding.evidence));
+                if finding.outcome != Outcome::Pass && !is_explained {
+                    self.warn(finding.evidence);
                 }
             }
             Event::Interval(merged) if merged.complete && self.begun() => {
@@ -201,10 +203,16 @@ impl<'a> Watcher<'a> {
             elsewhere.map(|(_, number)| division.count(number, self.drive.sessions.into()));
         let sessions = sessions.sum::<u64>() as u32;
         self.neighbours.push(Helpers::new(Vec::new(), sessions));
-        if !self.quiet {
-            self.print_parts(division);
-            self.warn_of_own_hosts();
-        }
+        self.report_parts(division);
+        self.warn_of_own_hosts();
+    }
+
+    fn step(&self, step: String) {
+        self.notices.notice(&Notice::Step(step));
+    }
+
+    fn warn(&self, warning: String) {
+        self.notices.notice(&Notice::AgentsWarning(warning));
     }
 
     /// Warns if the target's name means a different server on each host.
@@ -213,16 +221,16 @@ impl<'a> Watcher<'a> {
         let mut elsewhere = self.hellos.values();
         let elsewhere = elsewhere.find(|hello| hello.machine != self.machine);
         if let (Some(own), Some(hello)) = (own, elsewhere) {
-            console::note(&format!(
-                "warning: {own} means each agent's own host, on {} as well: to use one server, \
-                 name it as every host reaches it",
+            self.warn(format!(
+                "{own} means each agent's own host, on {} as well: to use one server, name it as \
+                 every host reaches it",
                 hello.host
             ));
         }
     }
 
-    /// Prints each agent's part.
-    fn print_parts(&self, division: &Division) {
+    /// Reports each agent's part.
+    fn report_parts(&self, division: &Division) {
         for (spec, number) in self.fleet.specs.iter().zip(1..) {
             let Some(hello) = self.hellos.get(&(number as usize - 1)) else {
                 continue;
@@ -243,12 +251,8 @@ impl<'a> Watcher<'a> {
             if let Some(events) = self.drive.events {
                 parts.push(count(own(events), "event"));
             }
-            console::note(&format!(
-                "agent {} on {}: {}",
-                spec.name,
-                hello.host,
-                parts.join(", ")
-            ));
+            let parts = parts.join(", ");
+            self.step(format!("agent {} on {}: {parts}", spec.name, hello.host));
         }
     }
 }

@@ -14,12 +14,12 @@ use dyno_fleet::message::{Assignment, Ceiling};
 use dyno_fleet::pump::LoadReport;
 use dyno_load::{Gate, LoadError, StopLevel, StopSignal};
 use dyno_run::calibration::{self, Calibration};
-use dyno_run::{Job, Loaded, RunRequest, Sink, Sinks};
+use dyno_run::{Job, Loaded, RunRequest, Sink, Sinks, check_plan};
 
 use super::bundle::Bundle;
 use super::sink::LoadSink;
-use crate::commands::{Password, check, options_of, server, target, with_hint};
-use crate::{notices, settings};
+use crate::hints::with_hint;
+use crate::target::{self, Password, server};
 
 /// A load can no longer be cancelled this long before its start.
 const RELEASE_NS: Nanos = 50_000_000;
@@ -34,6 +34,8 @@ pub struct AgentLoad {
     stop: Arc<StopSignal>,
     /// The source of the target's password.
     pub password: Password,
+    /// Takes notices to the user of this host.
+    pub notices: Sinks,
 }
 
 #[derive(Default)]
@@ -47,6 +49,23 @@ struct State {
 }
 
 impl AgentLoad {
+    /// A load that has not begun.
+    pub fn new(
+        reports: Sender<LoadReport>,
+        stop: Arc<StopSignal>,
+        password: Password,
+        notices: Sinks,
+    ) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            reports,
+            stop,
+            password,
+            notices,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,18 +120,6 @@ impl AgentLoad {
     pub fn begun(&self) -> Nanos {
         self.lock().begun.unwrap_or_default()
     }
-
-    /// A load without a coordinator.
-    #[cfg(test)]
-    pub fn for_tests(reports: Sender<LoadReport>) -> Self {
-        Self {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            reports,
-            stop: Arc::default(),
-            password: Password::Own,
-        }
-    }
 }
 
 /// Conditions of an agent's load.
@@ -150,21 +157,10 @@ impl Load {
 /// Starts the threads that run the load and receive the commands.
 ///
 /// # Errors
-/// The system refuses a thread, or signals cannot be handled.
-pub fn start(
-    orders: Orders,
-    reports: Sender<LoadReport>,
-    password: Password,
-    conditions: Conditions,
-) -> Result<Load> {
-    let stop = crate::signals::install()?;
-    let part = Arc::new(AgentLoad {
-        state: Mutex::default(),
-        changed: Condvar::new(),
-        reports,
-        stop: Arc::clone(&stop),
-        password,
-    });
+/// The system refuses a thread.
+pub fn start(orders: Orders, part: AgentLoad, conditions: Conditions) -> Result<Load> {
+    let part = Arc::new(part);
+    let stop = Arc::clone(&part.stop);
     let (begin, works) = std::sync::mpsc::channel();
     let hears = Arc::clone(&part);
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
@@ -252,12 +248,12 @@ fn calibrated(
     let mut job = job(part, &plan)?;
     // The whole load, even if the plan is for a part of it.
     (job.drive.shard, job.drive.begin_unix_s, job.drive.schedule) = (None, None, None);
-    let options = options_of(&job.drive, &plan.options);
+    let options = job.all_options(&plan.options);
     let again = plan.record.calibrate == Calibrate::Always;
     let kept = calibration::cached(&job, &options).filter(|_| !again);
     let made = match kept {
         Some(kept) => kept,
-        None => calibration::make(&job, &options, &part.stop, &notices::quiet())?,
+        None => calibration::make(&job, &options, &part.stop, &part.notices)?,
     };
     drop(folder);
     Ok(made)
@@ -267,20 +263,14 @@ fn calibrated(
 fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) -> Result<()> {
     let (folder, plan) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
     let job = job(part, &plan)?;
-    let options = options_of(&job.drive, &plan.options);
+    let options = job.all_options(&plan.options);
     let path = job.work.path().to_owned();
     let loaded = Loaded::new(job).with_context(|| format!("the script {path} cannot be loaded"))?;
     let mut ready = loaded.ready(options, Arc::clone(&part.stop))?;
-    let declared = ready.description.options.clone().unwrap_or_default();
-    let request = RunRequest {
-        changed: settings::changed(&declared, &plan.options),
-        options: redact::options(&plan.options),
-        server: server(&ready)?,
-        phase: None,
-        plan,
-    };
+    let own = plan.options.clone();
+    let request = RunRequest::new(plan, &own, server(&ready)?, &ready);
     ready.gate = Some(part.gate());
-    let sinks = Sinks::new(vec![Box::new(notices::Terminal::new(true)), part.sink()]);
+    let sinks = Sinks::new(vec![part.sink()]);
     let measured = dyno_run::measure(&mut ready, &request, &sinks);
     let measured =
         measured.map_err(|error| with_hint(error.into(), &ready, &request.plan.workload))?;
@@ -292,8 +282,8 @@ fn load(part: &Arc<AgentLoad>, assignment: &Assignment, conditions: Conditions) 
 
 /// The job of an agent's plan.
 fn job(part: &AgentLoad, plan: &Plan) -> Result<Job> {
-    check(plan).map_err(|why| anyhow!("the coordinator sent an invalid plan: {why}"))?;
+    check_plan(plan).map_err(|why| anyhow!("the coordinator sent an invalid plan: {why}"))?;
     let target = plan.target.as_ref();
-    let target = target.map(|target| target::of_plan(target, &part.password));
+    let target = target.map(|target| target::of_plan(target, &part.password, &part.notices));
     Ok(Job::of_plan(plan, target.transpose()?)?)
 }

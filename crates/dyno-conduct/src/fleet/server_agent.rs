@@ -20,8 +20,6 @@ use dyno_verdict::ON_SERVER_HOST;
 use super::launch::Launched;
 use super::observer::{self, Line, ObserverConfig};
 use super::specs::AgentLocation;
-use crate::options::Parsed;
-use crate::settings::usage;
 
 /// Clock requests per burst, and the pause between them.
 const PROBES: u32 = 20;
@@ -48,25 +46,13 @@ const OF_SERVER: [&str; 2] = ["server.", "data."];
 /// The host that observes the server.
 #[derive(Clone, Debug)]
 pub struct ServerAgent {
-    place: AgentLocation,
-    program: String,
+    /// Where it runs.
+    pub place: AgentLocation,
+    /// The program that starts Dyno there.
+    pub program: String,
 }
 
 impl ServerAgent {
-    /// Reads `--server-agent`.
-    ///
-    /// # Errors
-    /// It is not a place.
-    pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
-        let Some(text) = parsed.value("server-agent") else {
-            return Ok(None);
-        };
-        let place =
-            AgentLocation::one(text).map_err(|why| usage(format!("--server-agent: {why}")))?;
-        let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
-        Ok(Some(Self { place, program }))
-    }
-
     /// Starts to observe.
     ///
     /// # Errors

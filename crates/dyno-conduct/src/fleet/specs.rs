@@ -1,4 +1,4 @@
-//! Reads the agents on a command line.
+//! The agents of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,14 +9,7 @@ use dyno_fleet::coordinator::LossPolicy;
 use dyno_fleet::names::{AgentName, NAME_BYTES_MAX};
 
 use super::bus::ExternalBus;
-use crate::definitions::RUN;
-use crate::options::Parsed;
-use crate::settings::{self, usage};
-
-/// Default time that an agent continues its load without contact.
-const ORPHAN: Duration = Duration::from_secs(10);
-/// Below this, a short network outage would end a run.
-const ORPHAN_MIN: Duration = Duration::from_secs(3);
+use crate::usage;
 
 /// Where an agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +57,49 @@ pub struct Spec {
     pub weight: u32,
 }
 
+impl Spec {
+    /// Reads `local:2,ssh:gen1,ssh:me@gen2=3`, or for agents that join over a bus `gen1,gen2=3`.
+    ///
+    /// # Errors
+    /// An item is invalid, or there are too many.
+    pub fn list(text: &str, join: bool) -> Result<Vec<Self>, String> {
+        let mut specs = Vec::new();
+        for item in text.split(',').map(str::trim) {
+            let AgentItem { place, weight } = AgentItem::read(item, join)?;
+            let weight = weight.unwrap_or(1);
+            match place {
+                AgentPlace::Joins(name) => {
+                    let name = AgentName::new(name).map_err(|error| error.to_string())?;
+                    if specs.iter().any(|spec: &Self| spec.name == name) {
+                        return Err(format!("'{name}' is named twice"));
+                    }
+                    specs.push(Self {
+                        name,
+                        place: AgentLocation::Joins,
+                        weight,
+                    });
+                }
+                AgentPlace::Local(count) => {
+                    for _ in 0..count {
+                        add(&mut specs, "local", AgentLocation::Local, weight)?;
+                    }
+                }
+                AgentPlace::Ssh(host) => {
+                    let name = host.rsplit('@').next().unwrap_or(&host).to_owned();
+                    add(&mut specs, &name, AgentLocation::Ssh(host), weight)?;
+                }
+            }
+        }
+        match specs.len() > AGENTS_MAX {
+            true => Err(format!(
+                "{} agents are too many; at most {AGENTS_MAX}",
+                specs.len()
+            )),
+            false => Ok(specs),
+        }
+    }
+}
+
 /// The agents of a command's runs.
 #[derive(Clone, Debug)]
 pub struct Fleet {
@@ -83,69 +119,11 @@ pub struct Fleet {
     pub by_capacity: bool,
     /// The bus that agents join; `None` to start one for the run.
     pub bus: Option<ExternalBus>,
+    /// The commit that this program was built from.
+    pub commit: &'static str,
 }
 
 impl Fleet {
-    /// Reads the options; `None` without agents.
-    ///
-    /// # Errors
-    /// An invalid option.
-    pub fn read(parsed: &Parsed) -> Result<Option<Self>> {
-        let Some(text) = parsed.value("agents") else {
-            let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
-            let idle = idle
-                .into_iter()
-                .chain(["orphan", "bus", "bus-key", "bus-ca", "agents-by"]);
-            return match idle.into_iter().find(|name| parsed.has(name)) {
-                Some(name) => Err(usage(format!("--{name} needs --agents"))),
-                None => Ok(None),
-            };
-        };
-        refuse_meaningless(parsed)?;
-        let on_loss = match parsed.value("on-agent-loss") {
-            None | Some("fail") => LossPolicy::Fail,
-            Some("degrade") => LossPolicy::Degrade,
-            Some(other) => {
-                return Err(usage(format!(
-                    "--on-agent-loss: '{other}' is neither fail nor degrade"
-                )));
-            }
-        };
-        let orphan = settings::duration(parsed, "orphan", ORPHAN)?;
-        if orphan < ORPHAN_MIN {
-            return Err(usage("--orphan must be 3s or longer"));
-        }
-        let bus = ExternalBus::read(parsed, "bus", ["bus-key", "bus-ca"])?;
-        let specs = specs(text, bus.is_some());
-        let specs = specs.map_err(|why| usage(format!("--agents: {why}")))?;
-        let by_capacity = match parsed.value("agents-by") {
-            None | Some("weights") => false,
-            Some("capacity") => true,
-            Some(other) => {
-                return Err(usage(format!(
-                    "--agents-by: '{other}' is neither weights nor capacity"
-                )));
-            }
-        };
-        if by_capacity && specs.iter().any(|spec| spec.weight != 1) {
-            return Err(usage(
-                "--agents-by capacity: the agents measure the weights, so =W cannot be given as \
-                 well",
-            ));
-        }
-        let program = parsed.value("agent-command").unwrap_or("dyno").to_owned();
-        Ok(Some(Self {
-            specs,
-            by_capacity,
-            bus,
-            on_loss,
-            mixed: parsed.has("allow-mixed-versions"),
-            nats: parsed.value("nats-server").map(PathBuf::from),
-            orphan,
-            program,
-        }))
-    }
-
     /// Number of agents on this host.
     pub fn local(&self) -> usize {
         let places = self.specs.iter().map(|spec| &spec.place);
@@ -183,57 +161,6 @@ impl Fleet {
             division.own(drive, number).map_err(wrong)?;
         }
         Ok(division)
-    }
-}
-
-/// Rejects options that a run with several load generators does not use.
-fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
-    for opt in RUN.iter().filter(|opt| parsed.has(opt.name)) {
-        if let Some(why) = opt.not_with_agents {
-            let name = opt.name;
-            return Err(usage(format!(
-                "--{name} cannot be used with --agents: {why}"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Reads `local:2,ssh:gen1,ssh:me@gen2=3`, or for agents that join over a bus `gen1,gen2=3`.
-fn specs(text: &str, join: bool) -> Result<Vec<Spec>, String> {
-    let mut specs = Vec::new();
-    for item in text.split(',').map(str::trim) {
-        let AgentItem { place, weight } = AgentItem::read(item, join)?;
-        let weight = weight.unwrap_or(1);
-        match place {
-            AgentPlace::Joins(name) => {
-                let name = AgentName::new(name).map_err(|error| error.to_string())?;
-                if specs.iter().any(|spec: &Spec| spec.name == name) {
-                    return Err(format!("'{name}' is named twice"));
-                }
-                specs.push(Spec {
-                    name,
-                    place: AgentLocation::Joins,
-                    weight,
-                });
-            }
-            AgentPlace::Local(count) => {
-                for _ in 0..count {
-                    add(&mut specs, "local", AgentLocation::Local, weight)?;
-                }
-            }
-            AgentPlace::Ssh(host) => {
-                let name = host.rsplit('@').next().unwrap_or(&host).to_owned();
-                add(&mut specs, &name, AgentLocation::Ssh(host), weight)?;
-            }
-        }
-    }
-    match specs.len() > AGENTS_MAX {
-        true => Err(format!(
-            "{} agents are too many; at most {AGENTS_MAX}",
-            specs.len()
-        )),
-        false => Ok(specs),
     }
 }
 
@@ -276,7 +203,7 @@ mod tests {
 
     #[test]
     fn agents_are_named_by_where_they_run() {
-        let read = specs(
+        let read = Spec::list(
             "local:2, ssh:gen1,ssh:me@gen1.example.org=3,ssh:gen1,local:1",
             false,
         )
@@ -320,15 +247,15 @@ mod tests {
             "local:1,,local:1",
             "tcp:gen1",
         ] {
-            assert!(specs(wrong, false).is_err(), "{wrong}");
+            assert!(Spec::list(wrong, false).is_err(), "{wrong}");
         }
-        let joined = specs("gen1,gen2=3", true).unwrap();
+        let joined = Spec::list("gen1,gen2=3", true).unwrap();
         assert_eq!(
             (joined[1].weight, &joined[1].place),
             (3, &AgentLocation::Joins)
         );
         for wrong in ["gen1,gen1", "local:2", "a.b", "gen1=0"] {
-            assert!(specs(wrong, true).is_err(), "{wrong}");
+            assert!(Spec::list(wrong, true).is_err(), "{wrong}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The observer on the server's host: a process that writes its observations to standard output.
+//! The observer on the server's host: a process that writes its observations to its parent.
 //! JSON lines go both ways: clock requests in, clock answers and observations out.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -42,11 +42,11 @@ pub enum Line {
     Observed(Observation),
 }
 
-/// Observes until standard input ends.
+/// Observes until standard input ends, and writes lines to `out`.
 ///
 /// # Errors
 /// The configuration is missing, or the observers cannot start.
-pub fn observe() -> Result<()> {
+pub fn observe(out: impl Write + Send + 'static) -> Result<()> {
     let config: ObserverConfig = agent::read("a configuration")?;
     let mut target = Target::parse(&config.target)?;
     target.password = config.password.map(Secret::new);
@@ -60,7 +60,7 @@ pub fn observe() -> Result<()> {
         period: PERIOD,
         ..Config::default()
     })?;
-    let out = Arc::new(Mutex::new(std::io::stdout()));
+    let out = Arc::new(Mutex::new(out));
     let answers = Arc::clone(&out);
     let (ended, ends) = std::sync::mpsc::channel::<()>();
     std::thread::Builder::new()
@@ -95,7 +95,7 @@ pub fn observe() -> Result<()> {
     Ok(())
 }
 
-fn say(out: &Mutex<std::io::Stdout>, line: &Line) {
+fn say(out: &Mutex<impl Write>, line: &Line) {
     let Ok(text) = serde_json::to_string(line) else {
         return;
     };

@@ -19,10 +19,10 @@ mod watcher;
 
 pub use agent::{LaunchConfig, Membership, serve};
 pub use bus::ExternalBus;
-pub use collect::{Collected, collect};
-pub use coordinator::run_on_agents;
+pub use collect::{CollectRequest, Collected, collect};
+pub(crate) use coordinator::run_on_agents;
 pub use load::Conditions;
 pub use observer::observe;
-pub use part_file::print;
+pub use part_file::open_part_file;
 pub use server_agent::ServerAgent;
-pub use specs::Fleet;
+pub use specs::{AgentLocation, Fleet, Spec};

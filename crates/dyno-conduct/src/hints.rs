@@ -1,12 +1,11 @@
 //! Hints for failed runs.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use dyno_core::Target;
 use dyno_core::db::{DbError, ErrorKind, Family};
-
 use dyno_run::{Clash, Ready, RunError};
 
-use crate::settings::usage;
+use crate::usage;
 
 /// The database in suggested statements, as in the guide.
 const DATABASE: &str = "bench";
@@ -16,7 +15,7 @@ const DATABASE: &str = "bench";
 ///
 /// # Errors
 /// The target names none.
-pub fn refuse_without_database(ready: &Ready, workload: &str) -> Result<()> {
+pub(crate) fn refuse_without_database(ready: &Ready, workload: &str) -> Result<()> {
     let Some(target) = &ready.job.target else {
         return Ok(());
     };
@@ -32,7 +31,7 @@ pub fn refuse_without_database(ready: &Ready, workload: &str) -> Result<()> {
 }
 
 /// What to try if the target's database does not exist, or the user has no rights on it.
-pub fn of_connect(error: &DbError, target: &Target) -> Option<String> {
+pub(crate) fn of_connect(error: &DbError, target: &Target) -> Option<String> {
     let (user, database) = (&target.user, &target.database);
     let statements = match (target.family, error.code, error.sqlstate.as_str()) {
         (Family::Mysql, 1044 | 1049, _) => creation(user, database),
@@ -51,7 +50,7 @@ fn creation(user: &str, database: &str) -> String {
 }
 
 /// Adds a hint to the error, if one is known.
-pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow::Error {
+pub(crate) fn with_hint(error: Error, ready: &Ready, workload: &str) -> Error {
     // Errors of the results file already name the path and a remedy, and are not about tables.
     let run = error.downcast_ref::<RunError>();
     if run.is_some_and(RunError::is_of_results) {
@@ -66,7 +65,7 @@ pub fn with_hint(error: anyhow::Error, ready: &Ready, workload: &str) -> anyhow:
     }
 }
 
-fn kind(error: &anyhow::Error, ready: &Ready) -> Option<ErrorKind> {
+fn kind(error: &Error, ready: &Ready) -> Option<ErrorKind> {
     let run = error.downcast_ref::<RunError>();
     run.and_then(RunError::database_kind)
         .or_else(|| ready.kind_behind(&format!("{error:#}")))
@@ -74,7 +73,7 @@ fn kind(error: &anyhow::Error, ready: &Ready) -> Option<ErrorKind> {
 
 /// Whether an embedded database could not use its file or disk, as opposed to a wrong option or
 /// statement.
-pub fn is_of_files(error: &anyhow::Error, ready: &Ready) -> bool {
+pub(crate) fn is_of_files(error: &Error, ready: &Ready) -> bool {
     kind(error, ready).is_some_and(is_kind_of_files)
 }
 
@@ -90,8 +89,21 @@ pub fn hint(why: &str, ready: &Ready, workload: &str) -> Option<String> {
     advice(ready.kind_behind(why)?, ready, workload)
 }
 
+/// Adds the command that creates the missing files of a test of the host.
+pub(crate) fn of_host(error: RunError, workload: &str) -> Error {
+    let needs_prepare = error.needs_prepare();
+    let error = Error::from(error);
+    match needs_prepare {
+        true => error.context(format!(
+            "the test's files are missing: `dyno prepare {workload}` with the same options creates \
+             them"
+        )),
+        false => error,
+    }
+}
+
 /// Why a command that creates or drops tables stops before it starts.
-pub fn of_clash(clash: Clash, command: &str, ready: &Ready, workload: &str) -> anyhow::Error {
+pub(crate) fn of_clash(clash: Clash, command: &str, ready: &Ready, workload: &str) -> Error {
     let did = match command {
         "prepare" => "created",
         _ => "dropped",
@@ -166,6 +178,8 @@ fn is_prepared(ready: &Ready) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dyno_host::NotReady;
+
     use super::*;
 
     #[test]
@@ -188,5 +202,16 @@ mod tests {
             "as an administrator: CREATE DATABASE shop OWNER me;"
         );
         assert_eq!(hint("mysql://me@db/shop", 1045, "28000"), "");
+    }
+
+    #[test]
+    fn only_missing_files_ask_for_prepare() {
+        let hinted = |needs_prepare| {
+            let why = "prepare yourself".to_owned();
+            let error = RunError::NotReady(NotReady { why, needs_prepare });
+            format!("{:#}", of_host(error, "fileio"))
+        };
+        assert_eq!(hinted(false), "prepare yourself");
+        assert!(hinted(true).starts_with("the test's files are missing: `dyno prepare fileio`"));
     }
 }

@@ -5,24 +5,16 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::record::{RunRecord, RunState};
-use dyno_core::redact;
 use dyno_fleet::collect::{AgentFile, file_name};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_results::{Filter, Results, RunStage, Scope};
+use dyno_run::Sinks;
 
 use super::{AGENT, COLLECTED, COMMAND, RUN};
-use crate::console;
 use crate::fleet::part_file;
 use crate::fleet::specs::AgentLocation;
 use crate::fleet::ssh::{Remote, brought};
-use crate::options::Parsed;
-use crate::settings::usage;
-
-/// Whether a word names a file that does not exist.
-pub(super) fn is_missing_file(word: &str) -> bool {
-    let is_file = word.ends_with(".dyno-agent") || word.contains('/') && !word.contains(':');
-    is_file && !Path::new(word).is_file()
-}
+use crate::usage;
 
 pub(super) fn opened(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<AgentFile>> {
     paths.map(|path| Ok(AgentFile::open(&path)?)).collect()
@@ -45,6 +37,12 @@ pub(super) fn known(results: &Path, files: &[AgentFile]) -> Result<Option<RunRec
         unfinished.get_or_insert(record);
     }
     Ok(unfinished)
+}
+
+/// The run of this name in the results file.
+pub(super) fn named(path: &Path, run: &str) -> Result<RunRecord> {
+    let results = Results::open_read(path)?;
+    Ok(results.load(results.find(run)?, &Scope::whole())?)
 }
 
 /// The original of a collected run.
@@ -94,12 +92,13 @@ pub(super) fn is_over(results: &Path, record: &RunRecord) -> Result<()> {
     }
 }
 
-/// The files of a run's agents: those given, and those that can be fetched.
+/// The files of a run's agents: those given, and those that can be fetched with this program, or
+/// the run's own, to a folder.
 pub(super) fn gathered(
-    parsed: &Parsed,
     record: &RunRecord,
     given: Vec<PathBuf>,
-    scratch: &Path,
+    (scratch, program): (&Path, Option<&str>),
+    notices: &Sinks,
 ) -> Result<Vec<PathBuf>> {
     let name = &record.head.name;
     let run = record.fact(RUN).ok_or_else(|| {
@@ -108,7 +107,8 @@ pub(super) fn gathered(
         ))
     })?;
     let run = RunId::new(run)?;
-    let program = record.fact(COMMAND).filter(|program| is_plain(program));
+    let own = record.fact(COMMAND).filter(|program| is_plain(program));
+    let program = program.or(own).unwrap_or("dyno");
     let heads = opened(given.iter().cloned())?;
     let mut paths = given;
     let mut missing = Vec::new();
@@ -120,13 +120,13 @@ pub(super) fn gathered(
         if heads.iter().any(|file| file.head().agent == agent) {
             continue;
         }
-        match had(parsed, &run, &agent, &fact.value, (scratch, program)) {
+        match had(&run, &agent, &fact.value, (scratch, program)) {
             Ok(path) => paths.push(path),
             Err(error) => missing.push(format!("{agent} ({}): {error:#}", fact.value)),
         }
     }
     for why in &missing {
-        console::note(&format!("warning: no file from {}", redact::text(why)));
+        notices.warn(format!("no file from {why}"));
     }
     match paths.is_empty() {
         true => bail!("there is no file of any agent of the run {name}"),
@@ -142,18 +142,16 @@ fn is_plain(program: &str) -> bool {
 
 /// An agent's file, copied to this host if it is elsewhere.
 fn had(
-    parsed: &Parsed,
     run: &RunId,
     agent: &AgentName,
     place: &str,
-    (scratch, program): (&Path, Option<&str>),
+    (scratch, program): (&Path, &str),
 ) -> Result<PathBuf> {
     let name = file_name(run, agent);
     match AgentLocation::one(place) {
         Ok(AgentLocation::Ssh(host)) => {
             let path = scratch.join(&name);
             let file = std::fs::File::create(&path)?;
-            let program = parsed.value("agent-command").or(program).unwrap_or("dyno");
             let remote = Remote::new(&host, program);
             let mut command = remote.command(&format!("agent --print-file {run}.{agent}"));
             let said = scratch.join("ssh.err");

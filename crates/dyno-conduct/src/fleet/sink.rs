@@ -9,7 +9,7 @@ use dyno_core::summary::{AgentFinding, RunEnd, RunSummary};
 use dyno_fleet::message::{End, pack};
 use dyno_fleet::pump::LoadReport;
 use dyno_load::{ProcessUse, RunOutcome};
-use dyno_run::{IntervalReport, Sink};
+use dyno_run::{IntervalReport, Notice, Sink};
 use serde::{Deserialize, Serialize};
 
 use super::load::AgentLoad;
@@ -94,6 +94,10 @@ impl Sink for LoadSink {
         }
     }
 
+    fn notice(&mut self, notice: &Notice) {
+        self.load.notices.notice(notice);
+    }
+
     fn outcome(&mut self, outcome: &RunOutcome, summary: &RunSummary) {
         let mut sent = outcome.clone().moved(self.load.begun(), SENT_AT);
         let used = summary.client.as_ref();
@@ -173,7 +177,10 @@ fn findings(all: &[Finding]) -> Vec<AgentFinding> {
 
 #[cfg(test)]
 mod tests {
+    use dyno_run::Sinks;
+
     use super::*;
+    use crate::target::Password;
 
     #[test]
     fn the_checks_of_the_own_host_are_there() {
@@ -186,7 +193,8 @@ mod tests {
     #[test]
     fn the_host_is_busy_as_far_as_its_cpus_neither_idle_nor_wait() {
         let (reports, _receiver) = std::sync::mpsc::channel();
-        let mut sink = LoadSink::new(Arc::new(AgentLoad::for_tests(reports)));
+        let load = AgentLoad::new(reports, Arc::default(), Password::Own, Sinks::default());
+        let mut sink = LoadSink::new(Arc::new(load));
         let key = |name| dyno_samples::values::key(name, "percent");
         assert_eq!(sink.host_cpu_percent(), None);
         sink.series(4, &key("host.cpu.idle"), SeriesKind::Gauge);

@@ -1,8 +1,7 @@
 //! An agent's file of its part of a run on its own host: a second source if the coordinator or the
 //! bus is lost.
 
-use std::fs::TryLockError;
-use std::io::Write as _;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
@@ -15,9 +14,7 @@ use dyno_fleet::collect::{EXTENSION, FileHead, FileWriter, file_name};
 use dyno_fleet::message::{Assignment, Hello, PROTOCOL};
 use dyno_fleet::names::{AgentName, RunId, Subject};
 use dyno_fleet::pump::unix_ns;
-
-use crate::console;
-use crate::settings::usage;
+use dyno_run::Sinks;
 
 /// Retention time of files.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -31,15 +28,25 @@ pub fn folder() -> Option<PathBuf> {
 }
 
 /// An agent's file; empty until it has a part of a run.
-#[derive(Default)]
-pub struct PartFile(Mutex<Option<FileWriter>>);
+pub struct PartFile {
+    writer: Mutex<Option<FileWriter>>,
+    notices: Sinks,
+}
 
 impl PartFile {
+    /// An empty one, which reports errors as warnings.
+    pub fn new(notices: Sinks) -> Self {
+        Self {
+            writer: Mutex::default(),
+            notices,
+        }
+    }
+
     /// Starts the file of a part. The run continues without it if that fails.
     pub fn begin(&self, run: &RunId, agent: &AgentName, hello: Hello, assignment: &Assignment) {
         let Some(folder) = folder() else {
-            console::note("warning: this agent keeps no file of the run: $HOME is not set");
-            return;
+            let why = "this agent keeps no file of the run: $HOME is not set";
+            return self.notices.warn(why);
         };
         remove_old(&folder);
         let head = FileHead {
@@ -52,7 +59,7 @@ impl PartFile {
         };
         match FileWriter::begin(&folder, &head) {
             Ok(writer) => *self.lock() = Some(writer),
-            Err(error) => none(&error),
+            Err(error) => self.warn(&error),
         }
     }
 
@@ -62,19 +69,18 @@ impl PartFile {
         if let Some(error) = failed {
             // The file ends at the first gap.
             *writer = None;
-            none(&error);
+            self.warn(&error);
         }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<FileWriter>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn none(error: &dyn std::fmt::Display) {
-    console::note(&format!(
-        "warning: this agent's file of the run is incomplete: {error}"
-    ));
+    fn warn(&self, error: &dyn std::fmt::Display) {
+        let what = "this agent's file of the run is incomplete";
+        self.notices.warn(format!("{what}: {error}"));
+    }
 }
 
 /// A bus that also writes all data to keep to the agent's file.
@@ -122,24 +128,17 @@ fn remove_old(folder: &Path) {
     }
 }
 
-/// Writes the file of an agent on this host, `RUN.NAME`, to standard output.
+/// The file of an agent on this host, to be read.
 ///
 /// # Errors
-/// It does not exist.
-pub fn print(word: &str) -> Result<()> {
-    let parts = word.split_once('.');
-    let parts =
-        parts.and_then(|(run, name)| Some((RunId::new(run).ok()?, AgentName::new(name).ok()?)));
-    let (run, name) =
-        parts.ok_or_else(|| usage(format!("--print-file: '{word}' is not RUN.NAME")))?;
+/// It does not exist, or the agent is still writing it.
+pub fn open_part_file(run: &RunId, agent: &AgentName) -> Result<File> {
     let folder = folder().context("$HOME is not set")?;
-    let path = folder.join(file_name(&run, &name));
-    let file = std::fs::File::open(&path);
-    let mut file = file.with_context(|| format!("cannot read {}", path.display()))?;
+    let path = folder.join(file_name(run, agent));
+    let file = File::open(&path);
+    let file = file.with_context(|| format!("cannot read {}", path.display()))?;
     if let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
         bail!("the agent is still writing it: collect it when the agent's load has ended");
     }
-    let mut out = std::io::stdout().lock();
-    std::io::copy(&mut file, &mut out)?;
-    Ok(out.flush()?)
+    Ok(file)
 }

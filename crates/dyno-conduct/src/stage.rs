@@ -1,0 +1,24 @@
+//! Who follows the runs of a command.
+
+use anyhow::Result;
+use dyno_run::{Measured, Notice, Ready, Sinks};
+
+/// Follows the runs of a command: shows them, exports their figures.
+pub trait Stage {
+    /// The target answers, and the first run is about to begin.
+    ///
+    /// # Errors
+    /// The stage cannot follow the runs.
+    fn open(&mut self) -> Result<()>;
+    /// Takes a message between runs.
+    fn notice(&mut self, notice: &Notice);
+    /// Runs a command of the workload, such as `prepare`, and shows its progress.
+    ///
+    /// # Errors
+    /// The command failed.
+    fn command(&mut self, ready: &mut Ready, name: &str) -> Result<()>;
+    /// A run is about to begin. Returns where its figures and notices go.
+    fn begin(&mut self, ready: &Ready) -> Sinks;
+    /// The run is over; `None` if it has no result.
+    fn end(&mut self, measured: Option<&Measured>);
+}

@@ -1,0 +1,121 @@
+//! Commands through the library: no process, no terminal, a stage that lists its calls.
+
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+
+use anyhow::Result;
+use dyno_conduct::plans::{self, Shaping};
+use dyno_conduct::{Command, Executed, Hosts, Outcome, Stage, execute};
+use dyno_core::plan::{Calibrate, Drive, RecordPlan};
+use dyno_host::Edition;
+use dyno_load::StopSignal;
+use dyno_run::{Job, Loaded, Measured, Notice, Ready, Sinks, Workload};
+use dyno_script::ScriptOption;
+
+#[derive(Default)]
+struct Calls(Vec<String>);
+
+impl Calls {
+    fn add(&mut self, call: impl Into<String>) {
+        self.0.push(call.into());
+    }
+}
+
+impl Stage for Calls {
+    fn open(&mut self) -> Result<()> {
+        self.add("open");
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        self.add(format!("{notice:?}"));
+    }
+
+    fn command(&mut self, _: &mut Ready, name: &str) -> Result<()> {
+        self.add(format!("command {name}"));
+        Ok(())
+    }
+
+    fn begin(&mut self, ready: &Ready) -> Sinks {
+        self.add(format!("begin {}", ready.job.drive.sessions));
+        Sinks::default()
+    }
+
+    fn end(&mut self, measured: Option<&Measured>) {
+        let result = if measured.is_some() { "a" } else { "no" };
+        self.add(format!("end with {result} result"));
+    }
+}
+
+/// Executes a command of the test `cpu` with these numbers of sessions, and returns its results and
+/// the calls to the stage.
+fn executed(name: &str, ladder: &[u32], record: RecordPlan) -> (Executed, Vec<String>) {
+    let job = Job {
+        drive: Drive {
+            time: None,
+            events: Some(20),
+            ..Drive::default()
+        },
+        ..Job::of(Workload::find("cpu", Edition::Dyno).unwrap())
+    };
+    let mut loaded = Loaded::new(job).unwrap();
+    let declared = loaded.description.options.clone().unwrap_or_default();
+    let usual = |option: &ScriptOption| (option.key(), option.value(None).unwrap());
+    let own: Vec<_> = declared.iter().map(usual).collect();
+    let shaping = Shaping {
+        command: name.to_owned(),
+        workload: "cpu".to_owned(),
+        temporary: false,
+        ladder: ladder.to_vec(),
+        warmup: false,
+        given: None,
+        unchanged: true,
+    };
+    let record = RecordPlan {
+        observe: false,
+        calibrate: Calibrate::Never,
+        ..record
+    };
+    let plan = plans::make(&shaping, &mut loaded, &own, record, &Sinks::default()).unwrap();
+    let command = Command {
+        plan,
+        name: name.to_owned(),
+        loaded,
+        own,
+        shaping,
+        temporary: None,
+    };
+    let mut calls = Calls::default();
+    let done = execute(command, &Hosts::default(), &StopSignal::new(), &mut calls);
+    (done.unwrap(), calls.0)
+}
+
+#[test]
+fn the_steps_of_a_ladder_run_in_order() {
+    let (done, calls) = executed("run", &[1, 2], RecordPlan::default());
+    let end = "end with a result";
+    assert_eq!(calls, ["open", "begin 1", end, "begin 2", end]);
+    assert!(done.error.is_none() && done.outcome == Outcome::Done);
+    let places = done.runs.iter().filter_map(|run| run.phase.as_ref());
+    let places: Vec<_> = places
+        .map(|place| (place.name.as_str(), place.number, place.of))
+        .collect();
+    assert_eq!(places, [("1 sessions", 1, 2), ("2 sessions", 2, 2)]);
+}
+
+#[test]
+fn a_condition_that_holds_is_an_outcome() {
+    let record = RecordPlan {
+        fail_if: vec!["rate > 0.001".to_owned()],
+        ..RecordPlan::default()
+    };
+    let (done, calls) = executed("run", &[], record);
+    assert_eq!(calls, ["open", "begin 1", "end with a result"]);
+    assert_eq!(done.outcome, Outcome::Limit);
+}
+
+#[test]
+fn a_command_without_load_is_no_run() {
+    let (done, calls) = executed("prepare", &[], RecordPlan::default());
+    assert_eq!(calls, ["command prepare"]);
+    assert!(done.runs.is_empty() && done.plan.is_none());
+}
