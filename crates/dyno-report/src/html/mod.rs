@@ -33,7 +33,6 @@ mod machine;
 mod markup;
 mod network;
 mod observed;
-mod operations;
 mod overview;
 mod page;
 mod parts;
@@ -56,6 +55,7 @@ mod throughput;
 mod time;
 mod waits;
 
+use crate::document;
 pub use experiment::Experiment;
 pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
@@ -188,7 +188,9 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     distribution::write(page, view);
     loops::write(page, view);
     machine::write(page, view);
-    operations::write(page, view);
+    if let Some(summary) = &view.run.summary {
+        page.panel(view, "operations", "Operations", document::work(summary));
+    }
     agents::write(page, view);
     statements::write(page, view);
     ledger::write(page, view);

@@ -10,7 +10,8 @@ use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
-use super::{agents, latency, operations, parts, reported, roles, sections, statements, verdict};
+use super::{agents, latency, parts, sections, statements, verdict};
+use crate::document;
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
 
@@ -46,11 +47,11 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     sections::over_time(run, &mut page);
     parts::section(run, false, &mut page);
     sections::machine_figures(run, &mut page);
-    roles::section(run, &mut page);
+    page.show(document::roles(run));
     agents::section(run, &mut page);
-    operations::section(run, &mut page);
+    page.show(document::operations(run));
     statements::section(run, false, &mut page);
-    reported::figures(run, &mut page);
+    page.show(document::figures(run));
     error_codes(run, &mut page);
     sections::interruptions(run, &mut page);
     sections::endpoints(run, &mut page);

@@ -10,7 +10,6 @@ mod latency;
 mod live;
 mod look;
 pub mod markdown;
-mod operations;
 mod page;
 mod parts;
 mod phases;
@@ -18,7 +17,6 @@ mod pivot;
 mod profiles;
 mod progress;
 mod reported;
-mod roles;
 mod runs;
 mod saturation;
 mod scatter;
@@ -55,6 +53,7 @@ pub use words::EventWord;
 
 use dyno_core::summary::{RunEnd, RunSummary};
 
+use crate::document;
 use crate::rebuild::UNFINISHED;
 use page::Page;
 
@@ -78,14 +77,14 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     latency::section(run, &mut page);
     page.blank();
-    roles::section(run, &mut page);
+    page.show(document::roles(run));
     agents::section(run, &mut page);
     page.blank();
     sections::machine(run, &mut page);
     page.blank();
-    operations::section(run, &mut page);
+    page.show(document::operations(run));
     statements::section(run, true, &mut page);
-    reported::figures(run, &mut page);
+    page.show(document::figures(run));
     page.blank();
     sections::trouble(run, &mut page);
     page.blank();

@@ -2,9 +2,10 @@
 
 use dyno_core::visible;
 
-use super::super::look::Look;
-use super::super::page::{Block, Page};
+use super::super::look::{Ink, Look};
+use super::super::page::Page;
 use super::super::table::{Align, Table};
+use crate::document::{Block, PAGE};
 
 /// The width of preformatted text: what GitHub shows without scrolling.
 const COLUMNS: usize = 100;
@@ -54,13 +55,13 @@ pub(super) fn table(head: &[(String, bool)], rows: &[Vec<String>]) -> String {
 }
 
 /// A table of the terminal.
-pub(super) fn tabulated(of: Table) -> String {
-    let (head, rows) = of.into_parts();
-    let head = head.into_iter();
-    let head: Vec<(String, bool)> = head
-        .map(|(name, align)| (name, align == Align::Right))
-        .collect();
-    table(&head, &rows)
+pub(super) fn tabulated(mut of: Table) -> String {
+    of.retain(|head| head.rank != PAGE);
+    let texts = |row: Vec<(Ink, String)>| row.into_iter().map(|(_, text)| text).collect();
+    let rows: Vec<Vec<String>> = of.texts().into_iter().skip(1).map(texts).collect();
+    let heads = of.heads.into_iter();
+    let heads = heads.map(|head| (head.name, head.align == Align::Right));
+    table(&heads.collect::<Vec<_>>(), &rows)
 }
 
 /// The rows and tables of sections. Rows that follow each other are one table.
@@ -69,7 +70,7 @@ pub(super) fn sections(write: impl FnOnce(&mut Page)) -> String {
     let mut rows = Vec::new();
     for block in blocks(write) {
         match block {
-            Block::Row { label, body } => rows.push(vec![label, body]),
+            Block::Row { label, body, .. } => rows.push(vec![label, body]),
             Block::Table(table) => {
                 parts.push(labelled(&std::mem::take(&mut rows)));
                 parts.push(tabulated(table));
@@ -83,7 +84,7 @@ pub(super) fn sections(write: impl FnOnce(&mut Page)) -> String {
 /// The rows of sections: labels and bodies.
 pub(super) fn rows(write: impl FnOnce(&mut Page)) -> Vec<(String, String)> {
     let row = |block: Block| match block {
-        Block::Row { label, body } => Some((label, body)),
+        Block::Row { label, body, .. } => Some((label, body)),
         Block::Table(_) => None,
     };
     blocks(write).into_iter().filter_map(row).collect()
@@ -137,7 +138,6 @@ pub(super) fn joined(parts: impl IntoIterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::look::Ink;
     use super::*;
 
     #[test]

@@ -9,10 +9,10 @@ use super::super::page::Page;
 use super::super::pivot::{Pivot, title as title_of};
 use super::super::verdict::{against, marked, weak_durability};
 use super::super::words::EventWord;
-use super::super::{agents, brief, compare, ended, operations, parts, reported, roles, sections};
-use super::super::{set_up, statements};
+use super::super::{agents, brief, compare, ended, parts, sections, set_up, statements};
 use super::markup::{headed, joined, labelled, preformatted, rows, table, text};
 use super::{cells, list, markup, ratios};
+use crate::document;
 use crate::html::{self, ReportInput, names};
 use crate::number::{latency, plain, rate, thousands};
 
@@ -31,9 +31,9 @@ pub(super) fn one(title: &str, run: &RunSummary) -> String {
         markup::sections(|page| remarks(run, page)),
         markup::sections(|page| parts::section(run, true, page)),
         preformatted(|page| {
-            roles::section(run, page);
+            page.show(document::roles(run));
             agents::section(run, page);
-            operations::section(run, page);
+            page.show(document::operations(run));
             statements::section(run, false, page);
         }),
         headed("Findings", findings("", run)),
@@ -225,7 +225,7 @@ fn caption(runs: &[RunSummary]) -> String {
 fn remarks(run: &RunSummary, page: &mut Page) {
     ended(run, page);
     sections::machine_figures(run, page);
-    reported::figures(run, page);
+    page.show(document::figures(run));
     sections::trouble(run, page);
     sections::thresholds(run, page);
     weak_durability(run, page);

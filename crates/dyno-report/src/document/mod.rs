@@ -1,0 +1,37 @@
+//! The sections of a run as values. The terminal, the page and Markdown render them.
+
+mod operations;
+mod table;
+
+pub(crate) use operations::{figures, operations, roles, work};
+pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value};
+
+use crate::terminal::Ink;
+
+/// A part of a section.
+pub(crate) enum Block {
+    /// A text after its label, whose colour is `ink`. It may have several lines.
+    Row {
+        label: String,
+        ink: Ink,
+        body: String,
+    },
+    Table(Table),
+}
+
+impl Block {
+    pub(crate) fn row(label: &str, ink: Ink, body: impl Into<String>) -> Self {
+        Self::Row {
+            label: label.to_owned(),
+            ink,
+            body: body.into(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Row { body, .. } => body.is_empty(),
+            Self::Table(table) => table.rows.is_empty(),
+        }
+    }
+}

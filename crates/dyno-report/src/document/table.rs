@@ -1,0 +1,222 @@
+//! Tables of values, which each format writes in its own way.
+
+use dyno_core::summary::LatencySummary;
+
+use crate::number::plain;
+use crate::terminal::Ink;
+
+/// The rank of columns for which only a page has room.
+pub(crate) const PAGE: usize = usize::MAX;
+
+/// The value of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Missing,
+    Text(String),
+    /// Text in another language, such as SQL.
+    Code(String),
+    Count(u64),
+    /// Per second, or another figure of which a few digits matter.
+    Rate(f64),
+    Ms(f64),
+    /// A share of one.
+    Share(f64),
+}
+
+/// A value in its colour.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) ink: Ink,
+    pub(crate) value: Value,
+}
+
+impl Cell {
+    pub(crate) fn new(ink: Ink, value: Value) -> Self {
+        Self { ink, value }
+    }
+}
+
+impl From<Value> for Cell {
+    fn from(value: Value) -> Self {
+        Self::new(Ink::Plain, value)
+    }
+}
+
+impl From<Option<Value>> for Cell {
+    fn from(value: Option<Value>) -> Self {
+        match value {
+            Some(value) => value.into(),
+            None => Self::new(Ink::Faint, Value::Missing),
+        }
+    }
+}
+
+/// The alignment of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Text that may be cut.
+    Left,
+    /// Text that must not be cut.
+    Whole,
+    Right,
+    /// Text that a terminal prints below its row.
+    Below,
+}
+
+/// The head of a column.
+pub(crate) struct Head {
+    pub(crate) name: String,
+    pub(crate) align: Align,
+    /// With little room, columns of a high rank are left out.
+    pub(crate) rank: usize,
+}
+
+impl Head {
+    fn new(name: &str, align: Align, rank: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            align,
+            rank,
+        }
+    }
+}
+
+/// A table. Its first column names the rows.
+pub(crate) struct Table {
+    pub(crate) heads: Vec<Head>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// If a terminal prints the names in the place of labels: the least width of a figure.
+    pub(crate) labels: Option<usize>,
+    /// What a page says of the source; may be empty.
+    pub(crate) source: &'static str,
+}
+
+impl Table {
+    pub(crate) fn new(head: &[(&'static str, Align)]) -> Self {
+        let head = head.iter();
+        let head = head.map(|(name, align)| ((*name).to_owned(), *align));
+        Self::named(head.collect())
+    }
+
+    /// The same with computed column names.
+    pub(crate) fn named(head: Vec<(String, Align)>) -> Self {
+        let heads = head.into_iter();
+        let heads = heads.map(|(name, align)| Head::new(&name, align, 0));
+        Self {
+            heads: heads.collect(),
+            rows: Vec::new(),
+            labels: None,
+            source: "",
+        }
+    }
+
+    /// A row with one cell per column.
+    pub(crate) fn row(&mut self, cells: Vec<(Ink, String)>) {
+        let cells = cells.into_iter();
+        let cells = cells.map(|(ink, text)| Cell::new(ink, Value::Text(text)));
+        self.rows.push(cells.collect());
+    }
+
+    /// A table with a row for each of `rows`, whose columns follow.
+    pub(crate) fn of<'r, R: 'r>(rows: impl IntoIterator<Item = &'r R>) -> Columns<'r, R> {
+        let of: Vec<&R> = rows.into_iter().collect();
+        let mut table = Self::new(&[]);
+        table.rows = of.iter().map(|_| Vec::new()).collect();
+        Columns { of, table }
+    }
+
+    /// Leaves out the other columns.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&Head) -> bool) {
+        let kept: Vec<bool> = self.heads.iter().map(is_kept).collect();
+        for row in &mut self.rows {
+            let mut kept = kept.iter();
+            row.retain(|_| kept.next() == Some(&true));
+        }
+        let mut kept = kept.iter();
+        self.heads.retain(|_| kept.next() == Some(&true));
+    }
+}
+
+/// A table about values of type `R`. Each column has a name, a rank, and the value of its cells.
+pub(crate) struct Columns<'r, R> {
+    of: Vec<&'r R>,
+    table: Table,
+}
+
+impl<R> Columns<'_, R> {
+    fn column<C: Into<Cell>>(mut self, head: Head, value: impl Fn(&R) -> C) -> Self {
+        for (row, of) in self.table.rows.iter_mut().zip(&self.of) {
+            row.push(value(of).into());
+        }
+        self.table.heads.push(head);
+        self
+    }
+
+    /// A text, such as the name of a row.
+    pub(crate) fn text<C: Into<Cell>>(
+        self,
+        name: &str,
+        rank: usize,
+        value: impl Fn(&R) -> C,
+    ) -> Self {
+        self.column(Head::new(name, Align::Left, rank), value)
+    }
+
+    pub(crate) fn figure<C: Into<Cell>>(
+        self,
+        name: &str,
+        rank: usize,
+        value: impl Fn(&R) -> C,
+    ) -> Self {
+        self.column(Head::new(name, Align::Right, rank), value)
+    }
+
+    /// Notes about rows, if there are any.
+    pub(crate) fn notes(self, value: impl Fn(&R) -> String) -> Self {
+        if self.of.iter().all(|row| value(row).is_empty()) {
+            return self;
+        }
+        let head = Head::new("notes", Align::Below, 0);
+        self.column(head, |row| Value::Text(value(row)))
+    }
+
+    /// The mean of latencies.
+    pub(crate) fn mean(self, rank: usize, of: fn(&R) -> &LatencySummary) -> Self {
+        self.figure("mean", rank, |row| {
+            let all = of(row);
+            (all.count > 0).then_some(Value::Ms(all.mean_ms))
+        })
+    }
+
+    /// A percentile of latencies.
+    pub(crate) fn percentile(
+        self,
+        percent: f64,
+        rank: usize,
+        of: fn(&R) -> &LatencySummary,
+    ) -> Self {
+        self.figure(&format!("p{}", plain(percent)), rank, |row| {
+            let all = of(row);
+            let own = all.percentiles.iter().find(|one| one.percent == percent);
+            let known = own.filter(|_| all.count > 0);
+            known.and_then(|one| one.value_ms).map(Value::Ms)
+        })
+    }
+
+    /// The longest latency.
+    pub(crate) fn longest(self, rank: usize, of: fn(&R) -> &LatencySummary) -> Self {
+        self.figure("max", rank, |row| of(row).longest_ms().map(Value::Ms))
+    }
+
+    /// With its names in the place of labels, and figures of at least this width.
+    pub(crate) fn labelled(mut self, width: usize) -> Self {
+        self.table.labels = Some(width);
+        self
+    }
+
+    /// The table, with what a page says of its source.
+    pub(crate) fn source(mut self, source: &'static str) -> Table {
+        self.table.source = source;
+        self.table
+    }
+}
