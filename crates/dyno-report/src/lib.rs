@@ -34,7 +34,6 @@ mod rebuild;
 mod samples;
 pub mod saturation;
 pub mod search;
-mod server_host;
 pub mod sheet;
 mod shell;
 pub mod sysbench;

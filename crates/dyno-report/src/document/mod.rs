@@ -1,9 +1,13 @@
 //! The sections of a run as values. The terminal, the page and Markdown render them.
 
+mod agents;
 mod operations;
+mod server_host;
 mod table;
 
+pub(crate) use agents::agents;
 pub(crate) use operations::{figures, operations, roles, work};
+pub(crate) use server_host::server_host;
 pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value};
 
 use crate::terminal::Ink;

@@ -10,7 +10,7 @@ use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
-use super::{agents, latency, parts, sections, statements, verdict};
+use super::{latency, parts, sections, statements, verdict};
 use crate::document;
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
 use crate::rebuild::UNFINISHED;
@@ -48,7 +48,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     parts::section(run, false, &mut page);
     sections::machine_figures(run, &mut page);
     page.show(document::roles(run));
-    agents::section(run, &mut page);
+    page.show([document::agents(run)]);
     page.show(document::operations(run));
     statements::section(run, false, &mut page);
     page.show(document::figures(run));
@@ -64,7 +64,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     for warning in &run.warnings {
         short("warning", Ink::Warning, warning, &mut page);
     }
-    agents::server_host(run, &mut page);
+    page.show(document::server_host(run));
     costs(run, &mut page);
     verdict::labels(run, &mut page);
     where_recorded(run, &mut page);

@@ -1,7 +1,6 @@
 //! Text for terminals.
 
 mod advice;
-mod agents;
 mod brief;
 mod compare;
 mod facts;
@@ -78,7 +77,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     latency::section(run, &mut page);
     page.blank();
     page.show(document::roles(run));
-    agents::section(run, &mut page);
+    page.show([document::agents(run)]);
     page.blank();
     sections::machine(run, &mut page);
     page.blank();
@@ -100,7 +99,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     sections::spread(run, &mut page);
     sections::client(run, &mut page);
-    agents::server_host(run, &mut page);
+    page.show(document::server_host(run));
     verdict::costs(run, &mut page);
     page.blank();
     set_up(run, &mut page);

@@ -85,7 +85,8 @@ impl Page {
         }
     }
 
-    pub(super) fn table(&mut self, table: Table) {
+    pub(super) fn table(&mut self, mut table: Table) {
+        table.retain(|head| head.rank != PAGE);
         if let Some(blocks) = &mut self.blocks {
             blocks.push(Block::Table(table));
             return;
@@ -339,7 +340,7 @@ fn figures(
     };
     let heads = table.heads.iter().enumerate().skip(1);
     let mut shown: Vec<(usize, usize)> = heads
-        .filter(|(_, head)| head.align == Align::Right && head.rank != PAGE)
+        .filter(|(_, head)| head.align == Align::Right)
         .map(|(index, _)| (index, widest(index)))
         .collect();
     while shown.len() > 1 && shown.iter().map(|(_, width)| width).sum::<usize>() > room {

@@ -2,7 +2,7 @@
 
 use super::look::{Ink, Look, columns, cut};
 pub(super) use crate::document::{Align, Table};
-use crate::document::{Cell, Head, PAGE, Value};
+use crate::document::{Cell, Head, Value};
 use crate::number::{latency, percent, rate, thousands};
 
 /// Blanks between columns, and with little room.
@@ -50,8 +50,7 @@ impl Table {
     }
 
     /// The lines with line ends. If the table is too wide, its widest text columns are cut.
-    pub(super) fn finish(mut self, look: &Look) -> String {
-        self.retain(|head| head.rank != PAGE);
+    pub(super) fn finish(self, look: &Look) -> String {
         let rows = self.cleaned(look);
         let (widths, gap) = fitted(&self.heads, &rows, look.width());
         let mut out = String::new();

@@ -5,7 +5,7 @@ use dyno_core::visible;
 use super::super::look::{Ink, Look};
 use super::super::page::Page;
 use super::super::table::{Align, Table};
-use crate::document::{Block, PAGE};
+use crate::document::Block;
 
 /// The width of preformatted text: what GitHub shows without scrolling.
 const COLUMNS: usize = 100;
@@ -55,8 +55,7 @@ pub(super) fn table(head: &[(String, bool)], rows: &[Vec<String>]) -> String {
 }
 
 /// A table of the terminal.
-pub(super) fn tabulated(mut of: Table) -> String {
-    of.retain(|head| head.rank != PAGE);
+pub(super) fn tabulated(of: Table) -> String {
     let texts = |row: Vec<(Ink, String)>| row.into_iter().map(|(_, text)| text).collect();
     let rows: Vec<Vec<String>> = of.texts().into_iter().skip(1).map(texts).collect();
     let heads = of.heads.into_iter();

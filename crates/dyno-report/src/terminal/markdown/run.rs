@@ -9,7 +9,7 @@ use super::super::page::Page;
 use super::super::pivot::{Pivot, title as title_of};
 use super::super::verdict::{against, marked, weak_durability};
 use super::super::words::EventWord;
-use super::super::{agents, brief, compare, ended, parts, sections, set_up, statements};
+use super::super::{brief, compare, ended, parts, sections, set_up, statements};
 use super::markup::{headed, joined, labelled, preformatted, rows, table, text};
 use super::{cells, list, markup, ratios};
 use crate::document;
@@ -32,7 +32,7 @@ pub(super) fn one(title: &str, run: &RunSummary) -> String {
         markup::sections(|page| parts::section(run, true, page)),
         preformatted(|page| {
             page.show(document::roles(run));
-            agents::section(run, page);
+            page.show([document::agents(run)]);
             page.show(document::operations(run));
             statements::section(run, false, page);
         }),
@@ -236,7 +236,7 @@ fn remarks(run: &RunSummary, page: &mut Page) {
         page.row("warning", Ink::Warning, warning);
     }
     brief::costs(run, page);
-    agents::server_host(run, page);
+    page.show(document::server_host(run));
 }
 
 /// The findings against a run, each after `lead`.
