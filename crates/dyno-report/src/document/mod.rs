@@ -2,11 +2,13 @@
 
 mod agents;
 mod operations;
+mod parts;
 mod server_host;
 mod table;
 
 pub(crate) use agents::agents;
 pub(crate) use operations::{figures, operations, roles, work};
+pub(crate) use parts::parts;
 pub(crate) use server_host::server_host;
 pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value};
 

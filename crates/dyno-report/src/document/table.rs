@@ -64,6 +64,7 @@ pub(crate) enum Align {
 }
 
 /// The head of a column.
+#[derive(Clone)]
 pub(crate) struct Head {
     pub(crate) name: String,
     pub(crate) align: Align,
@@ -127,13 +128,26 @@ impl Table {
 
     /// Leaves out the other columns.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&Head) -> bool) {
-        let kept: Vec<bool> = self.heads.iter().map(is_kept).collect();
+        let heads = self.heads.iter().enumerate();
+        let kept = heads.filter(|(_, head)| is_kept(head));
+        let kept: Vec<usize> = kept.map(|(column, _)| column).collect();
+        self.select(&kept);
+    }
+
+    /// Leaves these columns, in this order.
+    pub(crate) fn pick(&mut self, names: &[&str]) {
+        let place = |name: &&str| self.heads.iter().position(|head| head.name == **name);
+        let places: Vec<usize> = names.iter().filter_map(place).collect();
+        self.select(&places);
+    }
+
+    fn select(&mut self, columns: &[usize]) {
+        let heads = columns.iter().map(|column| self.heads[*column].clone());
+        self.heads = heads.collect();
         for row in &mut self.rows {
-            let mut kept = kept.iter();
-            row.retain(|_| kept.next() == Some(&true));
+            let cells = columns.iter().map(|column| row[*column].clone());
+            *row = cells.collect();
         }
-        let mut kept = kept.iter();
-        self.heads.retain(|_| kept.next() == Some(&true));
     }
 }
 
@@ -171,13 +185,27 @@ impl<R> Columns<'_, R> {
         self.column(Head::new(name, Align::Right, rank), value)
     }
 
-    /// Notes about rows, if there are any.
-    pub(crate) fn notes(self, value: impl Fn(&R) -> String) -> Self {
+    /// A text that must not be cut.
+    pub(crate) fn word<C: Into<Cell>>(
+        self,
+        name: &str,
+        rank: usize,
+        value: impl Fn(&R) -> C,
+    ) -> Self {
+        self.column(Head::new(name, Align::Whole, rank), value)
+    }
+
+    /// Texts below rows, if there are any.
+    pub(crate) fn below(self, name: &str, value: impl Fn(&R) -> String) -> Self {
         if self.of.iter().all(|row| value(row).is_empty()) {
             return self;
         }
-        let head = Head::new("notes", Align::Below, 0);
+        let head = Head::new(name, Align::Below, 0);
         self.column(head, |row| Value::Text(value(row)))
+    }
+
+    pub(crate) fn notes(self, value: impl Fn(&R) -> String) -> Self {
+        self.below("notes", value)
     }
 
     /// The mean of latencies.

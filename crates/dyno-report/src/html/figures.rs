@@ -1,6 +1,6 @@
 //! Numbers with their units.
 
-use super::markup::Text;
+use super::markup::{Text, lines};
 use crate::document::Value;
 use crate::number;
 
@@ -15,7 +15,7 @@ pub(super) fn cell(of: &Value) -> String {
         Value::Ms(ms) => value(*ms, "ms"),
         Value::Share(share) => percent(*share),
     };
-    Text(text).to_string()
+    lines(&text)
 }
 
 /// A value in a unit of `SeriesKey::unit`, for reading.

@@ -11,7 +11,7 @@ use super::chart::{Chart, Line, Look};
 use super::data::{ChartText, CounterSet, Data, RunData};
 use super::figures;
 use super::flame::Flame;
-use super::markup::{Text, json};
+use super::markup::{Text, json, lines};
 use super::run::View;
 use super::thin::{Keep, Pool, Thin};
 use super::time::utc;
@@ -172,16 +172,12 @@ impl Page {
     pub(super) fn show(&mut self, blocks: impl IntoIterator<Item = Block>) {
         for block in blocks.into_iter().filter(|block| !block.is_empty()) {
             match block {
-                Block::Row { label, body, .. } => {
-                    let lines = body.lines().map(|line| Text(line).to_string());
-                    let lines: Vec<String> = lines.collect();
-                    put!(
-                        self,
-                        "<dl class=\"facts\"><dt>{}</dt><dd>{}</dd></dl>",
-                        Text(label),
-                        lines.join("<br>")
-                    );
-                }
+                Block::Row { label, body, .. } => put!(
+                    self,
+                    "<dl class=\"facts\"><dt>{}</dt><dd>{}</dd></dl>",
+                    Text(label),
+                    lines(&body)
+                ),
                 Block::Table(table) => self.whole_table(&table),
             }
         }
