@@ -344,9 +344,8 @@ fn figures(
         .map(|(index, _)| (index, widest(index)))
         .collect();
     while shown.len() > 1 && shown.iter().map(|(_, width)| width).sum::<usize>() > room {
-        let ranks = shown.iter().map(|(index, _)| table.heads[*index].rank);
-        let last = ranks.max();
-        shown.retain(|(index, _)| Some(table.heads[*index].rank) != last);
+        let last = (0..shown.len()).max_by_key(|at| table.heads[shown[*at].0].rank);
+        shown.remove(last.unwrap_or(0));
     }
     shown
 }

@@ -2,13 +2,10 @@
 
 use dyno_core::visible;
 
-use super::super::look::{Ink, Look};
+use super::super::look::Ink;
 use super::super::page::Page;
 use super::super::table::{Align, Table};
 use crate::document::Block;
-
-/// The width of preformatted text: what GitHub shows without scrolling.
-const COLUMNS: usize = 100;
 
 /// Text on one line, with Markdown's special characters escaped.
 pub(super) fn text(raw: &str) -> String {
@@ -103,24 +100,6 @@ pub(super) fn labelled(rows: &[Vec<String>]) -> String {
     }
 }
 
-/// Sections as in a terminal; nothing if they are empty.
-pub(super) fn preformatted(write: impl FnOnce(&mut Page)) -> String {
-    let mut page = Page::new(Look {
-        columns: COLUMNS,
-        ..Look::default()
-    });
-    write(&mut page);
-    let shown = page.finish();
-    let shown = shown.trim_matches('\n');
-    if shown.is_empty() {
-        return String::new();
-    }
-    // A longer fence than any in the text.
-    let longest = shown.split(|c: char| c != '`').map(str::len).max();
-    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
-    format!("{fence}text\n{shown}\n{fence}\n")
-}
-
 /// A section under its heading; nothing if it is empty.
 pub(super) fn headed(title: &str, body: String) -> String {
     match body.is_empty() {
@@ -172,13 +151,5 @@ mod tests {
                      |  |  |\n| --- | --- |\n| last | three |\n";
         assert_eq!(printed, lines);
         assert_eq!(sections(|_| ()), "");
-    }
-
-    #[test]
-    fn text_cannot_close_its_code_fence() {
-        let printed = preformatted(|page| page.row("shape", Ink::Plain, "a ```` b"));
-        assert!(printed.starts_with("`````text\n"), "{printed}");
-        assert!(printed.ends_with("\n`````\n"), "{printed}");
-        assert_eq!(preformatted(|_| ()), "");
     }
 }

@@ -1,7 +1,6 @@
 //! Runs, comparisons and tables as GitHub's Markdown, for pull requests and wikis.
 //!
 //! The sections are those of the terminal's text; their rows and tables become Markdown tables.
-//! Sections that align columns with blanks stay preformatted text.
 
 mod markup;
 mod run;

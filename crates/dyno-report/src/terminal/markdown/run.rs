@@ -10,7 +10,7 @@ use super::super::pivot::{Pivot, title as title_of};
 use super::super::verdict::{against, marked, weak_durability};
 use super::super::words::EventWord;
 use super::super::{brief, compare, ended, parts, sections, set_up, statements};
-use super::markup::{headed, joined, labelled, preformatted, rows, table, text};
+use super::markup::{headed, joined, labelled, rows, table, text};
 use super::{cells, list, markup, ratios};
 use crate::document;
 use crate::html::{self, ReportInput, names};
@@ -30,7 +30,7 @@ pub(super) fn one(title: &str, run: &RunSummary) -> String {
         caption(runs),
         markup::sections(|page| remarks(run, page)),
         markup::sections(|page| parts::section(run, true, page)),
-        preformatted(|page| {
+        markup::sections(|page| {
             page.show(document::roles(run));
             page.show([document::agents(run)]);
             page.show(document::operations(run));
