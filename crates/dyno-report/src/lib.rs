@@ -39,6 +39,7 @@ mod shell;
 pub mod sysbench;
 pub mod terminal;
 
+pub use document::Pivot;
 pub use rebuild::rebuild;
 pub use shell::word as shell_word;
 pub use terminal::markdown;

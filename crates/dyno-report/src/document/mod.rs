@@ -3,6 +3,7 @@
 mod agents;
 mod operations;
 mod parts;
+mod pivot;
 mod server_host;
 mod statements;
 mod table;
@@ -10,6 +11,7 @@ mod table;
 pub(crate) use agents::agents;
 pub(crate) use operations::{figures, operations, roles, work};
 pub(crate) use parts::parts;
+pub use pivot::Pivot;
 pub(crate) use server_host::server_host;
 pub(crate) use statements::{executions, median_and_tail, of_server, statements};
 pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value};

@@ -40,7 +40,7 @@ pub use live::{live_line, scheduled_line, warmup_line};
 pub(crate) use look::{Ink, columns, wrap};
 pub use look::{Look, PIPE_COLUMNS};
 pub use phases::phases;
-pub use pivot::{Pivot, pivot};
+pub use pivot::pivot;
 pub use profiles::profiles;
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};

@@ -12,9 +12,10 @@ use dyno_core::record::{Cost, RunRecord};
 use dyno_core::summary::RunSummary;
 use dyno_verdict::Comparison;
 
-use super::pivot::{Pivot, head, legend, texts, title};
+use super::pivot::{legend, texts, title};
 use super::verdict::marked;
 use super::{brief, compare};
+use crate::Pivot;
 use crate::html::ReportInput;
 use markup::{joined, sections, table, tabulated, text};
 
@@ -85,7 +86,7 @@ fn cells(of: &Pivot) -> String {
     let mut columns = vec![(of.rows.0.clone(), false)];
     columns.extend((0..count).map(|column| {
         let name = match &of.columns {
-            Some(_) => head(of, column),
+            Some(_) => of.head(column),
             None => of.figure.clone(),
         };
         (name, true)

@@ -6,14 +6,15 @@ use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::super::look::Ink;
 use super::super::page::Page;
-use super::super::pivot::{Pivot, title as title_of};
+use super::super::pivot::title;
 use super::super::verdict::{against, marked, weak_durability};
 use super::super::words::EventWord;
 use super::super::{brief, compare, ended, parts, sections, set_up, statements};
 use super::markup::{headed, joined, labelled, rows, table, text};
 use super::{cells, list, markup, ratios};
+use crate::Pivot;
 use crate::document;
-use crate::html::{self, ReportInput, names};
+use crate::html::{ReportInput, names};
 use crate::number::{latency, plain, rate, thousands};
 
 /// The cell of a missing figure.
@@ -89,18 +90,8 @@ fn answers(input: &ReportInput<'_>) -> String {
     list(&lines.collect::<Vec<_>>())
 }
 
-/// The rates by factors.
-fn by_factors(table: &html::Pivot) -> String {
-    let of = Pivot {
-        figure: "rate".to_owned(),
-        unit: "per second".to_owned(),
-        rows: table.rows.clone(),
-        columns: table.columns.clone(),
-        base: table.base.clone(),
-        cells: table.cells.clone(),
-        pooled: table.pooled.clone(),
-    };
-    headed(&text(&title_of(&of)), cells(&of))
+fn by_factors(table: &Pivot) -> String {
+    headed(&text(&title(table)), cells(table))
 }
 
 fn word(run: &RunSummary) -> &'static str {
