@@ -1,6 +1,7 @@
 //! The sections of a run as values. The terminal, the page and Markdown render them.
 
 mod agents;
+mod latency;
 mod operations;
 mod parts;
 mod pivot;
@@ -9,6 +10,7 @@ mod statements;
 mod table;
 
 pub(crate) use agents::agents;
+pub(crate) use latency::latencies;
 pub(crate) use operations::{figures, operations, roles, work};
 pub(crate) use parts::parts;
 pub use pivot::Pivot;
