@@ -1,6 +1,8 @@
 //! A table of an experiment, with texts ready for a terminal, a page or CSV.
 
+use crate::document::{Align, Table};
 use crate::export::csv;
+use crate::terminal::Ink;
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,5 +46,22 @@ impl Sheet {
             .chain(rows)
             .map(|row| csv::row(&row) + "\n")
             .collect()
+    }
+}
+
+impl From<&Sheet> for Table {
+    fn from(of: &Sheet) -> Self {
+        let heads = of.columns.iter().map(|(name, is_figure)| {
+            let align = match is_figure {
+                true => Align::Right,
+                false => Align::Left,
+            };
+            (name.clone(), align)
+        });
+        let mut table = Self::named(heads.collect());
+        for row in &of.rows {
+            table.row(row.iter().map(|text| (Ink::Plain, text.clone())).collect());
+        }
+        table
     }
 }

@@ -9,12 +9,16 @@ use crate::terminal::Ink;
 /// A role that achieves less than this share of its requested rate is marked.
 const ACHIEVED: f64 = 0.95;
 
-/// All of it.
+/// All of it for a page, with tables of figures and sums.
 pub(crate) fn work(run: &RunSummary) -> Vec<Block> {
+    let figures = Table::of(&run.figures)
+        .text("figure", 0, |one| Value::Text(one.name.clone()))
+        .figure("value", 0, |one| Value::Text(number::figure(one.value)))
+        .text("unit", 0, |one| Value::Text(one.unit.clone()))
+        .source("the workload's own figures.");
     let mut blocks = roles(run);
     blocks.extend(operations(run));
-    blocks.extend(figures(run));
-    blocks.push(Block::Table(sums(run)));
+    blocks.extend([figures, sums(run)].map(Block::Table));
     blocks
 }
 
@@ -196,7 +200,7 @@ fn ends(operation: &OperationSummary) -> Vec<String> {
     ends
 }
 
-/// The script's own figures.
+/// The script's own figures, in lines.
 pub(crate) fn figures(run: &RunSummary) -> Option<Block> {
     let lines = run.figures.iter().map(|figure| {
         let value = number::figure(figure.value);
