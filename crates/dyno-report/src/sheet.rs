@@ -1,8 +1,7 @@
 //! A table of an experiment, with texts ready for a terminal, a page or CSV.
 
-use crate::document::{Align, Table};
+use crate::document::Table;
 use crate::export::csv;
-use crate::terminal::Ink;
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,17 +50,14 @@ impl Sheet {
 
 impl From<&Sheet> for Table {
     fn from(of: &Sheet) -> Self {
-        let heads = of.columns.iter().map(|(name, is_figure)| {
-            let align = match is_figure {
-                true => Align::Right,
-                false => Align::Left,
+        let mut columns = Self::of(&of.rows);
+        for (place, (name, is_figure)) in of.columns.iter().enumerate() {
+            let text = |row: &Vec<String>| row.get(place).cloned().unwrap_or_default();
+            columns = match is_figure {
+                true => columns.figure(name, 0, text),
+                false => columns.text(name, 0, text),
             };
-            (name.clone(), align)
-        });
-        let mut table = Self::named(heads.collect());
-        for row in &of.rows {
-            table.row(row.iter().map(|text| (Ink::Plain, text.clone())).collect());
         }
-        table
+        columns.source("")
     }
 }

@@ -2,7 +2,7 @@
 
 use dyno_core::summary::{AgentSummary, RunSummary};
 
-use super::{Block, Cell, PAGE, Table, Value};
+use super::{Block, PAGE, Table, Value};
 use crate::number::figure;
 use crate::terminal::Ink;
 
@@ -10,7 +10,7 @@ use crate::terminal::Ink;
 pub(crate) fn agents(run: &RunSummary) -> Block {
     let table = Table::of(&run.agents)
         .text("agents", 0, name)
-        .text("host", PAGE, |agent| Value::Text(agent.host.clone()))
+        .text("host", PAGE, |agent| agent.host.clone())
         .figure("share", PAGE, |agent| Value::Share(agent.fraction))
         .figure("sessions", 0, |agent| Value::Count(agent.sessions.into()))
         .figure("events/s", 1, |agent| Value::Rate(agent.events_per_s))
@@ -43,9 +43,9 @@ pub(crate) fn agents(run: &RunSummary) -> Block {
     Block::Table(table)
 }
 
-fn name(agent: &AgentSummary) -> Cell {
+fn name(agent: &AgentSummary) -> (Ink, String) {
     let ink = if agent.lost { Ink::Error } else { Ink::Plain };
-    Cell::new(ink, Value::Text(agent.name.clone()))
+    (ink, agent.name.clone())
 }
 
 fn drift(agent: &AgentSummary) -> Option<Value> {

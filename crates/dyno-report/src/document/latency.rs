@@ -8,8 +8,8 @@ use super::{PAGE, Table, Value};
 /// of the first.
 pub(crate) fn latencies(kinds: &[(&str, &str, &LatencySummary)]) -> Table {
     let mut columns = Table::of(kinds)
-        .text("time", 0, |kind| Value::Text(kind.0.to_owned()))
-        .text("measured", PAGE, |kind| Value::Text(kind.1.to_owned()))
+        .text("time", 0, |kind| kind.0.to_owned())
+        .text("measured", PAGE, |kind| kind.1.to_owned())
         .figure("events", PAGE, |kind| Value::Count(kind.2.count))
         .figure("min", 0, |kind| kind.2.shortest_ms().map(Value::Ms))
         .mean(0, of);

@@ -18,7 +18,7 @@ pub use pivot::Pivot;
 pub(crate) use profiles::{functions, lost};
 pub(crate) use server_host::server_host;
 pub(crate) use statements::{executions, median_and_tail, of_server, statements};
-pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value};
+pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value, ink};
 
 use crate::terminal::Ink;
 

@@ -12,9 +12,9 @@ const ACHIEVED: f64 = 0.95;
 /// All of it for a page, with tables of figures and sums.
 pub(crate) fn work(run: &RunSummary) -> Vec<Block> {
     let figures = Table::of(&run.figures)
-        .text("figure", 0, |one| Value::Text(one.name.clone()))
-        .figure("value", 0, |one| Value::Text(number::figure(one.value)))
-        .text("unit", 0, |one| Value::Text(one.unit.clone()))
+        .text("figure", 0, |one| one.name.clone())
+        .figure("value", 0, |one| number::figure(one.value))
+        .text("unit", 0, |one| one.unit.clone())
         .source("the workload's own figures.");
     let mut blocks = roles(run);
     blocks.extend(operations(run));
@@ -25,7 +25,7 @@ pub(crate) fn work(run: &RunSummary) -> Vec<Block> {
 /// The latency limit, and the roles of sessions.
 pub(crate) fn roles(run: &RunSummary) -> Vec<Block> {
     let table = Table::of(&run.roles)
-        .text("roles", 0, |role| Value::Text(role.name.clone()))
+        .text("roles", 0, |role| role.name.clone())
         .figure("sessions", 0, |role| Value::Count(role.sessions.into()))
         .figure("events/s", 1, |role| Value::Rate(role.events_per_s))
         .figure("asked/s", 3, |role| role.asked_per_s.map(Value::Rate))
@@ -70,16 +70,16 @@ fn limit(run: &RunSummary) -> Option<Block> {
 
 fn achieved(role: &RoleSummary) -> Cell {
     match role.achieved_share() {
-        Some(share) if share < ACHIEVED => Cell::new(Ink::Warning, Value::Share(share)),
+        Some(share) if share < ACHIEVED => (Ink::Warning, Value::Share(share)).into(),
         share => share.map(Value::Share).into(),
     }
 }
 
-fn per_session(role: &RoleSummary) -> Value {
-    Value::Text(match (role.events_min, role.events_max) {
+fn per_session(role: &RoleSummary) -> String {
+    match (role.events_min, role.events_max) {
         (min, max) if min == max => thousands(min),
         (min, max) => format!("{}–{}", thousands(min), thousands(max)),
-    })
+    }
 }
 
 fn remarks(role: &RoleSummary) -> String {
@@ -132,7 +132,7 @@ fn begun(run: &RunSummary) -> Table {
     let all: u64 = begun.iter().map(|one| ended(one)).sum();
     let share = |one: &OperationSummary| ended(one) as f64 / all.max(1) as f64;
     let mut columns = Table::of(begun.iter().copied())
-        .text("operations", 0, |one| Value::Text(one.name.clone()))
+        .text("operations", 0, |one| one.name.clone())
         .figure("/s", 0, |one| one.per_s().map(Value::Rate))
         .figure("done", PAGE, |one| Value::Count(one.totals.done))
         .figure("share", 1, |one| Value::Share(share(one)))
@@ -258,13 +258,13 @@ fn sums(run: &RunSummary) -> Table {
     };
     Table::of(&run.ledger)
         .text("sum in the database", 0, |entry| {
-            Value::Text(format!("{} ({})", entry.database, entry.sum))
+            format!("{} ({})", entry.database, entry.sum)
         })
         .figure("changed by", 0, |entry| {
             entry.found.map(|found| Value::Text(found.to_string()))
         })
-        .figure("acknowledged", 0, |entry| Value::Text(entry.expected()))
-        .text("agrees", 0, |entry| Value::Text(agrees(entry).to_owned()))
+        .figure("acknowledged", 0, |entry| entry.expected())
+        .text("agrees", 0, |entry| agrees(entry).to_owned())
         .source(
             "the workload's sums, read before and after the run, compared with what the server \
              acknowledged to the sessions; a range if a connection was lost during a commit.",

@@ -1,9 +1,8 @@
 //! The parts of a load that changed over time.
 
-use dyno_core::finding::Verdict;
 use dyno_core::summary::{LatencySummary, PartSummary, RunSummary};
 
-use super::{Cell, PAGE, Table, Value};
+use super::{PAGE, Table, Value, ink};
 use crate::number::plain;
 use crate::terminal::{EventWord, Ink};
 
@@ -15,13 +14,13 @@ pub(crate) fn parts(run: &RunSummary) -> Table {
         EventWord::Event => "events/s",
     };
     let mut columns = Table::of(&run.parts)
-        .text("part", 0, |part| Value::Text(part.label.clone()))
+        .text("part", 0, |part| part.label.clone())
         .figure("no.", PAGE, |part| {
             number(part).map(|index| Value::Count(index as u64 + 1))
         })
         .figure("time", 1, |part| {
             let time = format!("{}–{}s", plain(part.from_s), plain(part.to_s));
-            Cell::new(Ink::Faint, Value::Text(time))
+            (Ink::Faint, time)
         });
     if run.parts.iter().any(|part| part.offered_per_s.is_some()) {
         columns = columns.figure("offered/s", 1, |part| part.offered_per_s.map(Value::Rate));
@@ -47,7 +46,9 @@ pub(crate) fn parts(run: &RunSummary) -> Table {
     columns
         .longest(PAGE, latencies)
         .figure("errors", 1, errors)
-        .word("verdict", 0, verdict)
+        .word("verdict", 0, |part| {
+            (ink(part.verdict), part.verdict_word().to_owned())
+        })
         .notes(against)
         .source(
             "intervals of the run that are entirely within a part, each part judged like a \
@@ -60,29 +61,19 @@ fn latencies(part: &PartSummary) -> &LatencySummary {
     &part.latency
 }
 
-fn measured(part: &PartSummary, ink: Ink, value: Value) -> Cell {
+fn measured(part: &PartSummary, ink: Ink, value: Value) -> (Ink, Value) {
     match part.is_measured() {
-        true => Cell::new(ink, value),
-        false => Cell::new(Ink::Faint, Value::Missing),
+        true => (ink, value),
+        false => (Ink::Faint, Value::Missing),
     }
 }
 
-fn errors(part: &PartSummary) -> Cell {
+fn errors(part: &PartSummary) -> (Ink, Value) {
     let ink = match part.totals.errors {
         0 => Ink::Plain,
         _ => Ink::Error,
     };
     measured(part, ink, Value::Count(part.totals.errors))
-}
-
-fn verdict(part: &PartSummary) -> Cell {
-    let ink = match part.verdict {
-        Some(Verdict::Valid) => Ink::Good,
-        Some(Verdict::Doubtful) => Ink::Warning,
-        Some(Verdict::Refused) => Ink::Error,
-        None => Ink::Faint,
-    };
-    Cell::new(ink, Value::Text(part.verdict_word().to_owned()))
 }
 
 /// The findings against it.

@@ -1,5 +1,6 @@
 //! Tables of values, which each format writes in its own way.
 
+use dyno_core::finding::Verdict;
 use dyno_core::summary::LatencySummary;
 
 use crate::number::plain;
@@ -30,15 +31,21 @@ pub(crate) struct Cell {
     pub(crate) value: Value,
 }
 
-impl Cell {
-    pub(crate) fn new(ink: Ink, value: Value) -> Self {
-        Self { ink, value }
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        (Ink::Plain, text).into()
     }
 }
 
 impl From<Value> for Cell {
     fn from(value: Value) -> Self {
-        Self::new(Ink::Plain, value)
+        (Ink::Plain, value).into()
     }
 }
 
@@ -46,8 +53,32 @@ impl From<Option<Value>> for Cell {
     fn from(value: Option<Value>) -> Self {
         match value {
             Some(value) => value.into(),
-            None => Self::new(Ink::Faint, Value::Missing),
+            None => (Ink::Faint, Value::Missing).into(),
         }
+    }
+}
+
+impl From<Option<Verdict>> for Cell {
+    fn from(verdict: Option<Verdict>) -> Self {
+        let word = verdict.map(|verdict| verdict.word().to_owned());
+        (ink(verdict), word.map_or(Value::Missing, Value::Text)).into()
+    }
+}
+
+impl<V: Into<Value>> From<(Ink, V)> for Cell {
+    fn from((ink, value): (Ink, V)) -> Self {
+        let value = value.into();
+        Self { ink, value }
+    }
+}
+
+/// The colour of a verdict.
+pub(crate) fn ink(verdict: Option<Verdict>) -> Ink {
+    match verdict {
+        Some(Verdict::Valid) => Ink::Good,
+        Some(Verdict::Doubtful) => Ink::Warning,
+        Some(Verdict::Refused) => Ink::Error,
+        None => Ink::Faint,
     }
 }
 
@@ -83,6 +114,7 @@ impl Head {
 }
 
 /// A table. Its first column names the rows.
+#[derive(Default)]
 pub(crate) struct Table {
     pub(crate) heads: Vec<Head>,
     pub(crate) rows: Vec<Vec<Cell>>,
@@ -93,36 +125,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(head: &[(&'static str, Align)]) -> Self {
-        let head = head.iter();
-        let head = head.map(|(name, align)| ((*name).to_owned(), *align));
-        Self::named(head.collect())
-    }
-
-    /// The same with computed column names.
-    pub(crate) fn named(head: Vec<(String, Align)>) -> Self {
-        let heads = head.into_iter();
-        let heads = heads.map(|(name, align)| Head::new(&name, align, 0));
-        Self {
-            heads: heads.collect(),
-            rows: Vec::new(),
-            labels: None,
-            source: "",
-        }
-    }
-
-    /// A row with one cell per column.
-    pub(crate) fn row(&mut self, cells: Vec<(Ink, String)>) {
-        let cells = cells.into_iter();
-        let cells = cells.map(|(ink, text)| Cell::new(ink, Value::Text(text)));
-        self.rows.push(cells.collect());
-    }
-
     /// A table with a row for each of `rows`, whose columns follow.
     pub(crate) fn of<'r, R: 'r>(rows: impl IntoIterator<Item = &'r R>) -> Columns<'r, R> {
         let of: Vec<&R> = rows.into_iter().collect();
-        let mut table = Self::new(&[]);
-        table.rows = of.iter().map(|_| Vec::new()).collect();
+        let table = Self {
+            rows: of.iter().map(|_| Vec::new()).collect(),
+            ..Self::default()
+        };
         Columns { of, table }
     }
 
@@ -201,7 +210,7 @@ impl<R> Columns<'_, R> {
             return self;
         }
         let head = Head::new(name, Align::Below, 0);
-        self.column(head, |row| Value::Text(value(row)))
+        self.column(head, value)
     }
 
     pub(crate) fn notes(self, value: impl Fn(&R) -> String) -> Self {

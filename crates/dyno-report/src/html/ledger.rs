@@ -167,13 +167,9 @@ fn errors(page: &mut Page, view: &View<'_>) {
     errors.sort_by_key(|(_, error)| std::cmp::Reverse(error.count));
     let table = Table::of(&errors)
         .text("code", 0, |(code, _)| Value::Code((*code).clone()))
-        .text("kind", 0, |(_, error)| {
-            Value::Text(error.kind.short().to_owned())
-        })
+        .text("kind", 0, |(_, error)| error.kind.short().to_owned())
         .figure("count", 0, |(_, error)| Value::Count(error.count))
-        .text("first message", 0, |(_, error)| {
-            Value::Text(error.sample.clone())
-        })
+        .text("first message", 0, |(_, error)| error.sample.clone())
         .source("");
     put!(page, "<div class=\"panel\">");
     page.show([Block::Table(table)]);

@@ -18,9 +18,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         put!(page, "<p class=\"about\">{}</p>", Text(sentence));
     }
     let figures = Table::of(&machine.figures)
-        .text("", 0, |one| Value::Text(one.name.clone()))
+        .text("", 0, |one| one.name.clone())
         .figure("per second of the measurement", 0, |one| {
-            Value::Text(format!("{} {}", number::rate(one.value), one.unit))
+            format!("{} {}", number::rate(one.value), one.unit)
         })
         .source("");
     page.show([Block::Table(figures)]);

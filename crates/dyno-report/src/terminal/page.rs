@@ -1,8 +1,7 @@
 //! Rows of a label and a body, as wide as the look allows, or kept for another format.
 
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
-use super::table::{Align, Table};
-use crate::document::{Block, PAGE};
+use crate::document::{Align, Block, PAGE, Table};
 
 /// The start of bodies: two blanks and a label.
 const GUTTER: usize = 16;
@@ -365,7 +364,7 @@ mod tests {
         page.row("  doubt", Ink::Warning, &"word ".repeat(60));
         page.row("", Ink::Plain, "Try something else.");
         page.row("note", Ink::Plain, " ");
-        page.table(Table::new(&[]));
+        page.table(Table::default());
         let items = ["p50 1", "max 2 ms"].map(|text| (Ink::Plain, text.to_owned()));
         page.items("latency", &items);
         let pieces = [(Ink::Good, "▁▂"), (Ink::Faint, " 1 /s")];

@@ -4,8 +4,7 @@ use dyno_core::summary::RunSummary;
 
 use super::look::Ink;
 use super::page::Page;
-use super::table::Align;
-use crate::document;
+use crate::document::{self, Align};
 
 /// The width of a table with all percentiles.
 const WIDE: usize = 96;

@@ -1,7 +1,7 @@
 //! A table of an experiment.
 
 use super::look::{Ink, Look, wrap};
-use super::table::Table;
+use crate::document::Table;
 use crate::sheet::Sheet;
 
 /// The table under its title.

@@ -1,8 +1,7 @@
 //! Tables that fit the terminal.
 
 use super::look::{Ink, Look, columns, cut};
-pub(super) use crate::document::{Align, Table};
-use crate::document::{Cell, Head, Value};
+use crate::document::{Align, Cell, Head, Table, Value};
 use crate::number::{latency, percent, rate, thousands};
 
 /// Blanks between columns, and with little room.
@@ -122,21 +121,15 @@ mod tests {
 
     #[test]
     fn numbers_are_right_aligned_and_long_texts_are_cut() {
-        let mut table = Table::new(&[
-            ("run", Align::Right),
-            ("workload", Align::Left),
-            ("p95", Align::Right),
-        ]);
-        table.row(vec![
-            (Ink::Plain, "7".into()),
-            (Ink::Plain, "a".repeat(60)),
-            (Ink::Plain, "1.5 ms".into()),
-        ]);
-        table.row(vec![
-            (Ink::Plain, "12".into()),
-            (Ink::Plain, "oltp\n\x1b[2J".into()),
-            (Ink::Plain, String::new()),
-        ]);
+        let rows = [
+            ("7", "a".repeat(60), "1.5 ms"),
+            ("12", "oltp\n\x1b[2J".to_owned(), ""),
+        ];
+        let table = Table::of(&rows)
+            .figure("run", 0, |row| row.0.to_owned())
+            .text("workload", 0, |row| row.1.clone())
+            .figure("p95", 0, |row| row.2.to_owned())
+            .source("");
         let look = Look {
             columns: 40,
             ..Look::default()

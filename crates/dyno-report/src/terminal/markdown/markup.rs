@@ -4,8 +4,7 @@ use dyno_core::visible;
 
 use super::super::look::Ink;
 use super::super::page::Page;
-use super::super::table::{Align, Table};
-use crate::document::Block;
+use crate::document::{Align, Block, Table};
 
 /// Text on one line, with Markdown's special characters escaped.
 pub(super) fn text(raw: &str) -> String {
@@ -117,6 +116,7 @@ pub(super) fn joined(parts: impl IntoIterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Value;
 
     #[test]
     fn special_characters_are_escaped() {
@@ -144,7 +144,12 @@ mod tests {
         let printed = sections(|page| {
             page.row("note", Ink::Plain, "one");
             page.row("", Ink::Plain, "two");
-            page.table(Table::new(&[("x", Align::Right)]));
+            let none: [f64; 0] = [];
+            page.table(
+                Table::of(&none)
+                    .figure("x", 0, |x| Value::Rate(*x))
+                    .source(""),
+            );
             page.row("last", Ink::Plain, "three");
         });
         let lines = "|  |  |\n| --- | --- |\n| note | one<br>two |\n\n| x |\n| ---: |\n\n\
