@@ -150,6 +150,16 @@ impl Table {
         self.select(&places);
     }
 
+    /// Leaves out columns without any value.
+    pub(crate) fn drop_empty(&mut self) {
+        let is_known = |column: &usize| {
+            let mut cells = self.rows.iter().map(|row| &row[*column]);
+            cells.any(|cell| cell.value != Value::Missing)
+        };
+        let known: Vec<usize> = (0..self.heads.len()).filter(is_known).collect();
+        self.select(&known);
+    }
+
     fn select(&mut self, columns: &[usize]) {
         let heads = columns.iter().map(|column| self.heads[*column].clone());
         self.heads = heads.collect();

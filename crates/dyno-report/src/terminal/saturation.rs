@@ -27,7 +27,8 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
         .figure("p99", 0, |step| step.p99_ms.map(Value::Ms))
         .word("verdict", 0, |step| step.verdict)
         .figure("run", 0, |step| {
-            step.run.map(|run| Value::Text(run.to_string()))
+            let run = step.run.map(|run| run.to_string());
+            (Ink::Faint, run.map_or(Value::Missing, Value::Text))
         })
         .source("");
     let mut page = Page::new(*look);
