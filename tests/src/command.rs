@@ -2,16 +2,14 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
 use dyno_core::Clock;
 
+use crate::program::Program;
 use crate::server::variable;
 
 /// The default time limit of a program. It only has to distinguish a hang from a busy machine.
@@ -82,45 +80,8 @@ pub fn run(command: &mut Command, limit: Duration) -> Output {
 
 /// A program in the background. Dropping it kills it.
 pub struct Running {
-    child: Child,
-    stdout: Option<Reader>,
-    stderr: Option<Reader>,
+    program: Program,
     what: String,
-}
-
-/// Collects a program's output while it runs.
-struct Reader {
-    so_far: Arc<Mutex<Vec<u8>>>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Reader {
-    fn new(mut stream: impl Read + Send + 'static) -> Self {
-        let so_far = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&so_far);
-        let thread = thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            // Keep the output before an error: it helps the test more than the error.
-            while let Ok(count @ 1..) = stream.read(&mut bytes) {
-                let mut kept = kept.lock().expect("nobody panics with it");
-                kept.extend_from_slice(&bytes[..count]);
-            }
-        });
-        Self { so_far, thread }
-    }
-
-    fn text(&self) -> String {
-        let so_far = self.so_far.lock().expect("nobody panics with it");
-        String::from_utf8_lossy(&so_far).into_owned()
-    }
-
-    /// All of it, once the stream has ended.
-    fn whole(self) -> String {
-        let Self { so_far, thread } = self;
-        thread.join().expect("reading does not panic");
-        let so_far = so_far.lock().expect("nobody panics with it");
-        String::from_utf8_lossy(&so_far).into_owned()
-    }
 }
 
 impl Running {
@@ -140,32 +101,19 @@ impl Running {
             }
         }
         let what = format!("{command:?}").replace('"', "");
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
+        let program = Program::start(command, usize::MAX)
             .unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
-        let stdout = Some(Reader::new(child.stdout.take().expect("it is piped")));
-        let stderr = Some(Reader::new(child.stderr.take().expect("it is piped")));
-        Self {
-            child,
-            stdout,
-            stderr,
-            what,
-        }
+        Self { program, what }
     }
 
     /// Its pid.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.program.pid()
     }
 
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its own.
-        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+        self.program.signal(signal);
     }
 
     /// Waits for a run's first interval line: its sessions are connected and working. Does not work
@@ -193,7 +141,7 @@ impl Running {
     pub fn prints_or_ends(&mut self, text: &str) -> bool {
         let deadline_ns = Clock.now() + 60_000_000_000;
         loop {
-            let ended = self.child.try_wait().expect("a child can be waited for");
+            let ended = self.ended();
             if self.printed().contains(text) {
                 return true;
             }
@@ -211,7 +159,11 @@ impl Running {
     }
 
     fn printed(&self) -> String {
-        self.stderr.as_ref().map(Reader::text).unwrap_or_default()
+        self.program.stderr.text()
+    }
+
+    fn ended(&mut self) -> Option<ExitStatus> {
+        self.program.ended().expect("a child can be waited for")
     }
 
     /// Waits until it exits.
@@ -221,18 +173,21 @@ impl Running {
     pub fn finish(mut self, limit: Duration) -> Output {
         let deadline_ns = Clock.now() + limit.as_nanos() as u64;
         let status = loop {
-            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
-                break Some(status);
+            let status = self.ended();
+            if status.is_some() {
+                break status;
             }
             if Clock.now() > deadline_ns {
-                self.kill_all();
+                self.program.kill();
                 break None;
             }
             thread::sleep(Duration::from_millis(5));
         };
-        let [stdout, stderr] = [self.stdout.take(), self.stderr.take()]
-            .map(|reader| reader.expect("read once").whole());
-        let what = std::mem::take(&mut self.what);
+        while !self.program.is_closed() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let Self { program, what } = self;
+        let [stdout, stderr] = [program.stdout.text(), program.stderr.text()];
         let Some(status) = status else {
             panic!("{what}\nwas not done after {limit:?}\n{stdout}\n{stderr}");
         };
@@ -241,21 +196,6 @@ impl Running {
             stdout,
             stderr,
             what,
-        }
-    }
-
-    fn kill_all(&mut self) {
-        // SAFETY: kill has no memory effects; the group belongs to the child, see `process_group`.
-        unsafe { libc::kill(-self.child.id().cast_signed(), libc::SIGKILL) };
-        // It has been killed, so it will end.
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.kill_all();
         }
     }
 }

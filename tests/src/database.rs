@@ -44,12 +44,7 @@ impl Database {
 
     /// The administrator's URL of this database, over TCP.
     pub fn url(&self) -> String {
-        let scheme = match self.server.kind {
-            Kind::Mariadb | Kind::Mysql => "mysql",
-            Kind::Postgres => "postgres",
-        };
-        let (user, port) = (self.server.user(), self.server.port);
-        format!("{scheme}://{user}@127.0.0.1:{port}/{}", self.name)
+        self.server.url(&self.name)
     }
 
     /// The first field of a query's first row.

@@ -26,6 +26,7 @@
 //!   `cargo xtask test` sets `target/dist/bin/dyno`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod client;
 pub mod command;
 pub mod database;
 pub mod log;
@@ -33,10 +34,14 @@ pub mod network;
 pub mod own_servers;
 pub mod private;
 pub mod processes;
+pub mod program;
 pub mod proxysql;
+pub mod schema;
 pub mod server;
+pub mod socket;
 pub mod sshd;
 
+pub use client::Client;
 pub use command::{Output, dyno, sysbench};
 pub use database::Database;
 pub use private::{PrivateServer, start_private_server, start_private_server_with};

@@ -89,11 +89,7 @@ fn start(kind: Kind, programs: Option<&Path>, options: Options) -> PrivateServer
 impl PrivateServer {
     /// Its address.
     pub fn server(&self) -> Server {
-        Server {
-            kind: self.kind(),
-            socket: self.socket(),
-            port: self.port(),
-        }
+        Server::from(&self.process)
     }
 }
 

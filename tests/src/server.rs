@@ -1,14 +1,11 @@
-//! Addresses of the servers, and clients for them that share no code with Dyno.
+//! Addresses of the servers, and statements for them.
 
 use std::env;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use mysql::prelude::Queryable;
-use xtask::servers::Kind;
+use xtask::servers::{Kind, Server as Process};
 
-/// The time limit of an answer.
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+use crate::Client;
 
 /// MySQL's deadlock error, and how often in a row a test's statement may get it.
 const DEADLOCK: u16 = 1213;
@@ -43,18 +40,18 @@ impl Server {
 
     /// The administrator's name.
     pub fn user(&self) -> &'static str {
-        match self.kind {
-            Kind::Mariadb | Kind::Mysql => "root",
-            Kind::Postgres => "postgres",
-        }
+        self.kind.administrator()
+    }
+
+    /// The administrator's URL of a database on it, over TCP.
+    pub fn url(&self, database: &str) -> String {
+        let (scheme, user) = (self.kind.scheme(), self.user());
+        format!("{scheme}://{user}@127.0.0.1:{}/{database}", self.port)
     }
 
     /// sysbench's options for a database on it, over TCP.
     pub fn sysbench_options(&self, user: &str, database: &str) -> Vec<String> {
-        let prefix = match self.kind {
-            Kind::Mariadb | Kind::Mysql => "mysql",
-            Kind::Postgres => "pgsql",
-        };
+        let prefix = self.kind.driver();
         vec![
             format!("--db-driver={prefix}"),
             format!("--{prefix}-host=127.0.0.1"),
@@ -64,34 +61,34 @@ impl Server {
         ]
     }
 
-    /// A client of MariaDB or MySQL, over the socket.
+    /// A connection as the administrator.
     ///
     /// # Panics
-    /// The server refuses the connection.
-    pub fn mysql(&self, database: Option<&str>) -> mysql::Conn {
-        let options = mysql::OptsBuilder::new()
-            .socket(Some(self.socket.to_string_lossy()))
-            .user(Some(self.user()))
-            .db_name(database)
-            .read_timeout(Some(ANSWER_LIMIT));
-        mysql::Conn::new(options)
-            .unwrap_or_else(|error| panic!("{} at {:?}: {error}", self.kind, self.socket))
+    /// The server refuses it.
+    pub fn client(&self, database: Option<&str>) -> Client {
+        Client::connect(self, database).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// A client of PostgreSQL, over the socket.
+    /// The same to MariaDB or MySQL.
     ///
     /// # Panics
-    /// The server refuses the connection.
+    /// The server refuses it, or is PostgreSQL.
+    pub fn mysql(&self, database: Option<&str>) -> mysql::Conn {
+        match self.client(database) {
+            Client::Mysql(client) => *client,
+            Client::Postgres(_) => panic!("{} is not MySQL", self.kind),
+        }
+    }
+
+    /// The same to PostgreSQL.
+    ///
+    /// # Panics
+    /// The server refuses it, or is not PostgreSQL.
     pub fn postgres(&self, database: &str) -> postgres::Client {
-        let folder = self.socket.parent().expect("a socket lies in a folder");
-        postgres::Config::new()
-            .host_path(folder)
-            .port(self.port)
-            .user(self.user())
-            .dbname(database)
-            .connect_timeout(ANSWER_LIMIT)
-            .connect(postgres::NoTls)
-            .unwrap_or_else(|error| panic!("{} at {:?}: {error}", self.kind, self.socket))
+        match self.client(Some(database)) {
+            Client::Postgres(client) => *client,
+            Client::Mysql(_) => panic!("{} is not PostgreSQL", self.kind),
+        }
     }
 
     /// Runs a statement without a result set as the administrator. Repeats it after a deadlock in
@@ -100,23 +97,12 @@ impl Server {
     /// # Panics
     /// The server refuses it.
     pub fn execute(&self, database: Option<&str>, sql: &str) {
-        match self.kind {
-            Kind::Mariadb | Kind::Mysql => {
-                let mut connection = self.mysql(database);
-                for left in (0..DEADLOCKS_MAX).rev() {
-                    match connection.query_drop(sql) {
-                        Ok(()) => return,
-                        Err(mysql::Error::MySqlError(error))
-                            if error.code == DEADLOCK && left > 0 => {}
-                        Err(error) => panic!("{sql}: {error}"),
-                    }
-                }
-            }
-            Kind::Postgres => {
-                let done = self
-                    .postgres(database.unwrap_or("postgres"))
-                    .batch_execute(sql);
-                done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let mut client = self.client(database);
+        for left in (0..DEADLOCKS_MAX).rev() {
+            match client.execute(sql) {
+                Ok(()) => return,
+                Err(error) if left > 0 && is_deadlock(&error) => {}
+                Err(error) => panic!("{error:#}"),
             }
         }
     }
@@ -126,22 +112,8 @@ impl Server {
     /// # Panics
     /// The server refuses it.
     pub fn query(&self, database: Option<&str>, sql: &str) -> Vec<Vec<String>> {
-        match self.kind {
-            Kind::Mariadb | Kind::Mysql => {
-                let rows: Vec<mysql::Row> = self
-                    .mysql(database)
-                    .query(sql)
-                    .unwrap_or_else(|error| panic!("{sql}: {error}"));
-                rows.into_iter().map(mysql_fields).collect()
-            }
-            Kind::Postgres => {
-                let messages = self
-                    .postgres(database.unwrap_or("postgres"))
-                    .simple_query(sql)
-                    .unwrap_or_else(|error| panic!("{sql}: {error}"));
-                messages.iter().filter_map(postgres_fields).collect()
-            }
-        }
+        let rows = self.client(database).query(sql);
+        rows.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// The first field of a query's first row.
@@ -155,6 +127,16 @@ impl Server {
             .next()
             .and_then(|row| row.into_iter().next());
         field.unwrap_or_else(|| panic!("{sql}: no row"))
+    }
+}
+
+impl From<&Process> for Server {
+    fn from(process: &Process) -> Self {
+        Self {
+            kind: process.kind(),
+            socket: process.socket(),
+            port: process.port(),
+        }
     }
 }
 
@@ -180,19 +162,7 @@ pub fn tls_authority() -> PathBuf {
     PathBuf::from(variable("DYNO_TEST_TLS_CA"))
 }
 
-fn mysql_fields(row: mysql::Row) -> Vec<String> {
-    let field = |value: mysql::Value| match value {
-        mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        mysql::Value::NULL => "NULL".to_owned(),
-        other => other.as_sql(true),
-    };
-    row.unwrap().into_iter().map(field).collect()
-}
-
-fn postgres_fields(message: &postgres::SimpleQueryMessage) -> Option<Vec<String>> {
-    let postgres::SimpleQueryMessage::Row(row) = message else {
-        return None;
-    };
-    let fields = (0..row.len()).map(|index| row.get(index).unwrap_or("NULL").to_owned());
-    Some(fields.collect())
+fn is_deadlock(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<mysql::Error>();
+    matches!(error, Some(mysql::Error::MySqlError(error)) if error.code == DEADLOCK)
 }

@@ -86,11 +86,7 @@ fn sysbench_runs_on_every_server() {
 #[test]
 fn every_server_shows_a_certificate_that_the_authority_signed() {
     for kind in Kind::ALL {
-        let server = Server::of(kind);
-        let protocol = match kind {
-            Kind::Mariadb | Kind::Mysql => "mysql",
-            Kind::Postgres => "postgres",
-        };
+        let (server, protocol) = (Server::of(kind), kind.scheme());
         for (host, status) in [("localhost", 0), ("elsewhere.example", 1)] {
             let mut client = Command::new("openssl");
             client.args(["s_client", "-starttls", protocol, "-verify_return_error"]);

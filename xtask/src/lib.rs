@@ -1,4 +1,4 @@
-//! Repository chores: lint rules, test servers, the test command, campaigns, the release.
+//! Repository chores: lint rules, test servers, the test command, the release.
 //!
 //! A library as well as a program, so that end-to-end tests can start throw-away servers the same
 //! way.
@@ -6,16 +6,15 @@
 //! # Where to change what
 //!
 //! - A server that the tests need: `src/servers`, then `tests/src`.
-//! - A campaign's actions and conditions: `src/campaign`.
 //! - Linking, packing and verifying the release: `src/dist`. Manual pages and completions come from
 //!   `dyno help --format json` (`crates/dyno-cli/src/commands/catalogue.rs`).
 //! - The lint rules: `src/tidy`.
 
 use std::env;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::Command;
 
-pub mod campaign;
 pub mod dist;
 pub mod packages;
 pub mod servers;
@@ -28,8 +27,17 @@ pub fn repository() -> PathBuf {
     // Several checkouts may share a target directory, so cargo's value at run time goes first.
     let manifest = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    let parent = manifest.parent().map(Path::to_owned);
-    parent.unwrap_or(manifest)
+    let mut folders = manifest.ancestors();
+    let root = folders.find(|folder| folder.join("Cargo.lock").exists());
+    root.unwrap_or(&manifest).to_owned()
+}
+
+/// The cargo that runs this program, else the one in `PATH`, for a command in the repository.
+pub fn cargo() -> Command {
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(repository());
+    command
 }
 
 /// Prints a message for the developer on standard output.

@@ -5,16 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use xtask::servers::set::{self, Set};
-use xtask::{campaign, dist, repository, say, test, tidy};
+use xtask::{dist, repository, say, test, tidy};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
 
   test [--keep-servers]   install what is missing, start servers, run every check and test
-  campaign faults|hostile|soak [--seed N] [--for 30m] [--case N] [--keep FOLDER]
-                          faults, bad inputs, long runs by a seed; $DYNO_BIN names another dyno
-  campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]
-                          the drivers on a simulated network, seed by seed
   dist                    the release: a binary for old systems too, its Debian package, an archive
   servers up|env|down     servers to test against by hand: `eval \"$(cargo xtask servers env)\"`
   tidy                    hold the repository to its lint rules (sizes, words, lints)
@@ -49,7 +45,6 @@ fn run(arguments: &[&str]) -> Result<()> {
             say(&format!("{ended} sets of servers were ended"));
             Ok(())
         }
-        ["campaign", rest @ ..] => campaign::run(campaign::Options::parse(rest)?),
         ["dist"] => dist::run(),
         ["tidy"] => tidy::enforce(&repository()),
         ["help" | "--help" | "-h"] => {

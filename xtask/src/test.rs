@@ -126,9 +126,8 @@ impl Stages {
     }
 
     fn cargo(&self, words: &str, environment: &[(String, String)]) -> Result<()> {
-        let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(program);
-        command.args(words.split(' ')).current_dir(repository());
+        let mut command = crate::cargo();
+        command.args(words.split(' '));
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         // Code that is compiled once does not need gigabytes for the next time.
         if std::env::var_os("CARGO_INCREMENTAL").is_none() {

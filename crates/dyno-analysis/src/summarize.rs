@@ -225,7 +225,7 @@ pub fn summary(histogram: &Histogram<u64>, exact: Exact, percents: &[f64]) -> La
 
 /// The distribution in logarithmic buckets, without empty ends. A bin of the histogram is counted
 /// in the bucket of its middle, which blurs the bounds by less than a thousandth.
-fn buckets(histogram: &Histogram<u64>) -> Vec<Bucket> {
+pub fn buckets(histogram: &Histogram<u64>) -> Vec<Bucket> {
     let index_of = |ns: u64| (BUCKETS_PER_DECADE * (ns.max(1) as f64).log10()).floor() as usize;
     let bound_ms = |index: usize| 10f64.powf(index as f64 / BUCKETS_PER_DECADE) / NS_PER_MS;
     let mut out: Vec<Bucket> = Vec::new();
@@ -243,7 +243,8 @@ fn buckets(histogram: &Histogram<u64>) -> Vec<Bucket> {
                 count: 0,
             });
         }
-        out[index - first].count += bin.count_since_last_iteration();
+        let count = &mut out[index - first].count;
+        *count = count.saturating_add(bin.count_since_last_iteration());
     }
     out
 }

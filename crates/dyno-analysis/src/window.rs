@@ -1,16 +1,12 @@
-//! A part of a run as a separate run, and the figures of its intervals.
+//! A part of a run as a separate run.
 
-use dyno_core::interval::{Counters, Latencies};
-use dyno_core::plan::{Drive, OpenLoop, Scheduled};
+use dyno_core::plan::{Drive, Scheduled};
 use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
-use dyno_core::reported::{Better, Figure};
-use dyno_core::summary::{
-    IntervalSummary, LatencySummary, OpenLoopSummary, OperationSummary, Percentile, Rates,
-    RunSummary,
-};
+use dyno_core::summary::{IntervalSummary, OperationSummary, RunSummary};
 
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
+use crate::summary::{covered_s, merged, of_intervals};
 
 /// A part of the measurement, in seconds from its start; without an end, to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,125 +51,6 @@ pub enum WindowError {
         /// The usual length of an interval.
         usual_s: f64,
     },
-}
-
-/// The figures of the intervals of a part.
-#[derive(Clone, Debug, Default)]
-pub struct PartFigures {
-    /// Sums.
-    pub totals: Counters,
-    /// Rates over the time that the intervals cover; not rounded if the log printed rates.
-    pub rates: Rates,
-    /// From the start of the first to the end of the last interval.
-    pub length_s: f64,
-    /// The time covered by intervals.
-    pub covered_s: f64,
-    /// The longest backlog at the end of an interval; `None` if unknown.
-    pub backlog_max: Option<u64>,
-}
-
-impl PartFigures {
-    /// The open loop of this part, which ends with this interval.
-    pub fn open_loop(&self, open: OpenLoop, last: Option<&IntervalSummary>) -> OpenLoopSummary {
-        OpenLoopSummary {
-            offered_per_s: open.per_second,
-            achieved_per_s: self.rates.events_per_s,
-            backlog: last.and_then(|interval| interval.backlog),
-            backlog_max: self.backlog_max,
-            pacing_lag: None,
-        }
-    }
-}
-
-/// The figures of these intervals.
-pub fn part_figures<'a>(
-    intervals: impl Iterator<Item = &'a IntervalSummary> + Clone,
-) -> PartFigures {
-    let mut part = PartFigures::default();
-    let (mut events, mut statements) = (0.0, 0.0);
-    let mut bounds: Option<(f64, f64)> = None;
-    for interval in intervals {
-        part.totals.merge(&interval.counters);
-        part.covered_s += interval.length_s.max(0.0);
-        part.backlog_max = part.backlog_max.max(interval.backlog);
-        let of = bins::exact(interval);
-        (events, statements) = (events + of.0, statements + of.1);
-        let start = interval.at_s - interval.length_s;
-        let (from, to) = bounds.unwrap_or((start, interval.at_s));
-        bounds = Some((from.min(start), to.max(interval.at_s)));
-    }
-    part.length_s = bounds.map_or(0.0, |(from, to)| to - from);
-    part.rates = summarize::rates(&part.totals, part.covered_s);
-    if part.covered_s > 0.0 {
-        part.rates.events_per_s = events / part.covered_s;
-        part.rates.queries_per_s = statements / part.covered_s;
-    }
-    part
-}
-
-/// The merged latencies of these spans, and the time that they cover.
-pub fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f64) {
-    let mut all = Latencies::default();
-    let mut covered_s = 0.0;
-    for span in spans {
-        covered_s += span.to_s - span.from_s;
-        if span.count == 0 {
-            continue;
-        }
-        // All spans have the same bounds, so adding cannot fail.
-        let _ = all.service.add(&span.service);
-        let _ = all.response.add(&span.response);
-        all.service_ns_sum += span.service_ns_sum;
-        all.service_ns_min = all.service_ns_min.min(span.service_ns_min);
-        all.service_ns_max = all.service_ns_max.max(span.service_ns_max);
-    }
-    if !all.response.is_empty() {
-        // Exact extremes are recorded for service times only; these are the histogram's.
-        (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
-        all.response_ns_sum = (all.response.mean() * all.response.len() as f64) as u64;
-    }
-    (all, covered_s)
-}
-
-/// Figures of the latencies if only the percentiles of each interval are known: their median and
-/// the highest.
-pub fn of_percentiles(intervals: &[&IntervalSummary]) -> Vec<Figure> {
-    let all = intervals.iter().flat_map(|interval| &interval.percentiles);
-    let mut percents: Vec<f64> = all.map(|percentile| percentile.percent).collect();
-    percents.sort_by(f64::total_cmp);
-    percents.dedup();
-    let mut figures = Vec::new();
-    for percent in percents {
-        let own = |interval: &&IntervalSummary| {
-            let mut all = interval.percentiles.iter();
-            all.find(|percentile| percentile.percent == percent)?
-                .value_ms
-        };
-        let values: Vec<f64> = intervals.iter().filter_map(own).collect();
-        let highest = values.iter().copied().reduce(f64::max);
-        let median = dyno_stats::median(&values);
-        for (which, value) in [("median", median), ("highest", highest)] {
-            figures.extend(value.filter(|ms| ms.is_finite()).map(|value| Figure {
-                name: format!("p{percent} of intervals, {which}"),
-                value,
-                unit: "ms".to_owned(),
-                better: Some(Better::Lower),
-            }));
-        }
-    }
-    figures
-}
-
-/// Latencies with unknown values at the requested percentiles.
-pub fn unknown_latencies(percents: &[f64]) -> LatencySummary {
-    let unknown = |&percent: &f64| Percentile {
-        percent,
-        value_ms: None,
-    };
-    LatencySummary {
-        percentiles: percents.iter().map(unknown).collect(),
-        ..LatencySummary::default()
-    }
 }
 
 /// The part of a run in the window, as a run: its times count from the first interval within, the
@@ -271,38 +148,29 @@ fn summary(
     inside: &[&IntervalSummary],
     bounds: (f64, f64),
 ) -> RunSummary {
-    let part = part_figures(inside.iter().copied());
     let (origin, _) = bounds;
-    let whole = run.summary.clone().unwrap_or_else(|| RunSummary {
-        schema_version: dyno_core::summary::SCHEMA_VERSION,
-        tool: run.head.tool.clone(),
-        workload: run.head.workload.clone(),
-        target: run.head.target.clone(),
-        drive: run.head.drive.clone(),
-        ..RunSummary::default()
-    });
+    let of_head = || RunSummary::of(&run.head);
+    let whole = run.summary.clone().unwrap_or_else(of_head);
     let percents = &run.head.percentiles;
     let events = run.operations.first();
     let spans = events.iter().flat_map(|operation| &operation.spans);
     let (latencies, spanned_s) = merged(spans.filter(|span| within(span, bounds)));
-    let known = !latencies.service.is_empty();
-    let open = drive.and_then(|drive| drive.open_loop);
-    let last = inside.last();
-    let mut warnings = warnings(run, &part, bounds, known.then_some(spanned_s));
+    let part = of_intervals(&run.head, drive, inside, &latencies);
+    let spanned_s = (part.service.count > 0).then_some(spanned_s);
+    let covered = (part.measured_s, covered_s(inside));
+    let mut warnings = warnings(run, covered, bounds, spanned_s);
     warnings.extend(whole.warnings.iter().cloned());
+    let last = inside.last();
     let operations = run.operations.iter().skip(1);
     RunSummary {
         started_unix_s: whole.started_unix_s.map(|started| started + origin),
-        measured_s: part.length_s,
-        elapsed_s: part.length_s,
+        measured_s: part.measured_s,
+        elapsed_s: part.elapsed_s,
         totals: part.totals,
         rates: part.rates,
-        service: match known {
-            true => summarize::service(&latencies, percents),
-            false => unknown_latencies(percents),
-        },
-        response: (open.is_some() && known).then(|| summarize::response(&latencies, percents)),
-        open_loop: open.map(|open| part.open_loop(open, inside.last().copied())),
+        service: part.service,
+        response: part.response,
+        open_loop: part.open_loop,
         events_in_grace: 0,
         events_unfinished: 0,
         errors: Default::default(),
@@ -314,7 +182,7 @@ fn summary(
         limits: Vec::new(),
         warnings,
         operations: operations
-            .map(|operation| operation_summary(operation, bounds, (part.length_s, percents)))
+            .map(|operation| operation_summary(operation, bounds, (part.measured_s, percents)))
             .collect(),
         roles: Vec::new(),
         statements: Vec::new(),
@@ -322,19 +190,17 @@ fn summary(
         digests: None,
         latency_limit: None,
         machine: None,
-        figures: match known {
-            true => Vec::new(),
-            false => of_percentiles(inside),
-        },
+        figures: part.figures,
         costs: Vec::new(),
         ..whole
     }
 }
 
-/// The warnings of a part of a run. `spanned_s` is the number of seconds with latencies, if any.
+/// The warnings of a part of a run of this length, with the time covered by intervals. `spanned_s`
+/// is the number of seconds with latencies, if any.
 fn warnings(
     run: &RunRecord,
-    part: &PartFigures,
+    (length_s, covered_s): (f64, f64),
     bounds: (f64, f64),
     spanned_s: Option<f64>,
 ) -> Vec<String> {
@@ -345,20 +211,20 @@ fn warnings(
         number(end),
         number(bins::length_s(run)),
     )];
-    let least_s = part.length_s * 0.99 - ROOM_S;
+    let least_s = length_s * 0.99 - ROOM_S;
     if let Some(spanned_s) = spanned_s.filter(|spanned_s| *spanned_s < least_s) {
         warnings.push(format!(
             "The latencies cover {} of these {} s: later hours of a run are stored in longer \
              spans, and spans that cross an end of the window are left out.",
             number(spanned_s),
-            number(part.length_s),
+            number(length_s),
         ));
     }
-    if part.covered_s < part.length_s * 0.99 - ROOM_S {
+    if covered_s < least_s {
         warnings.push(format!(
             "Intervals cover {} of these {} s; rates refer to the covered time.",
-            number(part.covered_s),
-            number(part.length_s)
+            number(covered_s),
+            number(length_s)
         ));
     }
     warnings

@@ -256,11 +256,14 @@ fn find_script<'a>(options: &'a [ScriptOption], name: &str) -> Option<&'a Script
     options.iter().find(|option| same(&option.name, name))
 }
 
-/// Dyno's option that a script's undeclared option probably means.
+/// Dyno's option, by one of its names, that a script's undeclared option probably means.
 pub fn near_miss(name: &str, own: &[Opt]) -> Option<&'static str> {
     let plain = name.replace('_', "-");
-    let close = |opt: &&Opt| strsim::osa_distance(opt.name, &plain) == 1 && plain.len() > 3;
-    own.iter().find(close).map(|opt| opt.name)
+    let close = |known: &&str| strsim::osa_distance(known, &plain) == 1 && plain.len() > 3;
+    let names = own.iter();
+    names
+        .flat_map(|opt| std::iter::once(opt.name).chain(opt.aliases.iter().copied()))
+        .find(close)
 }
 
 fn unknown(

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use dyno_analysis::summary::rebuild;
 use dyno_analysis::window::{Window, cut};
 use dyno_core::finding::verdict;
 use dyno_core::record::RunRecord;
@@ -43,7 +44,7 @@ pub fn part(mut run: RunRecord, window: Window) -> Result<RunRecord> {
     let (id, name) = (run.id, run.head.name.clone());
     // An unfinished run is unfinished in every part.
     if run.summary.is_none() {
-        run.summary = Some(dyno_report::rebuild(&run));
+        run.summary = Some(rebuild(&run));
     }
     let mut part = cut(run, window).map_err(|error| {
         usage(match id {

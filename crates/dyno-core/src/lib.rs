@@ -27,6 +27,8 @@
 //! - Factors of a run: `src/factors.rs`; selecting runs by them:
 //!   `crates/dyno-results/src/read/list.rs`; tables: `crates/dyno-verdict/src/pivot.rs`,
 //!   `crates/dyno-report/src/terminal/pivot.rs`, `crates/dyno-cli/src/commands/pivot.rs`.
+//! - The figures that people name, with their units: `src/figures.rs`; of a record:
+//!   `crates/dyno-analysis/src/figures.rs`.
 //! - The content of `--json`: `src/summary.rs` and `docs/schema/run.json`.
 //! - Simulated time in tests of whole runs: `src/clock/simulated.rs`,
 //!   `crates/dyno-load/tests/simulated.rs`, `crates/dyno-run/tests/simulated.rs`.
@@ -39,6 +41,7 @@ pub mod db;
 pub mod distributions;
 pub mod drawn;
 pub mod factors;
+pub mod figures;
 pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

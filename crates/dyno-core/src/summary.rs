@@ -2,6 +2,7 @@
 //! are seconds, latencies milliseconds, as the field names say.
 
 mod agents;
+mod derived;
 mod digests;
 mod intervals;
 mod ledger;
@@ -304,6 +305,11 @@ impl LatencySummary {
         let known = self.max_ms > 0.0 || self.mean_ms <= 0.0;
         (self.count > 0 && known).then_some(self.max_ms)
     }
+
+    /// A percentile; `None` if it was not requested, or has too few samples.
+    pub fn percentile_ms(&self, percent: f64) -> Option<f64> {
+        Percentile::of(&self.percentiles, percent)
+    }
 }
 
 /// One percentile.
@@ -313,6 +319,13 @@ pub struct Percentile {
     pub percent: f64,
     /// `None` if there are too few samples.
     pub value_ms: Option<f64>,
+}
+
+impl Percentile {
+    /// The value of one of these; `None` if it is missing, or has too few samples.
+    pub fn of(all: &[Self], percent: f64) -> Option<f64> {
+        all.iter().find(|one| one.percent == percent)?.value_ms
+    }
 }
 
 /// One bucket of a distribution.
@@ -344,6 +357,11 @@ pub struct OperationSummary {
 }
 
 impl OperationSummary {
+    /// Response times in an open loop, which include the wait; else service times.
+    pub fn latency(&self) -> &LatencySummary {
+        self.response.as_ref().unwrap_or(&self.service)
+    }
+
     /// Operations done per second; `None` if an imported log does not say.
     pub fn per_s(&self) -> Option<f64> {
         let known = self.done_per_s > 0.0 || self.totals.done == 0;

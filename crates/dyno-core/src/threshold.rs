@@ -8,24 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures::{ERRORS, MS, Measurements, NamedFigure};
 use crate::summary::{LatencySummary, OperationSummary, RoleSummary, RunSummary};
 use crate::units::{format_duration, human_number};
-
-/// The usual names of figures, with their kinds.
-const FIGURES: [(&str, Kind); 12] = [
-    ("rate", Kind::Rate),
-    ("tps", Kind::Rate),
-    ("events", Kind::Rate),
-    ("transactions", Kind::Rate),
-    ("queries", Kind::Queries),
-    ("statements", Kind::Queries),
-    ("qps", Kind::Queries),
-    ("mean", Kind::Mean),
-    ("avg", Kind::Mean),
-    ("min", Kind::Least),
-    ("max", Kind::Most),
-    ("errors", Kind::Errors),
-];
 
 /// A condition under which a run or a comparison fails: `p99 > 20ms`, `new_order.p95 >= 90ms`,
 /// `rate < 1000`, `errors > 1%`, `rate < 0.95x`.
@@ -42,13 +27,7 @@ pub struct Threshold {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Rate,
-    Queries,
-    Percentile(f64),
-    Mean,
-    Least,
-    Most,
-    Errors,
+    Known(NamedFigure),
     /// A figure of the workload, by its name.
     Own(String),
 }
@@ -183,14 +162,12 @@ impl Threshold {
             (backlog, backlog / open.offered_per_s * 1e3)
         });
         let open = hung + waiting;
-        let is_open = match self.figure {
-            Kind::Percentile(percent) if percent < 100.0 => {
-                open / (ended + open) > 1.0 - percent / 100.0
-            }
-            Kind::Most | Kind::Percentile(_) => {
+        let is_open = match (self.percentile(), self.figure.name().as_str()) {
+            (Some(percent), _) if percent < 100.0 => open / (ended + open) > 1.0 - percent / 100.0,
+            (Some(_), _) | (None, "max") => {
                 hung > 0.0 || self.relation.holds(waited_ms, self.limit)
             }
-            Kind::Mean => {
+            (None, "mean") => {
                 let sum = value * ended + hung * grace_ms + waiting * waited_ms / 2.0;
                 self.relation.holds(sum / (ended + open), self.limit)
             }
@@ -209,8 +186,8 @@ impl Threshold {
     /// The percentile in the condition.
     pub fn percentile(&self) -> Option<f64> {
         match self.figure {
-            Kind::Percentile(percent) => Some(percent),
-            _ => None,
+            Kind::Known(figure) => figure.percent,
+            Kind::Own(_) => None,
         }
     }
 
@@ -229,16 +206,11 @@ impl Threshold {
 
     /// The name of its metric in a comparison.
     pub fn metric(&self) -> String {
-        let name = match &self.figure {
-            Kind::Rate => "events".to_owned(),
-            Kind::Queries => "statements".to_owned(),
-            Kind::Percentile(percent) => format!("latency, p{percent}"),
-            Kind::Mean => "latency, mean".to_owned(),
-            Kind::Least => "latency, minimum".to_owned(),
-            Kind::Most => "latency, maximum".to_owned(),
-            Kind::Errors => "errors".to_owned(),
-            Kind::Own(name) => name.clone(),
+        let metric = match &self.figure {
+            Kind::Known(figure) => figure.metric(),
+            Kind::Own(_) => None,
         };
+        let name = metric.unwrap_or_else(|| self.figure.name());
         match &self.of {
             Some(of) => format!("{of}, {name}"),
             None => name,
@@ -269,13 +241,9 @@ impl Threshold {
     }
 
     fn whole(&self, run: &RunSummary) -> Result<f64, String> {
-        let latency = run.response.as_ref().unwrap_or(&run.service);
-        match &self.figure {
-            Kind::Rate => Ok(run.rates.events_per_s),
-            Kind::Queries => Ok(run.rates.queries_per_s),
-            Kind::Errors => {
-                let seen: u64 = run.errors.values().map(|error| error.count).sum();
-                let errors = seen.max(run.totals.errors);
+        match self.figure {
+            Kind::Known(figure) if figure.row.name == ERRORS => {
+                let errors = run.errors_seen();
                 let attempts = run.totals.attempts(errors);
                 Ok(match self.unit {
                     Unit::Percent if attempts > 0 => {
@@ -285,40 +253,27 @@ impl Threshold {
                     _ => errors as f64,
                 })
             }
-            Kind::Own(name) => {
-                let own = run.figures.iter().find(|one| same(&one.name, name));
-                own.map(|one| one.value).ok_or_else(|| {
-                    let own: Vec<&str> = run.figures.iter().map(|one| &*one.name).collect();
-                    match own.is_empty() {
-                        true => format!("the workload reports no figure '{name}', nor any other"),
-                        false => format!(
-                            "the workload reports no '{name}'; it reports {}",
-                            own.join(", ")
-                        ),
-                    }
-                })
-            }
-            figure => of_latency(figure, latency),
+            Kind::Known(figure) if figure.row.unit == MS => of_latency(figure, run.latency()),
+            Kind::Known(figure) => match figure.value(&Measurements::of(run)) {
+                Some(value) => Ok(value),
+                None => own(run, &figure.name()),
+            },
+            Kind::Own(ref name) => own(run, name),
         }
     }
 
     fn of_operation(&self, operation: &OperationSummary) -> Result<f64, String> {
-        match &self.figure {
-            Kind::Rate => Ok(operation.done_per_s),
-            Kind::Queries | Kind::Errors | Kind::Own(_) => {
-                Err("an operation has a rate and latencies".to_owned())
-            }
-            figure => {
-                let latency = operation.response.as_ref().unwrap_or(&operation.service);
-                of_latency(figure, latency)
-            }
+        match self.figure {
+            Kind::Known(figure) if figure.row.unit == MS => of_latency(figure, operation.latency()),
+            _ if self.figure.is_rate() => Ok(operation.done_per_s),
+            _ => Err("an operation has a rate and latencies".to_owned()),
         }
     }
 
     fn of_role(&self, role: &RoleSummary) -> Result<f64, String> {
-        match &self.figure {
-            Kind::Rate => Ok(role.events_per_s),
-            _ => Err("a role has a rate".to_owned()),
+        match self.figure.is_rate() {
+            true => Ok(role.events_per_s),
+            false => Err("a role has a rate".to_owned()),
         }
     }
 }
@@ -331,37 +286,52 @@ fn not_there<'a>(of: &str, names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-fn of_latency(figure: &Kind, latency: &LatencySummary) -> Result<f64, String> {
-    if latency.count == 0 {
-        return Err("no latency was recorded".to_owned());
-    }
-    match figure {
-        Kind::Mean => Ok(latency.mean_ms),
-        Kind::Least => latency
-            .shortest_ms()
-            .ok_or_else(|| "the log does not contain it".to_owned()),
-        Kind::Most => latency
-            .longest_ms()
-            .ok_or_else(|| "the log does not contain it".to_owned()),
-        Kind::Percentile(percent) => {
-            let found = latency
-                .percentiles
-                .iter()
-                .find(|one| one.percent == *percent);
-            match found.map(|one| one.value_ms) {
-                Some(Some(value)) => Ok(value),
-                Some(None) => Err("too few samples for this percentile".to_owned()),
-                None => Err("it was not recorded; add it to --percentiles".to_owned()),
-            }
+fn of_latency(figure: NamedFigure, latency: &LatencySummary) -> Result<f64, String> {
+    let has = |percent: f64| latency.percentiles.iter().any(|one| one.percent == percent);
+    let why = match figure.percent {
+        _ if latency.count == 0 => "no latency was recorded",
+        Some(percent) if has(percent) => "too few samples for this percentile",
+        Some(_) => "it was not recorded; add it to --percentiles",
+        None => "the log does not contain it",
+    };
+    let value = figure.value(&Measurements::of_latency(latency));
+    let known = value.filter(|_| latency.count > 0);
+    known.ok_or_else(|| why.to_owned())
+}
+
+/// A figure that the workload reports.
+fn own(run: &RunSummary, name: &str) -> Result<f64, String> {
+    let own = run.figures.iter().find(|one| same(&one.name, name));
+    own.map(|one| one.value).ok_or_else(|| {
+        let own: Vec<&str> = run.figures.iter().map(|one| &*one.name).collect();
+        match own.is_empty() {
+            true => format!("the workload reports no figure '{name}', nor any other"),
+            false => format!(
+                "the workload reports no '{name}'; it reports {}",
+                own.join(", ")
+            ),
         }
-        _ => Err("it is not a latency".to_owned()),
-    }
+    })
 }
 
 /// Compares names as people type them: `new_orders` for `new orders`.
 fn same(name: &str, typed: &str) -> bool {
     let plain = |text: &str| text.to_ascii_lowercase().replace([' ', '-'], "_");
     plain(name) == plain(typed)
+}
+
+impl Kind {
+    fn name(&self) -> String {
+        match self {
+            Self::Known(figure) => figure.name(),
+            Self::Own(name) => name.clone(),
+        }
+    }
+
+    /// Whether it is the rate of events, the only one that operations and roles have.
+    fn is_rate(&self) -> bool {
+        matches!(self, Self::Known(figure) if figure.metric().as_deref() == Some("events"))
+    }
 }
 
 impl Relation {
@@ -389,14 +359,7 @@ impl fmt::Display for Threshold {
         if let Some(of) = &self.of {
             write!(f, "{of}.")?;
         }
-        match &self.figure {
-            Kind::Percentile(percent) => write!(f, "p{percent}")?,
-            Kind::Own(name) => f.write_str(name)?,
-            figure => {
-                let named = FIGURES.iter().find(|(_, kind)| kind == figure);
-                f.write_str(named.map_or("", |(name, _)| name))?;
-            }
-        }
+        f.write_str(&self.figure.name())?;
         let (relation, unit) = (self.relation.symbol(), self.unit.suffix());
         match self.unit {
             Unit::Ms => {

@@ -10,7 +10,7 @@
 //! - How a run is divided: `src/division.rs`.
 //! - Messages, and which are refused: `src/message`.
 //! - When a run starts, ends or fails, and with which finding: `src/coordinator`, `src/agent`;
-//!   tests: `tests/schedules.rs`.
+//!   tests: `tests/fleets/schedules.rs`.
 //! - The transport: `src/bus`; a NATS server started for a run: `src/server.rs`.
 //! - How agents are started, and their files: `crates/dyno-cli/src/fleet`.
 

@@ -9,8 +9,7 @@ use dyno_core::record::{
     SeriesKind, Source, Span,
 };
 use dyno_core::summary::{
-    IntervalSummary, LatencySummary, RunEnd, RunSummary, SCHEMA_VERSION, TargetSummary,
-    WorkloadSummary,
+    IntervalSummary, LatencySummary, RunSummary, TargetSummary, WorkloadSummary,
 };
 use hdrhistogram::Histogram;
 
@@ -82,16 +81,10 @@ impl About {
 /// A summary with the run's name, drive and length, but no figures yet.
 pub(crate) fn summary(run: &RunRecord, started: Option<f64>, measured_s: f64) -> RunSummary {
     RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: run.head.tool.clone(),
         started_unix_s: started,
-        end: RunEnd::Completed,
-        workload: run.head.workload.clone(),
-        target: run.head.target.clone(),
-        drive: run.head.drive.clone(),
         measured_s,
         elapsed_s: measured_s,
-        ..RunSummary::default()
+        ..RunSummary::of(&run.head)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Converts the statistics at the end of a run to its summary.
 
-use dyno_analysis::window;
-use dyno_core::interval::Counters;
+use dyno_analysis::{summarize, summary};
+use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::Drive;
 use dyno_core::record::{NotObserved, Operation, RunHead};
 use dyno_core::summary::*;
@@ -28,32 +28,21 @@ pub(crate) fn summary(
     let events = report.events()?;
     let totals = totals(&report, events);
     Some(RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: head.tool.clone(),
         started_unix_s: started,
-        end: RunEnd::Completed,
-        workload: head.workload.clone(),
-        target: head.target.clone(),
         rand: command::rand(draft),
         measured_s,
         elapsed_s: measured_s,
         rates: rates(&report, &totals, measured_s),
         totals,
         service: latency(&report, events, operations),
-        response: None,
         open_loop: open_loop(draft, events as f64 / measured_s),
-        events_in_grace: 0,
         events_unfinished: report.unfinished.unwrap_or(0),
-        errors: Default::default(),
         fairness: fairness(&report),
-        endpoints: Vec::new(),
-        client: None,
         not_observed: not_observed.to_vec(),
         machine: machine(draft, &report),
-        intervals: Vec::new(),
         // Without sessions, the drive is unknown.
         drive: (drive.sessions > 0).then_some(drive),
-        ..RunSummary::default()
+        ..RunSummary::of(head)
     })
 }
 
@@ -67,24 +56,14 @@ pub(crate) fn of_intervals(
     not_observed: &[NotObserved],
 ) -> Option<RunSummary> {
     let last = intervals.last()?;
-    let window_figures = window::part_figures(intervals.iter());
     let all: Vec<&IntervalSummary> = intervals.iter().collect();
+    let drive = Some(drive).filter(|drive| drive.sessions > 0);
     Some(RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: head.tool.clone(),
         started_unix_s: started,
-        end: RunEnd::Completed,
-        workload: head.workload.clone(),
-        target: head.target.clone(),
         measured_s: last.at_s,
         elapsed_s: last.at_s,
-        rates: window_figures.rates,
-        totals: window_figures.totals,
-        service: window::unknown_latencies(&head.percentiles),
-        figures: window::of_percentiles(&all),
         not_observed: not_observed.to_vec(),
-        drive: (drive.sessions > 0).then_some(drive),
-        ..RunSummary::default()
+        ..summary::of_intervals(head, drive.as_ref(), &all, &Latencies::default())
     })
 }
 
@@ -175,10 +154,11 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
         && operations.is_empty()
     {
         // Their number alone does not make them known.
-        return window::unknown_latencies(&[]);
+        return LatencySummary::default();
     }
     let sum_ms = report.sum_ms.unwrap_or(0.0);
     let mean = (events > 0).then(|| sum_ms / events as f64);
+    let whole = operations.first().and_then(|event| event.total.as_ref());
     LatencySummary {
         count: events,
         min_ms: report.min_ms.unwrap_or(0.0),
@@ -194,43 +174,9 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
                 value_ms: Some(ms),
             })
             .collect(),
-        buckets: buckets(operations),
+        buckets: whole.map_or_else(Vec::new, |whole| summarize::buckets(&whole.service)),
         clipped: 0,
     }
-}
-
-/// The printed distribution in the buckets of all summaries: ten per factor of ten.
-fn buckets(operations: &[Operation]) -> Vec<Bucket> {
-    const PER_DECADE: f64 = 10.0;
-    const NS_PER_MS: f64 = 1e6;
-    let total = operations
-        .first()
-        .and_then(|operation| operation.total.as_ref());
-    let Some(total) = total else {
-        return Vec::new();
-    };
-    let mut counts = std::collections::BTreeMap::<i32, u64>::new();
-    for bin in total.service.iter_recorded() {
-        let ns = total
-            .service
-            .median_equivalent(bin.value_iterated_to())
-            .max(1);
-        let index = (PER_DECADE * (ns as f64).log10()).floor() as i32;
-        let count = counts.entry(index).or_default();
-        *count = count.saturating_add(bin.count_since_last_iteration());
-    }
-    let (Some((&first, _)), Some((&last, _))) = (counts.first_key_value(), counts.last_key_value())
-    else {
-        return Vec::new();
-    };
-    let bound_ms = |index: i32| 10f64.powf(f64::from(index) / PER_DECADE) / NS_PER_MS;
-    (first..=last)
-        .map(|index| Bucket {
-            from_ms: bound_ms(index),
-            to_ms: bound_ms(index + 1),
-            count: counts.get(&index).copied().unwrap_or(0),
-        })
-        .collect()
 }
 
 /// The figures of tests of the host apart from events; `None` for a database test.

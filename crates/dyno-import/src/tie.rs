@@ -239,7 +239,6 @@ fn signed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_core::interval::Counters;
     use dyno_core::record::SeriesKind;
     use proptest::prelude::*;
 
@@ -256,23 +255,10 @@ mod tests {
     }
 
     fn run(seed: u64, seconds: i64) -> Vec<IntervalSummary> {
-        let interval = |second: i64| IntervalSummary {
-            at_s: second as f64 + 1.0,
-            length_s: 1.0,
-            sessions: Some(1),
-            states: None,
-            counters: Counters {
-                events: (1000.0 + 100.0 * noise(seed, second)) as u64,
-                ..Counters::default()
-            },
-            printed: None,
-            errors_seen: 0,
-            percentiles: Vec::new(),
-            max_ms: None,
-            backlog: None,
-            concurrency: None,
-        };
-        (0..seconds).map(interval).collect()
+        let events = |second| (1000.0 + 100.0 * noise(seed, second)) as u64;
+        (0..seconds)
+            .map(|second| dyno_samples::values::interval(second as f64 + 1.0, events(second)))
+            .collect()
     }
 
     /// Values as vmstat would print them each second, started at an offset, with seconds of this

@@ -273,52 +273,21 @@ fn response(span: &Span) -> Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_core::record::{NotObserved, Profile, RunHead, Source};
-    use dyno_core::summary::RunSummary;
+    use dyno_core::record::{RunHead, Source};
+    use dyno_samples::values;
 
     fn imported(unknown: &[&str]) -> RunRecord {
-        let summary = RunSummary {
-            started_unix_s: Some(1_795_000_000.0),
-            ..RunSummary::default()
-        };
-        let mut run = RunRecord::new(RunHead {
-            name: "imported".to_owned(),
+        let head = RunHead {
             source: Source::Pgbench,
-            profile: Profile::Standard,
-            tool: "pgbench".to_owned(),
-            created_unix_s: 1_795_000_000.0,
-            argv: Vec::new(),
-            workload: summary.workload.clone(),
-            script_sha256: String::new(),
-            target: summary.target.clone(),
             drive: None,
-            percentiles: Vec::new(),
-            factors: Default::default(),
-            note: String::new(),
-            phase: None,
-            trial: None,
-            plan: None,
-        });
-        run.summary = Some(summary);
-        let gap = |what: &&str| NotObserved {
-            what: (*what).to_owned(),
-            why: String::new(),
+            ..values::head("imported")
         };
-        run.not_observed = unknown.iter().map(gap).collect();
-        run.intervals = vec![IntervalSummary {
-            at_s: 1.0,
-            length_s: 1.0,
-            sessions: None,
-            states: None,
-            counters: Counters::default(),
-            printed: None,
-            errors_seen: 0,
-            percentiles: Vec::new(),
-            max_ms: None,
-            backlog: None,
-            concurrency: None,
-        }];
-        run
+        RunRecord {
+            summary: Some(values::summary(&head, 1.0, Counters::default())),
+            not_observed: unknown.iter().map(|what| values::gap(what, "")).collect(),
+            intervals: vec![values::interval(1.0, 0)],
+            ..RunRecord::new(head)
+        }
     }
 
     #[test]

@@ -132,17 +132,13 @@ impl Observed {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::record::SeriesKey;
+    use dyno_samples::values::key;
 
     use super::{Observed, label};
     use crate::family::Unit;
 
     fn observed(name: &str, unit: &str) -> Observed {
-        Observed::new(&SeriesKey {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            source: String::new(),
-        })
+        Observed::new(&key(name, unit))
     }
 
     #[test]

@@ -8,10 +8,7 @@
 use std::fs;
 
 use dyno_report::html::{ReportInput, report};
-
-#[path = "../src/html/samples/mod.rs"]
-#[allow(dead_code)] // the tests use the rest
-mod samples;
+use dyno_samples::full as samples;
 
 /// Spans per operation, as `dyno_results::read::Scope::whole` returns them: 6,000 in all.
 const SPANS: u32 = 600;

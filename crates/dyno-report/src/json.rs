@@ -124,24 +124,23 @@ fn forget(object: &mut Value, fields: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
     use dyno_core::finding::{Durability, DurabilityClass, Outcome, Stall};
     use dyno_core::plan::Shard;
     use dyno_core::summary::{
         Access, AgentClock, AgentFinding, AgentSummary, RunEnd, ServerHost, StatementPlan,
     };
+    use dyno_samples::{summaries as samples, values};
     use std::collections::BTreeSet;
+
+    fn gap(what: &str) -> NotObserved {
+        values::gap(what, "the log does not contain it")
+    }
 
     #[test]
     fn values_missing_in_a_log_are_null() {
-        let mut run = samples::all().remove(0);
+        let mut run = samples::good();
         (run.service.min_ms, run.service.mean_ms) = (0.0, 4.5);
-        run.not_observed = ["service.min_ms", "service.mean_ms"]
-            .map(|what| NotObserved {
-                what: what.to_owned(),
-                why: "the log does not contain it".to_owned(),
-            })
-            .to_vec();
+        run.not_observed = ["service.min_ms", "service.mean_ms"].map(gap).into();
         let value = json(&run);
         assert_eq!(value["service"]["min_ms"], Value::Null);
         // Other values are known.
@@ -153,17 +152,13 @@ mod tests {
     #[test]
     fn counters_that_a_log_does_not_hold_are_null() {
         let mut run = samples::good();
-        for what in [
+        let unknown = [
             "counters.rows",
             "intervals.errors",
             "errors",
             "counters.queries",
-        ] {
-            run.not_observed.push(NotObserved {
-                what: what.to_owned(),
-                why: "the log does not contain it".to_owned(),
-            });
-        }
+        ];
+        run.not_observed.extend(unknown.map(gap));
         run.totals = Default::default();
         run.rates.queries_per_s = 0.0;
         run.intervals.truncate(1);
@@ -197,10 +192,6 @@ mod tests {
 
     #[test]
     fn figures_of_a_log_without_totals_are_null() {
-        let gap = |what: &str| NotObserved {
-            what: what.to_owned(),
-            why: "the log does not contain it".to_owned(),
-        };
         let mut run = RunSummary {
             not_observed: vec![gap(TOTALS_UNKNOWN)],
             ..samples::good()
@@ -297,13 +288,13 @@ mod tests {
             server_percent: Some(52.0),
         });
         divided(&mut varied);
-        let mut finding = samples::finding("durability", 38, Outcome::Pass, "It is known.");
+        let mut finding = values::finding("durability", 38, Outcome::Pass, "It is known.");
         finding.durability = Some(Durability {
             class: DurabilityClass::Process,
             because: vec!["synchronous_commit = off".into()],
         });
         varied.findings.push(finding);
-        let mut finding = samples::finding("stalls", 26, Outcome::Doubt, "It stood still.");
+        let mut finding = values::finding("stalls", 26, Outcome::Doubt, "It stood still.");
         finding.stalls = Some(vec![Stall {
             from_s: 2.0,
             to_s: 3.5,

@@ -11,6 +11,11 @@ use dyno_verdict::Comparison;
 
 use crate::html::{utc, xml_text as text};
 
+/// Text of an attribute: readers turn its line feeds and tabs into spaces unless they are escaped.
+fn attribute(raw: &str) -> String {
+    text(raw).replace('\n', "&#10;").replace('\t', "&#9;")
+}
+
 /// The test cases of a run or a comparison.
 #[derive(Clone, Debug)]
 pub struct Suite {
@@ -201,7 +206,7 @@ pub fn xml(suites: &[Suite]) -> String {
 }
 
 fn written(suite: &Suite, name: &str) -> String {
-    let name = text(name);
+    let name = attribute(name);
     let started = suite.started_unix_s.map_or_else(String::new, |unix_s| {
         let utc = utc(unix_s);
         let instant = utc.trim_end_matches(" UTC").replace(' ', "T");
@@ -214,7 +219,7 @@ fn written(suite: &Suite, name: &str) -> String {
     );
     let properties = suite.properties.iter();
     for (key, value) in properties.filter(|(_, value)| !value.is_empty()) {
-        let value = text(value);
+        let value = attribute(value);
         out += &format!("<property name=\"{key}\" value=\"{value}\"/>\n");
     }
     out += "</properties>\n";
@@ -222,7 +227,7 @@ fn written(suite: &Suite, name: &str) -> String {
         let head = format!(
             "<testcase classname=\"{name}.{}\" name=\"{}\"",
             case.group,
-            text(&case.name)
+            attribute(&case.name)
         );
         out += &head;
         out += &match &case.ended {
@@ -230,13 +235,12 @@ fn written(suite: &Suite, name: &str) -> String {
             Ended::Passed(detail) => {
                 format!("><system-out>{}</system-out></testcase>\n", text(detail))
             }
-            Ended::Skipped(why) => format!("><skipped message=\"{}\"/></testcase>\n", text(why)),
+            Ended::Skipped(why) => format!("><skipped message=\"{}\"/></testcase>\n", attribute(why)),
             Ended::Failed(why, rest) => {
-                let why = text(why);
-                let rest = text(rest);
-                format!("><failure message=\"{why}\">{why}\n{rest}</failure></testcase>\n")
+                let (message, why, rest) = (attribute(why), text(why), text(rest));
+                format!("><failure message=\"{message}\">{why}\n{rest}</failure></testcase>\n")
             }
-            Ended::Error(why) => format!("><error message=\"{}\"/></testcase>\n", text(why)),
+            Ended::Error(why) => format!("><error message=\"{}\"/></testcase>\n", attribute(why)),
         };
     }
     out + "</testsuite>\n"
@@ -260,7 +264,7 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
+    use dyno_samples::summaries as samples;
 
     #[test]
     fn every_check_and_every_condition_is_a_test_case() {
@@ -328,6 +332,15 @@ mod tests {
         for forbidden in ['\u{1b}', '\u{0}', '\u{ffff}'] {
             assert!(!file.contains(forbidden), "{file}");
         }
+    }
+
+    #[test]
+    fn attributes_keep_their_line_feeds() {
+        let mut run = samples::overloaded();
+        run.findings[0].evidence = "first\nsecond\tthird".to_owned();
+        let file = xml(&[of_run(&run)]);
+        let expected = "<failure message=\"first&#10;second&#9;third\">first\nsecond\tthird\n";
+        assert!(file.contains(expected), "{file}");
     }
 
     #[test]

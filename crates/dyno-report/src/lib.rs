@@ -29,9 +29,6 @@ pub mod json;
 pub mod junit;
 mod number;
 pub mod phases;
-mod rebuild;
-#[cfg(test)]
-mod samples;
 pub mod saturation;
 pub mod search;
 pub mod sheet;
@@ -40,6 +37,5 @@ pub mod sysbench;
 pub mod terminal;
 
 pub use document::Pivot;
-pub use rebuild::rebuild;
 pub use shell::word as shell_word;
 pub use terminal::markdown;

@@ -49,7 +49,7 @@ impl Saturation {
             sessions: run.drive.as_ref().map_or(0, |drive| drive.sessions),
             run: run.recorded.as_ref().map(|kept| kept.id),
             verdict: run.verdict,
-            ..Step::of(&run.rates, run.response.as_ref().unwrap_or(&run.service))
+            ..Step::of(&run.rates, run.latency())
         };
         let steps = against_the_first(runs.iter().map(own).collect());
         Self {
@@ -86,7 +86,6 @@ impl Saturation {
 
 impl Step {
     fn of(rates: &Rates, latency: &LatencySummary) -> Self {
-        let p99 = latency.percentiles.iter().find(|p| p.percent == 99.0);
         Self {
             sessions: 0,
             run: None,
@@ -94,7 +93,7 @@ impl Step {
             throughput_ratio: None,
             mean_ms: latency.mean_ms,
             latency_ratio: None,
-            p99_ms: p99.and_then(|p| p.value_ms),
+            p99_ms: latency.percentile_ms(99.0),
             verdict: None,
         }
     }
@@ -133,7 +132,7 @@ fn knee(steps: &[Step]) -> Option<usize> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::samples;
+    use dyno_samples::summaries as samples;
 
     /// Runs of a server that takes 1 ms for an event and has a number of workers.
     pub(crate) fn ladder(workers: u32, sessions: &[u32]) -> Vec<RunSummary> {

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_analysis::stalls::{RunStalls, of_run};
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunRecord, RunState};
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::text;
@@ -59,22 +60,24 @@ impl Default for CompareOptions {
     }
 }
 
-/// The comparison of two sides.
-#[derive(Clone, Debug, PartialEq)]
+/// The comparison of two sides. It and its parts are the content of `dyno compare --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The baseline.
     pub base: Side,
     /// The side to compare with it.
     pub new: Side,
-    /// The metrics.
-    pub metrics: Vec<Metric>,
     /// The basis of the intervals and tests.
     pub basis: Basis,
+    /// The metrics.
+    pub metrics: Vec<Metric>,
     /// Differences between the sides other than the figures.
     pub differences: Vec<Difference>,
     /// Whether the comparison includes the definitions of the tables.
+    #[serde(skip)]
     pub tables_read: bool,
     /// Runs with a log that does not name the workload, which may therefore differ.
+    #[serde(skip)]
     pub unknown_workloads: Vec<String>,
     /// Checks 42 to 50.
     pub findings: Vec<Finding>,
@@ -113,7 +116,7 @@ impl Comparison {
 }
 
 /// The basis of intervals and tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Basis {
     /// The variation between the runs of a side: at least three a side.
     BetweenRuns,
@@ -123,7 +126,7 @@ pub enum Basis {
 
 /// One side: its runs, and mean, median and stalls next to each other, because each hides
 /// something.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
     /// Its runs.
     pub runs: Vec<RunLabel>,
@@ -131,30 +134,34 @@ pub struct Side {
     pub mean_per_s: Option<f64>,
     /// The events of the median second.
     pub median_per_s: Option<f64>,
-    /// The stalled time of its runs; `None` if unknown for one.
-    pub stalled_s: Option<f64>,
-    /// The number of stalls.
+    /// The number of stalls of its runs; `None` if unknown for one.
     pub stalls: Option<u64>,
+    /// Their total length, likewise.
+    pub stalled_s: Option<f64>,
 }
 
 /// A run of the comparison.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunLabel {
     /// Its number.
     pub id: i64,
     /// Its name.
     pub name: String,
     /// Its state.
+    #[serde(skip)]
     pub state: RunState,
     /// Its verdict, if any.
     pub verdict: Option<Verdict>,
     /// Whether hardly any check applied, so that "valid" needs a qualification.
+    #[serde(skip)]
     pub thin: bool,
     /// The checks that doubted or refused it and were waived.
     pub waived: Vec<String>,
     /// The checks that doubt it, except those about the precision of its figures.
+    #[serde(skip)]
     pub doubts: Vec<String>,
     /// Its start, seconds since the Unix epoch; `None` if an imported log does not show it.
+    #[serde(skip)]
     pub started_unix_s: Option<f64>,
 }
 
@@ -175,15 +182,17 @@ pub enum MetricKind {
 }
 
 /// One metric of both sides.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
     /// E.g. `events`, `latency p95`.
     pub name: String,
     /// Its interpretation.
+    #[serde(skip)]
     pub kind: MetricKind,
     /// The unit of the values, e.g. `per second`, `ms`.
     pub unit: String,
     /// Which direction is better.
+    #[serde(skip)]
     pub better: Better,
     /// The base's value, over all its runs.
     pub base: Option<f64>,
@@ -224,7 +233,7 @@ impl Metric {
 }
 
 /// A difference between the sides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Its name, e.g. `sessions`, `option table_size`, `setting sync_binlog`, `host.cpu.model`.
     pub what: String,

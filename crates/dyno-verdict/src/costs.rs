@@ -69,19 +69,62 @@ fn leave_out(cost: &mut Cost, why: &str) {
 
 /// The names of all costs that runs may have.
 pub fn cost_names() -> impl Iterator<Item = &'static str> {
+    let (cpu, switches) = ([SERVER_CPU, CLIENT_CPU], [SERVER_SWITCHES, HOST_SWITCHES]);
+    let summed = cpu.into_iter().chain(switches).chain([READ, WRITTEN]);
     let counted = MYSQL.iter().chain(POSTGRES).map(|(name, ..)| *name);
-    OBSERVED.iter().copied().chain(counted)
+    let summed = summed.map(|cost| cost.name);
+    summed.chain(OTHERS).chain(counted)
 }
 
-/// The costs that the server does not count.
-const OBSERVED: [&str; 13] = [
-    "server CPU",
-    "client CPU",
+/// A cost that is a sum of series.
+pub(crate) struct Summed {
+    pub name: &'static str,
+    pub series: &'static [&'static str],
+    /// The size of its unit in that of the series.
+    pub unit_size: f64,
+    pub unit: &'static str,
+}
+
+pub(crate) const SERVER_CPU: Summed = Summed {
+    name: "server CPU",
+    series: &["server.cpu.user", "server.cpu.system"],
+    unit_size: 1.0 / US_PER_S,
+    unit: "us",
+};
+pub(crate) const CLIENT_CPU: Summed = Summed {
+    name: "client CPU",
+    series: &["client.cpu.user", "client.cpu.system"],
+    ..SERVER_CPU
+};
+const SERVER_SWITCHES: Summed = Summed {
+    name: "server context switches",
+    series: &[
+        "server.context_switches.voluntary",
+        "server.context_switches.involuntary",
+    ],
+    unit_size: 1.0,
+    unit: "count",
+};
+const HOST_SWITCHES: Summed = Summed {
+    name: "host context switches",
+    series: &["host.context_switches"],
+    ..SERVER_SWITCHES
+};
+pub(crate) const READ: Summed = Summed {
+    name: "read by the server",
+    series: &["server.io.read_bytes"],
+    unit_size: KB,
+    unit: "kb",
+};
+pub(crate) const WRITTEN: Summed = Summed {
+    name: "written by the server",
+    series: &["server.io.write_bytes"],
+    ..READ
+};
+
+/// Other costs that the server does not count.
+const OTHERS: [&str; 7] = [
     "host CPU",
-    "server context switches",
-    "host context switches",
-    "read by the server",
-    "written by the server",
     "read from disks",
     "written to disks",
     "disk reads",
@@ -173,12 +216,7 @@ impl Meter<'_> {
             .zip(view.cpus())
             .map(|(busy, cpus)| busy / 100.0 * cpus);
         vec![
-            self.summed(
-                "server CPU",
-                &["server.cpu.user", "server.cpu.system"],
-                1.0 / US_PER_S,
-                "us",
-            ),
+            self.summed(&SERVER_CPU),
             self.client_cpu(),
             self.cost(
                 "host CPU",
@@ -187,27 +225,14 @@ impl Meter<'_> {
                 "us",
                 "host.cpu.idle",
             ),
-            self.summed(
-                "server context switches",
-                &[
-                    "server.context_switches.voluntary",
-                    "server.context_switches.involuntary",
-                ],
-                1.0,
-                "count",
-            ),
-            self.summed(
-                "host context switches",
-                &["host.context_switches"],
-                1.0,
-                "count",
-            ),
+            self.summed(&SERVER_SWITCHES),
+            self.summed(&HOST_SWITCHES),
         ]
     }
 
     fn storage(&self) -> Vec<Cost> {
         vec![
-            self.summed("read by the server", &["server.io.read_bytes"], KB, "kb"),
+            self.summed(&READ),
             self.written(),
             self.disks("read from disks", "].read_bytes", KB, "kb"),
             self.disks("written to disks", "].write_bytes", KB, "kb"),
@@ -274,12 +299,7 @@ impl Meter<'_> {
                     left_out: true,
                 }
             }
-            None => self.summed(
-                "client CPU",
-                &["client.cpu.user", "client.cpu.system"],
-                1.0 / US_PER_S,
-                "us",
-            ),
+            None => self.summed(&CLIENT_CPU),
         }
     }
 
@@ -292,9 +312,9 @@ impl Meter<'_> {
         Some(self.cost(name, Some(mean), unit_size, unit, series))
     }
 
-    fn summed(&self, name: &str, series: &[&str], unit_size: f64, unit: &str) -> Cost {
-        let mean = self.view.mean_sum(series);
-        self.cost(name, mean, unit_size, unit, &series.join(" + "))
+    fn summed(&self, of: &Summed) -> Cost {
+        let mean = self.view.mean_sum(of.series);
+        self.cost(of.name, mean, of.unit_size, of.unit, &of.series.join(" + "))
     }
 
     /// The kernel counts a page when it is changed, and for a file with large folios the whole
@@ -302,12 +322,7 @@ impl Meter<'_> {
     /// disks also write its remaining data from the page cache, and only the server's own counts
     /// are right.
     fn written(&self) -> Cost {
-        let cost = self.summed(
-            "written by the server",
-            &["server.io.write_bytes"],
-            KB,
-            "kb",
-        );
+        let cost = self.summed(&WRITTEN);
         let server = self.view.mean("server.io.write_bytes");
         let own = Own::of(self.view).filter(|own| own.per_s > 0.0);
         if let Some(own) = own.filter(|own| server > Some(own.most_per_s * WRITTEN_MAX)) {

@@ -33,8 +33,6 @@ mod part;
 mod pivot;
 mod registry;
 mod root_causes;
-#[cfg(any(test, feature = "samples"))]
-pub mod samples;
 mod schedule;
 mod server;
 mod server_host;

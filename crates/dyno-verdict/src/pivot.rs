@@ -287,7 +287,7 @@ fn cell(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{Product, closed, noisy};
+    use dyno_samples::{Product, closed, noisy};
 
     fn run(id: i64, level: f64) -> RunRecord {
         let mut run = closed(&noisy(30, level, 0.02, id as u64), Product::Mysql);

@@ -2,8 +2,8 @@
 
 use dyno_core::finding::{Finding, Outcome, Verdict, Waiver, verdict};
 use dyno_core::record::RunRecord;
+use dyno_samples::{self as samples, Product, closed, noisy};
 
-use crate::samples::{self, Product, closed, noisy};
 use crate::{Context, checks, judge, waive};
 
 pub(crate) fn judge_one(run: &RunRecord, context: &Context, check: &str) -> Finding {

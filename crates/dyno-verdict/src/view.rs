@@ -203,8 +203,7 @@ impl<'a> View<'a> {
 
     /// The relevant latencies: response times in an open loop, otherwise service times.
     pub(crate) fn latency(&self) -> Option<&'a LatencySummary> {
-        let summary = self.summary()?;
-        Some(summary.response.as_ref().unwrap_or(&summary.service))
+        self.summary().map(RunSummary::latency)
     }
 
     /// The finite values of a series within the measurement.

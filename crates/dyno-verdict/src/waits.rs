@@ -94,32 +94,26 @@ fn missed(run: &RunRecord, measured_s: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::record::{Series, SeriesKey, SeriesKind, Setting};
+    use dyno_core::record::SeriesKind;
+    use dyno_samples::{self as samples, values};
 
     use super::*;
-    use crate::samples;
 
     fn run(opening: f64) -> RunRecord {
         let mut run = samples::good();
         let sessions = f64::from(run.head.drive.as_ref().unwrap().sessions);
         samples::series(&mut run, "db.status.table_open_cache_misses", &[40.0; 4]);
         samples::series(&mut run, "db.status.table_open_cache_hits", &[960.0; 4]);
-        run.series.push(Series {
-            key: SeriesKey {
-                name: OPENING.into(),
-                unit: "count".into(),
-                source: "the list of processes".into(),
-            },
-            kind: SeriesKind::Gauge,
-            // Values before the measurement do not count.
-            points: vec![
-                (-1.0, sessions),
-                (1.0, 0.0),
-                (2.0, opening * sessions),
-                (3.0, opening * sessions),
-                (4.0, opening * sessions),
-            ],
-        });
+        // Values before the measurement do not count.
+        let points = [
+            (-1.0, sessions),
+            (1.0, 0.0),
+            (2.0, opening * sessions),
+            (3.0, opening * sessions),
+            (4.0, opening * sessions),
+        ];
+        let opening = values::series(OPENING, "count", SeriesKind::Gauge, &points);
+        run.series.push(opening);
         run.settings
             .retain(|setting| setting.name != "table_open_cache");
         run
@@ -168,11 +162,8 @@ mod tests {
         let expected = "The server's cache of tables: 30 % of the sessions were opening tables on \
                     average";
         assert_eq!(waits(&run), [format!("{expected}.")]);
-        run.settings.push(Setting {
-            name: "table_open_cache".into(),
-            start: Some("100".into()),
-            end: None,
-        });
+        run.settings
+            .push(values::setting("table_open_cache", "100", None));
         assert_eq!(
             waits(&run),
             [format!("{expected}; table_open_cache is 100.")]

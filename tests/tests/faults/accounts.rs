@@ -10,7 +10,7 @@ use dyno_tests::private::start_private_server;
 use dyno_tests::{Database, Kind, Output};
 use serde_json::Value;
 
-use crate::common::{LIMIT, command, dyno, has, sound, url, url_of};
+use crate::common::{LIMIT, command, dyno, has, sound};
 
 fn json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
@@ -54,7 +54,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
     let line = format!(
         "run {} --target {} -c 6 --workers 2 -t 8s --warmup 0 --grace 200ms --json",
         script.display(),
-        url_of(&database)
+        database.url()
     );
     let result = json(&dyno(&line).failure(1));
     let why = result["end"]["why"].as_str().unwrap();
@@ -111,7 +111,7 @@ fn a_server_that_is_silent_when_the_ledger_is_read_does_not_keep_the_run() {
         let line = format!(
             "run {} --target {} -c 2 -t 1s --warmup 0 --call-timeout 1s",
             script.display(),
-            url(&server.server(), database)
+            server.server().url(database)
         );
         let running = Running::start(&mut command(&line));
         let deadline_ns = Clock.now() + LIMIT.as_nanos() as u64;
@@ -169,7 +169,7 @@ fn a_session_that_cannot_yield_gives_its_connection_up_when_the_run_ends() {
     let line = format!(
         "run {} --target {} -c 2 -t 3s --warmup 0 --grace 200ms --json",
         script.display(),
-        url(&server.server(), "mysql")
+        server.server().url("mysql")
     );
     let mut running = Running::start(&mut command(&line));
     running.measuring();
@@ -194,7 +194,7 @@ fn a_command_whose_server_goes_fails() {
         began.display()
     );
     fs::write(&script, text).unwrap();
-    let target = url(&server.server(), "mysql");
+    let target = server.server().url("mysql");
     let line = format!("prepare {} --target {target}", script.display());
     let running = Running::start(&mut command(&line));
     let deadline_ns = Clock.now() + LIMIT.as_nanos() as u64;
@@ -237,7 +237,7 @@ fn with_spares(kind: Kind, event: &str) -> (Value, Output) {
     let line = format!(
         "run {} --target {} -c 4 -t 4s --warmup 0 --calibrate never --json",
         script.display(),
-        url_of(&database)
+        database.url()
     );
     let output = dyno(&line);
     (json(&output), output)

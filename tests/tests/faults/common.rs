@@ -3,37 +3,11 @@
 use std::process::Command;
 use std::time::Duration;
 
+use dyno_tests::Output;
 use dyno_tests::command::{dyno_path, run};
-use dyno_tests::{Database, Kind, Output, Server};
 
 /// The time limit of a run on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
-
-/// The drivers' URL schemes.
-pub fn scheme(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Mariadb | Kind::Mysql => "mysql",
-        Kind::Postgres => "postgres",
-    }
-}
-
-/// The drivers' names in sysbench's options.
-pub fn driver(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Mariadb | Kind::Mysql => "mysql",
-        Kind::Postgres => "pgsql",
-    }
-}
-
-/// The administrator's URL of a database on a server, over TCP.
-pub fn url(server: &Server, database: &str) -> String {
-    let (scheme, user) = (scheme(server.kind), server.user());
-    format!("{scheme}://{user}@127.0.0.1:{}/{database}", server.port)
-}
-
-pub fn url_of(database: &Database) -> String {
-    url(&database.server, &database.name)
-}
 
 /// `dyno` with arguments separated by blanks. Runs are not calibrated by default, because tests
 /// wait for the measurement to start.

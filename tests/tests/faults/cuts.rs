@@ -3,14 +3,13 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use dyno_tests::{Database, Kind};
+use dyno_tests::{Database, Kind, socket};
 
-use crate::common::{dyno, result, scheme, url_of};
+use crate::common::{dyno, result};
 
 /// Number of connections to cut, each at a different position; later ones are not cut.
 const CUTS: u64 = 24;
@@ -84,22 +83,14 @@ fn cut(stream: &TcpStream, end: End) {
         let _ = stream.shutdown(Shutdown::Write);
         return;
     }
-    // Resets the connection immediately, even if the socket is shared.
-    let nowhere = libc::sockaddr {
-        sa_family: libc::AF_UNSPEC as libc::sa_family_t,
-        sa_data: [0; 14],
-    };
-    let size = size_of_val(&nowhere) as libc::socklen_t;
-    // SAFETY: the address lives during the call.
-    let done = unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, size) };
-    assert_eq!(done, 0);
+    socket::reset(stream).unwrap();
 }
 
 #[test]
 fn a_session_whose_connection_is_cut_in_an_answer_goes_on_with_another() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
-        let direct = url_of(&database);
+        let direct = database.url();
         dyno(&format!(
             "prepare oltp_point_select --target {direct} --table-size 100"
         ))
@@ -115,7 +106,7 @@ fn a_session_whose_connection_is_cut_in_an_answer_goes_on_with_another() {
 fn cut_and_go_on(database: &Database, mode: &str, end: End) {
     let kind = database.server.kind;
     let (port, cuts) = relay(database.server.port, end);
-    let (scheme, user) = (scheme(kind), database.server.user());
+    let (scheme, user) = (kind.scheme(), database.server.user());
     let what = format!("{kind} {mode} {end:?}");
     let name = &database.name;
     let url = format!("{scheme}://{user}@127.0.0.1:{port}/{name}?sslmode={mode}");

@@ -15,7 +15,7 @@ use dyno_tests::command::{Running, dyno_path};
 use dyno_tests::private::start_private_server;
 use serde_json::Value;
 
-use crate::common::{LIMIT, command, dyno, has, sound, url};
+use crate::common::{LIMIT, command, dyno, has, sound};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -347,7 +347,7 @@ fn thread_done_has_a_time_of_its_own() {
         let line = format!(
             "run {} --target {} -c 2 -t 1s --warmup 0 --grace 200ms --json",
             script.display(),
-            url(&server.server(), database)
+            server.server().url(database)
         );
         let run = |seconds: u32| {
             let text = format!(
@@ -388,7 +388,7 @@ fn sessions_without_a_connection_at_the_end_fail_the_run() {
         let line = format!(
             "run {} --target {} -c 3 -t 3s --warmup 0 --grace 200ms --json",
             script.display(),
-            url(&server.server(), database)
+            server.server().url(database)
         );
         let mut running = Running::start(&mut command(&line));
         running.measuring();

@@ -8,7 +8,7 @@ use dyno_tests::command::Running;
 use dyno_tests::{Kind, Output, PrivateServer, start_private_server};
 use serde_json::Value;
 
-use crate::common::{LIMIT, command, dyno, has, sound, url};
+use crate::common::{LIMIT, command, dyno, has, sound};
 
 /// The tolerance for a busy machine, in seconds.
 const SLACK_S: f64 = 5.0;
@@ -18,7 +18,7 @@ fn prepared(kind: Kind) -> (PrivateServer, String) {
     let private = start_private_server(kind);
     let server = private.server();
     server.execute(None, "CREATE DATABASE hurt");
-    let url = url(&server, "hurt");
+    let url = server.url("hurt");
     dyno(&format!(
         "prepare oltp_point_select --target {url} --table-size 100"
     ))
@@ -88,7 +88,7 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
             &output,
             &["did not answer within 1", "cannot use the target"],
         );
-        let (driver, port) = (crate::common::driver(kind), private.port());
+        let (driver, port) = (kind.driver(), private.port());
         let output = dyno(&format!(
             "sysbench oltp_point_select --db-driver={driver} --{driver}-host=127.0.0.1 \
              --{driver}-port={port} --thread-init-timeout=1 --threads=4 run"
@@ -299,7 +299,7 @@ fn more_sessions_than_the_server_takes() {
         };
         let private = dyno_tests::private::start_private_server_with(kind, arguments);
         private.server().execute(None, "CREATE DATABASE hurt");
-        let url = url(&private.server(), "hurt");
+        let url = private.server().url("hurt");
         let table = format!("--target {url} --table-size 100");
         dyno(&format!("prepare oltp_point_select {table} -c 1")).success();
         let line = format!("run oltp_point_select {table} -c 40 -t 1s");

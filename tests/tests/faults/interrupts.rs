@@ -11,7 +11,7 @@ use dyno_core::Clock;
 use dyno_tests::command::{Running, dyno_path};
 use dyno_tests::{Database, Kind, Output};
 
-use crate::common::{LIMIT, command, driver, has, sound, url_of};
+use crate::common::{LIMIT, command, has, sound};
 
 fn sysbench(database: &Database, line: &str) -> Command {
     let mut command = Command::new(dyno_path());
@@ -112,7 +112,7 @@ fn the_first_one_is_answered_while_a_script_computes() {
     );
     fs::write(&script, text).unwrap();
     let (database, path) = (Database::new(Kind::Mariadb), script.display());
-    let target = url_of(&database);
+    let target = database.url();
     for signal in [libc::SIGINT, libc::SIGTERM] {
         for mut command in [
             command(&format!("run {path} -t 1s --warmup 0")),
@@ -142,7 +142,7 @@ fn an_interrupted_sysbench_run_says_so_next_to_its_report() {
         let line = format!(
             "{} --db-driver={} --time={limit} run",
             script.display(),
-            driver(Kind::Mariadb)
+            Kind::Mariadb.driver()
         );
         let running = Running::start(&mut sysbench(&database, &line));
         thread::sleep(Duration::from_secs(2));

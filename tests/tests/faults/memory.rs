@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{command, driver, scheme};
+use crate::common::command;
 
 const SECRET: &str = "c4naryWord-0f-Memory";
 
@@ -74,8 +74,8 @@ fn a_password_is_in_memory_once_and_not_on_the_command_line() {
             sign.display()
         );
         fs::write(&script, text).unwrap();
-        let (script, driver) = (script.display(), driver(kind));
-        let url = format!("{}://{name}:{SECRET}@127.0.0.1:{port}/{name}", scheme(kind));
+        let (script, driver, scheme) = (script.display(), kind.driver(), kind.scheme());
+        let url = format!("{scheme}://{name}:{SECRET}@127.0.0.1:{port}/{name}");
         let run = format!("run {script} -c 4 -t 60s --warmup 0 -q");
         let sysbench = format!(
             "sysbench {script} --db-driver={driver} --{driver}-host=127.0.0.1 \

@@ -9,7 +9,7 @@ use dyno_core::Clock;
 use dyno_tests::command::{Running, dyno_path, run};
 use dyno_tests::{Database, Kind, Output};
 
-use crate::common::{LIMIT, command, dyno, has, sound, url_of};
+use crate::common::{LIMIT, command, dyno, has, sound};
 
 /// Runs it under a shell with some setup first.
 fn shell(before: &str, line: &str) -> Output {
@@ -35,7 +35,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn an_interrupted_run_reports_what_there_is() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
-        let table = format!("--target {} --table-size 100", url_of(&database));
+        let table = format!("--target {} --table-size 100", database.url());
         dyno(&format!("prepare oltp_point_select {table}")).success();
         let line = format!("run oltp_point_select {table} -c 4 -t 600s --warmup 0 --json");
         let mut running = Running::start(&mut command(&line));
@@ -126,7 +126,7 @@ fn a_second_interruption_ends_it_at_once() {
     let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
                 function event() con:query('SELECT pg_sleep(500)') end\n";
     fs::write(&script, text).unwrap();
-    let target = url_of(&database);
+    let target = database.url();
     let line = format!(
         "run {} --target {target} -t 600s --warmup 0 --grace 500s -c 2",
         script.display()
@@ -166,7 +166,7 @@ fn too_few_descriptors() {
     let script = folder.path().join("empty.lua");
     fs::write(&script, "function event() end").unwrap();
     let script = script.display();
-    let target = format!("--target {}", url_of(&database));
+    let target = format!("--target {}", database.url());
     for target in [target.as_str(), ""] {
         let line = format!("run {script} {target} -c 90 -t 1s --warmup 0");
         let output = shell("ulimit -n 100", &line).failure(1);
@@ -194,7 +194,7 @@ fn a_server_of_many_processes_is_observed_where_few_files_may_be_open() {
         "run {} --target {} -c 60 --workers 2 --rate 20 -t 5s --warmup 0 --calibrate never \
          --results none --json",
         script.display(),
-        url_of(&database)
+        database.url()
     );
     let output = shell("ulimit -Sn 140; ulimit -Hn 140", &line).success();
     let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();

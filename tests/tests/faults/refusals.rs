@@ -4,7 +4,7 @@ use std::fs;
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{dyno, has, scheme, url, url_of};
+use crate::common::{dyno, has};
 
 const SHORT: &str = "-t 1s --warmup 0";
 
@@ -41,11 +41,11 @@ fn accounts_and_databases_that_do_not_exist() {
         let database = Database::new(kind);
         let server = &database.server;
         let run = |url: &str| format!("run oltp_point_select --target {url} {SHORT}");
-        refused(&run(&url(server, "no_such_db")), 1, &["no_such_db"]);
+        refused(&run(&server.url("no_such_db")), 1, &["no_such_db"]);
         let name = &database.name;
         let stranger = format!(
             "{}://no_such_user:hunter2@127.0.0.1:{}/{name}",
-            scheme(kind),
+            kind.scheme(),
             server.port
         );
         let output = dyno(&run(&stranger)).failure(1);
@@ -59,7 +59,7 @@ fn tables_that_are_missing_or_there_already() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let line = |command: &str, more: &str| {
-            let url = url_of(&database);
+            let url = database.url();
             format!("{command} oltp_point_select --target {url} --table-size 100 {more}")
         };
         for ps_mode in ["auto", "disable"] {
@@ -103,7 +103,7 @@ fn foreign_tables_are_neither_dropped_nor_written_into() {
             database.execute(&format!("CREATE TABLE {name} {MINE}"));
             database.execute(&format!("INSERT INTO {name} VALUES (1, 'x')"));
             for (command, nothing) in [("prepare", "created"), ("cleanup", "dropped")] {
-                let line = format!("{command} {workload} --target {}", url_of(&database));
+                let line = format!("{command} {workload} --target {}", database.url());
                 let words = format!("Nothing was {nothing}");
                 refused(&line, 1, &[name, "is not the workload's", &words]);
                 assert_eq!(database.tables(), [name], "{line}");
@@ -113,7 +113,7 @@ fn foreign_tables_are_neither_dropped_nor_written_into() {
         }
         // A view, and a table with an additional column.
         let database = Database::new(kind);
-        let line = format!("cleanup oltp_point_select --target {}", url_of(&database));
+        let line = format!("cleanup oltp_point_select --target {}", database.url());
         database.execute("CREATE VIEW sbtest1 AS SELECT 1 AS id, 2 AS k, 3 AS c, 4 AS pad");
         refused(&line, 1, &["sbtest1", "it is not a table"]);
         database.execute("DROP VIEW sbtest1");
@@ -131,7 +131,7 @@ fn tables_of_another_schema_are_not_dropped() {
     database.execute(&format!(
         "ALTER DATABASE \"{name}\" SET search_path = public, other"
     ));
-    let line = format!("cleanup oltp_point_select --target {}", url_of(&database));
+    let line = format!("cleanup oltp_point_select --target {}", database.url());
     refused(
         &line,
         1,
@@ -195,7 +195,7 @@ fn reports_missing_tables_before_a_calibration() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         for workload in ["oltp_read_write", "oltp_insert", "tpcc", "linkbench"] {
-            let url = url_of(&database);
+            let url = database.url();
             let line = format!("run {workload} --target {url} -t 1s --warmup 0 --calibrate auto");
             let mut command = crate::common::command(&line);
             command.env("XDG_CACHE_HOME", cache.path());
@@ -218,6 +218,11 @@ fn options_that_make_no_sense() {
         (
             "run oltp_point_select --sesions 5",
             &["did you mean --sessions"],
+        ),
+        // The option's value is taken for the workload.
+        (
+            "run --thraeds 4 oltp_point_select",
+            &["unknown option --thraeds; did you mean --threads?"],
         ),
         (
             "run oltp_point_select --time abc",
@@ -284,7 +289,7 @@ fn tls_that_is_demanded_in_vain() {
         } else {
             "mysql"
         };
-        let url = url(&private.server(), database);
+        let url = private.server().url(database);
         refused(
             &format!("run oltp_point_select --target {url}?sslmode=require {SHORT}"),
             1,

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use dyno_tests::schema::violations;
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
-use crate::common::{dyno, result, url_of};
+use crate::common::{dyno, result};
 
 fn prepared(kind: Kind) -> (Database, String) {
     let database = Database::new(kind);
-    let table = format!("--target {} --table-size 1000", url_of(&database));
+    let table = format!("--target {} --table-size 1000", database.url());
     dyno(&format!("prepare oltp_read_write {table}")).success();
     (database, table)
 }
@@ -23,9 +24,6 @@ fn count(value: &Value) -> u64 {
 
 #[test]
 fn results_have_the_published_form() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schema/run.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
     let mut lines = vec!["run oltp_read_write --table-size 1000".to_owned()];
     let databases: Vec<_> = Kind::ALL.into_iter().map(prepared).collect();
     lines.extend(
@@ -36,10 +34,7 @@ fn results_have_the_published_form() {
     for line in lines {
         for more in ["-c 2", "--rate 50/s --percentiles 50,90,99.99"] {
             let result = result(&format!("{line} -t 2s --warmup 0 {more}"));
-            let faults: Vec<String> = validator
-                .iter_errors(&result)
-                .map(|error| format!("{}: {error}", error.instance_path()))
-                .collect();
+            let faults = violations("run.json", &result).unwrap();
             assert!(faults.is_empty(), "{line} {more}: {faults:#?}\n{result:#}");
         }
     }
@@ -163,7 +158,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
         let line = format!(
             "run {} --target {} -c 2 -t 5s --warmup 0",
             script.display(),
-            url_of(&database)
+            database.url()
         );
         let ran = result(&line);
         let code = match kind {

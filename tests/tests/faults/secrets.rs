@@ -60,7 +60,7 @@ impl Canary {
 
     fn url(&self, password: &str, more: &str) -> String {
         let (name, port) = (&self.database.name, self.database.server.port);
-        let scheme = crate::common::scheme(self.database.server.kind);
+        let scheme = self.database.server.kind.scheme();
         format!("{scheme}://{name}{password}@127.0.0.1:{port}/{name}?{more}")
     }
 

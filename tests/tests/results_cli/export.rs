@@ -3,7 +3,7 @@
 use std::fs;
 
 use dyno_tests::Kind;
-use serde_json::Value;
+use dyno_tests::schema::violations;
 
 use crate::common::{Lab, SHORT, has, prepared};
 
@@ -14,15 +14,7 @@ fn a_run_leaves_in_every_format() {
     lab.dyno(&format!("run oltp_point_select {target} {SHORT} -c 2 -q"))
         .success();
     let exported = lab.json("export");
-    let schema = |name: &str| -> Value {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schema/");
-        serde_json::from_str(&fs::read_to_string(format!("{folder}{name}")).unwrap()).unwrap()
-    };
-    let validator = jsonschema::validator_for(&schema("export.json")).unwrap();
-    let faults: Vec<String> = validator
-        .iter_errors(&exported)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
+    let faults = violations("export.json", &exported).unwrap();
     assert!(faults.is_empty(), "{faults:#?}");
 
     let lines = |format: &str| {

@@ -4,11 +4,10 @@ use std::fs;
 
 use dyno_tests::Kind;
 use dyno_tests::command::run;
+use dyno_tests::schema::violations;
 use serde_json::{Value, json};
 
 use crate::common::{LIMIT, Lab, SHORT, has, prepared, sound};
-
-const SCHEMA: &str = include_str!("../../../docs/schema/plan.json");
 
 /// The head of a run without the parts unique to each run.
 fn head(lab: &Lab, id: u32) -> Value {
@@ -24,8 +23,6 @@ fn head(lab: &Lab, id: u32) -> Value {
 fn a_run_from_its_own_plan_has_the_same_head() {
     let lab = Lab::new();
     let (_database, server) = prepared(&lab, Kind::Postgres);
-    let schema = serde_json::from_str(SCHEMA).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
     let all = "--rate 300/s --arrivals constant --latency-limit 50ms --ps-mode disable -c 3 \
                --ignore-errors 40001,40P01 --rand-type zipfian --interval 500ms --grace 250ms \
                --claim warm --waive 'stalls=a busy host' --percentiles 90,99.9 --ledger off";
@@ -39,10 +36,7 @@ fn a_run_from_its_own_plan_has_the_same_head() {
             .success();
         let plan = lab.dyno(&format!("show {first} --plan")).success().stdout;
         let parsed: Value = serde_json::from_str(&plan).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(&parsed)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
+        let errors = violations("plan.json", &parsed).unwrap();
         assert!(errors.is_empty(), "{errors:#?}\n{plan}");
         assert_eq!(head(&lab, first)["plan"], parsed);
         lab.file("p.json", &plan);

@@ -7,5 +7,6 @@ mod common;
 mod executables;
 mod kinds;
 mod mistakes;
+mod paths;
 mod places;
 mod unattended;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dyno_tests::command::{Running, dyno_path, run};
-use dyno_tests::{Kind, Output, PrivateServer, Server, start_private_server};
+use dyno_tests::{Kind, Output, PrivateServer, start_private_server};
 use serde_json::Value;
 
 use crate::host::{Host, LOAD_SENSITIVE};
@@ -42,19 +42,6 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// A script with options for the shape of its events.
 pub const SHAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/shapes.lua");
 
-/// The administrator's URL of a database on a server, over TCP.
-pub fn url(server: &Server, database: &str) -> String {
-    let scheme = match server.kind {
-        Kind::Mariadb | Kind::Mysql => "mysql",
-        Kind::Postgres => "postgres",
-    };
-    format!(
-        "{scheme}://{}@127.0.0.1:{}/{database}",
-        server.user(),
-        server.port
-    )
-}
-
 /// A private server with a database, without statements of others in its counters.
 pub fn private(kind: Kind) -> (PrivateServer, String) {
     let private = start_private_server(kind);
@@ -66,7 +53,7 @@ pub fn private(kind: Kind) -> (PrivateServer, String) {
 pub fn with_database(private: &PrivateServer) -> String {
     let server = private.server();
     server.execute(None, "CREATE DATABASE verdict");
-    url(&server, "verdict")
+    server.url("verdict")
 }
 
 /// The script of shapes on a database with its table: each statement reads a row.

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::RunRecord;
-use dyno_verdict::{Context, judge, samples};
+use dyno_verdict::{Context, judge};
 
 fn finding(run: &RunRecord, check: &str) -> Finding {
     let findings = judge(run, &Context::default());
@@ -12,7 +12,7 @@ fn finding(run: &RunRecord, check: &str) -> Finding {
 
 #[test]
 fn reports_latencies_beyond_the_histogram() {
-    let mut run = samples::good();
+    let mut run = dyno_samples::good();
     assert_eq!(finding(&run, "samples").outcome, Outcome::Pass);
     let count = run.summary.as_ref().unwrap().service.count;
     for (clipped, outcome) in [(1, Outcome::Doubt), (count / 50, Outcome::Refuse)] {

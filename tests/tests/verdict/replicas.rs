@@ -9,7 +9,7 @@ use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Kind, PrivateServer, Server, start_private_server};
 use mysql::prelude::Queryable;
 
-use crate::common::{SHAPES, alone, dyno, judged_while, private, url};
+use crate::common::{SHAPES, alone, dyno, judged_while, private};
 
 /// Creates a replica of the source and waits until it runs. It delays events by this many seconds.
 fn follow(replica: &Server, source: &Server, delay_s: u32) {
@@ -84,7 +84,7 @@ fn reports_a_replica_that_falls_behind() {
         source.execute(None, "CREATE DATABASE verdict");
         dyno(&format!(
             "prepare {SHAPES} --target {}",
-            url(&source, "verdict")
+            source.url("verdict")
         ));
         let counted = || replica.query(None, "SELECT COUNT(*) FROM verdict.shape");
         while replica.query(None, "SHOW TABLES FROM verdict").is_empty()
@@ -94,7 +94,7 @@ fn reports_a_replica_that_falls_behind() {
         }
         let reads = format!(
             "{SHAPES} --target {} --reads=1 -c 2 -t 8s --warmup 0",
-            url(&replica, "verdict")
+            replica.url("verdict")
         );
         let follows = judged_while(&reads, None, |_| {});
         follows.passed("replication-lag");
@@ -103,7 +103,7 @@ fn reports_a_replica_that_falls_behind() {
         let of_source = judged_while(
             &format!(
                 "{SHAPES} --target {} --reads=1 -c 2 -t 3s --warmup 0",
-                url(&source, "verdict")
+                source.url("verdict")
             ),
             None,
             |_| {},
@@ -171,7 +171,7 @@ fn reports_a_standby_that_falls_behind() {
     let line = |server: &Server, load: &str| {
         format!(
             "{SHAPES} --target {} --reads=1 -c 2 --warmup 0 {load}",
-            url(server, "verdict")
+            server.url("verdict")
         )
     };
     let follows = judged_while(&line(&replica, "-t 5s"), None, |_| {});

@@ -7,9 +7,7 @@ use dyno_tests::command::Running;
 use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Kind, Server};
 
-use crate::common::{
-    SHAPES, alone, dyno, judged, judged_while, private, shapes, url, with_database,
-};
+use crate::common::{SHAPES, alone, dyno, judged, judged_while, private, shapes, with_database};
 
 const LOAD: &str = "-c 4 -t 8s --warmup 0";
 
@@ -143,7 +141,7 @@ fn what_an_observer_may_not_see_is_not_taken_for_good() {
     let server = server.server();
     server.execute(None, "CREATE USER plain@'127.0.0.1'");
     server.execute(None, "GRANT ALL ON verdict.* TO plain@'127.0.0.1'");
-    let plain = url(&server, "verdict").replace("root@", "plain@");
+    let plain = server.url("verdict").replace("root@", "plain@");
     let run = judged(&format!("{SHAPES} --target {plain} -c 2 -t 4s --warmup 0"));
     let gaps = run.result["not_observed"].as_array().unwrap();
     let gap = gaps.iter().find(|gap| gap["what"] == "db.innodb");

@@ -38,15 +38,7 @@ impl TestDatabase {
     /// Its URL, as the administrator.
     pub fn url(&self) -> String {
         match self {
-            Self::Server(database) => {
-                let server = &database.server;
-                let scheme = match server.kind {
-                    Kind::Mariadb | Kind::Mysql => "mysql",
-                    Kind::Postgres => "postgres",
-                };
-                let (user, port) = (server.user(), server.port);
-                format!("{scheme}://{user}@127.0.0.1:{port}/{}", database.name)
-            }
+            Self::Server(database) => database.url(),
             Self::Sqlite(folder) => {
                 format!("sqlite:{}", folder.path().join("data.db").display())
             }
@@ -111,10 +103,7 @@ impl TestDatabase {
     /// Its dialect: `mysql`, `postgres` or `sqlite`.
     pub fn family(&self) -> &'static str {
         match self {
-            Self::Server(database) => match database.server.kind {
-                Kind::Mariadb | Kind::Mysql => "mysql",
-                Kind::Postgres => "postgres",
-            },
+            Self::Server(database) => database.server.kind.scheme(),
             Self::Sqlite(_) => "sqlite",
         }
     }

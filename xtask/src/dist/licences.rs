@@ -1,10 +1,8 @@
 //! The licences for distributing the binary.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -47,10 +45,10 @@ pub fn copyright(sources: &Path) -> Result<String> {
 /// # Errors
 /// cargo fails, or a crate has no licence.
 pub fn others() -> Result<String> {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = crate::cargo();
     cargo.args(["metadata", "--format-version=1", "--locked"]);
     cargo.arg(format!("--filter-platform={}", super::build::triple()?));
-    let text = output(cargo.current_dir(repository()))?;
+    let text = output(&mut cargo)?;
     let metadata: Value = serde_json::from_str(&text).context("cargo's metadata is no JSON")?;
     let mut whole = String::from(
         "The dyno program has the following within. After this list stand the licences' texts.\n\n",

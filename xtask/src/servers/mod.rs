@@ -47,6 +47,30 @@ impl Kind {
         }
     }
 
+    /// The scheme of its URLs.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Mariadb | Self::Mysql => "mysql",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// The name of its driver in sysbench's options.
+    pub fn driver(self) -> &'static str {
+        match self {
+            Self::Mariadb | Self::Mysql => "mysql",
+            Self::Postgres => "pgsql",
+        }
+    }
+
+    /// Its administrator, who needs no password.
+    pub fn administrator(self) -> &'static str {
+        match self {
+            Self::Mariadb | Self::Mysql => "root",
+            Self::Postgres => "postgres",
+        }
+    }
+
     /// The signal for an orderly shutdown.
     pub fn stop_signal(self) -> i32 {
         match self {

@@ -57,7 +57,10 @@ pub fn unprivileged() -> Result<Option<Identity>> {
 }
 
 /// Gives a file or folder to the servers' user.
-pub(crate) fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
+///
+/// # Errors
+/// It belongs to another user, and this is not root.
+pub fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
     let Some(Identity { uid, gid }) = identity else {
         return Ok(());
     };
@@ -75,7 +78,7 @@ pub(super) fn command(program: &Path, home: &Path, identity: Option<Identity>) -
 }
 
 /// Makes a command run as a user, if one is given.
-pub(crate) fn become_user(command: &mut Command, identity: Option<Identity>) {
+pub fn become_user(command: &mut Command, identity: Option<Identity>) {
     if let Some(Identity { uid, gid }) = identity {
         // The standard library drops root's other groups along with the uid.
         command.uid(uid).gid(gid);
@@ -112,7 +115,7 @@ pub(super) fn spawn(command: &mut Command, log: &Path, death_signal: Option<i32>
 }
 
 /// Limits the size of the program's files in bytes.
-pub(super) fn limit_files(command: &mut Command, bytes: u64) {
+pub fn limit_files(command: &mut Command, bytes: u64) {
     let prepare = move || {
         let limit = libc::rlimit {
             rlim_cur: bytes,

@@ -54,6 +54,7 @@ enum Rule {
     Architecture,
     Paths,
     Wording,
+    DocTests,
 }
 
 /// A file that may violate a rule, and why.
@@ -242,6 +243,12 @@ fn check_lines(extension: Option<&str>, text: &str, report: &mut impl FnMut(usiz
                 );
             }
         }
+        let comment = line.trim_start();
+        let in_docs = comment.starts_with("///") || comment.starts_with("//!");
+        if extension == Some("rs") && in_docs && comment.contains("```") {
+            let what = "doc tests are off (they cost a build each): write a unit test".to_owned();
+            report(number, Rule::DocTests, what);
+        }
         for word in FOREIGN {
             if line.to_lowercase().contains(word) {
                 let what = format!("`{word}` does not belong in this repository");
@@ -347,6 +354,12 @@ mod tests {
         for word in FOREIGN {
             assert_eq!(rules("a.md", &format!("see {word}1\n")), [Rule::Foreign]);
         }
+    }
+
+    #[test]
+    fn examples_in_doc_comments_are_found() {
+        assert_eq!(rules("a.rs", "/// ```\n"), [Rule::DocTests]);
+        assert_eq!(rules("a.rs", "// ```\n"), []);
     }
 
     #[test]

@@ -4,12 +4,13 @@
 
 use std::time::Duration;
 
-use dyno_core::plan::Drive;
+use dyno_core::interval::{Counters, Latencies};
 use dyno_core::record::{Event, EventKind, RunHead, Series, SeriesKey, SeriesKind, Source};
-use dyno_core::summary::PrintedRates;
+use dyno_core::summary::{Percentile, PrintedRates, RunEnd};
 use proptest::prelude::*;
 
 use super::*;
+use crate::summary::rebuild;
 
 fn head() -> RunHead {
     RunHead {
@@ -190,6 +191,23 @@ fn without_histograms_percentiles_are_those_of_intervals() {
         ]
     );
     assert!(part.not_observed.iter().any(|gap| gap.what == "service"));
+}
+
+#[test]
+fn a_run_without_an_end_is_summarised_from_its_intervals() {
+    // The first interval and span are warm-up.
+    let mut unfinished = run(-1, &[7.0, 10.0, 20.0, 30.0]);
+    unfinished.operations = vec![Operation {
+        name: "event".into(),
+        spans: vec![span(-1.0, &[9]), span(0.0, &[1, 2]), span(1.0, &[3])],
+        total: None,
+    }];
+    let rebuilt = rebuild(&unfinished);
+    assert_eq!((rebuilt.totals.events, rebuilt.measured_s), (60, 3.0));
+    assert!((rebuilt.rates.events_per_s - 20.0).abs() < 1e-9);
+    assert_eq!((rebuilt.service.count, rebuilt.service.min_ms), (3, 1.0));
+    assert!(rebuilt.figures.is_empty());
+    assert!(matches!(rebuilt.end, RunEnd::Failed(_)));
 }
 
 #[test]

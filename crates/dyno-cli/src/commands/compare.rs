@@ -279,59 +279,7 @@ fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
 }
 
 fn as_json(compared: &Comparison, limits: &[Held]) -> Value {
-    let side = |side: &dyno_verdict::Side| {
-        let runs: Vec<Value> = side
-            .runs
-            .iter()
-            .map(|run| {
-                json!({
-                    "id": run.id,
-                    "name": run.name,
-                    "verdict": run.verdict,
-                    "waived": run.waived,
-                })
-            })
-            .collect();
-        json!({
-            "runs": runs,
-            "mean_per_s": side.mean_per_s,
-            "median_per_s": side.median_per_s,
-            "stalls": side.stalls,
-            "stalled_s": side.stalled_s,
-        })
-    };
-    let metrics: Vec<Value> = compared
-        .metrics
-        .iter()
-        .map(|metric| {
-            json!({
-                "name": metric.name,
-                "unit": metric.unit,
-                "base": metric.base,
-                "new": metric.new,
-                "ratio": metric.ratio,
-                "low": metric.low,
-                "high": metric.high,
-                "penalty": metric.penalty,
-                "p": metric.p,
-                "p_corrected": metric.p_corrected,
-                "significant": metric.significant,
-                "remark": metric.remark,
-            })
-        })
-        .collect();
-    let differences: Vec<Value> = compared
-        .differences
-        .iter()
-        .map(|d| json!({"what": d.what, "base": d.base, "new": d.new, "intended": d.intended}))
-        .collect();
-    json!({
-        "base": side(&compared.base),
-        "new": side(&compared.new),
-        "basis": format!("{:?}", compared.basis),
-        "metrics": metrics,
-        "differences": differences,
-        "findings": compared.findings,
-        "thresholds": limits,
-    })
+    let mut value = json!(compared);
+    value["thresholds"] = json!(limits);
+    value
 }

@@ -52,6 +52,7 @@ use dyno_host::Edition;
 use dyno_run::Workload;
 
 use self::catalogue::COMMANDS;
+use crate::options::find_own;
 use crate::{STATUS_DONE, STATUS_USAGE, config, console};
 
 fn overview() -> String {
@@ -122,7 +123,12 @@ fn help_on(args: &[String]) -> Result<u8> {
     let all = |topic: &[&str]| {
         let words = topic.iter().map(|&word| word.to_owned());
         let whole = args.iter().any(|arg| arg == "--help-all");
-        let help = if whole { "--help-all" } else { "--help" };
+        // The help of most commands has all options.
+        let has_more = topic
+            .first()
+            .and_then(|name| catalogue::find(name))
+            .is_none_or(|command| find_own(&command.options(), "help-all").is_some());
+        let help = if whole && has_more { "--help-all" } else { "--help" };
         let help = words.chain([help.to_owned()]);
         dispatch(std::iter::once(program.clone()).chain(help).collect())
     };

@@ -18,14 +18,11 @@ use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
 use serde_json::{Value, json};
 
 use super::runs::selected;
-use crate::definitions::TABLE;
+use crate::definitions::{FIGURES, TABLE};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console, output, run_store, window};
 use dyno_core::factors::EVERYBODYS;
-
-/// The name of the median second as a figure, and as a metric of `compare`.
-const MEDIAN: (&str, &str) = ("median_rate", "events, median second");
 
 /// Prints the table.
 ///
@@ -115,9 +112,6 @@ fn note_nameless(lines: &[RunLine]) {
 
 /// The metric of `compare` that the user means.
 pub fn metric(figure: &str) -> Result<String> {
-    if figure == MEDIAN.0 {
-        return Ok(MEDIAN.1.to_owned());
-    }
     // The figure names are those of `--fail-if`.
     let condition: Result<Threshold, _> = format!("{figure} > 1x").parse();
     condition
@@ -126,10 +120,10 @@ pub fn metric(figure: &str) -> Result<String> {
 }
 
 fn no_figure(figure: &str) -> anyhow::Error {
+    let [names @ .., percentile] = FIGURES;
     usage(format!(
-        "--figure: no run has '{figure}'; there are rate, {}, queries, errors, mean, max and \
-         percentiles such as p99",
-        MEDIAN.0
+        "--figure: no run has '{figure}'; there are {} and percentiles such as {percentile}",
+        names.join(", ")
     ))
 }
 
@@ -432,7 +426,7 @@ pub fn as_sheet(table: &Pivot) -> Sheet {
 
 fn csv(table: &Pivot) -> String {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    const FIGURES: [&str; 9] = [
+    const COLUMNS: [&str; 9] = [
         "runs",
         "figure",
         "unit",
@@ -445,7 +439,7 @@ fn csv(table: &Pivot) -> String {
     ];
     let mut names = vec![table.rows.0.clone()];
     names.extend(table.columns.iter().map(|(name, _)| name.clone()));
-    names.extend(FIGURES.map(str::to_owned));
+    names.extend(COLUMNS.map(str::to_owned));
     let mut out = row(&names) + "\n";
     for cell in &table.cells {
         let (level, column) = levels(table, cell);

@@ -16,7 +16,7 @@ use super::saturate::{self, Steps};
 use super::target::{Temporary, target};
 use crate::console;
 use crate::definitions::RUN;
-use crate::options::{Grammar, Parsed, Script, near_miss, parse};
+use crate::options::{Grammar, Parsed, Script, find_own, near_miss, parse};
 use crate::record_options::{keeps_shapes, record_plan};
 use crate::settings::{self, usage};
 
@@ -115,7 +115,8 @@ pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
     let Some(workload) = first.words.first().cloned() else {
         return without_workload(command, &first).map(Words::Help);
     };
-    let work = work(&workload, &first)?;
+    let work = work(&workload, &first)
+        .map_err(|error| misspelt_before(&workload, &args).map_or(error, usage))?;
     let steps = saturate::steps(command, &mut first)?;
     let (target, temporary) = match work.test() {
         Some(_) => (None, None),
@@ -238,6 +239,14 @@ fn warn_of_near_misses(parsed: &Parsed) {
             ));
         }
     }
+}
+
+/// Suggests an option if `word`, which was taken for the workload, follows an unknown one.
+fn misspelt_before(word: &str, args: &[String]) -> Option<String> {
+    let at = args.iter().position(|arg| arg == word)?;
+    let name = args.get(at.checked_sub(1)?)?.strip_prefix("--")?;
+    let meant = near_miss(name, RUN).filter(|_| find_own(RUN, name).is_none())?;
+    Some(format!("unknown option --{name}; did you mean --{meant}?"))
 }
 
 /// Rejects words after the workload's name.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use dyno_analysis::summary::rebuild;
 use dyno_analysis::window::Window;
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::{Recorded, RunSummary};
@@ -126,7 +127,7 @@ pub fn summary_with_intervals(mut record: RunRecord, file: &str) -> RunSummary {
 pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
     let mut summary = match &record.summary {
         Some(summary) => summary.clone(),
-        None => dyno_report::rebuild(record),
+        None => rebuild(record),
     };
     summary.intervals.clear();
     summary.findings.clone_from(&record.findings);

@@ -13,7 +13,7 @@ mod top;
 pub use agent::{AGENT, FLEET};
 pub use import::IMPORT;
 pub use lab::LAB;
-pub use results::{COMPARE, DOCTOR, EXPORT, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
+pub use results::{COMPARE, DOCTOR, EXPORT, FIGURES, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
 pub use run::RUN;
 pub use search::{OF_SEARCHES, search};
 pub use server::SERVER;

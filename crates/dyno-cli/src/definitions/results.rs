@@ -279,6 +279,17 @@ pub const COMPARE: &[Opt] = &[
     HELP,
 ];
 
+/// The figures of `dyno table`, last an example of a percentile.
+pub const FIGURES: [&str; 7] = [
+    "rate",
+    "median_rate",
+    "queries",
+    "errors",
+    "mean",
+    "max",
+    "p99",
+];
+
 /// The options of `dyno table`.
 pub const TABLE: &[Opt] = &[
     ROWS,
@@ -290,15 +301,7 @@ pub const TABLE: &[Opt] = &[
         "Figure to show in the cells: rate, median_rate, queries, errors, mean, max or a \
          percentile such as p99 [rate]",
     )
-    .one_of(&[
-        "rate",
-        "median_rate",
-        "queries",
-        "errors",
-        "mean",
-        "max",
-        "p99",
-    ]),
+    .one_of(&FIGURES),
     BASE,
     WHERE,
     opt(

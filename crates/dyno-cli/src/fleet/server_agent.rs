@@ -381,7 +381,8 @@ fn name(there: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::record::{Fact, SeriesKey, SeriesKind};
+    use dyno_core::record::SeriesKind;
+    use dyno_samples::values;
 
     use super::*;
 
@@ -390,11 +391,7 @@ mod tests {
         let ours = |at: Nanos| at + 1_000;
         let series = |name: &str| Observation::Series {
             id: 3,
-            key: SeriesKey {
-                name: name.to_owned(),
-                unit: "percent".to_owned(),
-                source: "/proc/stat".to_owned(),
-            },
+            key: values::key(name, "percent"),
             kind: SeriesKind::Gauge,
         };
         let renamed = |name: &str| match placed(series(name), &ours) {
@@ -417,11 +414,7 @@ mod tests {
             values: vec![(FIRST + 3, 0.5)],
         };
         assert_eq!(placed(sample, &ours), Some(expected));
-        let fact = Observation::Fact(Fact {
-            name: "client.pid".to_owned(),
-            value: "7".to_owned(),
-            source: "getpid".to_owned(),
-        });
+        let fact = Observation::Fact(values::fact("client.pid", "7", "getpid"));
         assert_eq!(placed(fact, &ours), None);
     }
 }

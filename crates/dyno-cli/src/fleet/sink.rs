@@ -187,11 +187,7 @@ mod tests {
     fn the_host_is_busy_as_far_as_its_cpus_neither_idle_nor_wait() {
         let (reports, _receiver) = std::sync::mpsc::channel();
         let mut sink = LoadSink::new(Arc::new(AgentLoad::for_tests(reports)));
-        let key = |name: &str| SeriesKey {
-            name: name.to_owned(),
-            unit: "percent".to_owned(),
-            source: "/proc/stat".to_owned(),
-        };
+        let key = |name| dyno_samples::values::key(name, "percent");
         assert_eq!(sink.host_cpu_percent(), None);
         sink.series(4, &key("host.cpu.idle"), SeriesKind::Gauge);
         sink.series(5, &key("host.cpu.iowait"), SeriesKind::Gauge);

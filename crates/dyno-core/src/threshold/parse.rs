@@ -1,6 +1,7 @@
 //! Parses conditions.
 
-use super::{FIGURES, Kind, Relation, Threshold, Unit};
+use super::{Kind, Relation, Threshold, Unit};
+use crate::figures::{ERRORS, MS, NamedFigure};
 use crate::units::parse_duration;
 
 pub(super) fn parsed(text: &str) -> Result<Threshold, String> {
@@ -34,40 +35,32 @@ fn figure_of(text: &str) -> Result<(Option<String>, Kind), String> {
     if text.is_empty() {
         return Err("a figure is missing before the relation".to_owned());
     }
-    if let Some(kind) = known(text)? {
-        return Ok((None, kind));
+    if let Some(figure) = known(text)? {
+        return Ok((None, Kind::Known(figure)));
     }
     if let Some((of, figure)) = text.split_once('.')
         && !of.is_empty()
-        && let Some(kind) = known(figure)?
+        && let Some(figure) = known(figure)?
     {
-        return Ok((Some(of.to_owned()), kind));
+        return Ok((Some(of.to_owned()), Kind::Known(figure)));
     }
-    let near = FIGURES
-        .iter()
-        .map(|(name, _)| (strsim::osa_distance(name, text), *name))
-        .min();
-    match near {
+    let near = NamedFigure::compared().map(|name| (strsim::osa_distance(name, text), name));
+    match near.min() {
         Some((1, name)) => Err(format!("unknown figure '{text}'; did you mean '{name}'?")),
         _ => Ok((None, Kind::Own(text.to_owned()))),
     }
 }
 
 /// A figure by its usual name; an error for an invalid percentile.
-fn known(text: &str) -> Result<Option<Kind>, String> {
-    let lower = text.to_ascii_lowercase();
-    if let Some((_, kind)) = FIGURES.iter().find(|(name, _)| *name == lower) {
-        return Ok(Some(kind.clone()));
-    }
-    let percent = lower
-        .strip_prefix('p')
-        .and_then(|rest| rest.parse::<f64>().ok());
-    match percent {
-        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Some(Kind::Percentile(percent))),
+fn known(text: &str) -> Result<Option<NamedFigure>, String> {
+    let found = NamedFigure::find(&text.to_ascii_lowercase());
+    let found = found.filter(|figure| figure.metric().is_some());
+    match found.and_then(|figure| figure.percent) {
+        None => Ok(found),
+        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(found),
         Some(_) => Err(format!(
             "{text} is not a percentile; expected a number above 0, up to 100"
         )),
-        None => Ok(None),
     }
 }
 
@@ -88,14 +81,11 @@ fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
             false => Err(format!("'{text}': a ratio must be above 0")),
         };
     }
-    match figure {
-        Kind::Rate | Kind::Queries => {
-            let per_s = crate::units::parse_rate(text);
-            per_s
-                .map(|per_s| (per_s, Unit::PerSecond))
-                .map_err(|error| error.to_string())
-        }
-        Kind::Errors => {
+    let Kind::Known(figure) = figure else {
+        return Ok((number(text)?, Unit::Plain));
+    };
+    match figure.row.unit {
+        _ if figure.row.name == ERRORS => {
             let (count, unit) = match text.strip_suffix('%') {
                 Some(share) => (number(share)?, Unit::Percent),
                 None => (number(text)?, Unit::Plain),
@@ -107,11 +97,16 @@ fn limit_of(text: &str, figure: &Kind) -> Result<(f64, Unit), String> {
                 false => Ok((count, unit)),
             }
         }
-        Kind::Own(_) => Ok((number(text)?, Unit::Plain)),
-        _ if number(text).is_ok() => Err(format!("'{text}' has no unit: ms, us or s")),
-        _ => {
+        MS if number(text).is_ok() => Err(format!("'{text}' has no unit: ms, us or s")),
+        MS => {
             let length = parse_duration(text).map_err(|error| error.to_string())?;
             Ok((length.as_secs_f64() * 1e3, Unit::Ms))
+        }
+        _ => {
+            let per_s = crate::units::parse_rate(text);
+            per_s
+                .map(|per_s| (per_s, Unit::PerSecond))
+                .map_err(|error| error.to_string())
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! In every case an operation ends in its own answer or in an error, and another connection can be
 //! made. Nothing depends on time: over pairs of UNIX sockets a seed always gives the same run, and
-//! a deadlock is recognised immediately. `cargo xtask campaign network` runs these tests with any
+//! a deadlock is recognised immediately. `cargo campaign network` runs these tests with any
 //! number of seeds: `DYNO_NETWORK_SEEDS` is the number of seeds, `DYNO_NETWORK_FIRST_SEED` the
 //! first.
 

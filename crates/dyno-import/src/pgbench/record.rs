@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use dyno_analysis::summary;
 use dyno_core::db::Family;
-use dyno_core::interval::Counters;
+use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Series, Source};
 use dyno_core::reported::{Better, Figure};
@@ -428,11 +429,13 @@ fn summary(
 
 /// The summary from progress lines of a run without a report.
 fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
-    let window = dyno_analysis::window::part_figures(run.intervals.iter());
-    let mut summary = runs::summary(run, started, window.length_s);
-    summary.totals = window.totals;
-    summary.rates = window.rates;
-    summary
+    let intervals: Vec<&IntervalSummary> = run.intervals.iter().collect();
+    let part = summary::of_intervals(&run.head, None, &intervals, &Latencies::default());
+    RunSummary {
+        totals: part.totals,
+        rates: part.rates,
+        ..runs::summary(run, started, part.measured_s)
+    }
 }
 
 /// The report's figures for each script, if the log does not have them.

@@ -5,6 +5,7 @@ mod bounds;
 use std::collections::BTreeMap;
 
 use dyno_core::factors;
+use dyno_core::figures::NamedFigure;
 use dyno_core::finding::Verdict;
 
 pub(crate) use bounds::senseless;
@@ -67,8 +68,6 @@ const CONFIDENCE: f64 = 0.95;
 /// The evidence for a claim about cells without a trial.
 const NOTHING: &str = "no valid trial covers it; a smaller --scale may omit those levels";
 
-/// Figures that only repeat the offered rate of an open loop.
-const RATES: [&str; 4] = ["rate", "mean_rate", "median_rate", "queries"];
 /// An open loop kept the offered rate if it reached at least this share of it.
 const KEPT: f64 = 0.98;
 const RATE_ASKED: &str = "its trials are open loops that kept the offered rate: claim a response \
@@ -148,8 +147,10 @@ impl Experiment {
     /// Whether a claim is about the rate of open-loop trials that all kept the requested rate.
     fn rate_was_asked_for(&self, check: &Check, trials: &[Measured]) -> bool {
         let names = [&check.ratio, &check.figure, &check.spread];
-        let mut names = names.into_iter().flatten();
-        if !names.any(|name| RATES.contains(&name.as_str())) {
+        let names = names.into_iter().flatten();
+        let find = |name: &String| NamedFigure::find(name);
+        // An open loop prescribes its rate.
+        if !names.filter_map(find).any(NamedFigure::is_throughput) {
             return false;
         }
         let step = check.step.as_deref();

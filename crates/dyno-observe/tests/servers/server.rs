@@ -31,10 +31,7 @@ impl Server {
     }
 
     pub fn user(self) -> &'static str {
-        match self.kind {
-            Kind::Mariadb | Kind::Mysql => "root",
-            Kind::Postgres => "postgres",
-        }
+        self.kind.administrator()
     }
 
     /// The administrator's URL, by TCP.

@@ -56,9 +56,9 @@ fn drift(agent: &AgentSummary) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use dyno_core::summary::{AgentClock, ServerHost};
+    use dyno_samples::summaries as samples;
 
     use super::*;
-    use crate::samples;
     use crate::terminal::{Look, columns, summary};
 
     #[test]

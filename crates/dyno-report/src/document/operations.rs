@@ -1,6 +1,6 @@
 //! The work of the script: the roles of its sessions, its operations, its figures and its sums.
 
-use dyno_core::summary::{LatencySummary, LedgerEntry, OperationSummary, RoleSummary, RunSummary};
+use dyno_core::summary::{LedgerEntry, OperationSummary, RoleSummary, RunSummary};
 
 use super::{Block, Cell, PAGE, Table, Value};
 use crate::number::{self, latency, length, percent, plain, thousands};
@@ -136,16 +136,16 @@ fn begun(run: &RunSummary) -> Table {
         .figure("/s", 0, |one| one.per_s().map(Value::Rate))
         .figure("done", PAGE, |one| Value::Count(one.totals.done))
         .figure("share", 1, |one| Value::Share(share(one)))
-        .mean(2, latencies);
-    let first = begun.first().map(|one| &latencies(one).percentiles);
+        .mean(2, OperationSummary::latency);
+    let first = begun.first().map(|one| &one.latency().percentiles);
     let percentiles = first.map_or(&[][..], |all| all);
     // The highest ones are the most interesting.
     for (index, one) in percentiles.iter().enumerate() {
         let rank = 3 + percentiles.len() - index;
-        columns = columns.percentile(one.percent, rank, latencies);
+        columns = columns.percentile(one.percent, rank, OperationSummary::latency);
     }
     columns
-        .longest(3, latencies)
+        .longest(3, OperationSummary::latency)
         .notes(|one| ends(one).join(", "))
         .labelled(10)
         .source(
@@ -154,11 +154,6 @@ fn begun(run: &RunSummary) -> Table {
              Work that was given up, ended by a duplicate key or has an unknown outcome is in no \
              rate and no latency. First tries are those of retried work.",
         )
-}
-
-/// Response times if there are any: they include the wait.
-fn latencies(operation: &OperationSummary) -> &LatencySummary {
-    operation.response.as_ref().unwrap_or(&operation.service)
 }
 
 fn ended(operation: &OperationSummary) -> u64 {

@@ -243,10 +243,7 @@ impl<R> Columns<'_, R> {
         of: fn(&R) -> &LatencySummary,
     ) -> Self {
         self.figure(&format!("p{}", plain(percent)), rank, |row| {
-            let all = of(row);
-            let own = all.percentiles.iter().find(|one| one.percent == percent);
-            let known = own.filter(|_| all.count > 0);
-            known.and_then(|one| one.value_ms).map(Value::Ms)
+            of(row).percentile_ms(percent).map(Value::Ms)
         })
     }
 

@@ -6,58 +6,126 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use dyno_core::interval::Counters;
 use dyno_core::plan::{LoadSchedule, PlacedPart, Scheduled};
 use dyno_core::record::{RunRecord, SeriesKind};
 use dyno_core::states::SessionState;
-use dyno_core::summary::IntervalSummary;
+use dyno_core::summary::{IntervalSummary, Percentile};
 use dyno_core::unknown::{self, Of};
 use dyno_core::visible;
 
 /// One line per interval. A percentile's column is named after it, e.g. `p99.9_ms`. Only the
 /// heading without intervals.
 pub fn intervals(run: &RunRecord) -> String {
-    let percents = percents(run);
-    let mut out = String::new();
-    let fixed = [
-        "at_s",
-        "length_s",
-        "sessions",
-        "events",
-        "events_per_s",
-        "reads",
-        "writes",
-        "other",
-        "queries_per_s",
-        "errors_ignored",
-        "errors_seen",
-        "reconnects",
-        "retries",
-        "rows",
-        "bytes_in",
-        "bytes_out",
-    ];
-    let mut heading: Vec<String> = fixed.map(str::to_owned).into();
-    heading.extend(percents.iter().map(|percent| format!("p{percent}_ms")));
-    heading.extend(["max_ms", "backlog", "concurrency"].map(str::to_owned));
-    heading.extend(later_counters().map(|index| Counters::NAMES[index].to_owned()));
-    heading.extend(SessionState::ALL.map(|state| state.word().to_owned()));
-    let drive = run.head.drive.as_ref();
-    let parts = drive.and_then(|drive| Some(Parts::of(drive.schedule.as_ref()?)));
-    if let Some(parts) = &parts {
-        heading.extend(["part".to_owned(), parts.level_name().to_owned()]);
-    }
-    line(&mut out, &heading);
+    let columns = columns(run);
     let unknown = unknown::counters(&run.not_observed, Of::Intervals);
+    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    let mut out = String::new();
+    line(&mut out, &names);
     for interval in &run.intervals {
-        let mut fields = fields(interval, &percents, &unknown);
-        if let Some(parts) = &parts {
-            fields.extend(parts.fields(interval));
-        }
+        let field = |column: &Column<'_>| match unknown.contains(&column.counter) {
+            true => String::new(),
+            false => (column.field)(interval),
+        };
+        let fields: Vec<String> = columns.iter().map(field).collect();
         line(&mut out, &fields);
     }
     out
+}
+
+/// A column of the intervals.
+struct Column<'a> {
+    name: String,
+    /// The counter without which its fields are empty; empty if there is none.
+    counter: &'static str,
+    field: Box<dyn Fn(&IntervalSummary) -> String + 'a>,
+}
+
+/// A column's name, counter and field.
+type Fixed = (&'static str, &'static str, fn(&IntervalSummary) -> String);
+
+const FIRST: [Fixed; 16] = [
+    ("at_s", "", |of| number(of.at_s)),
+    ("length_s", "", |of| number(of.length_s)),
+    ("sessions", "", |of| text(of.sessions)),
+    ("events", "events", |of| of.counters.events.to_string()),
+    ("events_per_s", "", |of| number(of.events_per_s())),
+    ("reads", "reads", |of| of.counters.reads.to_string()),
+    ("writes", "writes", |of| of.counters.writes.to_string()),
+    ("other", "other", |of| of.counters.other.to_string()),
+    ("queries_per_s", "reads", |of| number(of.queries_per_s())),
+    ("errors_ignored", "errors", |of| {
+        of.counters.errors.to_string()
+    }),
+    ("errors_seen", "errors_seen", |of| {
+        of.errors_seen.to_string()
+    }),
+    ("reconnects", "reconnects", |of| {
+        of.counters.reconnects.to_string()
+    }),
+    ("retries", "retries", |of| of.counters.retries.to_string()),
+    ("rows", "rows", |of| of.counters.rows.to_string()),
+    ("bytes_in", "bytes_in", |of| of.counters.bytes_in.to_string()),
+    ("bytes_out", "bytes_out", |of| {
+        of.counters.bytes_out.to_string()
+    }),
+];
+
+/// After the percentiles.
+const NEXT: [Fixed; 3] = [
+    ("max_ms", "", |of| of.max_ms.map_or_else(String::new, number)),
+    ("backlog", "", |of| text(of.backlog)),
+    ("concurrency", "", |of| text(of.concurrency)),
+];
+
+fn columns(run: &RunRecord) -> Vec<Column<'_>> {
+    let fixed = |&(name, counter, field): &Fixed| Column {
+        name: name.to_owned(),
+        counter,
+        field: Box::new(field),
+    };
+    let percentile = |percent: f64| Column {
+        name: format!("p{percent}_ms"),
+        counter: "",
+        field: Box::new(move |of: &IntervalSummary| {
+            Percentile::of(&of.percentiles, percent).map_or_else(String::new, number)
+        }),
+    };
+    // Counters added after the first version come last, in the order in which they were added, so
+    // that the position of older columns is stable.
+    let later = |(index, &counter): (usize, &&'static str)| {
+        let is_later = !FIRST.iter().any(|(_, first, _)| *first == counter);
+        is_later.then(|| Column {
+            name: counter.to_owned(),
+            counter,
+            field: Box::new(move |of: &IntervalSummary| of.counters.values()[index].to_string()),
+        })
+    };
+    let state = |state: SessionState| Column {
+        name: state.word().to_owned(),
+        counter: "",
+        field: Box::new(move |of: &IntervalSummary| text(of.states.map(|all| all.of(state)))),
+    };
+    let mut columns: Vec<Column<'_>> = FIRST.iter().map(fixed).collect();
+    columns.extend(percents(run).into_iter().map(percentile));
+    columns.extend(NEXT.iter().map(fixed));
+    columns.extend(Counters::NAMES.iter().enumerate().filter_map(later));
+    columns.extend(SessionState::ALL.map(state));
+    let drive = run.head.drive.as_ref();
+    if let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) {
+        let parts = Rc::new(Parts::of(schedule));
+        for (index, name) in ["part", parts.level_name()].into_iter().enumerate() {
+            let parts = Rc::clone(&parts);
+            columns.push(Column {
+                name: name.to_owned(),
+                counter: "",
+                field: Box::new(move |of: &IntervalSummary| parts.fields(of)[index].clone()),
+            });
+        }
+    }
+    columns
 }
 
 /// The parts of a load that changed over time.
@@ -125,25 +193,6 @@ pub fn series(run: &RunRecord) -> String {
     out
 }
 
-/// Counters added after the first version. Their columns come last, in the order in which they were
-/// added, so that the position of older columns is stable.
-fn later_counters() -> impl Iterator<Item = usize> {
-    const FIRST: [&str; 10] = [
-        "events",
-        "reads",
-        "writes",
-        "other",
-        "errors",
-        "reconnects",
-        "retries",
-        "rows",
-        "bytes_in",
-        "bytes_out",
-    ];
-    let names = Counters::NAMES.iter().enumerate();
-    names.filter_map(|(index, name)| (!FIRST.contains(name)).then_some(index))
-}
-
 /// The percentiles of all intervals, lowest first.
 fn percents(run: &RunRecord) -> Vec<f64> {
     let all = run
@@ -154,51 +203,6 @@ fn percents(run: &RunRecord) -> Vec<f64> {
     percents.sort_by(f64::total_cmp);
     percents.dedup();
     percents
-}
-
-fn fields(interval: &IntervalSummary, percents: &[f64], unknown: &[&str]) -> Vec<String> {
-    let counters = &interval.counters;
-    let count = |name: &str, count: u64| match unknown.contains(&name) {
-        true => String::new(),
-        false => count.to_string(),
-    };
-    let queries_per_s = match unknown.contains(&"reads") {
-        true => String::new(),
-        false => number(interval.queries_per_s()),
-    };
-    let mut fields = vec![
-        number(interval.at_s),
-        number(interval.length_s),
-        text(interval.sessions),
-        counters.events.to_string(),
-        number(interval.events_per_s()),
-        count("reads", counters.reads),
-        count("writes", counters.writes),
-        count("other", counters.other),
-        queries_per_s,
-        count("errors", counters.errors),
-        count("errors_seen", interval.errors_seen),
-        count("reconnects", counters.reconnects),
-        count("retries", counters.retries),
-        count("rows", counters.rows),
-        count("bytes_in", counters.bytes_in),
-        count("bytes_out", counters.bytes_out),
-    ];
-    for percent in percents {
-        let found = interval.percentiles.iter().find(|p| p.percent == *percent);
-        let value = found.and_then(|percentile| percentile.value_ms);
-        fields.push(value.map_or_else(String::new, number));
-    }
-    fields.extend([
-        interval.max_ms.map_or_else(String::new, number),
-        text(interval.backlog),
-        text(interval.concurrency),
-    ]);
-    let values = counters.values();
-    fields.extend(later_counters().map(|index| count(Counters::NAMES[index], values[index])));
-    let states = SessionState::ALL.map(|state| interval.states.map(|states| states.of(state)));
-    fields.extend(states.map(text));
-    fields
 }
 
 fn text(value: Option<impl ToString>) -> String {
@@ -257,8 +261,7 @@ fn is_formula(field: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples;
-    use dyno_core::record::NotObserved;
+    use dyno_samples::{small as samples, values};
 
     fn rows(text: &str) -> Vec<Vec<&str>> {
         let lines = text.split_terminator("\r\n");
@@ -286,10 +289,7 @@ mod tests {
     fn what_was_not_observed_is_empty() {
         let mut run = samples::record();
         for what in ["counters.queries", "intervals.errors"] {
-            run.not_observed.push(NotObserved {
-                what: what.into(),
-                why: "x".into(),
-            });
+            run.not_observed.push(values::gap(what, "x"));
         }
         let first = &mut run.intervals[0];
         (first.backlog, first.concurrency, first.sessions) = (None, None, None);

@@ -16,24 +16,18 @@ pub fn stacks(run: &RunRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess, Stacks};
+    use dyno_core::cpu_profile::ProfiledProcess;
+    use dyno_samples::{small as samples, values};
 
     use super::*;
-    use crate::export::samples;
 
     #[test]
     fn each_stack_is_a_line_under_its_process() {
         let mut run = samples::record();
         assert_eq!(stacks(&run), "");
         for process in ProfiledProcess::ALL {
-            run.profiles.push(CpuProfile {
-                process,
-                frequency_hz: 99,
-                samples: 3,
-                lost: 0,
-                cut: None,
-                stacks: Stacks::of_folded("a thread;main;read_[k] 3\n"),
-            });
+            let profile = values::profile(process, "a thread;main;read_[k] 3\n");
+            run.profiles.push(profile);
         }
         let expected = "server;a thread;main;read_[k] 3\nclient;a thread;main;read_[k] 3\n";
         assert_eq!(stacks(&run), expected);

@@ -166,9 +166,9 @@ fn seconds(value: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
+    use dyno_samples::small as samples;
     use hdrhistogram::Histogram;
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

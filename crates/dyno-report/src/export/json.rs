@@ -198,7 +198,7 @@ fn rounded(histogram: &Histogram<u64>) -> Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples;
+    use dyno_samples::small as samples;
     use serde_json::Value;
     use std::collections::BTreeSet;
 

@@ -4,5 +4,3 @@ pub mod csv;
 pub mod folded;
 pub mod hlog;
 pub mod json;
-#[cfg(test)]
-pub(crate) mod samples;

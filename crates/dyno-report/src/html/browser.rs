@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use dyno_samples::full as samples;
 use serde_json::{Value, json};
 
 use super::hostile::{HOSTILE, hostile};
-use super::samples;
 use super::tests::{SHORT, bare, by_factors, page_of, several};
 use chromium::Tab;
 

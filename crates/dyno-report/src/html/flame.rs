@@ -122,20 +122,13 @@ fn tree(profile: &CpuProfile) -> Vec<Frame<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::cpu_profile::{ProfiledProcess, Stacks};
+    use dyno_core::cpu_profile::ProfiledProcess;
+    use dyno_samples::values;
 
     use super::*;
 
     fn profile(folded: &str) -> CpuProfile {
-        let stacks = Stacks::of_folded(folded);
-        CpuProfile {
-            process: ProfiledProcess::Server,
-            frequency_hz: 99,
-            samples: stacks.iter().map(|(_, count)| count).sum(),
-            lost: 0,
-            cut: None,
-            stacks,
-        }
+        values::profile(ProfiledProcess::Server, folded)
     }
 
     #[test]

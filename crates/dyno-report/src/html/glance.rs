@@ -232,20 +232,13 @@ fn draw(
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::record::{SeriesKey, SeriesKind};
+    use dyno_core::record::SeriesKind;
+    use dyno_samples::values;
 
     use super::*;
 
     fn series(points: &[(f64, f64)]) -> Series {
-        Series {
-            key: SeriesKey {
-                name: "db.x".into(),
-                unit: "count/s".into(),
-                source: "SHOW GLOBAL STATUS".into(),
-            },
-            kind: SeriesKind::Rate,
-            points: points.to_vec(),
-        }
+        values::series("db.x", "count/s", SeriesKind::Rate, points)
     }
 
     #[test]

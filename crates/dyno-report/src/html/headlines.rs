@@ -188,8 +188,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
         );
         return;
     };
-    let seen: u64 = summary.errors.values().map(|error| error.count).sum();
-    let seen = seen.max(summary.totals.errors);
+    let seen = summary.errors_seen();
     let totals = &summary.totals;
     if seen == 0 && view.run.not_observed("errors").is_some() {
         draw(

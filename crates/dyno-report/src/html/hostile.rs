@@ -1,14 +1,13 @@
 //! Runs in which every text is an attack.
 
-use dyno_core::cpu_profile::{CpuProfile, OF_KERNEL, ProfiledProcess, Stacks};
+use dyno_core::cpu_profile::{CpuProfile, OF_KERNEL, ProfiledProcess};
 use dyno_core::interval::ErrorCount;
-use dyno_core::record::{Cost, Event, EventKind, NotObserved, RunRecord};
-use dyno_core::reported::Figure;
-use dyno_core::summary::{MachineFigure, MachineSummary};
+use dyno_core::plan::OptionValue;
+use dyno_core::record::{Cost, EventKind, RunRecord};
+use dyno_samples::values;
 use dyno_verdict::Cell;
 
 use super::Pivot;
-use super::samples;
 use super::tests::{Several, several};
 
 /// Ends scripts, comments, attributes and lines, controls terminals and reverses text.
@@ -64,20 +63,12 @@ pub(super) fn hostile(text: &str) -> Several {
 }
 
 fn profiled(run: &mut RunRecord, text: &str) {
-    let mut stacks = Stacks::default();
-    stacks.add(&format!("{text};{text};{text}{OF_KERNEL}"), 5);
+    let folded = format!("{text};{text};{text}{OF_KERNEL} 5");
     run.profiles.push(CpuProfile {
-        process: ProfiledProcess::Client,
-        frequency_hz: 99,
-        samples: 5,
-        lost: 0,
         cut: Some(text.into()),
-        stacks,
+        ..values::profile(ProfiledProcess::Client, &folded)
     });
-    run.not_observed.push(NotObserved {
-        what: "profile.server".into(),
-        why: text.into(),
-    });
+    run.not_observed.push(values::gap("profile.server", text));
 }
 
 fn head(run: &mut RunRecord, text: &str) {
@@ -90,10 +81,8 @@ fn head(run: &mut RunRecord, text: &str) {
     run.head.argv.push(text.into());
     run.head.script_sha256 = text.into();
     run.head.workload.name = text.into();
-    run.head
-        .workload
-        .options
-        .push((text.into(), samples::text_option(text)));
+    let option = (text.into(), OptionValue::Text(text.into()));
+    run.head.workload.options.push(option);
     run.head.target.url = text.into();
     run.head.target.product = text.into();
     run.head.target.version = text.into();
@@ -102,21 +91,8 @@ fn head(run: &mut RunRecord, text: &str) {
         .iter_mut()
         .for_each(|operation| operation.name = text.into());
     if let Some(summary) = &mut run.summary {
-        summary.machine = Some(MachineSummary {
-            about: vec![text.into()],
-            figures: vec![MachineFigure {
-                name: text.into(),
-                value: f64::NAN,
-                unit: text.into(),
-            }],
-            depth: 0,
-        });
-        summary.figures = vec![Figure {
-            name: text.into(),
-            value: f64::NAN,
-            unit: text.into(),
-            better: None,
-        }];
+        summary.machine = Some(values::machine(text, text, f64::NAN, text));
+        summary.figures = vec![values::figure(text, f64::NAN, text, None)];
     }
 }
 
@@ -147,13 +123,8 @@ fn facts(run: &mut RunRecord, text: &str) {
         gap.what += text;
         gap.why = text.into();
     });
-    run.events.push(Event {
-        at_s: 3.0,
-        until_s: None,
-        kind: EventKind::Note,
-        text: text.into(),
-        detail: Default::default(),
-    });
+    let event = values::event(3.0, None, EventKind::Note, text);
+    run.events.push(event);
 }
 
 fn findings_and_errors(run: &mut RunRecord, text: &str) {
@@ -188,12 +159,7 @@ fn findings_and_errors(run: &mut RunRecord, text: &str) {
 
 /// Costs, with one that the report looks up by name.
 pub(super) fn hostile_costs(text: &str) -> Vec<Cost> {
-    let cost = |name: &str| Cost {
-        name: name.into(),
-        value: Some(1.0),
-        unit: text.into(),
-        source: text.into(),
-        left_out: false,
-    };
-    vec![cost("server CPU"), cost(text)]
+    ["server CPU", text]
+        .map(|name| values::cost(name, Some(1.0), text, text))
+        .into()
 }

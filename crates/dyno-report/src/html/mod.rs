@@ -39,8 +39,6 @@ mod parts;
 mod plots;
 mod profiles;
 mod run;
-#[cfg(test)]
-pub(crate) mod samples;
 mod server_host;
 mod setup;
 mod several;

@@ -96,8 +96,7 @@ fn sample_counts(profile: &CpuProfile) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::cpu_profile::Stacks;
-    use dyno_core::record::NotObserved;
+    use dyno_samples::values;
 
     use crate::html::tests::{bare, page_of};
 
@@ -109,18 +108,14 @@ mod tests {
     }
 
     pub(super) fn profile() -> CpuProfile {
+        let folded = "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
+                      connection;handle_one_connection;std::vec<int, A<b> >::push 300\n\
+                      connection;handle_one_connection;my_net_write;tcp_sendmsg_[k] 499\n\
+                      ib_log;[mariadbd] 1\n";
         CpuProfile {
-            process: ProfiledProcess::Server,
-            frequency_hz: 99,
-            samples: 2_000,
             lost: 3,
             cut: Some("It ends after 12.0 s: 320 MiB were written.".to_owned()),
-            stacks: Stacks::of_folded(
-                "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
-                 connection;handle_one_connection;std::vec<int, A<b> >::push 300\n\
-                 connection;handle_one_connection;my_net_write;tcp_sendmsg_[k] 499\n\
-                 ib_log;[mariadbd] 1\n",
-            ),
+            ..values::profile(ProfiledProcess::Server, folded)
         }
     }
 
@@ -142,10 +137,8 @@ mod tests {
     #[test]
     fn a_missing_profile_has_its_reason() {
         let mut run = bare();
-        run.not_observed.push(NotObserved {
-            what: "profile.server".to_owned(),
-            why: "it runs on <another> host".to_owned(),
-        });
+        let gap = values::gap("profile.server", "it runs on <another> host");
+        run.not_observed.push(gap);
         let page = page_of(&[run]);
         let reason = "No profile of the server: it runs on &lt;another&gt; host.";
         assert!(section(&page).contains(reason));

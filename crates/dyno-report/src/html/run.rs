@@ -5,8 +5,7 @@ use dyno_analysis::stalls::{self, RunStalls, TooLittle};
 use dyno_core::finding::Stall;
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
-use dyno_core::summary::AgentSummary;
-use dyno_core::summary::{IntervalSummary, LatencySummary};
+use dyno_core::summary::{AgentSummary, IntervalSummary, LatencySummary, Percentile, RunSummary};
 
 use super::chart::Compact;
 use super::data::PartMark;
@@ -145,8 +144,7 @@ impl<'a> View<'a> {
 
     /// The latencies that users would see: response times in an open loop, else service times.
     pub(super) fn latency(&self) -> Option<&'a LatencySummary> {
-        let summary = self.run.summary.as_ref()?;
-        Some(summary.response.as_ref().unwrap_or(&summary.service))
+        self.run.summary.as_ref().map(RunSummary::latency)
     }
 
     /// Whether arrivals were scheduled.
@@ -185,8 +183,7 @@ impl<'a> View<'a> {
     /// A percentile of each interval in milliseconds; NaN if missing.
     pub(super) fn percentile_over_time(&self, percent: f64) -> Vec<(f64, f64)> {
         let value = |interval: &IntervalSummary| {
-            let of = interval.percentiles.iter().find(|p| p.percent == percent);
-            of.and_then(|p| p.value_ms).unwrap_or(f64::NAN)
+            Percentile::of(&interval.percentiles, percent).unwrap_or(f64::NAN)
         };
         let intervals = self.run.intervals.iter();
         intervals

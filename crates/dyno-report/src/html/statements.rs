@@ -118,7 +118,7 @@ fn digests(summary: &DigestsSummary) -> Table {
 #[cfg(test)]
 mod tests {
     use crate::html::tests::{bare, page_of};
-    use crate::samples;
+    use dyno_samples::summaries as samples;
 
     #[test]
     fn statements_have_a_table_where_they_were_asked_for() {

@@ -4,16 +4,17 @@ mod several;
 
 use dyno_core::finding::Verdict;
 use dyno_core::plan::{LoadSchedule, Scheduled};
-use dyno_core::record::{Event, EventKind, RunRecord, RunState, Source};
-use dyno_core::reported::{Better, Figure};
+use dyno_core::record::{EventKind, RunRecord, RunState, Source};
+use dyno_core::reported::Better;
 use dyno_core::states::SessionStates;
-use dyno_core::summary::{MachineFigure, MachineSummary, RunEnd};
+use dyno_core::summary::RunEnd;
 use dyno_core::visible;
+use dyno_samples::full::{self as samples, Shape, USUAL};
+use dyno_samples::values::{event, figure, machine};
 use dyno_verdict::Comparison;
 use serde_json::Value;
 
 use super::hostile::{HOSTILE, hostile, hostile_costs};
-use super::samples::{self, Shape, USUAL};
 use super::{Pivot, ReportInput, report};
 #[cfg(feature = "browser")]
 pub(super) use several::by_factors;
@@ -55,7 +56,7 @@ fn written(
 /// A run with a changing load.
 pub(super) fn scheduled() -> RunRecord {
     let mut run = samples::run(SHORT);
-    let other = crate::samples::scheduled();
+    let other = dyno_samples::summaries::scheduled();
     run.head.drive.clone_from(&other.drive);
     if let Some(summary) = &mut run.summary {
         summary.drive = other.drive;
@@ -113,15 +114,8 @@ fn a_host_test_shows_its_measurements() {
     run.head.workload.name = "memory".to_owned();
     (run.head.target.url, run.head.target.product) = Default::default();
     let summary = run.summary.as_mut().unwrap();
-    summary.machine = Some(MachineSummary {
-        about: vec!["An event stores to each word of a block <of> 1 MiB.".to_owned()],
-        figures: vec![MachineFigure {
-            name: "written".to_owned(),
-            value: 43_937.25,
-            unit: "MiB/s".to_owned(),
-        }],
-        depth: 1,
-    });
+    let about = "An event stores to each word of a block <of> 1 MiB.";
+    summary.machine = Some(machine(about, "written", 43_937.25, "MiB/s"));
     let page = page_of(&[run]);
     for text in [
         "What was measured",
@@ -138,12 +132,9 @@ fn a_host_test_shows_its_measurements() {
 #[test]
 fn figures_of_the_workload_have_a_table() {
     let mut run = samples::run(SHORT);
-    run.summary.as_mut().unwrap().figures = vec![Figure {
-        name: "new <orders> committed".to_owned(),
-        value: 41_234.5,
-        unit: "per minute".to_owned(),
-        better: Some(Better::Higher),
-    }];
+    let name = "new <orders> committed";
+    let orders = figure(name, 41_234.5, "per minute", Some(Better::Higher));
+    run.summary.as_mut().unwrap().figures = vec![orders];
     let page = page_of(&[run]);
     let row = "<th scope=\"row\">new &lt;orders&gt; committed</th><td class=\"n\">41,235</td>\
                <td>per minute</td>";
@@ -254,14 +245,9 @@ fn sessions_that_were_lost_have_a_chart() {
 #[test]
 fn events_are_numbered_in_the_order_of_time() {
     let mut run = samples::run(SHORT);
-    let event = |at_s, text: &str| Event {
-        at_s,
-        until_s: None,
-        kind: EventKind::Note,
-        text: text.into(),
-        detail: Default::default(),
-    };
-    run.events = vec![event(50.0, "second"), event(9.0, "first")];
+    run.events = [(50.0, "second"), (9.0, "first")]
+        .map(|(at_s, text)| event(at_s, None, EventKind::Note, text))
+        .into();
     let page = page_of(&[run]);
     let text = text_of(&page);
     assert!(text.contains("<b>E1</b>0:09 note: first"));

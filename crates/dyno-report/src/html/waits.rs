@@ -119,22 +119,15 @@ fn word(state: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::record::{SeriesKey, SeriesKind};
+    use dyno_core::record::SeriesKind;
+    use dyno_samples::{full as samples, values};
 
-    use super::super::samples;
     use super::super::tests::{SHORT, page_of};
     use super::*;
 
     fn state(name: &str, points: &[(f64, f64)]) -> Series {
-        Series {
-            key: SeriesKey {
-                name: format!("{PREFIX}{name}]"),
-                unit: "count".into(),
-                source: "SHOW PROCESSLIST".into(),
-            },
-            kind: SeriesKind::Gauge,
-            points: points.to_vec(),
-        }
+        let name = format!("{PREFIX}{name}]");
+        values::series(&name, "count", SeriesKind::Gauge, points)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use dyno_core::record::RunRecord;
 use dyno_core::summary::{LatencySummary, OperationSummary};
 
 use super::marks::{Good, mark_quarters};
-use super::metrics::{NAMES, Phase};
+use super::metrics::Phase;
 use super::tables::Grid;
 use super::{Cell, Mark, Table};
 
@@ -35,22 +35,22 @@ impl<'a> Grid<'a> {
 
     /// All figures of a phase, absolute and relative to the first sequence.
     pub(super) fn metrics(&self, name: &str) -> Vec<Table> {
-        let mut columns = vec!["configuration".to_owned()];
-        columns.extend(NAMES.iter().map(|(name, _)| (*name).to_owned()));
         let with = self.with_phase(name);
         let breaks = self.breaks(with.iter().map(|(row, _, _)| *row));
-        let values: Vec<(String, Vec<Option<f64>>)> = (with.iter())
+        let values: Vec<_> = (with.iter())
             .map(|(_, label, phase)| ((*label).to_owned(), phase.metrics()))
             .collect();
-        let Some((_, mut base)) = values.first().cloned() else {
+        let Some((_, first)) = values.first() else {
             return Vec::new();
         };
+        let mut columns = vec!["configuration".to_owned()];
+        columns.extend(first.iter().map(|(name, _)| (*name).to_owned()));
         // The length of a phase that ends with its work is not better or worse.
-        for (own, (name, _)) in base.iter_mut().zip(NAMES) {
-            *own = own.filter(|_| name != "length");
-        }
+        let base = first.iter();
+        let base = base.map(|(name, value)| value.filter(|_| *name != "length"));
+        let base: Vec<Option<f64>> = base.collect();
         let absolute = values.iter().map(|(label, figures)| {
-            let cells = figures.iter().map(|figure| Cell::number(*figure));
+            let cells = figures.iter().map(|(_, figure)| Cell::number(*figure));
             (label.clone(), cells.collect())
         });
         let mut tables = vec![Table {
@@ -62,10 +62,8 @@ impl<'a> Grid<'a> {
         }];
         if values.len() > 1 {
             let relative = values.iter().map(|(label, figures)| {
-                let cells = figures
-                    .iter()
-                    .zip(&base)
-                    .map(|pair| Cell::ratio(ratio(pair)));
+                let pairs = figures.iter().map(|(_, figure)| figure).zip(&base);
+                let cells = pairs.map(|pair| Cell::ratio(ratio(pair)));
                 (label.clone(), cells.collect())
             });
             tables.push(Table {

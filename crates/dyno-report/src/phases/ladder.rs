@@ -85,10 +85,7 @@ fn cells(phase: &Phase<'_>, active: f64) -> Vec<Cell> {
         rates.get(place.max(1) - 1).copied()
     };
     let summary = run.summary.as_ref();
-    let p99 = summary.and_then(|summary| {
-        let all = &summary.service.percentiles;
-        all.iter().find(|own| own.percent == 99.0)?.value_ms
-    });
+    let p99 = summary.and_then(|summary| summary.service.percentile_ms(99.0));
     let events_per_s = summary.map(|summary| summary.rates.events_per_s);
     let sessions = run
         .head

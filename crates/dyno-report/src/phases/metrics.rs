@@ -13,43 +13,6 @@ const MIB: f64 = 1_048_576.0;
 const KIB: f64 = 1024.0;
 pub(super) const GB: f64 = 1e9;
 
-/// The metrics' column headings, with descriptions.
-pub(super) const NAMES: [(&str, &str); 24] = [
-    ("ips", "rows inserted per second"),
-    ("qps", "queries per second"),
-    ("rps", "reads from disks per second"),
-    ("rmbps", "MiB read from disks per second"),
-    ("wps", "writes to disks per second"),
-    ("wmbps", "MiB written to disks per second"),
-    ("rpq", "reads per operation"),
-    ("rkbpq", "KiB read per operation"),
-    ("wpi", "writes per row inserted"),
-    ("wkbpi", "KiB written per row inserted"),
-    ("csps", "context switches of the host per second"),
-    ("cpups", "percent of the host's CPU time, user and system"),
-    ("cspq", "context switches per operation"),
-    (
-        "cpupq",
-        "µs of the host's CPU time per operation, client included",
-    ),
-    ("dbgb1", "GB of data files at the end"),
-    ("dbgb2", "GB of the data directory at the end"),
-    ("rss", "GB of memory of the server at the end"),
-    ("maxop", "the longest main operation, in seconds"),
-    (
-        "rate_p50",
-        "operations per second and client reached in half of the seconds",
-    ),
-    ("rate_p01", "the same reached in 99 % of the seconds"),
-    (
-        "rate_first",
-        "operations per second and client in the first tenth",
-    ),
-    ("rate_last", "the same in the last tenth"),
-    ("stalls", "seconds in which almost nothing finished"),
-    ("length", "seconds measured"),
-];
-
 /// The series of deleted but unpurged data, with descriptions.
 pub(super) const PURGE_LAGS: [(&str, &str, &str); 3] = [
     (
@@ -253,12 +216,11 @@ impl<'a> Phase<'a> {
     /// The longest event in seconds, from the scheduled start in an open loop.
     fn longest_s(&self) -> Option<f64> {
         let summary = self.run.summary.as_ref()?;
-        let latencies = summary.response.as_ref().unwrap_or(&summary.service);
-        Some(latencies.max_ms / 1e3)
+        Some(summary.latency().max_ms / 1e3)
     }
 
-    /// The figures of [`NAMES`].
-    pub(super) fn metrics(&self) -> Vec<Option<f64>> {
+    /// The figures, with the headings of their columns.
+    pub(super) fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let rate = self.rate().filter(|rate| *rate > 0.0);
         let inserted = self.inserted_per_s();
         let per = |value: Option<f64>, of: Option<f64>| Some(value? / of.filter(|of| *of > 0.0)?);
@@ -277,30 +239,40 @@ impl<'a> Phase<'a> {
         let stalled_s = stalled_s.map(|found| found.stalled_s());
         let gb = |name| self.last(name).map(|bytes| bytes / GB);
         vec![
-            inserted,
-            queries,
-            reads,
-            read.map(|bytes| bytes / MIB),
-            writes,
-            written.map(|bytes| bytes / MIB),
-            per(reads, rate),
-            per(read.map(|bytes| bytes / KIB), rate),
-            per(writes, inserted),
-            per(written.map(|bytes| bytes / KIB), inserted),
-            switches,
-            cpu,
-            per(switches, rate),
-            per(cpu_us, rate),
-            gb("data.data"),
-            gb("data.total"),
-            gb("server.memory.rss"),
-            self.longest_s(),
-            reached(&client_rates, 0.5),
-            reached(&client_rates, 0.99),
-            tenths.first().copied(),
-            tenths.last().copied(),
-            stalled_s,
-            summary.map(|summary| summary.measured_s),
+            // Rows inserted, and queries, per second.
+            ("ips", inserted),
+            ("qps", queries),
+            // Reads from and writes to disks per second, and their MiB.
+            ("rps", reads),
+            ("rmbps", read.map(|bytes| bytes / MIB)),
+            ("wps", writes),
+            ("wmbps", written.map(|bytes| bytes / MIB)),
+            // Reads per operation, writes per row inserted, and their KiB.
+            ("rpq", per(reads, rate)),
+            ("rkbpq", per(read.map(|bytes| bytes / KIB), rate)),
+            ("wpi", per(writes, inserted)),
+            ("wkbpi", per(written.map(|bytes| bytes / KIB), inserted)),
+            // The host's context switches per second, and percent of its CPU time, user and system.
+            ("csps", switches),
+            ("cpups", cpu),
+            // Context switches, and µs of CPU time, per operation; the client's are included.
+            ("cspq", per(switches, rate)),
+            ("cpupq", per(cpu_us, rate)),
+            // GB at the end: data files, the data directory, and the server's memory.
+            ("dbgb1", gb("data.data")),
+            ("dbgb2", gb("data.total")),
+            ("rss", gb("server.memory.rss")),
+            // The longest main operation, in seconds.
+            ("maxop", self.longest_s()),
+            // Operations per second and client: reached in half and in 99 % of the seconds, and in
+            // the first and the last tenth.
+            ("rate_p50", reached(&client_rates, 0.5)),
+            ("rate_p01", reached(&client_rates, 0.99)),
+            ("rate_first", tenths.first().copied()),
+            ("rate_last", tenths.last().copied()),
+            // Seconds in which almost nothing finished, and seconds measured.
+            ("stalls", stalled_s),
+            ("length", summary.map(|summary| summary.measured_s)),
         ]
     }
 }

@@ -3,50 +3,39 @@
 mod detail;
 
 use dyno_core::plan::{OptionValue, PhasePlan};
-use dyno_core::record::{Series, SeriesKey, SeriesKind};
+use dyno_core::record::SeriesKind;
 use dyno_core::summary::{PhaseOf, Preparation, RoleSummary};
+use dyno_samples::{summaries as samples, values};
 
 use super::*;
-use crate::samples;
 use crate::terminal::Look;
 
 /// A run of a phase: its rate in events per second, and the rate of its background out of 100
 /// requested.
 fn run(name: &str, unit: &str, per_event: f64, rate: f64, background: Option<f64>) -> RunRecord {
-    let mut run = crate::export::samples::record();
+    let mut run = dyno_samples::small::record();
     let phase = PhaseOf {
-        sequence: "s-1".into(),
-        name: name.into(),
-        number: 1,
-        of: 2,
         unit: unit.into(),
         per_event,
-        before: None,
+        ..values::phase("s-1", name)
     };
     run.head.phase = Some(phase.clone());
     let mut summary = samples::good();
     summary.phase = Some(phase);
     summary.rates.events_per_s = rate;
-    let role = |name: &str, background, asked_per_s, events_per_s| RoleSummary {
-        name: name.into(),
-        sessions: 8,
-        background,
+    let role = |name: &str, asked_per_s: Option<f64>, events_per_s| RoleSummary {
         unit: "rows".into(),
         per_event: 50.0,
-        asked_per_s,
         events: 1000,
-        events_per_s,
-        not_done: 0,
-        skipped: 0,
         events_min: 125,
         events_max: 125,
-        finished_first_s: background.eq(&false).then_some(10.0),
-        finished_last_s: background.eq(&false).then_some(11.0),
+        finished_first_s: asked_per_s.is_none().then_some(10.0),
+        finished_last_s: asked_per_s.is_none().then_some(11.0),
+        ..values::role(name, asked_per_s, events_per_s)
     };
-    summary.roles = vec![role("main", false, None, rate)];
-    summary
-        .roles
-        .extend(background.map(|share| role("beside", true, Some(2.0), share * 2.0)));
+    summary.roles = vec![role("main", None, rate)];
+    let beside = background.map(|share| role("beside", Some(2.0), share * 2.0));
+    summary.roles.extend(beside);
     run.summary = Some(summary);
     run
 }
@@ -165,27 +154,25 @@ fn with_clients(mut run: RunRecord, rates: [&[f64]; 2]) -> RunRecord {
         }
     }
     for (number, own) in rates.iter().enumerate() {
-        let points = own.iter().enumerate();
-        run.series.push(Series {
-            key: SeriesKey {
-                name: format!("client.session[main.{}].events", number + 1),
-                unit: "count/s".into(),
-                source: "test".into(),
-            },
-            kind: SeriesKind::Rate,
-            points: points.map(|(at, rate)| (at as f64 + 1.0, *rate)).collect(),
-        });
+        let name = format!("client.session[main.{}].events", number + 1);
+        let points: Vec<_> = (1..).map(f64::from).zip(own.iter().copied()).collect();
+        let series = values::series(&name, "count/s", SeriesKind::Rate, &points);
+        run.series.push(series);
     }
     run
 }
 
-fn figure(run: RunRecord, name: &str) -> Option<f64> {
-    let sequences = [Sequence {
-        label: "one".into(),
+/// A sequence of one run.
+fn only(label: &str, run: RunRecord) -> Sequence {
+    Sequence {
+        label: label.into(),
         runs: vec![run],
         begins_group: false,
-    }];
-    let all = tables(&sequences);
+    }
+}
+
+fn figure(run: RunRecord, name: &str) -> Option<f64> {
+    let all = tables(&[only("one", run)]);
     let table = all.iter().find(|table| table.title.ends_with(": figures"));
     let table = table.unwrap();
     let column = table.columns.iter().position(|own| own == name).unwrap();
@@ -213,20 +200,10 @@ fn every_client_has_a_line_in_the_picture_of_its_phase() {
     let rates: [&[f64]; 2] = [&[10.0, 20.0, 30.0, 10.0], &[30.0, 20.0, 10.0, 30.0]];
     let query = || run("qr100.L1", "queries", 1.0, 40.0, Some(1.0));
     let mut lagging = with_clients(query(), rates);
-    lagging.series.push(Series {
-        key: SeriesKey {
-            name: "db.innodb.history_list_length".into(),
-            unit: "count".into(),
-            source: "test".into(),
-        },
-        kind: SeriesKind::Gauge,
-        points: vec![(0.5, 3.0), (3.5, 900.0)],
-    });
-    let sequences = [("one <b>", lagging), ("two", query())].map(|(label, run)| Sequence {
-        label: label.into(),
-        runs: vec![run],
-        begins_group: false,
-    });
+    let (name, points) = ("db.innodb.history_list_length", [(0.5, 3.0), (3.5, 900.0)]);
+    let history = values::series(name, "count", SeriesKind::Gauge, &points);
+    lagging.series.push(history);
+    let sequences = [only("one <b>", lagging), only("two", query())];
     let tables = tables(&sequences);
     let page = html(&sequences, &tables, "title", 0.0);
     // And one of each sequence's longest answers of its other operation.
@@ -242,20 +219,10 @@ fn every_client_has_a_line_in_the_picture_of_its_phase() {
 #[test]
 fn values_read_long_before_the_end_are_not_those_at_the_end() {
     let mut long = run("l.i1", "rows", 50.0, 40.0, None);
-    long.series.push(Series {
-        key: SeriesKey {
-            name: "db.tables.dead_tuples".into(),
-            unit: "count".into(),
-            source: "test".into(),
-        },
-        kind: SeriesKind::Gauge,
-        points: vec![(0.0, 5.0)],
-    });
-    let all = tables(&[Sequence {
-        label: "one".into(),
-        runs: vec![long],
-        begins_group: false,
-    }]);
+    let (name, points) = ("db.tables.dead_tuples", [(0.0, 5.0)]);
+    let dead = values::series(name, "count", SeriesKind::Gauge, &points);
+    long.series.push(dead);
+    let all = tables(&[only("one", long)]);
     assert!(!all.iter().any(|table| table.title.starts_with("Purge lag")));
 }
 
@@ -269,11 +236,7 @@ fn preparations_are_listed_with_their_time() {
             messages: "statistics".into(),
         });
     }
-    let all = tables(&[Sequence {
-        label: "one".into(),
-        runs: vec![rested],
-        begins_group: false,
-    }]);
+    let all = tables(&[only("one", rested)]);
     let table = all.iter().find(|own| own.title == "Before the measurement");
     let table = table.unwrap();
     assert!(
@@ -342,7 +305,7 @@ fn names_stay_in_their_fields_of_the_tsv() {
 /// A step of a ladder: half of its events before the measurement, one in ten a first touch.
 fn step_of(active: u32, events: u64) -> RunRecord {
     let mut run = run(&format!("step {active}"), "events", 1.0, 100.0, None);
-    let mut plan = dyno_verdict::samples::good().head.plan.unwrap();
+    let mut plan = dyno_samples::good().head.plan.unwrap();
     plan.phases = vec![PhasePlan {
         name: format!("step {active}"),
         options: vec![("active".into(), OptionValue::Number(f64::from(active)))],
@@ -370,28 +333,17 @@ fn step_of(active: u32, events: u64) -> RunRecord {
     let mut warmup = run.intervals[0].clone();
     (warmup.at_s, warmup.counters.events) = (0.0, events);
     run.intervals.insert(0, warmup);
-    let known = |name: &str, value: &str| dyno_core::record::Fact {
-        name: name.into(),
-        value: value.into(),
-        source: "the observer".into(),
-    };
     let never = "db.x db.sessions[opening_tables]";
-    run.facts.push(known("observer.always_zero", never));
+    dyno_samples::fact(&mut run, "observer.always_zero", never);
     for (name, value) in [
         ("db.status.opened_tables", 50.0),
         ("db.status.table_open_cache_hits", 30.0),
         ("db.status.table_open_cache_misses", 10.0),
         ("server.descriptors", 1200.0),
     ] {
-        run.series.push(Series {
-            key: SeriesKey {
-                name: name.into(),
-                unit: "count".into(),
-                source: "SHOW".into(),
-            },
-            kind: SeriesKind::Rate,
-            points: vec![(1.0, value), (2.0, value)],
-        });
+        let points = [(1.0, value), (2.0, value)];
+        let series = values::series(name, "count", SeriesKind::Rate, &points);
+        run.series.push(series);
     }
     run
 }

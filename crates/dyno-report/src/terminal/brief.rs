@@ -2,6 +2,7 @@
 //! text has the details.
 
 use dyno_analysis::errors;
+use dyno_analysis::summary::UNFINISHED;
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
@@ -13,7 +14,6 @@ use super::words::EventWord;
 use super::{latency, parts, sections, statements, verdict};
 use crate::document;
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
-use crate::rebuild::UNFINISHED;
 
 /// The most lines of a finding, limit or warning; the full text has all of it.
 const LINES_MAX: usize = 3;
@@ -191,8 +191,7 @@ fn half_width(run: &RunSummary) -> Option<f64> {
 
 /// The number of errors; `None` if another tool's log does not say.
 pub(super) fn errors_seen(run: &RunSummary) -> Option<u64> {
-    let seen: u64 = run.errors.values().map(|error| error.count).sum();
-    let seen = seen.max(run.totals.errors);
+    let seen = run.errors_seen();
     (seen > 0 || run.client.is_some()).then_some(seen)
 }
 

@@ -73,7 +73,7 @@ fn unchecked(findings: &[Finding]) -> Vec<(&str, Vec<&str>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
+    use dyno_samples::summaries as samples;
 
     #[test]
     fn findings_come_worst_first_with_what_to_do() {

@@ -212,31 +212,20 @@ fn ink_of(count: u64, bad: Ink) -> Ink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_core::interval::Counters;
     use dyno_core::states::SessionStates;
-    use dyno_core::summary::Percentile;
+    use dyno_samples::values;
 
     fn interval() -> IntervalSummary {
-        IntervalSummary {
-            at_s: 12.0,
-            length_s: 1.0,
+        let mut interval = IntervalSummary {
             sessions: Some(16),
-            states: None,
-            counters: Counters {
-                events: 12_345,
-                reads: 246_900,
-                ..Counters::default()
-            },
-            printed: None,
-            errors_seen: 0,
-            percentiles: vec![Percentile {
-                percent: 95.0,
-                value_ms: Some(1.234),
-            }],
+            percentiles: values::percentiles(&[(95.0, Some(1.234))]),
             max_ms: Some(9.8),
             backlog: Some(0),
             concurrency: Some(0),
-        }
+            ..values::interval(12.0, 12_345)
+        };
+        interval.counters.reads = 246_900;
+        interval
     }
 
     #[test]

@@ -50,10 +50,10 @@ pub use sheet::{claims, paragraph, plans, sheet};
 pub use trials::{TrialLine, Trials, trials};
 pub use words::EventWord;
 
+use dyno_analysis::summary::UNFINISHED;
 use dyno_core::summary::{RunEnd, RunSummary};
 
 use crate::document;
-use crate::rebuild::UNFINISHED;
 use page::Page;
 
 /// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end
@@ -175,9 +175,9 @@ fn set_up(run: &RunSummary, page: &mut Page) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
     use dyno_core::finding::{Durability, DurabilityClass, Outcome};
     use dyno_core::summary::ClientCost;
+    use dyno_samples::{summaries as samples, values};
     use std::sync::LazyLock;
 
     fn plain(run: &RunSummary) -> String {
@@ -284,7 +284,7 @@ mod tests {
     fn the_class_of_durability_has_a_row() {
         let mut run = samples::good();
         assert!(!plain(&run).contains("durability"));
-        let mut finding = samples::finding("durability", 38, Outcome::Pass, "Whatever it says.");
+        let mut finding = values::finding("durability", 38, Outcome::Pass, "Whatever it says.");
         finding.durability = Some(Durability {
             class: DurabilityClass::Process,
             because: vec!["synchronous_commit = off".to_owned()],

@@ -46,8 +46,8 @@ pub(super) fn section(run: &RunSummary, all: bool, page: &mut Page) {
 
 #[cfg(test)]
 mod tests {
-    use crate::samples;
     use crate::terminal::{Look, full, summary};
+    use dyno_samples::summaries as samples;
 
     #[test]
     fn parts_stand_in_a_table() {

@@ -1,6 +1,6 @@
 //! The phases of a sequence side by side.
 
-use dyno_core::summary::{LatencySummary, RunSummary};
+use dyno_core::summary::RunSummary;
 
 use super::look::{Ink, Look};
 use super::page::Page;
@@ -26,8 +26,8 @@ pub fn phases(runs: &[RunSummary], look: &Look) -> String {
                 .map_or("events", |phase| phase.unit.as_str());
             format!("{unit}/s")
         })
-        .percentile(99.0, 0, latencies)
-        .longest(0, latencies)
+        .percentile(99.0, 0, RunSummary::latency)
+        .longest(0, RunSummary::latency)
         .word("verdict", 0, |run| run.verdict)
         .source("");
     let mut page = Page::new(*look);
@@ -51,8 +51,4 @@ pub fn phases(runs: &[RunSummary], look: &Look) -> String {
 
 fn name(run: &RunSummary) -> &str {
     run.phase.as_ref().map_or("", |phase| phase.name.as_str())
-}
-
-fn latencies(run: &RunSummary) -> &LatencySummary {
-    run.response.as_ref().unwrap_or(&run.service)
 }

@@ -63,30 +63,23 @@ fn one(profile: &CpuProfile, page: &mut Page) {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::cpu_profile::{ProfiledProcess, Stacks};
+    use dyno_core::cpu_profile::ProfiledProcess;
+    use dyno_samples::values;
 
     use super::*;
 
     #[test]
     fn functions_are_listed_by_their_own_time_and_by_all() {
-        let stacks = Stacks::of_folded(
-            "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
+        let folded = "connection;handle_one_connection;do_command;row_search_mvcc 1200\n\
              connection;handle_one_connection;do_command;std::vec<int>::push\u{1b}[2J 300\n\
              connection;handle_one_connection;my_net_write;tcp_sendmsg_[k] 499\n\
-             ib_log;[mariadbd] 1\n",
-        );
+             ib_log;[mariadbd] 1\n";
         let profile = CpuProfile {
-            process: ProfiledProcess::Server,
-            frequency_hz: 99,
-            samples: 2_000,
             lost: 3,
             cut: Some("It begins after 1.2 s.".to_owned()),
-            stacks,
+            ..values::profile(ProfiledProcess::Server, folded)
         };
-        let gap = NotObserved {
-            what: "profile.client".to_owned(),
-            why: "perf must not".to_owned(),
-        };
+        let gap = values::gap("profile.client", "perf must not");
         insta::assert_snapshot!(profiles(&[profile], &[gap], &Look::default()));
     }
 

@@ -357,11 +357,11 @@ pub(super) fn client(run: &RunSummary, page: &mut Page) {
 }
 
 fn errors(run: &RunSummary, page: &mut Page) {
-    let seen: u64 = run.errors.values().map(|error| error.count).sum();
-    if seen == 0 && run.totals.errors == 0 {
+    let seen = run.errors_seen();
+    if seen == 0 {
         return;
     }
-    let mut text = thousands(seen.max(run.totals.errors)) + &error_kinds(run);
+    let mut text = thousands(seen) + &error_kinds(run);
     text += &format!(
         ", of which {} were ignored ({} /s)",
         thousands(run.totals.errors),

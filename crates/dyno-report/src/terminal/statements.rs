@@ -142,13 +142,14 @@ pub(super) fn kinds(totals: &Counters) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::summary::{LatencySummary, Percentile, StatementSummary};
+    use dyno_core::summary::{LatencySummary, StatementSummary};
+    use dyno_samples::{summaries as samples, values};
 
     use super::super::{Look, summary};
     use super::*;
-    use crate::samples;
 
     fn run() -> RunSummary {
+        let known = [(50.0, Some(0.213)), (99.0, Some(1.9)), (99.9, None)];
         let one = |shape: &str, share, per_s, errors| StatementSummary {
             shape: shape.to_owned(),
             per_s,
@@ -158,9 +159,7 @@ mod tests {
             latency: LatencySummary {
                 count: if errors > 0 { 10_000 } else { 36_849 },
                 mean_ms: 0.231,
-                percentiles: [(50.0, Some(0.213)), (99.0, Some(1.9)), (99.9, None)]
-                    .map(|(percent, value_ms)| Percentile { percent, value_ms })
-                    .into(),
+                percentiles: values::percentiles(&known),
                 ..LatencySummary::default()
             },
         };

@@ -2,15 +2,16 @@
 
 use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::summary::{PhaseOf, RunSummary};
+use dyno_samples::{summaries as samples, values};
 
 use super::compare::tests::compared;
 use super::*;
+use crate::phases as sequences;
 use crate::saturation::Saturation;
 use crate::saturation::tests::ladder;
 use crate::search::tests as searches;
 use crate::search::{SearchEnd, SearchResult};
 use crate::terminal::look::columns as columns_of;
-use crate::{phases as sequences, samples};
 
 /// Narrow, standard and wide terminals, and a pipe.
 const WIDTHS: [usize; 4] = [60, 80, 120, PIPE_COLUMNS];
@@ -176,13 +177,10 @@ fn a_sequence_of_phases() {
         .enumerate()
         .map(|(index, (name, mut run))| {
             run.phase = Some(PhaseOf {
-                sequence: "insert_benchmark-20261125".into(),
-                name: (*name).into(),
                 number: index as u32 + 1,
                 of: 3,
                 unit: if index == 0 { "rows" } else { "events" }.into(),
-                per_event: 1.0,
-                before: None,
+                ..values::phase("insert_benchmark-20261125", name)
             });
             run
         })
@@ -250,7 +248,7 @@ fn imported_runs() {
 fn a_host_and_a_server_examined() {
     let finding = |name: &str, outcome, evidence: &str, advice: &str| Finding {
         advice: advice.into(),
-        ..samples::finding(name, 1, outcome, evidence)
+        ..values::finding(name, 1, outcome, evidence)
     };
     let all = [
         finding(

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dyno_core::record::{Profile, RunHead, RunState, Source};
-use dyno_core::summary::{TargetSummary, WorkloadSummary};
+use dyno_core::record::RunState;
+use dyno_samples::values::{self, head};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -12,61 +12,17 @@ use crate::read::Scope;
 use crate::schema::MIGRATIONS;
 use crate::write::PENDING_MAX;
 
-fn head() -> RunHead {
-    RunHead {
-        name: "a".to_owned(),
-        source: Source::Dyno,
-        profile: Profile::Standard,
-        tool: "dyno 0.1.0".to_owned(),
-        created_unix_s: 0.0,
-        argv: Vec::new(),
-        workload: WorkloadSummary {
-            name: String::new(),
-            command: "run".to_owned(),
-            options: Vec::new(),
-            changed: Vec::new(),
-        },
-        script_sha256: String::new(),
-        target: TargetSummary {
-            url: String::new(),
-            family: None,
-            product: String::new(),
-            version: String::new(),
-            tls: None,
-        },
-        drive: None,
-        percentiles: Vec::new(),
-        factors: Default::default(),
-        note: String::new(),
-        phase: None,
-        trial: None,
-        plan: None,
-    }
-}
-
 /// A page limit that simulates a full disk: more than an empty file needs, but too few for the run.
 const PAGES_MAX: i64 = 80;
 
 /// A writer with a short lock timeout.
 fn impatient(path: &Path) -> RunWriter {
     let results = Results::open_with(path, Duration::from_millis(20), MIGRATIONS).unwrap();
-    results.begin(&head()).unwrap()
+    results.begin(&head("a")).unwrap()
 }
 
 fn interval(number: u32) -> IntervalSummary {
-    IntervalSummary {
-        at_s: f64::from(number),
-        length_s: 1.0,
-        sessions: Some(1),
-        states: None,
-        counters: dyno_core::interval::Counters::default(),
-        printed: None,
-        errors_seen: 0,
-        percentiles: Vec::new(),
-        max_ms: Some(1.0),
-        backlog: Some(0),
-        concurrency: Some(1),
-    }
+    values::interval(f64::from(number), 0)
 }
 
 fn latencies() -> Latencies {
@@ -77,11 +33,8 @@ fn latencies() -> Latencies {
 
 /// Writes an interval and a long record.
 fn record(writer: &mut RunWriter, number: u32) -> Result<(), ResultsError> {
-    writer.fact(&Fact {
-        name: format!("host.long{number}"),
-        value: "x".repeat(10_000),
-        source: String::new(),
-    })?;
+    let (name, value) = (format!("host.long{number}"), "x".repeat(10_000));
+    writer.fact(&values::fact(&name, &value, ""))?;
     writer.interval(&interval(number), &[("event", &latencies())])
 }
 
@@ -182,7 +135,7 @@ fn a_lock_is_waited_for_once_and_not_by_each_record() {
     let path = folder.path().join("dyno.db");
     let patience = Duration::from_millis(500);
     let results = Results::open_with(&path, patience, MIGRATIONS).unwrap();
-    let recorder = BackgroundWriter::over(results.begin(&head()).unwrap()).unwrap();
+    let recorder = BackgroundWriter::over(results.begin(&head("a")).unwrap()).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let begun = Clock.now();
@@ -202,7 +155,7 @@ fn the_end_of_a_run_waits_within_bounds_and_calls_back() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let results = Results::open_with(&path, Duration::from_secs(3600), MIGRATIONS).unwrap();
-    let mut recorder = BackgroundWriter::over(results.begin(&head()).unwrap()).unwrap();
+    let mut recorder = BackgroundWriter::over(results.begin(&head("a")).unwrap()).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     recorder.end.notice = Duration::from_millis(1);
@@ -255,11 +208,7 @@ fn many_points_of_one_series_are_one_record() {
     let path = folder.path().join("dyno.db");
     let recorder = BackgroundWriter::over(impatient(&path)).unwrap();
     let feed = recorder.feed();
-    let key = SeriesKey {
-        name: "db.lock_waits".to_owned(),
-        unit: "count/s".to_owned(),
-        source: "SHOW GLOBAL STATUS".to_owned(),
-    };
+    let key = values::key("db.lock_waits", "count/s");
     let id = feed.series(&key, SeriesKind::Gauge);
     let points = (0..3 * QUEUE_MAX).map(|second| (second as f64, 0.0));
     feed.points(id, points.collect());
@@ -294,15 +243,8 @@ fn rows_that_wait_too_long_are_counted_as_lost() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut writer = impatient(&path);
-    let id = writer.series(
-        &SeriesKey {
-            name: "host.load".to_owned(),
-            unit: "count".to_owned(),
-            source: "/proc/loadavg".to_owned(),
-        },
-        SeriesKind::Gauge,
-    );
-    let id = id.unwrap();
+    let key = values::key("host.load", "count");
+    let id = writer.series(&key, SeriesKind::Gauge).unwrap();
     for number in 0..PENDING_MAX + 10 {
         writer.take(Record::Samples(number as f64 / 1e6, vec![(id, 1.0)]));
     }

@@ -3,7 +3,7 @@
 use dyno_core::clock;
 use dyno_core::interval::Latencies;
 use dyno_core::record::{EventKind, RunState, SessionShare};
-use dyno_core::summary::{LatencySummary, RunSummary};
+use dyno_core::summary::RunSummary;
 use dyno_core::unknown::{self, Of};
 use rusqlite::{Connection, params};
 
@@ -125,12 +125,12 @@ pub(super) fn write_summary(
     run_id: i64,
     summary: &RunSummary,
 ) -> rusqlite::Result<()> {
-    let latency = summary.response.as_ref().unwrap_or(&summary.service);
+    let latency = summary.latency();
     // Counters that an imported log lacks are NULL.
     let unknown = unknown::counters(&summary.not_observed, Of::Run);
     let known = |name: &str| !unknown.contains(&name);
     let queries_per_s = known("reads").then_some(summary.rates.queries_per_s);
-    let errors = known("errors_seen").then(|| errors(summary));
+    let errors = known("errors_seen").then(|| summary.errors_seen());
     connection.execute(
         "UPDATE run SET summary = ?2, started_unix_s = ?3, events = ?4, events_per_s = ?5,
              queries_per_s = ?6, errors = ?7, sessions = ?8,
@@ -148,8 +148,8 @@ pub(super) fn write_summary(
             queries_per_s,
             errors.map(whole),
             summary.drive.as_ref().map(|drive| drive.sessions),
-            percentile(latency, 95.0),
-            percentile(latency, 99.0),
+            latency.percentile_ms(95.0),
+            latency.percentile_ms(99.0),
         ],
     )?;
     if !summary.target.product.is_empty() {
@@ -175,21 +175,6 @@ pub(super) fn write_summary(
         )?;
     }
     Ok(())
-}
-
-/// All errors; for an imported log that counts errors without codes, its counter.
-fn errors(summary: &RunSummary) -> u64 {
-    match summary.errors.is_empty() {
-        true => summary.totals.errors,
-        false => summary.errors.values().map(|error| error.count).sum(),
-    }
-}
-
-fn percentile(latency: &LatencySummary, percent: f64) -> Option<f64> {
-    let mut percentiles = latency.percentiles.iter();
-    percentiles
-        .find(|own| own.percent == percent)
-        .and_then(|own| own.value_ms)
 }
 
 fn note_failure(connection: &Connection, run_id: i64, why: &str) -> rusqlite::Result<()> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use dyno_core::record::{Event, Span};
 use dyno_core::states::SessionState;
-use dyno_core::summary::IntervalSummary;
+use dyno_core::summary::{IntervalSummary, Percentile};
 use dyno_core::units::{human_number, human_seconds, human_size};
 use dyno_results::{Progress, ReadPosition, Results, RunHeadline, RunStage, SampleOf};
 
@@ -165,8 +165,8 @@ impl Open {
             ),
         ]);
         for (name, percent) in PERCENTILES {
-            let of = last.percentiles.iter().find(|one| one.percent == percent);
-            row.push((name, of.and_then(|one| one.value_ms).and_then(fraction)));
+            let value = Percentile::of(&last.percentiles, percent);
+            row.push((name, value.and_then(fraction)));
         }
         if self.head.stage == RunStage::Running
             && let Some(started) = self.head.started_unix_s
@@ -237,13 +237,8 @@ impl Open {
 
     fn intervals(&self) -> Answer {
         let rows = self.intervals.iter().map(|interval| {
-            let percentile = |percent| {
-                let of = interval
-                    .percentiles
-                    .iter()
-                    .find(|one| one.percent == percent);
-                of.and_then(|one| one.value_ms).and_then(fraction)
-            };
+            let percentile =
+                |percent| Percentile::of(&interval.percentiles, percent).and_then(fraction);
             vec![
                 fraction(interval.at_s),
                 fraction(interval.events_per_s()),

@@ -1,7 +1,7 @@
 //! Counters against settings.
 
 use super::*;
-use crate::samples::{self, Product};
+use dyno_samples::{self as samples, Product};
 
 fn with(product: Product, values: &[(&str, f64)]) -> RunRecord {
     let mut run = samples::closed(&samples::noisy(30, 1_000.0, 0.02, 7), product);

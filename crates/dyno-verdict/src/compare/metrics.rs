@@ -10,7 +10,7 @@ use dyno_core::unknown::{self, Of};
 
 use crate::compare::estimate::{Estimate, Ratio, Within, ratio};
 use crate::compare::{Basis, Better, CompareOptions, Metric, MetricKind};
-use crate::costs::costs;
+use crate::costs::{CLIENT_CPU, READ, SERVER_CPU, Summed, WRITTEN, costs};
 use crate::view::{Bin, View};
 
 /// The share of an open loop's events not answered within the latency limit.
@@ -204,69 +204,33 @@ fn errors_row(base: &[View], new: &[View]) -> Row {
     }
 }
 
-/// A compared cost: its name in the table of costs, its series, the value of a unit of these in the
-/// cost's unit, and that unit.
-type CostRow = (&'static str, &'static [&'static str], f64, &'static str);
-
-const COSTS: &[CostRow] = &[
-    (
-        "server CPU",
-        &["server.cpu.user", "server.cpu.system"],
-        1e6,
-        "us per event",
-    ),
-    (
-        "client CPU",
-        &["client.cpu.user", "client.cpu.system"],
-        1e6,
-        "us per event",
-    ),
-    (
-        "read by the server",
-        &["server.io.read_bytes"],
-        1.0 / 1024.0,
-        "KB per event",
-    ),
-    (
-        "written by the server",
-        &["server.io.write_bytes"],
-        1.0 / 1024.0,
-        "KB per event",
-    ),
+/// The compared costs, with their units.
+const COSTS: [(Summed, &str); 4] = [
+    (SERVER_CPU, "us per event"),
+    (CLIENT_CPU, "us per event"),
+    (READ, "KB per event"),
+    (WRITTEN, "KB per event"),
 ];
 
-fn cost_row(&(name, names, worth, unit): &CostRow, base: &[View], new: &[View]) -> Row {
+fn cost_row((cost, unit): &(Summed, &str), base: &[View], new: &[View]) -> Row {
     let estimate = |views: &[View]| {
         let runs: Vec<f64> = views
             .iter()
-            .filter_map(|view| stated_cost(view.run, name))
+            .filter_map(|view| stated_cost(view.run, cost.name))
             .collect();
         // A side with an unobserved run is incomplete.
         if runs.len() != views.len() {
             return None;
         }
-        let weights: Vec<f64> = views
-            .iter()
-            .map(|view| view.totals().events as f64)
-            .collect();
-        let all: f64 = weights.iter().sum();
-        let value = runs
-            .iter()
-            .zip(&weights)
-            .map(|(run, weight)| run * weight / all)
-            .sum();
-        Some(Estimate {
-            value,
-            runs,
-            within: cost_series(views, names, worth),
-        })
+        let within = cost_series(views, cost.series, 1.0 / cost.unit_size);
+        weighted(runs, views.iter().map(events), within)
     };
     let (base, new) = (estimate(base), estimate(new));
     let missing = base.is_none() || new.is_none();
     Row {
-        name: name.to_owned(),
+        name: cost.name.to_owned(),
         kind: MetricKind::Usual,
-        unit: unit.to_owned(),
+        unit: (*unit).to_owned(),
         better: Better::Lower,
         remark: match missing {
             true => "not observed in every run".to_owned(),
@@ -275,6 +239,27 @@ fn cost_row(&(name, names, worth, unit): &CostRow, base: &[View], new: &[View]) 
         base,
         new,
     }
+}
+
+fn events(view: &View) -> f64 {
+    view.totals().events as f64
+}
+
+/// The mean of a figure of each run, by the runs' weights.
+fn weighted(
+    runs: Vec<f64>,
+    weights: impl Iterator<Item = f64>,
+    within: Within,
+) -> Option<Estimate> {
+    let first = *runs.first()?;
+    let (sum, all) = (runs.iter().zip(weights)).fold((0.0, 0.0), |(sum, all), (value, weight)| {
+        (sum + value * weight, all + weight)
+    });
+    Some(Estimate {
+        value: if all > 0.0 { sum / all } else { first },
+        runs,
+        within,
+    })
 }
 
 fn stated_cost(run: &RunRecord, name: &str) -> Option<f64> {

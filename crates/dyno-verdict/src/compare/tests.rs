@@ -8,12 +8,11 @@ mod tables;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Profile, RunRecord, RunState};
-use dyno_core::reported::Figure;
+use dyno_samples::{self as samples, Product, closed, fact, noisy, open_loop, setting};
 
 use crate::compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Metric, RunToRun, compare,
 };
-use crate::samples::{self, Product, closed, fact, noisy, open_loop, setting};
 
 fn run(mean: f64, seed: u64) -> RunRecord {
     let mut run = closed(&noisy(60, mean, 0.05, seed), Product::Mysql);
@@ -58,12 +57,7 @@ fn outcome(comparison: &Comparison, number: u8) -> Outcome {
 }
 
 fn figured(mut run: RunRecord, value: f64, unit: &str, better: Option<Better>) -> RunRecord {
-    let figure = Figure {
-        name: "new orders committed".to_owned(),
-        value,
-        unit: unit.to_owned(),
-        better,
-    };
+    let figure = samples::values::figure("new orders committed", value, unit, better);
     run.summary.as_mut().unwrap().figures = vec![figure];
     run
 }

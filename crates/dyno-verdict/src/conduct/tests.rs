@@ -1,10 +1,10 @@
 //! Each check of conduct: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
-use dyno_core::record::{Event, EventKind, LOG_CUT_OFF};
+use dyno_core::record::{EventKind, LOG_CUT_OFF};
+use dyno_samples::{self as samples, drop_series, fact, series, setting, values};
 
 use crate::context::{Context, Keeping, SecretScan};
-use crate::samples::{self, drop_series, fact, series, setting};
 use crate::tests::{expect, expect_with, judge_one, summary};
 
 #[test]
@@ -39,13 +39,9 @@ fn observers_that_cost_too_much_are_noticed() {
 fn observers_that_fail_are_noticed() {
     expect("observers", Pass, |_| {});
     expect("observers", Doubt, |run| {
-        run.events.push(Event {
-            at_s: 9.0,
-            until_s: None,
-            kind: EventKind::Observer,
-            text: "the database's observer lost its connection".to_owned(),
-            detail: Default::default(),
-        });
+        let text = "the database's observer lost its connection";
+        let lost = values::event(9.0, None, EventKind::Observer, text);
+        run.events.push(lost);
     });
     let mut late = vec![2.0; 30];
     late[9] = 3100.0;
@@ -62,13 +58,7 @@ fn observers_that_fail_are_noticed() {
 
 #[test]
 fn a_gap_of_an_observer_is_reported_once_with_its_start_and_length() {
-    let event = |at_s, until_s, text: &str| Event {
-        at_s,
-        until_s,
-        kind: EventKind::Observer,
-        text: text.to_owned(),
-        detail: Default::default(),
-    };
+    let event = |at_s, until_s, text| values::event(at_s, until_s, EventKind::Observer, text);
     let found = expect("observers", Doubt, |run| {
         let lost = "the database's observer has no connection: it was killed";
         let again = "the database answers its observer again, after 3.0 s";

@@ -1,9 +1,8 @@
 //! Costs per event.
 
-use dyno_core::record::{Series, SeriesKey, SeriesKind};
+use dyno_samples::{self as samples, Product, closed, series};
 
 use super::*;
-use crate::samples::{self, Product, closed, series};
 
 /// The written bytes of an event if the kernel charged the server with this much, and the source of
 /// the figure.
@@ -47,7 +46,7 @@ fn the_servers_own_counters_show_its_writes_next_to_a_restore() {
 
 #[test]
 fn counters_of_one_of_several_nodes_give_no_costs() {
-    let mut run = crate::samples::good();
+    let mut run = dyno_samples::good();
     let cost = |run: &RunRecord, name: &str| {
         let all = costs(run);
         all.into_iter().find(|cost| cost.name == name).unwrap()
@@ -90,16 +89,8 @@ fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {
     let mut run = closed(&rates, Product::Mysql);
     for name in ["voluntary", "involuntary"] {
         let name = format!("server.context_switches.{name}");
-        run.series.retain(|series| series.key.name != name);
-        run.series.push(Series {
-            key: SeriesKey {
-                name,
-                unit: "count/s".to_owned(),
-                source: "/proc/PID/task/TID/status".to_owned(),
-            },
-            kind: SeriesKind::Rate,
-            points: vec![(4.99, 600.0)],
-        });
+        series(&mut run, &name, &[600.0]);
+        run.series.last_mut().unwrap().points[0].0 = 4.99;
     }
     let costs = costs(&run);
     let switches = costs

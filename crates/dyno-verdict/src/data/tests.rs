@@ -5,9 +5,9 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::RandKind;
 use dyno_core::record::RunRecord;
+use dyno_samples::{self as samples, drop_series, fact, series, setting};
 
 use crate::context::{Claim, Context, RowCount};
-use crate::samples::{self, drop_series, fact, series, setting};
 use crate::tests::{expect, expect_with, judge_one, summary};
 
 const REQUESTS: &str = "db.status.innodb_buffer_pool_read_requests";

@@ -1,11 +1,10 @@
 //! Whether the figures of imported logs are consistent.
 
 use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
-use dyno_core::record::NotObserved;
 use dyno_core::unknown::TOTALS_UNKNOWN;
+use dyno_samples::{self as samples, fact, values};
 
 use crate::context::Context;
-use crate::samples::{self, fact};
 use crate::tests::judge_one;
 
 #[test]
@@ -64,10 +63,7 @@ fn a_log_without_totals_does_not_say_that_nothing_was_done() {
     let mut run = samples::imported();
     run.summary = None;
     run.intervals.clear();
-    run.not_observed.push(NotObserved {
-        what: TOTALS_UNKNOWN.to_owned(),
-        why: String::new(),
-    });
+    run.not_observed.push(values::gap(TOTALS_UNKNOWN, ""));
     let finding = judge_one(&run, &Context::default(), "work-done");
     assert_eq!(finding.outcome, Refuse);
     let expected = "The log does not say how much was done in which time.";

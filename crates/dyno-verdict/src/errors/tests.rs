@@ -6,11 +6,13 @@ use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::Shard;
-use dyno_core::record::{Event, EventKind, NotObserved, RunRecord};
+use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
+use dyno_samples::{
+    self as samples, Product, closed, drop_fact, drop_series, fact, series, values,
+};
 
 use crate::context::Context;
-use crate::samples::{self, Product, closed, drop_fact, drop_series, fact, series};
 use crate::tests::{expect, judge_one, summary};
 
 fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {
@@ -309,24 +311,15 @@ fn the_server_counts_what_the_client_counts() {
         });
     });
     expect("server-counters", NotChecked, |run| {
-        run.events.push(Event {
-            at_s: 5.0,
-            until_s: None,
-            kind: EventKind::Restart,
-            text: "a new server answered".to_owned(),
-            detail: Default::default(),
-        });
+        let restart = values::event(5.0, None, EventKind::Restart, "a new server answered");
+        run.events.push(restart);
     });
     // Its counters cover the observed seconds, the client's all.
     expect("server-counters", NotChecked, |run| {
         series(run, "db.status.questions", &[30_000.0; 30]);
-        run.events.push(Event {
-            at_s: 5.0,
-            until_s: Some(12.0),
-            kind: EventKind::Observer,
-            text: "the database's observer has no connection".to_owned(),
-            detail: Default::default(),
-        });
+        let text = "the database's observer has no connection";
+        let lost = values::event(5.0, Some(12.0), EventKind::Observer, text);
+        run.events.push(lost);
     });
     let short = closed(&[1000.0; 3], Product::Mysql);
     let context = Context::default();
@@ -377,10 +370,9 @@ fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
     assert!(!nobody.advice.contains("ther clients"), "{}", nobody.advice);
     let hidden = expect("server-counters", Doubt, |run| {
         series(run, QUESTIONS, &[30_000.0; 30]);
-        run.not_observed.push(NotObserved {
-            what: "server.other_sessions".to_owned(),
-            why: "sessions of other users are hidden: GRANT PROCESS".to_owned(),
-        });
+        let why = "sessions of other users are hidden: GRANT PROCESS";
+        let gap = values::gap("server.other_sessions", why);
+        run.not_observed.push(gap);
     });
     let known = "Other sessions are not known: sessions of other users are hidden";
     assert!(hidden.evidence.contains(known), "{}", hidden.evidence);

@@ -277,21 +277,12 @@ fn schedulers(known: &Known<'_>) -> Vec<Finding> {
 mod tests {
     use super::*;
     use dyno_core::finding::Outcome;
-    use dyno_core::record::{Fact, NotObserved};
+    use dyno_samples::values;
 
     fn judged(facts: &[(&str, &str)]) -> Vec<Finding> {
-        let facts: Vec<Fact> = facts
-            .iter()
-            .map(|(name, value)| Fact {
-                name: (*name).to_owned(),
-                value: (*value).to_owned(),
-                source: "a test".to_owned(),
-            })
-            .collect();
-        let gaps = [NotObserved {
-            what: "host.cpu.governor".to_owned(),
-            why: "the hypervisor hides it".to_owned(),
-        }];
+        let fact = |(name, value): &(&str, &str)| values::fact(name, value, values::SOURCE);
+        let facts: Vec<_> = facts.iter().map(fact).collect();
+        let gaps = [values::gap("host.cpu.governor", "the hypervisor hides it")];
         host(&Known {
             facts: &facts,
             settings: &[],

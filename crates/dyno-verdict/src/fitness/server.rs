@@ -152,25 +152,13 @@ fn others(known: &Known<'_>) -> Finding {
 mod tests {
     use super::*;
     use dyno_core::finding::Outcome;
-    use dyno_core::record::{Fact, Setting};
+    use dyno_samples::values;
 
     fn judged(facts: &[(&str, &str)], settings: &[(&str, &str)]) -> Vec<Finding> {
-        let facts: Vec<Fact> = facts
-            .iter()
-            .map(|(name, value)| Fact {
-                name: (*name).to_owned(),
-                value: (*value).to_owned(),
-                source: "a test".to_owned(),
-            })
-            .collect();
-        let settings: Vec<Setting> = settings
-            .iter()
-            .map(|(name, value)| Setting {
-                name: (*name).to_owned(),
-                start: Some((*value).to_owned()),
-                end: None,
-            })
-            .collect();
+        let fact = |(name, value): &(&str, &str)| values::fact(name, value, values::SOURCE);
+        let facts: Vec<_> = facts.iter().map(fact).collect();
+        let setting = |(name, value): &(&str, &str)| values::setting(name, value, None);
+        let settings: Vec<_> = settings.iter().map(setting).collect();
         server(&Known {
             facts: &facts,
             settings: &settings,

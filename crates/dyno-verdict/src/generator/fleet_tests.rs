@@ -1,10 +1,10 @@
 //! Checks of a run with several agents.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::AgentSummary;
+use dyno_samples::{drop_fact, drop_series, fact, scale, series, values};
 
-use crate::samples::{drop_fact, drop_series, fact, scale, series};
 use crate::tests::{expect, summary};
 
 /// Two agents on these hosts; the coordinator is on `here`.
@@ -57,13 +57,8 @@ fn one_of_several_that_stood_still_is_not_the_generator_itself() {
             for &agent in of {
                 summary(run).agents[agent].frozen_s = 1.5;
             }
-            run.events.push(Event {
-                kind: EventKind::Frozen,
-                at_s: 12.2,
-                until_s: Some(13.7),
-                text: String::new(),
-                detail: Default::default(),
-            });
+            let frozen = values::event(12.2, Some(13.7), EventKind::Frozen, "");
+            run.events.push(frozen);
         })
     };
     for (of, expected) in [
@@ -101,7 +96,7 @@ fn agents_are_no_neighbours_where_the_server_is_not_placed() {
 #[test]
 fn nothing_is_divided_by_the_events_of_a_run_that_lost_one() {
     let costs = |lost: bool| {
-        let mut run = crate::samples::good();
+        let mut run = dyno_samples::good();
         agents(&mut run, ["here", "here"]);
         summary(&mut run).agents[1].lost = lost;
         crate::costs(&run)

@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::summary::LatencyLimit;
+use dyno_samples as samples;
 
 use crate::context::Context;
-use crate::samples;
 use crate::tests::{judge_one, summary};
 
 #[test]

@@ -187,11 +187,8 @@ fn schedule_lag(view: &View) -> CheckResult {
 fn worst_percentile(lag: &LatencySummary, response: &LatencySummary) -> Option<(f64, f64, f64)> {
     let common = response.percentiles.iter().filter(|p| p.percent <= 99.0);
     let shares = common.filter_map(|of_response| {
-        let of_lag = lag
-            .percentiles
-            .iter()
-            .find(|p| p.percent == of_response.percent)?;
-        let (lag_ms, response_ms) = (of_lag.value_ms?, of_response.value_ms?);
+        let lag_ms = lag.percentile_ms(of_response.percent)?;
+        let response_ms = of_response.value_ms?;
         (response_ms > 0.0).then(|| (of_response.percent, lag_ms, lag_ms / response_ms * 100.0))
     });
     shares.max_by(|one, other| one.2.total_cmp(&other.2))

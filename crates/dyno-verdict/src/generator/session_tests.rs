@@ -1,8 +1,9 @@
 //! Sessions that all wait at the same time.
 
 use dyno_core::finding::Outcome::{Pass, Refuse};
-use dyno_core::record::{IdleSpan, RunRecord};
+use dyno_core::record::RunRecord;
 use dyno_core::states::IdleIn;
+use dyno_samples::values::idle;
 
 use crate::tests::expect;
 
@@ -10,12 +11,7 @@ use crate::tests::expect;
 fn all_wait(run: &mut RunRecord, before_end_s: f64) {
     let to_s = run.intervals.last().unwrap().at_s - before_end_s;
     for session in &mut run.sessions {
-        session.idle = Some(IdleSpan {
-            from_s: to_s - 7.0,
-            to_s,
-            idle_in: IdleIn::Statement,
-            attempts: 0,
-        });
+        session.idle = Some(idle(to_s - 7.0, to_s, IdleIn::Statement, 0));
     }
     let within = |at_s: f64| at_s > to_s - 7.0 && at_s <= to_s;
     for interval in run.intervals.iter_mut().filter(|one| within(one.at_s)) {

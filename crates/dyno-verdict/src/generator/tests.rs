@@ -3,12 +3,14 @@
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Arrivals;
-use dyno_core::record::{Event, EventKind, IdleSpan, RunRecord};
+use dyno_core::record::{EventKind, IdleSpan, RunRecord};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
+use dyno_samples::{
+    self as samples, drop_fact, drop_series, fact, open_loop, scale, series, values,
+};
 
 use crate::context::{Calibration, Context};
-use crate::samples::{self, drop_fact, drop_series, fact, open_loop, scale, series};
 use crate::tests::{expect, expect_with, judge_one, summary};
 
 fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
@@ -248,12 +250,7 @@ fn sessions_workers_and_endpoints_are_served_alike() {
 }
 
 fn idle(from_s: f64, to_s: f64, idle_in: IdleIn) -> Option<IdleSpan> {
-    Some(IdleSpan {
-        from_s,
-        to_s,
-        idle_in,
-        attempts: 9,
-    })
+    Some(values::idle(from_s, to_s, idle_in, 9))
 }
 
 #[test]
@@ -325,12 +322,7 @@ fn sessions_that_connect_again_and_again_are_at_work() {
         connecting(run);
         let end_s = run.intervals.last().unwrap().at_s;
         for session in &mut run.sessions {
-            session.idle = Some(IdleSpan {
-                from_s: end_s - 2.0,
-                to_s: end_s,
-                idle_in: IdleIn::Connecting,
-                attempts: 1,
-            });
+            session.idle = Some(values::idle(end_s - 2.0, end_s, IdleIn::Connecting, 1));
         }
     });
 }
@@ -471,13 +463,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
                 Some(waits) => series(run, "client.worker[0].run_queue_wait", waits),
                 None => drop_series(run, "client.worker["),
             }
-            let mut event = Event {
-                kind: EventKind::Frozen,
-                at_s: 12.2,
-                until_s: Some(13.7),
-                text: String::new(),
-                detail: Default::default(),
-            };
+            let mut event = values::event(12.2, Some(13.7), EventKind::Frozen, "");
             event.detail.starved = starved;
             run.events.push(event);
         });

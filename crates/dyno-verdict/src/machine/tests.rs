@@ -1,10 +1,10 @@
 //! Each check of the machine: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventDetail, EventKind, NotObserved, RunRecord};
+use dyno_core::record::{Event, EventDetail, EventKind, RunRecord};
+use dyno_samples::{Product, closed, drop_fact, drop_series, fact, noisy, series, values};
 
 use crate::context::{Context, Keeping};
-use crate::samples::{Product, closed, drop_fact, drop_series, fact, noisy, series};
 use crate::tests::{expect, expect_with, judge_one};
 
 #[test]
@@ -162,12 +162,9 @@ fn a_network_that_loses_is_noticed() {
 
 #[test]
 fn the_kernels_problems_are_reported() {
-    let event = |at_s, text: &str, detail: EventDetail| Event {
-        at_s,
-        until_s: None,
-        kind: EventKind::Note,
-        text: text.to_owned(),
+    let event = |at_s, text, detail| Event {
         detail,
+        ..values::event(at_s, None, EventKind::Note, text)
     };
     let line = || EventDetail::of_kernel_log("I/O error, dev vda, sector 8".to_owned());
     expect("kernel-log", Pass, |_| {});
@@ -233,10 +230,7 @@ fn other_processes_are_named() {
 /// The server is behind a relay.
 fn unplaced(run: &mut RunRecord) {
     fact(run, "server.same_host", "unknown");
-    let gap = NotObserved {
-        what: "server.cpu".to_owned(),
-        why: "a proxy stands between".to_owned(),
-    };
+    let gap = values::gap("server.cpu", "a proxy stands between");
     run.not_observed.push(gap);
     drop_series(run, "server.");
 }

@@ -2,10 +2,10 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Refuse};
 use dyno_core::record::EventKind;
+use dyno_samples::{good, series, values};
 
 use super::*;
 use crate::context::Context;
-use crate::samples::{good, series};
 use crate::tests::{expect, summary};
 
 #[test]
@@ -201,13 +201,8 @@ fn rules_name_checks_that_exist() {
 fn what_was_not_served_is_a_stalls_only_where_it_lasted_to_the_end() {
     let stall = |from_s: f64, to_s: f64| {
         let mut run = good();
-        run.events.push(dyno_core::record::Event {
-            kind: EventKind::Stall,
-            at_s: from_s,
-            until_s: Some(to_s),
-            text: String::new(),
-            detail: Default::default(),
-        });
+        let stall = values::event(from_s, Some(to_s), EventKind::Stall, "");
+        run.events.push(stall);
         let context = Context::default();
         let view = View::new(&run, &context);
         (stalled_at_first(&view), stalled_at_the_end(&view))

@@ -3,21 +3,15 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Plan;
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SettingChange};
+use dyno_samples::{Product, closed, drop_fact, drop_series, fact, series, setting, values};
 
 use crate::context::{Context, RequestedSetting};
-use crate::samples::{Product, closed, drop_fact, drop_series, fact, series, setting};
 use crate::server::Promise;
 use crate::server::durability::Class;
 use crate::tests::{expect, expect_with, judge_one, summary};
 
 fn event(kind: EventKind, text: &str) -> Event {
-    Event {
-        at_s: 7.0,
-        until_s: None,
-        kind,
-        text: text.to_owned(),
-        detail: Default::default(),
-    }
+    values::event(7.0, None, kind, text)
 }
 
 #[test]
@@ -420,15 +414,12 @@ fn reports_a_connection_for_each_event() {
 fn reports_settings_that_moved_back() {
     let finding = expect("moved-settings", Doubt, |run| {
         let event = |at_s, from: &str, to: &str| Event {
-            at_s,
-            until_s: None,
-            kind: EventKind::Setting,
-            text: "of a version that knew no values".to_owned(),
             detail: EventDetail::of_setting(SettingChange {
                 name: "max_connections".to_owned(),
                 from: from.to_owned(),
                 to: to.to_owned(),
             }),
+            ..values::event(at_s, None, EventKind::Setting, "without values")
         };
         run.events
             .extend([event(3.0, "151", "500"), event(5.0, "500", "")]);

@@ -1,9 +1,9 @@
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SERVER_OBSERVER};
+use dyno_samples as samples;
 
 use super::{server_host, server_host_limit};
 use crate::context::Context;
-use crate::samples;
 
 /// A run with a server on another host with four CPUs, observed from there.
 fn elsewhere() -> RunRecord {
@@ -86,15 +86,13 @@ fn steal_and_the_kernels_complaints_there_count() {
     let mut run = elsewhere();
     samples::drop_series(&mut run, "server.host.cpu.steal");
     samples::series(&mut run, "server.host.cpu.steal", &[12.0; 30]);
+    let text = "On the server's host: kernel: I/O error, dev sda";
     run.events.push(Event {
-        at_s: 3.0,
-        until_s: None,
-        kind: EventKind::Note,
-        text: "On the server's host: kernel: I/O error, dev sda".to_owned(),
         detail: EventDetail {
             on_server_host: true,
             ..EventDetail::of_kernel_log("I/O error, dev sda".to_owned())
         },
+        ..samples::values::event(3.0, None, EventKind::Note, text)
     });
     let resources = finding_of(&run, "host-resources");
     assert_eq!(resources.outcome, Outcome::Doubt);

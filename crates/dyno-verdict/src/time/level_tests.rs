@@ -1,10 +1,10 @@
 //! Runs with and without a level rate: trends, falls, spells, and quiet short runs.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked};
+use dyno_samples::noisy;
 
 use super::tests::{check, rated};
 use crate::context::Context;
-use crate::samples::noisy;
 use crate::tests::judge_one;
 
 #[test]

@@ -2,10 +2,10 @@
 
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventKind, LOG_UNSTEADY, RunRecord};
+use dyno_core::record::{EventKind, LOG_UNSTEADY, RunRecord};
+use dyno_samples::{Product, closed, drop_series, noisy, open_loop, series, values};
 
 use crate::context::Context;
-use crate::samples::{Product, closed, drop_series, noisy, open_loop, series};
 use crate::tests::{expect, judge_one};
 
 pub(super) fn rated(rates: &[f64]) -> RunRecord {
@@ -153,13 +153,9 @@ fn a_step_is_found_in_short_runs_too_with_what_happened_then() {
             *rate *= factor;
         }
         let mut run = rated(&rates);
-        run.events.push(Event {
-            at_s: at as f64 + 0.3,
-            until_s: None,
-            kind: EventKind::Setting,
-            text: "innodb_io_capacity went from 2000 to 200".to_owned(),
-            detail: Default::default(),
-        });
+        let text = "innodb_io_capacity went from 2000 to 200";
+        let lowered = values::event(at as f64 + 0.3, None, EventKind::Setting, text);
+        run.events.push(lowered);
         let stepped = check(&run, "steady-state", Doubt);
         for part in [
             "The rate steps by",
@@ -248,13 +244,9 @@ fn stalls_are_listed_with_what_the_server_did() {
     cpu[12..16].fill(0.0);
     series(&mut run, "server.cpu.user", &cpu);
     series(&mut run, "server.cpu.system", &cpu);
-    run.events.push(Event {
-        at_s: 12.0,
-        until_s: Some(15.0),
-        kind: EventKind::Disturbance,
-        text: "the server was stopped".to_owned(),
-        detail: Default::default(),
-    });
+    let text = "the server was stopped";
+    let stopped = values::event(12.0, Some(15.0), EventKind::Disturbance, text);
+    run.events.push(stopped);
     let stall = check(&run, "stalls", Doubt);
     for part in [
         "1 stall of 3 s",
@@ -325,14 +317,10 @@ fn a_run_stalled_for_most_of_its_time_is_doubted_for_that_alone() {
 
 fn with_spans(rates: &[f64], kind: EventKind, spans: &[(f64, f64)]) -> RunRecord {
     let mut run = rated(rates);
-    run.events
-        .extend(spans.iter().map(|&(at_s, length_s)| Event {
-            at_s,
-            until_s: Some(at_s + length_s),
-            kind,
-            text: "nothing ended".to_owned(),
-            detail: Default::default(),
-        }));
+    let event = |&(at_s, length_s): &(f64, f64)| {
+        values::event(at_s, Some(at_s + length_s), kind, "nothing ended")
+    };
+    run.events.extend(spans.iter().map(event));
     run
 }
 
@@ -477,9 +465,9 @@ fn other_load_for_a_while_is_noticed() {
 
 #[test]
 fn a_log_that_reports_an_unsteady_load_is_doubted() {
-    let mut run = crate::samples::imported();
+    let mut run = dyno_samples::imported();
     assert_ne!(check_of(&run), Doubt);
-    crate::samples::fact(&mut run, LOG_UNSTEADY, "1 of 3 users had ended");
+    dyno_samples::fact(&mut run, LOG_UNSTEADY, "1 of 3 users had ended");
     let found = check(&run, "steady-state", Doubt);
     assert!(
         found.evidence.contains("1 of 3 users had ended"),
@@ -487,7 +475,7 @@ fn a_log_that_reports_an_unsteady_load_is_doubted() {
     );
     // A Dyno run has no such statement.
     let mut own = rated(&noisy(120, 1000.0, 0.04, 5));
-    crate::samples::fact(&mut own, LOG_UNSTEADY, "x");
+    dyno_samples::fact(&mut own, LOG_UNSTEADY, "x");
     assert_ne!(check_of(&own), Doubt);
 }
 

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dyno_tests::{Kind, Server};
-use mysql::prelude::Queryable;
+use dyno_tests::{Client, Server};
 
 const SESSIONS: i64 = 4;
 /// A session's keys begin at its number times this.
@@ -16,33 +15,14 @@ const UPDATE_EVERY: i64 = 4;
 /// Longer than the window in which a server with one sync per second is unsynced.
 const LOAD: Duration = Duration::from_millis(1_500);
 
-/// A session on a server.
-pub enum Client {
-    Mysql(mysql::Conn),
-    Postgres(Box<postgres::Client>),
-}
-
-impl Client {
-    /// All sessions of the load, after each has run a statement.
-    pub fn connect(server: &Server, first: &str) -> Vec<Self> {
-        let connect = |_| {
-            let mut client = match server.kind {
-                Kind::Postgres => Self::Postgres(Box::new(server.postgres("verdict"))),
-                _ => Self::Mysql(server.mysql(Some("verdict"))),
-            };
-            assert!(first.is_empty() || client.execute(first), "{first}");
-            client
-        };
-        (0..SESSIONS).map(connect).collect()
-    }
-
-    /// Whether the server acknowledged it.
-    fn execute(&mut self, sql: &str) -> bool {
-        match self {
-            Self::Mysql(client) => client.query_drop(sql).is_ok(),
-            Self::Postgres(client) => client.batch_execute(sql).is_ok(),
-        }
-    }
+/// All sessions of the load, after each has run a statement.
+pub fn connect(server: &Server, first: &str) -> Vec<Client> {
+    let connect = |_| {
+        let mut client = server.client(Some("verdict"));
+        assert!(first.is_empty() || client.execute(first).is_ok(), "{first}");
+        client
+    };
+    (0..SESSIONS).map(connect).collect()
 }
 
 /// Keys of rows.
@@ -98,12 +78,14 @@ pub fn until_killed(clients: Vec<Client>, kill: impl FnOnce()) -> Acknowledged {
 fn load(mut client: Client, first: i64, is_killed: &AtomicBool) -> Acknowledged {
     let mut own = Acknowledged::default();
     for key in first.. {
-        if !client.execute(&format!("INSERT INTO ledger (id, v) VALUES ({key}, 0)")) {
+        let insert = format!("INSERT INTO ledger (id, v) VALUES ({key}, 0)");
+        if client.execute(&insert).is_err() {
             break;
         }
         own.inserted.push(key);
         if key % UPDATE_EVERY == 0 {
-            if !client.execute(&format!("UPDATE ledger SET v = 1 WHERE id = {key}")) {
+            let update = format!("UPDATE ledger SET v = 1 WHERE id = {key}");
+            if client.execute(&update).is_err() {
                 break;
             }
             own.updated.push(key);

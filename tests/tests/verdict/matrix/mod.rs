@@ -16,8 +16,8 @@ use std::thread;
 use dyno_core::finding::DurabilityClass;
 use dyno_tests::{PrivateServer, Server};
 
-use crate::common::{Judged, alone, judge, url};
-use ledger::{Acknowledged, Client};
+use crate::common::{Judged, alone, judge};
+use ledger::Acknowledged;
 
 /// The script that Dyno runs on the table of acknowledged rows.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/durability.lua");
@@ -159,7 +159,7 @@ fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     make(&server, case);
     let line = format!(
         "{SCRIPT} --target {} -c 2 -t 3s --warmup 0 {}",
-        url(&server, "verdict"),
+        server.url("verdict"),
         case.options
     );
     let session = format!("--session_sql={}", case.session);
@@ -192,7 +192,7 @@ fn make(server: &Server, case: &Case) {
 /// server does not start again.
 fn kill(private: &mut PrivateServer, case: &Case) -> (Acknowledged, Option<usize>) {
     let server = private.server();
-    let clients = Client::connect(&server, &case.session);
+    let clients = ledger::connect(&server, &case.session);
     let acknowledged = ledger::until_killed(clients, || private.kill().unwrap());
     let lost = private
         .start_again()

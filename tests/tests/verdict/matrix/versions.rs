@@ -14,7 +14,7 @@ use crate::common::alone;
 const AT_ONCE: usize = 4;
 
 #[test]
-#[ignore = "needs the servers that `cargo xtask campaign versions` fetches"]
+#[ignore = "needs the servers that `cargo campaign versions` fetches"]
 fn other_versions_keep_what_their_class_promises() {
     let _turn = alone();
     let folder = variable("DYNO_TEST_VERSIONS");

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Figure, Figures, Measured};
 use dyno_results::{Captured, Results, Scope, Step, TrialRow, TrialState, Tried};
-use dyno_stats::intervals::mean_interval_correlated;
 
 use crate::commands::show;
 
@@ -57,7 +57,8 @@ pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
             value: dyno_stats::mean(&values)?,
         })
     });
-    let sign = if figure == "rate" { 1.0 } else { -1.0 };
+    let is_rate = NamedFigure::find(figure).is_some_and(NamedFigure::is_throughput);
+    let sign = if is_rate { 1.0 } else { -1.0 };
     means.max_by(|one, other| (sign * one.value).total_cmp(&(sign * other.value)))
 }
 
@@ -155,54 +156,8 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
             figures.insert(name.to_owned(), Figure { value, error });
         }
     };
-    let seconds: Vec<f64> = dyno_analysis::bins::of(run)
-        .iter()
-        .map(dyno_analysis::bins::Bin::events_per_s)
-        .collect();
-    let error = standard_error(&seconds);
-    for name in ["rate", "mean_rate"] {
-        put(name, summary.rates.events_per_s, error);
-    }
-    if let Some(drive) = &run.head.drive {
-        put("sessions", f64::from(drive.sessions), None);
-    }
-    if let Some(open) = &summary.open_loop {
-        put("offered", open.offered_per_s, None);
-        for (name, events) in [("backlog", open.backlog), ("backlog_max", open.backlog_max)] {
-            put(name, events.map_or(f64::NAN, |events| events as f64), None);
-        }
-    }
-    if let Some((limit, response)) = summary.latency_limit.zip(summary.response.as_ref()) {
-        let due = response.count + limit.skipped;
-        let late = (limit.above + limit.skipped) as f64;
-        put("late_share", late / due as f64, None);
-    }
-    put("queries", summary.rates.queries_per_s, error);
-    put("errors", summary.rates.errors_per_s, None);
-    if let Some(median) = dyno_stats::median(&seconds) {
-        // For normal values, the standard error of the median is that of the mean times √(π/2).
-        put("median_rate", median, error.map(|error| error * 1.253));
-    }
-    let latency = summary.response.as_ref().unwrap_or(&summary.service);
-    put("mean", latency.mean_ms, None);
-    put("max", latency.max_ms, None);
-    for percentile in &latency.percentiles {
-        if let Some(ms) = percentile.value_ms {
-            put(&format!("p{}", percentile.percent), ms, None);
-        }
-    }
-    let size = run.series.iter().find(|own| own.key.name == "data.total");
-    if let Some((_, bytes)) = size.and_then(|own| own.points.last()) {
-        put("size_mib", bytes / 1_048_576.0, None);
-    }
-    if let Ok(stalls) = dyno_analysis::stalls::of_run(run) {
-        put("stalled_s", stalls.stalled_s(), None);
-        put("stalls", stalls.stalls.len() as f64, None);
-        put("longest_stall_s", stalls.longest_s(), None);
-    }
-    if let Some(spread) = &summary.fairness {
-        let least = spread.events_min as f64;
-        put("fairness", (spread.events_max as f64 - least) / least, None);
+    for (figure, value, error) in dyno_analysis::figures::of(run, summary) {
+        put(&figure.name(), value, error);
     }
     for cost in dyno_verdict::costs(run) {
         let Some(value) = cost.value else { continue };
@@ -220,11 +175,4 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
 /// A figure's name in files: `file_syncs` for `file syncs`.
 pub fn name_of(name: &str) -> String {
     name.to_lowercase().replace([' ', '-'], "_")
-}
-
-/// The standard error of the mean second, relative to the mean.
-fn standard_error(seconds: &[f64]) -> Option<f64> {
-    let bounds = mean_interval_correlated(seconds, 0.95)?;
-    let mean = dyno_stats::mean(seconds).filter(|mean| *mean > 0.0)?;
-    Some(bounds.width() / 2.0 / 1.96 / mean)
 }

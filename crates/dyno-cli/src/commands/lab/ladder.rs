@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 use dyno_core::factors;
+use dyno_core::figures::{MS, NamedFigure};
 use dyno_lab::file::{Experiment, Plot};
 use dyno_report::html::{self, PlotDrawing, PlotLine};
 
@@ -108,21 +109,16 @@ fn steps(
 
 /// A figure's name and unit.
 fn words(figure: &str, base: Option<&str>) -> (String, &'static str) {
-    match figure {
-        "ratio" => (
+    let words = figure.replace('_', " ");
+    match NamedFigure::find(figure) {
+        Some(latency) if latency.row.unit == MS && latency.percent.is_none() => {
+            (format!("{words} latency"), MS)
+        }
+        Some(known) => (words, known.row.unit),
+        None if figure == "ratio" => (
             format!("ratio of rates to {}", base.unwrap_or_default()),
             "ratio",
         ),
-        "rate" | "mean_rate" | "median_rate" | "queries" | "errors" => {
-            (figure.replace('_', " "), "count/s")
-        }
-        "mean" | "max" => (format!("{figure} latency"), "ms"),
-        _ if figure
-            .strip_prefix('p')
-            .is_some_and(|p| p.parse::<f64>().is_ok()) =>
-        {
-            (figure.to_owned(), "ms")
-        }
-        _ => (figure.replace('_', " "), "count"),
+        None => (words, "count"),
     }
 }

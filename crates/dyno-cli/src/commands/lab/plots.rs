@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
+use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
+use dyno_core::summary::Percentile;
 use dyno_lab::file::{Experiment, Plot, PlotKind};
 use dyno_report::html::{self, PlotDrawing, PlotGroup, PlotLine};
 
@@ -151,12 +153,12 @@ fn points(run: &RunRecord, name: &str, is_series: bool) -> Option<Vec<(f64, f64)
         });
         return Some(points.collect());
     }
-    let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
+    let percent = NamedFigure::find(name)?.percent?;
     let intervals = run.intervals.iter().filter(|interval| interval.at_s > 0.0);
     let points = intervals.map(|interval| {
-        let own = interval.percentiles.iter().find(|p| p.percent == percent);
-        let value = own.and_then(|own| own.value_ms).unwrap_or(f64::NAN);
-        (interval.at_s - interval.length_s / 2.0, value)
+        let value = Percentile::of(&interval.percentiles, percent);
+        let middle_s = interval.at_s - interval.length_s / 2.0;
+        (middle_s, value.unwrap_or(f64::NAN))
     });
     Some(points.collect())
 }

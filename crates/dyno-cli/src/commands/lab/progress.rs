@@ -220,9 +220,7 @@ impl<'a> Announcer<'a> {
 
 /// A run's figures in brief.
 fn figures(run: &RunSummary) -> String {
-    let latency = run.response.as_ref().unwrap_or(&run.service);
-    let p99 = latency.percentiles.iter().find(|p| p.percent == 99.0);
-    rate_and_p99(run.rates.events_per_s, p99.and_then(|p99| p99.value_ms))
+    rate_and_p99(run.rates.events_per_s, run.latency().percentile_ms(99.0))
 }
 
 /// A rate per second and a latency in milliseconds in brief.

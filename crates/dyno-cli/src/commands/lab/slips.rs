@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dyno_core::factors::EVERYBODYS;
+use dyno_core::figures::{NAMED, NamedFigure};
 use dyno_core::suggest::nearest;
 use dyno_host::Edition;
 use dyno_lab::file::{Experiment, Table, TableKind};
@@ -11,34 +12,16 @@ use dyno_run::Workload;
 
 use super::{figures, line};
 
-/// Figures of every trial, except percentiles.
-const FIGURES: [&str; 20] = [
-    "size_mib",
-    "rate",
-    "mean_rate",
-    "median_rate",
-    "queries",
-    "errors",
-    "mean",
-    "max",
-    "sessions",
-    "offered",
-    "backlog",
-    "backlog_max",
-    "late_share",
-    "stalled_s",
-    "stalls",
-    "longest_stall_s",
-    "fairness",
-    "rate_per_client",
-    "server_cpu",
-    "client_cpu",
-];
+/// Figures of every trial, except percentiles and costs.
+fn usual() -> impl Iterator<Item = &'static str> {
+    let named = NAMED.iter().map(|figure| figure.name);
+    named.chain(["rate_per_client"])
+}
 
 /// All figure names of the experiment's trials; `None` if the workload creates names that only its
 /// runs show.
 fn known(experiment: &Experiment, base: &Path) -> Option<BTreeSet<String>> {
-    let mut known: BTreeSet<String> = FIGURES.iter().map(|name| (*name).to_owned()).collect();
+    let mut known: BTreeSet<String> = usual().map(str::to_owned).collect();
     known.extend(figures::COSTS.iter().map(|(_, name)| (*name).to_owned()));
     known.extend(dyno_verdict::cost_names().map(figures::name_of));
     let workloads: BTreeSet<String> = experiment
@@ -149,16 +132,14 @@ fn no_factor(experiment: &Experiment, name: &str) -> Option<String> {
 /// A figure that no trial has. If the workload's own figures are unknown, only a near misspelling
 /// of a known one.
 fn no_figure(name: &str, known: Option<&BTreeSet<String>>) -> Option<String> {
-    let percentile = name
-        .strip_prefix('p')
-        .is_some_and(|rest| rest.parse::<f64>().is_ok());
-    if percentile || known.is_some_and(|known| known.contains(name)) || FIGURES.contains(&name) {
+    let percentile = NamedFigure::find(name).is_some_and(|found| found.percent.is_some());
+    let all: Vec<&str> = match known {
+        Some(known) => known.iter().map(String::as_str).collect(),
+        None => usual().chain(["server_cpu", "client_cpu"]).collect(),
+    };
+    if percentile || all.contains(&name) {
         return None;
     }
-    let all = known.map_or_else(
-        || FIGURES.to_vec(),
-        |known| known.iter().map(String::as_str).collect(),
-    );
     match nearest(name, all) {
         Some(near) => Some(format!(
             "no trial has a figure '{name}'; did you mean '{near}'?"

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use dyno_core::figures::{ERRORS, NamedFigure};
 use dyno_core::summary::RunSummary;
 use dyno_core::threshold::Threshold;
 use dyno_core::units::parse_duration;
@@ -114,7 +115,7 @@ impl Promise {
             .or_else(|| text.split_once(['<', '≤']))
             .ok_or_else(|| format!("'{text}' has no '<'"))?;
         let (figure, limit) = (figure.trim(), limit.trim());
-        if figure == "errors" {
+        if figure == ERRORS {
             let percent = limit.strip_suffix('%').and_then(|number| {
                 let number: Option<f64> = number.trim().parse().ok();
                 number.filter(|number| *number > 0.0 && *number <= 100.0)
@@ -126,13 +127,10 @@ impl Promise {
                 Some(_) => Err("it limits errors twice".to_owned()),
             };
         }
-        let percentile = figure.strip_prefix('p').and_then(|number| {
-            let number: Option<f64> = number.parse().ok();
-            number.filter(|number| *number > 0.0 && *number < 100.0)
-        });
-        let Some(percentile) = percentile else {
+        let percentile = NamedFigure::find(figure).and_then(|found| found.percent);
+        let Some(percentile) = percentile.filter(|number| *number > 0.0 && *number < 100.0) else {
             return Err(format!(
-                "'{figure}' is neither a percentile, such as p99 or p99.9, nor 'errors'"
+                "'{figure}' is neither a percentile, such as p99 or p99.9, nor '{ERRORS}'"
             ));
         };
         if limit.parse::<f64>().is_ok() {
@@ -163,13 +161,9 @@ impl Promise {
 
     /// Whether a run kept it; `None` if there are too few events for one of its percentiles.
     pub fn kept_by(&self, run: &RunSummary) -> Option<bool> {
-        let latency = run.response.as_ref().unwrap_or(&run.service);
         let mut all = self.too_many_errors(run).is_none();
         for own in &self.latencies {
-            let mut percentiles = latency.percentiles.iter();
-            let value = percentiles
-                .find(|p| p.percent == own.percentile)?
-                .value_ms?;
+            let value = run.latency().percentile_ms(own.percentile)?;
             all &= value <= own.within.as_secs_f64() * 1e3;
         }
         Some(all)
@@ -177,7 +171,7 @@ impl Promise {
 
     /// If a run had too many errors: the condition and the result.
     pub fn too_many_errors(&self, run: &RunSummary) -> Option<String> {
-        let limit: Threshold = format!("errors >= {}%", self.errors?).parse().ok()?;
+        let limit: Threshold = format!("{ERRORS} >= {}%", self.errors?).parse().ok()?;
         let held = limit.judge(run);
         held.failed.then(|| match held.value {
             Some(value) => format!("{value:.2} % errors"),

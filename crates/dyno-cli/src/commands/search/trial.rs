@@ -316,6 +316,7 @@ pub fn refusals(runs: &[RunSummary]) -> Vec<String> {
 mod tests {
     use super::*;
     use dyno_core::summary::{LatencyLimit, OpenLoopSummary};
+    use dyno_samples::values;
 
     #[test]
     fn loads_have_the_digits_that_distinguish_them() {
@@ -362,23 +363,11 @@ mod tests {
 
     #[test]
     fn the_load_generator_is_at_fault_where_its_checks_say_so() {
-        let finding = |check: &str, outcome| Finding {
-            check: check.to_owned(),
-            number: 1,
-            outcome,
-            evidence: "Evidence.".to_owned(),
-            rule: String::new(),
-            numbers: Vec::new(),
-            advice: String::new(),
-            waived: None,
-            causes: Vec::new(),
-            durability: None,
-            stalls: None,
-        };
+        let finding = |check, outcome| values::finding(check, 1, outcome, "Evidence.");
         let of = |check, outcome| clients_fault(&[finding(check, outcome)]);
         assert_eq!(
             of("client-cpu", Found::Doubt).unwrap(),
-            "client-cpu: Evidence."
+            "client-cpu: Evidence. Offer less, or run longer."
         );
         assert!(of("schedule-lag", Found::Refuse).is_some());
         assert!(of("generator-ceiling", Found::Refuse).is_some());

@@ -164,7 +164,8 @@ fn distinct(parts: &[Vec<String>]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples;
+    use dyno_samples::full as samples;
+
     use super::super::super::tests::SHORT;
     use super::*;
 

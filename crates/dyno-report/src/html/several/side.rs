@@ -53,7 +53,7 @@ impl Side<'_, '_> {
     /// A metric of `compare` against the base.
     pub(super) fn metric(&self, name: &str) -> Option<&Metric> {
         let mut metrics = self.compared?.metrics.iter();
-        metrics.find(|metric| metric.name == name)
+        metrics.find(|metric| metric.is_called(name))
     }
 
     /// Mean events per second over all runs.
@@ -78,17 +78,10 @@ impl Side<'_, '_> {
     /// A percentile over all events: of the merged distribution, else as one run printed it.
     pub(super) fn percentile_ms(&self, percent: f64) -> Option<f64> {
         let printed = || match self.views.as_slice() {
-            [view] => {
-                let all = &view.latency()?.percentiles;
-                all.iter().find(|one| one.percent == percent)?.value_ms
-            }
+            [view] => view.latency()?.percentile_ms(percent),
             _ => None,
         };
-        let names = [
-            format!("latency, p{percent}"),
-            format!("response time, p{percent}"),
-        ];
-        let compared = names.iter().find_map(|name| self.figure(name));
+        let compared = self.figure(&format!("latency, p{percent}"));
         compared.or_else(printed)
     }
 

@@ -1,9 +1,9 @@
 //! Charts of fictitious runs: what their files must and must not contain.
 
 use dyno_core::record::RunRecord;
+use dyno_samples::full::{self as samples, Shape};
 
 use super::super::hostile::{HOSTILE, hostile};
-use super::super::samples::{self, Shape};
 use super::super::tests::{SHORT, Several, bare, scheduled, several};
 use super::*;
 

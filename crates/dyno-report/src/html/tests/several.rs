@@ -1,11 +1,11 @@
 //! Pages of several runs.
 
 use dyno_core::record::RunRecord;
+use dyno_samples::full::{self as samples, Shape};
 use dyno_verdict::{CompareOptions, Comparison, Group, Layout, compare, level, pivot};
 
 use super::{SHORT, data_of, text_of, written};
 use crate::Pivot;
-use crate::html::samples::{self, Shape};
 
 /// Runs with what commands derive from them.
 pub(in crate::html) struct Several {

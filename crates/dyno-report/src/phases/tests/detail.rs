@@ -1,19 +1,10 @@
 //! Groups, single phases and their details.
 
-use dyno_core::interval::OperationCounters;
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::summary::{LatencySummary, OperationSummary};
 
 use super::*;
 use crate::phases::marks::{Good, mark_quarters};
-
-fn only(label: &str, run: RunRecord) -> Sequence {
-    Sequence {
-        label: label.into(),
-        runs: vec![run],
-        begins_group: false,
-    }
-}
 
 fn query() -> RunRecord {
     run("qr100.L1", "queries", 1.0, 40.0, Some(1.0))
@@ -26,20 +17,14 @@ fn titled(sequences: &[Sequence], title: &str) -> Table {
 }
 
 fn operation(name: &str, times: u64, longest_ms: f64) -> OperationSummary {
-    OperationSummary {
-        name: name.into(),
-        totals: OperationCounters::default(),
-        done_per_s: 1.0,
-        service: LatencySummary {
-            count: times,
-            mean_ms: longest_ms / 2.0,
-            max_ms: longest_ms,
-            sum_ms: longest_ms / 2.0 * times as f64,
-            ..LatencySummary::default()
-        },
-        response: None,
-        first_tries: None,
-    }
+    let service = LatencySummary {
+        count: times,
+        mean_ms: longest_ms / 2.0,
+        max_ms: longest_ms,
+        sum_ms: longest_ms / 2.0 * times as f64,
+        ..LatencySummary::default()
+    };
+    values::operation(name, 1.0, service)
 }
 
 fn with_operations(operations: Vec<OperationSummary>) -> RunRecord {
@@ -250,15 +235,9 @@ fn disks_are_listed_one_by_one() {
         ("host.disk[sda].write_await", "ms", 1.5),
         ("host.disk[sdb].writes", "count/s", 0.0),
     ] {
-        run.series.push(Series {
-            key: SeriesKey {
-                name: name.into(),
-                unit: unit.into(),
-                source: "test".into(),
-            },
-            kind: SeriesKind::Gauge,
-            points: vec![(1.0, value), (2.0, value)],
-        });
+        let points = [(1.0, value), (2.0, value)];
+        let series = values::series(name, unit, SeriesKind::Gauge, &points);
+        run.series.push(series);
     }
     let table = titled(&[only("one", run)], "qr100.L1: disks of the host, means");
     assert_eq!(table.rows.len(), 1, "{table:?}");

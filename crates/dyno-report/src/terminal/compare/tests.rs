@@ -1,28 +1,16 @@
+use dyno_samples::full::minute;
+use dyno_samples::values;
 use dyno_verdict::{CompareOptions, compare};
 
 use super::*;
-use crate::html::samples::{Shape, USUAL, run};
 
 /// A run compared with one of 0.77 times its speed, with other settings.
 pub(in crate::terminal) fn compared(intended: &[&str], settings: usize) -> Comparison {
-    let run_at = |stream, speed| {
-        run(Shape {
-            stream,
-            speed,
-            seconds: 60,
-            warmup: 0,
-            ..USUAL
-        })
-    };
-    let (mut base, mut new) = (run_at(1, 1.0), run_at(2, 0.77));
+    let (mut base, mut new) = (minute(1, 1.0), minute(2, 0.77));
     (base.id, new.id) = (3, 4);
     let mut set = |name: &str, of_base: &str, of_new: &str| {
         for (run, value) in [(&mut base, of_base), (&mut new, of_new)] {
-            run.settings.push(dyno_core::record::Setting {
-                name: name.to_owned(),
-                start: Some(value.to_owned()),
-                end: None,
-            });
+            run.settings.push(values::setting(name, value, None));
         }
     };
     for index in 0..settings {

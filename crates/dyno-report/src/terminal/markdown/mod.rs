@@ -7,6 +7,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+use dyno_analysis::summary::rebuild;
 use dyno_core::finding::{Tally, verdict};
 use dyno_core::record::{Cost, RunRecord};
 use dyno_core::summary::RunSummary;
@@ -40,7 +41,7 @@ pub fn report(input: &ReportInput<'_>) -> String {
 /// A run's summary with the parts that are kept separately.
 fn whole(run: &RunRecord, costs: Option<&Vec<Cost>>) -> RunSummary {
     let summary = run.summary.clone();
-    let mut summary = summary.unwrap_or_else(|| crate::rebuild(run));
+    let mut summary = summary.unwrap_or_else(|| rebuild(run));
     summary.intervals.clone_from(&run.intervals);
     summary.findings.clone_from(&run.findings);
     summary.verdict = run.verdict;

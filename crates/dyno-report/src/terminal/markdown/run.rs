@@ -1,7 +1,7 @@
 //! One run, or several.
 
 use dyno_core::finding::{Finding, Outcome, Tally};
-use dyno_core::summary::{LatencySummary, RunSummary};
+use dyno_core::summary::RunSummary;
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::super::look::Ink;
@@ -164,7 +164,7 @@ fn queries(run: &RunSummary) -> Option<f64> {
 
 /// The latencies that users would see.
 fn latencies<'a>(row: &'a Named<'_>) -> &'a LatencySummary {
-    row.run.response.as_ref().unwrap_or(&row.run.service)
+    row.run.latency()
 }
 
 fn percents(rows: &[Named<'_>]) -> Vec<f64> {

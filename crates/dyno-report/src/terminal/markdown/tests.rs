@@ -1,9 +1,8 @@
 use dyno_core::finding::Outcome;
+use dyno_samples::{full, summaries as samples};
 use dyno_verdict::{CompareError, CompareOptions, compare};
 
 use super::*;
-use crate::html::samples::{Shape, USUAL, run as record};
-use crate::samples;
 
 /// Fails if a row of a table has more or fewer cells than its heading.
 fn sound(markdown: &str) {
@@ -89,13 +88,7 @@ fn text_of_servers_and_users_is_escaped() {
 
 fn two_runs() -> Vec<RunRecord> {
     let made = |id: i64, speed: f64, level: &str| {
-        let mut run = record(Shape {
-            stream: id as u64,
-            speed,
-            seconds: 60,
-            warmup: 0,
-            ..USUAL
-        });
+        let mut run = full::minute(id as u64, speed);
         (run.id, run.head.name) = (id, format!("run-{id}"));
         run.head
             .factors

@@ -2,7 +2,7 @@
 
 use dyno_core::reported::Figure;
 
-use super::Row;
+use super::{Row, weighted};
 use crate::compare::MetricKind;
 use crate::compare::estimate::{Estimate, Within};
 use crate::view::View;
@@ -37,13 +37,6 @@ fn estimate(views: &[View], wanted: &Figure) -> Option<Estimate> {
         same.next().map(|figure| figure.value)
     };
     let runs = views.iter().map(of).collect::<Option<Vec<f64>>>()?;
-    let weights = views.iter().map(|view| view.length_s);
-    let (sum, all) = (runs.iter().zip(weights)).fold((0.0, 0.0), |(sum, all), (value, weight)| {
-        (sum + value * weight, all + weight)
-    });
-    Some(Estimate {
-        value: if all > 0.0 { sum / all } else { *runs.first()? },
-        runs,
-        within: Within::Nothing,
-    })
+    let lengths = views.iter().map(|view| view.length_s);
+    weighted(runs, lengths, Within::Nothing)
 }

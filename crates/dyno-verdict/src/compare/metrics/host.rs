@@ -1,7 +1,7 @@
 //! The host's cost per event in runs of other tools: the server's share is unknown, and the logs of
 //! vmstat and iostat cover the whole host.
 
-use super::{Row, cost_series};
+use super::{Row, cost_series, events, weighted};
 use crate::compare::estimate::Estimate;
 use crate::compare::{Better, MetricKind};
 use crate::view::View;
@@ -78,21 +78,8 @@ fn estimate(views: &[View], series: &str, worth: f64) -> Option<Estimate> {
         (!means.is_empty()).then_some(means.iter().sum::<f64>() / view.events_per_s()? * worth)
     };
     let runs = views.iter().map(cost).collect::<Option<Vec<f64>>>()?;
-    let weights: Vec<f64> = views
-        .iter()
-        .map(|view| view.totals().events as f64)
-        .collect();
-    let all: f64 = weights.iter().sum();
     let first = views.first().map(names)?;
     let first: Vec<&str> = first.iter().map(String::as_str).collect();
-    let sum: f64 = runs
-        .iter()
-        .zip(&weights)
-        .map(|(run, weight)| run * weight)
-        .sum();
-    Some(Estimate {
-        value: if all > 0.0 { sum / all } else { *runs.first()? },
-        runs,
-        within: cost_series(views, &first, worth),
-    })
+    let within = cost_series(views, &first, worth);
+    weighted(runs, views.iter().map(events), within)
 }

@@ -91,20 +91,14 @@ pub(super) fn of_open_loops(base: &[View], new: &[View]) -> Vec<Row> {
         });
     };
     if same {
-        add(LATE, "per 100 due", &late_percent);
+        add(LATE, "per 100 due", &|view| {
+            Some(view.summary()?.late_share()? * 100.0)
+        });
     }
     add(BACKLOG, "events", &|view| {
         Some(view.summary()?.open_loop.as_ref()?.backlog? as f64)
     });
     rows
-}
-
-/// The share of due events that took longer than the limit or were skipped.
-fn late_percent(view: &View) -> Option<f64> {
-    let summary = view.summary()?;
-    let limit = summary.latency_limit?;
-    let due = summary.response.as_ref()?.count + limit.skipped;
-    (due > 0).then(|| (limit.above + limit.skipped) as f64 / due as f64 * 100.0)
 }
 
 /// The mean of a figure with one value per run; `None` if a run lacks it.
@@ -259,9 +253,7 @@ fn span_mean(span: &Histogram<u64>) -> (f64, f64) {
 /// The percentile printed in a single run's report.
 fn printed(views: &[View], percent: f64) -> Option<Estimate> {
     let [view] = views else { return None };
-    let percentiles = &view.latency()?.percentiles;
-    let found = percentiles.iter().find(|p| p.percent == percent)?;
-    single(found.value_ms?)
+    single(view.latency()?.percentile_ms(percent)?)
 }
 
 fn maximum(views: &[View]) -> Option<Estimate> {

@@ -2,10 +2,10 @@
 
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{RandKind, RandPlan};
-use dyno_core::record::{NotObserved, RunRecord, Source};
+use dyno_core::record::{RunRecord, Source};
+use dyno_samples as samples;
 
 use crate::compare::{CompareOptions, compare};
-use crate::samples;
 
 #[test]
 fn latencies_of_an_open_loop_are_response_times() {
@@ -80,13 +80,8 @@ fn counters_that_one_log_does_not_hold_are_not_compared() {
             samples::Product::Mysql,
         );
         run.head.name = name.to_owned();
-        run.not_observed = unknown
-            .iter()
-            .map(|what| NotObserved {
-                what: (*what).to_owned(),
-                why: String::new(),
-            })
-            .collect();
+        let gap = |what: &&str| samples::values::gap(what, "");
+        run.not_observed = unknown.iter().map(gap).collect();
         run
     };
     let named = |base: &RunRecord, new: &RunRecord| {

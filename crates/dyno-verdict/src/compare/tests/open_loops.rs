@@ -1,9 +1,9 @@
 //! Open loops with a requested rate.
 
 use dyno_core::summary::LatencyLimit;
+use dyno_samples::open_loop;
 
 use super::{run, sides};
-use crate::samples::open_loop;
 
 #[test]
 fn an_open_loop_is_answered_by_its_response_time() {

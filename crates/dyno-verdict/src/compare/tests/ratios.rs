@@ -1,5 +1,7 @@
 //! Ratios, their intervals and their p-values.
 
+use dyno_core::figures::NamedFigure;
+
 use super::{metric, run, sides};
 use crate::tests::summary;
 
@@ -97,4 +99,15 @@ fn metrics_go_by_the_names_that_limits_have() {
     assert!(!own.is_called("latency, p95") && !own.is_called("events"));
     own.name = "latency, p99".to_owned();
     assert!(own.is_called("latency, P99") && !own.is_called("response time, p99"));
+}
+
+#[test]
+fn figures_of_conditions_and_tables_are_metrics_with_the_same_direction() {
+    let comparison = sides(&[run(1000.0, 1)], &[run(1000.0, 2)]);
+    // Nobody compares a minimum.
+    for name in NamedFigure::compared().filter(|name| *name != "min") {
+        let figure = NamedFigure::find(name).unwrap();
+        let metric = metric(&comparison, &figure.metric().unwrap());
+        assert_eq!(Some(metric.better), figure.row.better, "{name}");
+    }
 }

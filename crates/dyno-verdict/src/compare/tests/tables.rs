@@ -3,10 +3,10 @@
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
 use dyno_core::target::TargetPlan;
+use dyno_samples::fact;
 
 use super::{outcome, run, sides, sides_with};
 use crate::compare::{CompareOptions, Comparison};
-use crate::samples::fact;
 
 const INNODB: &str = "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL AUTO_INCREMENT,\n  `k` \
                       int(11) NOT NULL DEFAULT 0,\n  PRIMARY KEY (`id`),\n  KEY `k_1` (`k`)\n) \

@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::RunRecord;
+use dyno_samples::{self as samples, drop_series, fact, series};
 
 use crate::context::Context;
-use crate::samples::{self, drop_series, fact, series};
 use crate::tests::{expect, judge_one, summary};
 
 #[test]

@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
+use dyno_samples::{self as samples, Product, closed};
 
 use crate::context::Context;
-use crate::samples::{self, Product, closed};
 use crate::tests::{expect, judge_one, summary};
 
 #[test]

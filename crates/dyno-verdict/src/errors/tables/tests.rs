@@ -3,9 +3,9 @@
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
+use dyno_samples::{self as samples, Product, closed};
 
 use crate::context::Context;
-use crate::samples::{self, Product, closed};
 use crate::tests::{expect, judge_one};
 
 #[test]

@@ -4,10 +4,10 @@ mod elsewhere;
 mod unseen;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Setting, SettingChange};
+use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SettingChange};
+use dyno_samples::{Product, closed, fact, series, setting, values};
 
 use crate::context::Context;
-use crate::samples::{Product, closed, fact, series, setting};
 use crate::tests::{expect, judge_one, summary};
 
 fn engine(run: &mut RunRecord, table: &str, engine: &str) {
@@ -18,15 +18,12 @@ fn engine(run: &mut RunRecord, table: &str, engine: &str) {
 fn what_was_promised_for_a_part_of_the_run_alone_is_no_promise() {
     let found = expect("durability", Pass, |run| {
         run.events.push(Event {
-            kind: EventKind::Setting,
-            at_s: 5.0,
-            until_s: None,
-            text: "somebody set something".to_owned(),
             detail: EventDetail::of_setting(SettingChange {
                 name: "innodb_flush_log_at_trx_commit".to_owned(),
                 from: "1".to_owned(),
                 to: "0".to_owned(),
             }),
+            ..values::event(5.0, None, EventKind::Setting, "somebody set something")
         });
     });
     let words = "Lost on process crash because innodb_flush_log_at_trx_commit = 0 from 5 s on";
@@ -90,11 +87,9 @@ fn tables_that_become_unlogged_in_mid_run_are_not_durable() {
         expect("durability", outcome, |run| {
             fact(run, "db.table[sbtest1].names", "sbtest1");
             fact(run, "db.table[sbtest1].sha256", "0");
-            run.settings.push(Setting {
-                name: format!("storage of table {name}"),
-                start: Some("permanent".to_owned()),
-                end: Some(now.to_owned()),
-            });
+            let name = format!("storage of table {name}");
+            run.settings
+                .push(values::setting(&name, "permanent", Some(now)));
         });
     }
 }

@@ -1,9 +1,9 @@
 //! Logs that the server writes, and logs that it does not.
 
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
+use dyno_samples::{self as samples, series, setting};
 
 use crate::context::Context;
-use crate::samples::{self, series, setting};
 use crate::tests::{expect, judge_one, summary};
 
 fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {

@@ -3,8 +3,8 @@
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked};
 use dyno_core::record::RunRecord;
+use dyno_samples::{noisy, series};
 
-use crate::samples::{noisy, series};
 use crate::time::tests::{check, rated};
 
 #[test]

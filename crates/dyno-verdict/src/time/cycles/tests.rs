@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
+use dyno_samples::{Product, closed, noisy, series, setting};
 
 use crate::context::Context;
-use crate::samples::{Product, closed, noisy, series, setting};
 use crate::tests::{expect, judge_one};
 
 /// A PostgreSQL run with checkpoints that write at these seconds and cost this share of the rate.

@@ -4,9 +4,9 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::finding::{Cause, Finding};
 use dyno_core::record::{Operation, RunRecord, SessionShare};
 use dyno_core::summary::EndpointSummary;
+use dyno_samples::{self as samples, drop_fact, series};
 
 use crate::context::Context;
-use crate::samples::{self, drop_fact, series};
 use crate::tests::{expect, judge_one, summary};
 
 const EVENTS: u64 = 10_000;

@@ -2,9 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
+use dyno_samples::{drop_series, fact, series, setting};
 
 use super::{counted, engine};
-use crate::samples::{drop_series, fact, series, setting};
 use crate::tests::expect;
 
 #[test]

@@ -3,10 +3,10 @@
 
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
-use dyno_core::record::{NotObserved, RunRecord};
+use dyno_core::record::RunRecord;
+use dyno_samples::{Product, closed, fact, series, setting, values};
 
 use crate::context::Context;
-use crate::samples::{Product, closed, fact, series, setting};
 use crate::tests::{judge_one, summary};
 
 fn durability(run: &RunRecord) -> Finding {
@@ -63,10 +63,8 @@ fn functions_that_change_rows_commit_too() {
 fn tables_that_nobody_could_read_are_promised_nothing() {
     let refused = |writes: u64, rows: f64| {
         let mut run = postgres(1000.0, rows, 900.0, writes);
-        run.not_observed.push(NotObserved {
-            what: "db.tables".to_owned(),
-            why: "permission denied".to_owned(),
-        });
+        run.not_observed
+            .push(values::gap("db.tables", "permission denied"));
         run
     };
     let found = durability(&refused(20_000, 1000.0));

@@ -1,0 +1,405 @@
+//! Reports with figures that cannot all be true.
+
+// Clippy does not treat test helpers as tests.
+
+use crate::common::sysbench;
+use dyno_import::{Log, Options};
+
+/// Only one of the two can be true.
+#[test]
+fn a_percentile_that_is_not_its_histograms_is_a_contradiction() {
+    let fact = |text: &str| {
+        let log = Log { name: "log", text };
+        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+        let run = imported.runs.remove(0);
+        run.fact("import.contradictions").map(str::to_owned)
+    };
+    let log = include_str!("../../fixtures/histogram.out");
+    assert_eq!(fact(log), None);
+    let line = log
+        .lines()
+        .find(|line| line.contains("percentile:"))
+        .unwrap();
+    let changed = log.replace(
+        line,
+        "         99th percentile:                       50.00",
+    );
+    let found = fact(&changed).unwrap_or_default();
+    let expected = "the 99th percentile is 50.00 ms, but that of the histogram ";
+    assert!(found.contains(expected), "{found}");
+}
+
+#[test]
+fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
+    let fact = |text: &str| {
+        let log = Log { name: "log", text };
+        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+        let run = imported.runs.remove(0);
+        run.fact("import.contradictions").map(str::to_owned)
+    };
+    let log = include_str!("../../fixtures/consistent.out");
+    assert_eq!(fact(log), None);
+    for (true_text, changed, expected) in [
+        (
+            "(100.00 per",
+            "(200.00 per",
+            "6000 transactions at 200.00 per second take 30.0 s",
+        ),
+        ("  40.00", "  4.00", "but the report says 4.00 ms"),
+        (
+            "60.0000s",
+            "30.0000s",
+            "says 30.0 s, but its counts and rates imply 60.0 s",
+        ),
+        ("   120000\n", "   130000\n", "but the total says 130000"),
+        (
+            "  60.00\n",
+            "  9999.00\n",
+            "the 95th percentile of the latencies, 9999.00 ms, is above the maximum, 90.00 ms",
+        ),
+        (
+            "  10.00\n",
+            "  50.00\n",
+            "the minimum of the latencies, 50.00 ms, is above the mean, 40.00 ms",
+        ),
+        (
+            "1500.0000/10.00",
+            "3.0000/10.00",
+            "4 threads with 3.0 events each make 12, but the report says 6000",
+        ),
+        (
+            "(2000.00 per sec.)\n",
+            "(2000.00 per sec.)\n    ignored errors: 0 (50000.00 per sec.)\n",
+            "0 ignored errors in 60.0 s are 0.00 per second, but the report says 50000.00",
+        ),
+    ] {
+        let text = log.replacen(true_text, changed, 1);
+        let found = fact(&text).unwrap_or_else(|| panic!("{changed}: nothing"));
+        assert!(found.contains(expected), "{changed}: {found}");
+    }
+}
+
+#[test]
+fn more_than_events_threads_and_time_allow_is_a_fact() {
+    let log = include_str!("../../fixtures/consistent.out");
+    let fact = |text: &str| contradictions(text).0;
+    // More transactions than events, at an impossible rate for these threads.
+    let more = log.replacen("6000   (100.00", "60000   (1000.00", 1);
+    let found = fact(&more).unwrap();
+    assert!(
+        found.contains("6000 events, but 60000 transactions"),
+        "{found}"
+    );
+    let busy = "1000.00 events per second of 40.00 ms each keep 40.0 threads busy";
+    assert!(found.contains(busy), "{found}");
+    let still = fact(&log.replacen("60.0000s", "0.0000s", 1)).unwrap();
+    assert!(
+        still.contains("6000 events in a total time of 0 s"),
+        "{still}"
+    );
+    // Without the sum of latencies, the threads' times show it.
+    let old = log.replacen("  40.00", "  4.00", 1);
+    let old = old.replacen(
+        "         sum:                               240000.00\n",
+        "",
+        1,
+    );
+    let found = fact(&old).unwrap();
+    assert!(found.contains("make a mean of 40.00 ms"), "{found}");
+}
+
+/// The contradictions and all warnings for a log.
+fn contradictions(text: &str) -> (Option<String>, String) {
+    let log = Log { name: "log", text };
+    let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    let facts = imported.runs.iter();
+    let facts: Vec<&str> = facts
+        .filter_map(|run| run.fact("import.contradictions"))
+        .collect();
+    let warnings: Vec<String> = imported.warnings.iter().map(ToString::to_string).collect();
+    let facts = (!facts.is_empty()).then(|| facts.join("; "));
+    (facts, warnings.join("\n"))
+}
+
+/// A real log with changed report lines; `None` removes one.
+fn lines(change: impl Fn(usize, &str) -> Option<String>) -> String {
+    let mut number = 0;
+    let log = include_str!("../../fixtures/deadlocks.out").lines();
+    let changed = log.filter_map(|line| match line.starts_with('[') {
+        true => {
+            number += 1;
+            change(number, line)
+        }
+        false => Some(line.to_owned()),
+    });
+    changed.collect::<Vec<_>>().join("\n")
+}
+
+/// Replaces the figure after a label in a line.
+fn with(line: &str, label: &str, figure: &str) -> String {
+    let (before, rest) = line.split_once(label).unwrap();
+    let end = rest.find([' ', '/']).unwrap_or(rest.len());
+    format!("{before}{label}{figure}{}", &rest[end..])
+}
+
+fn contradicts(text: &str, expected: &str) {
+    let facts = contradictions(text).0.unwrap_or_default();
+    assert!(facts.contains(expected), "{expected}: {facts}");
+}
+
+#[test]
+fn real_logs_contradict_nothing() {
+    for (name, text) in [
+        ("checkpoints", include_str!("../../fixtures/checkpoints.out")),
+        ("cpu", include_str!("../../fixtures/cpu.out")),
+        ("deadlocks", include_str!("../../fixtures/deadlocks.out")),
+        ("fileio", include_str!("../../fixtures/fileio.out")),
+        ("forced", include_str!("../../fixtures/forced.out")),
+        ("histogram", include_str!("../../fixtures/histogram.out")),
+        ("hook_csv", include_str!("../../fixtures/hook_csv.out")),
+        ("hook_default", include_str!("../../fixtures/hook_default.out")),
+        ("hook_json", include_str!("../../fixtures/hook_json.out")),
+        ("ladder", include_str!("../../fixtures/ladder.out")),
+        ("long-events", include_str!("../../fixtures/long-events.out")),
+        ("memory", include_str!("../../fixtures/memory.out")),
+        ("nopercentile", include_str!("../../fixtures/nopercentile.out")),
+        ("rate", include_str!("../../fixtures/rate.out")),
+        ("stamped", include_str!("../../fixtures/stamped.out")),
+        ("0.4", include_str!("../../fixtures/written-0.4.out")),
+        ("0.5", include_str!("../../fixtures/written-0.5.out")),
+        ("tpcc", include_str!("../../fixtures/written-tpcc.out")),
+    ] {
+        assert_eq!(contradictions(text), (None, String::new()), "{name}");
+    }
+    // A different time on the command line, and late lines, cause warnings.
+    for text in [
+        include_str!("../../fixtures/written-1.1.out"),
+        include_str!("../../fixtures/stopped.out"),
+    ] {
+        assert_eq!(contradictions(text).0, None);
+    }
+}
+
+#[test]
+fn reports_missing_lines_and_no_contradiction() {
+    let without = |gone: fn(usize) -> bool| {
+        contradictions(&lines(|number, line| {
+            (!gone(number)).then(|| line.to_owned())
+        }))
+    };
+    for (gone, expected) in [
+        (
+            (|number| (5..=8).contains(&number)) as fn(usize) -> bool,
+            "log:17: the report lines have 1 gap, which ends here: the lines cover 8 of 12 s, and \
+             about 5630 of 16340 events are in none",
+        ),
+        (
+            |number| number < 4,
+            "1 gap, which ends here: the lines cover 9 of 12 s, and about 3971 of 16340 events",
+        ),
+        (
+            |number| number % 2 == 1,
+            "6 gaps, the first of which ends here: the lines cover 6 of 12 s, and about",
+        ),
+        (
+            |number| number > 6,
+            "the report lines end at 6 s: the lines cover 6 of 12 s, and about 8441 of 16340",
+        ),
+    ] {
+        let (facts, warnings) = without(gone);
+        assert_eq!(facts, None);
+        assert!(warnings.contains(expected), "{warnings}");
+    }
+    // The last interval is often not printed.
+    assert_eq!(without(|number| number == 12), (None, String::new()));
+    // Without a report, the number of events is unknown.
+    let text = lines(|number, line| (number != 3 && number != 4).then(|| line.to_owned()));
+    let text = text.split("SQL statistics").next().unwrap();
+    let (_, warnings) = contradictions(text);
+    let expected = "1 gap, which ends here: seconds are missing";
+    assert!(warnings.contains(expected), "{warnings}");
+}
+
+#[test]
+fn what_a_gap_leaves_is_compared() {
+    let log = lines(|number, line| {
+        let kept = !(5..=8).contains(&number);
+        kept.then(|| with(line, "tps: ", "3000.00"))
+    });
+    contradicts(
+        &log,
+        "the intervals contain about 24000 events, but the report says 16340",
+    );
+}
+
+#[test]
+fn errors_of_intervals_are_errors_of_the_run() {
+    let with_errors = |figure: &'static str| lines(move |_, l| Some(with(l, "err/s: ", figure)));
+    let log = with_errors("700.00");
+    contradicts(&log, "about 8400 ignored errors, but the report says 781");
+    let none = "ignored errors:                      0      (0.00 per sec.)";
+    let changed = log.replace(
+        "ignored errors:                      781    (65.05 per sec.)",
+        none,
+    );
+    assert!(changed.contains(none));
+    contradicts(&changed, "8400 ignored errors, but the report says 0");
+    // A few in one line are just as impossible.
+    let one = lines(|number, line| {
+        let figure = if number == 3 { "2.00" } else { "0.00" };
+        Some(with(line, "err/s: ", figure))
+    });
+    let one = one.replace(
+        "ignored errors:                      781    (65.05 per sec.)",
+        none,
+    );
+    contradicts(&one, "about 2.0 ignored errors, but the report says 0");
+    // All of them may have occurred in the missing seconds.
+    let first = lines(|number, line| (number < 7).then(|| with(line, "err/s: ", "0.00")));
+    assert_eq!(contradictions(&first).0, None);
+    let log = lines(|_, line| Some(with(line, "reconn/s: ", "3.00")));
+    contradicts(&log, "about 36 reconnects, but the report says 0");
+}
+
+#[test]
+fn latencies_of_intervals_are_latencies_of_the_run() {
+    let log = lines(|number, line| {
+        Some(match number {
+            7 => with(line, "(ms,95%): ", "5000.00"),
+            _ => line.to_owned(),
+        })
+    });
+    contradicts(
+        &log,
+        "the 95th percentile of the latencies at 7 s, 5000.00 ms, is above the run's maximum, \
+         36.57 ms",
+    );
+    // Percentiles are bounds of buckets.
+    let log = lines(|_, line| Some(with(line, "(ms,95%): ", "37.56")));
+    assert_eq!(contradictions(&log).0, None);
+}
+
+#[test]
+fn statements_of_intervals_are_statements_of_the_run() {
+    let log = lines(|_, line| Some(with(line, "(r/w/o: ", "1.00")));
+    contradicts(&log, "about 12 reads, but the report says 239694");
+    contradicts(
+        &log,
+        "the intervals' mean is 28294.31 queries/s, but their reads, writes and other statements \
+         make 8323.65",
+    );
+    // Their sum is right, and the last interval is not printed.
+    let log = lines(|number, line| {
+        let line =
+            with(line, "qps: ", "1203.00").replace("(r/w/o: ", "(r/w/o: 1.00/602.00/600.00) ");
+        (number < 12).then_some(line)
+    });
+    contradicts(&log, "about 11 reads, but the report says 239694");
+    let log = lines(|_, line| {
+        let line = with(line, "qps: ", "98000.00");
+        Some(line.replace("(r/w/o: ", "(r/w/o: 90000.00/5000.00/3000.00) "))
+    });
+    contradicts(&log, "about 1080000 reads, but the report says 239694");
+}
+
+#[test]
+fn threads_may_end_but_none_is_added() {
+    let log = lines(|_, line| Some(with(line, "thds: ", "64")));
+    contradicts(&log, "64 threads ran at 12 s, but the run had 8");
+    let log = lines(|_, line| Some(with(line, "thds: ", "2")));
+    assert_eq!(contradictions(&log), (None, String::new()));
+}
+
+#[test]
+fn reports_a_report_without_its_end() {
+    let log = include_str!("../../fixtures/consistent.out");
+    let cut = &log[..log.find("General statistics").unwrap()];
+    let (facts, warnings) = contradictions(cut);
+    assert_eq!(facts, None);
+    assert!(
+        warnings.contains("the end of the log is missing: the statistics lack the total time"),
+        "{warnings}"
+    );
+    // With a total time of zero, counts and rates still give the figures.
+    let still = log.replacen("60.0000s", "0.0000s", 1);
+    let log = Log {
+        name: "log",
+        text: &still,
+    };
+    let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    assert_eq!(imported.runs[0].summary.as_ref().unwrap().measured_s, 60.0);
+}
+
+#[test]
+fn figures_whose_lines_are_missing_are_unknown() {
+    let log = include_str!("../../fixtures/consistent.out");
+    let without = |labels: &[&str]| {
+        let is_left = |line: &&str| !labels.iter().any(|label| line.trim().starts_with(label));
+        let lines: Vec<&str> = log.lines().filter(is_left).collect();
+        let text = lines.join("\n");
+        let log = Log {
+            name: "log",
+            text: &text,
+        };
+        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+        imported.runs.remove(0)
+    };
+    let gaps = |labels: &[&str]| -> Vec<String> {
+        let run = without(labels);
+        let names = [
+            "service.sum_ms",
+            "counters.kinds",
+            "counters.queries",
+            "totals",
+        ];
+        let gaps = run.not_observed.into_iter().map(|gap| gap.what);
+        gaps.filter(|what| names.contains(&what.as_str())).collect()
+    };
+    assert_eq!(gaps(&[]), [""; 0]);
+    assert_eq!(gaps(&["sum:"]), ["service.sum_ms"]);
+    for labels in [&["write:"][..], &["SQL statistics:"], &["other:", "total:"]] {
+        assert_eq!(gaps(labels), ["counters.kinds"], "{labels:?}");
+        let totals = without(labels).summary.unwrap().totals;
+        let kinds = (totals.reads, totals.writes, totals.queries());
+        assert_eq!(kinds, (0, 0, 120_000), "{labels:?}");
+    }
+    let labels = ["read:", "total:", "queries:"];
+    assert_eq!(gaps(&labels), ["counters.queries"]);
+    assert_eq!(without(&labels).summary.unwrap().totals.queries(), 0);
+    let labels = ["transactions:", "queries:", "total number", "events (avg"];
+    assert_eq!(gaps(&labels), ["totals"]);
+    assert!(without(&labels).summary.is_none());
+}
+
+#[test]
+fn all_statements_are_the_queries() {
+    let log = include_str!("../../fixtures/consistent.out");
+    let changed = log.replace("120000 (2000.00", "121000 (2000.00");
+    let log = Log {
+        name: "log",
+        text: &changed,
+    };
+    let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    let run = imported.runs.remove(0);
+    assert_eq!(
+        run.fact("import.contradictions"),
+        Some("a total of 120000 statements, but 121000 queries")
+    );
+}
+
+#[test]
+fn events_of_all_threads_are_the_events() {
+    let log = include_str!("../../fixtures/consistent.out");
+    let changed = log.replace("1500.0000/10.00", "1501.0000/10.00");
+    let log = Log {
+        name: "log",
+        text: &changed,
+    };
+    let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
+    let run = imported.runs.remove(0);
+    let found = run.fact("import.contradictions").unwrap_or_default();
+    assert!(
+        found.contains("make 6004, but the report says 6000"),
+        "{found}"
+    );
+}

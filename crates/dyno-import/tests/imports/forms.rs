@@ -1,0 +1,484 @@
+//! Unusual versions and forms of fio's and HammerDB's output.
+
+// Clippy does not treat test helpers as tests.
+
+use dyno_core::plan::OptionValue;
+use dyno_core::record::{LOG_UNSTEADY, RunRecord};
+use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
+use dyno_import::{Imported, Log, Options, Tool, import};
+use serde_json::{Value, json};
+
+fn read(tool: Tool, text: &str) -> Imported {
+    let log = Log { name: "log", text };
+    import(tool, &[log], &[], &Options::default()).unwrap()
+}
+
+fn refused(tool: Tool, text: &str) -> String {
+    let log = Log { name: "log", text };
+    let error = import(tool, &[log], &[], &Options::default());
+    error.unwrap_err().to_string()
+}
+
+/// The only run of a log.
+fn one(tool: Tool, text: &str) -> RunRecord {
+    let mut runs = read(tool, text).runs;
+    assert_eq!(runs.len(), 1);
+    runs.remove(0)
+}
+
+fn summary(run: &RunRecord) -> &RunSummary {
+    run.summary.as_ref().unwrap()
+}
+
+fn said(run: &RunRecord) -> String {
+    summary(run).warnings.join("\n")
+}
+
+fn percentile(latency: &LatencySummary, percent: f64) -> Option<f64> {
+    let found = latency
+        .percentiles
+        .iter()
+        .find(|own| own.percent == percent);
+    found.and_then(|own| own.value_ms)
+}
+
+/// Ten seconds with this many I/Os of 4 KiB with a mean of 0.25 ms, without their count.
+fn direction(ios: u64) -> Value {
+    let busy = |ns: f64| if ios > 0 { ns } else { 0.0 };
+    json!({
+        "io_bytes": ios * 4096, "bw_bytes": ios * 4096 / 10, "bw": ios * 4 / 10,
+        "iops": ios as f64 / 10.0, "runtime": if ios > 0 { 10_000 } else { 0 }, "total_ios": ios,
+        "clat_ns": {
+            "min": busy(50e3), "max": busy(9e6), "mean": busy(250e3), "stddev": busy(100e3),
+            "percentile": if ios > 0 {
+                json!({"50.000000": 200_000, "95.000000": 700_000, "99.000000": 1_250_000})
+            } else { json!({}) }
+        },
+        "lat_ns": {"min": busy(60e3), "max": busy(10e6), "mean": busy(260e3), "stddev": busy(1e5)}
+    })
+}
+
+fn job(name: &str, options: Value, read: Value) -> Value {
+    json!({
+        "jobname": name, "groupid": 0, "error": 0, "job options": options,
+        "read": read, "write": direction(0), "trim": direction(0)
+    })
+}
+
+fn document(jobs: &[Value]) -> Value {
+    json!({
+        "fio version": "fio-3.12", "timestamp_ms": 1_795_600_000_500_u64,
+        "global options": {"rw": "randread", "iodepth": "2"}, "jobs": jobs
+    })
+}
+
+#[test]
+fn fio_that_does_not_print_how_many_latencies_there_are() {
+    let job = job("bank", json!({"bs": "4k"}), direction(30_000));
+    let run = one(Tool::Fio, &document(&[job]).to_string());
+    let service = &summary(&run).service;
+    assert_eq!(
+        (service.count, service.mean_ms, service.max_ms),
+        (30_000, 0.25, 9.0)
+    );
+    assert_eq!(percentile(service, 95.0), Some(0.7));
+    assert_eq!(percentile(service, 99.0), Some(1.25));
+    assert_eq!(said(&run), "");
+    // The bins contain all of them.
+    let mut plus = direction(30_000);
+    plus["clat_ns"]["bins"] = json!({"200192": 20_000, "700416": 9_999});
+    let run = one(
+        Tool::Fio,
+        &document(&[self::job("b", json!({}), plus)]).to_string(),
+    );
+    assert_eq!(summary(&run).service.count, 29_999);
+}
+
+#[test]
+fn fio_as_a_client_of_others() {
+    let own = |host: &str, ios| {
+        let mut job = job("bank", json!({"bs": "4k", "numjobs": "2"}), direction(ios));
+        job["hostname"] = host.into();
+        job
+    };
+    let mut document = document(&[]);
+    document.as_object_mut().unwrap().remove("jobs");
+    let mut sum = own("h1", 40_000);
+    sum["jobname"] = "All clients".into();
+    // Each job of one host separately, and those of the other as a group.
+    let jobs = [own("h1", 10_000), own("h1", 10_000), own("h2", 20_000), sum];
+    document["client_stats"] = json!(jobs);
+    let text = format!("hostname=h1, be=0, 64-bit\nhostname=h2, be=0\n{document}\n");
+    let run = one(Tool::Fio, &text);
+    assert_eq!(summary(&run).totals.events, 40_000);
+    assert_eq!(summary(&run).rates.events_per_s, 4000.0);
+    assert_eq!(summary(&run).drive.as_ref().unwrap().sessions, 4);
+    assert_eq!(run.head.workload.name, "bank");
+    assert_eq!(run.fact("import.contradictions"), None);
+    // The entry of a job is missing.
+    let jobs = document["client_stats"].as_array_mut().unwrap();
+    jobs.remove(1);
+    let run = one(Tool::Fio, &document.to_string());
+    let wrong = run.fact("import.contradictions").unwrap();
+    assert!(
+        wrong.contains("made 30000 I/Os, but fio reports 40000 for all clients"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn directions_of_fio_together() {
+    let mut mixed = job("bank", json!({"bs": "4k,8k"}), direction(0));
+    mixed["mixed"] = direction(30_000);
+    let run = one(Tool::Fio, &document(&[mixed.clone()]).to_string());
+    assert_eq!(summary(&run).totals.events, 30_000);
+    assert_eq!(percentile(&summary(&run).service, 99.0), Some(1.25));
+    assert_eq!(summary(&run).operations[0].name, "mixed");
+    // With `both` the sum is printed, too.
+    mixed["read"] = direction(20_000);
+    mixed["write"] = direction(10_000);
+    let run = one(Tool::Fio, &document(&[mixed]).to_string());
+    assert_eq!(summary(&run).totals.events, 30_000);
+    let names = summary(&run).operations.iter().map(|own| own.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["read", "write"]);
+}
+
+/// The reason why fio's figures are refused, and the number of sessions.
+fn judged(jobs: &[Value]) -> (Option<String>, Option<u32>) {
+    let run = one(Tool::Fio, &document(jobs).to_string());
+    let contradictions = run.fact("import.contradictions").map(str::to_owned);
+    let drive = run.head.drive.as_ref();
+    (contradictions, drive.map(|drive| drive.sessions))
+}
+
+#[test]
+fn groups_of_fio_whose_jobs_differ() {
+    let options = |bs: &str| json!({"bs": bs, "numjobs": "3"});
+    // Half of the I/Os were of 64 KiB.
+    let unlike = job("bank", options("64k"), direction(30_000));
+    assert_eq!(judged(std::slice::from_ref(&unlike)), (None, None));
+    let run = one(Tool::Fio, &document(&[unlike]).to_string());
+    assert!(
+        said(&run).contains("the group's jobs differ"),
+        "{}",
+        said(&run)
+    );
+    let run_options = &run.head.workload.options;
+    assert!(
+        run_options
+            .iter()
+            .all(|(name, _)| name != "bs" && name != "numjobs")
+    );
+    let depth = ("iodepth".to_owned(), OptionValue::Number(2.0));
+    assert!(run_options.contains(&depth));
+    assert!(!summary(&run).machine.as_ref().unwrap().about[0].contains("64k"));
+    let gap = |gap: &dyno_core::record::NotObserved| gap.what == "drive";
+    assert!(run.not_observed.iter().any(gap));
+    // For jobs of one block size, their number follows from the I/Os in flight.
+    let alike = |ios| job("bank", options("4k"), direction(ios));
+    assert_eq!(judged(&[alike(230_000)]), (None, Some(3)));
+    assert_eq!(judged(&[alike(300_000)]), (None, None));
+    // Jobs listed separately match their options.
+    let apart = |bs: &str, ios| job("bank", json!({"bs": bs}), direction(ios));
+    assert_eq!(
+        judged(&[apart("4k", 70_000), apart("4k", 70_000)]),
+        (None, Some(2))
+    );
+    let (wrong, _) = judged(&[apart("4k", 70_000), apart("64k", 70_000)]);
+    assert!(wrong.unwrap().contains("but a block has 65536"));
+    let (wrong, _) = judged(&[apart("4k", 70_000), apart("4k", 100_000)]);
+    assert!(wrong.unwrap().contains("imply 2.5 I/Os in flight"));
+}
+
+#[test]
+fn the_steady_state_that_fio_looked_for() {
+    let with = |attained: u32| {
+        let mut job = job("bank", json!({}), direction(30_000));
+        job["steadystate"] = json!({
+            "ss": "bw_slope:2.5%", "duration": 9, "attained": attained, "criterion": "17.25%"
+        });
+        one(Tool::Fio, &document(&[job]).to_string())
+    };
+    let run = with(0);
+    let fact = run.fact(LOG_UNSTEADY).unwrap();
+    assert!(
+        fact.contains("bw_slope:2.5%: its criterion was 17.25%"),
+        "{fact}"
+    );
+    assert!(said(&run).contains("did not reach"), "{}", said(&run));
+    assert_eq!(with(1).fact(LOG_UNSTEADY), None);
+}
+
+#[test]
+fn percentiles_of_fio_with_the_submission() {
+    let mut own = direction(30_000);
+    own["lat_ns"]["percentile"] = json!({"50.000000": 210_000, "99.000000": 1_500_000});
+    own["clat_ns"].as_object_mut().unwrap().remove("percentile");
+    let run = one(
+        Tool::Fio,
+        &document(&[job("bank", json!({}), own)]).to_string(),
+    );
+    let service = &summary(&run).service;
+    assert_eq!(
+        (percentile(service, 99.0), service.mean_ms),
+        (Some(1.5), 0.26)
+    );
+    assert!(
+        said(&run).contains("including submission"),
+        "{}",
+        said(&run)
+    );
+}
+
+#[test]
+fn the_first_fio_with_json() {
+    let own = |ios: u64| {
+        json!({
+            "io_bytes": ios * 4, "bw": ios * 4 / 10, "iops": ios / 10,
+            "runtime": if ios > 0 { 10_000 } else { 0 },
+            "clat": {"min": 50, "max": 9000, "mean": 250.25, "stddev": 10.5,
+                     "percentile": {"50.000000": 200, "99.000000": 1250, "0.00": 0}},
+            "lat": {"min": 50, "max": 9000, "mean": 250.5, "stddev": 10.5}
+        })
+    };
+    let text = json!({"fio version": "fio-2.1.4", "jobs": [
+        {"jobname": "old", "groupid": 0, "error": 0, "read": own(30_000), "write": own(0)}
+    ]});
+    let run = one(Tool::Fio, &text.to_string());
+    let found = summary(&run);
+    assert_eq!(
+        (found.totals.events, found.rates.events_per_s),
+        (30_000, 3000.0)
+    );
+    assert_eq!(
+        (found.service.mean_ms, found.service.count),
+        (0.250_25, 30_000)
+    );
+    assert_eq!(percentile(&found.service, 99.0), Some(1.25));
+    assert!(
+        said(&run).contains("does not print the number of I/Os"),
+        "{}",
+        said(&run)
+    );
+    assert_eq!(run.fact("import.contradictions"), None);
+}
+
+#[test]
+fn forms_that_are_not_read_are_named() {
+    let terse = "3;fio-3.33;bank;0;0;120000;12000;3000;10000;0;0;0.0;0.0;50;9000;250.0;100.0\n";
+    let normal = "bank: (g=0): rw=randread, bs=(R) 4096B-4096B, ioengine=psync, iodepth=1\n\
+        fio-3.33\nStarting 1 process\n\n\
+        bank: (groupid=0, jobs=1): err= 0: pid=7: Wed Nov 25 10:00:00 2026\n\
+        \x20 read: IOPS=3000, BW=11.7MiB/s (12.3MB/s)(117MiB/10000msec)\n";
+    let tproch = "Vuser 1:RUNNING\nVuser 1:Executing Query 5 (1 of 22)\n\
+        Vuser 1:query 5 completed in 1.25 seconds\nVuser 1:FINISHED SUCCESS\n";
+    for (tool, text, expected) in [
+        (
+            Tool::Fio,
+            terse,
+            "this is fio's terse output, which Dyno does not read",
+        ),
+        (
+            Tool::Fio,
+            normal,
+            "this is fio's normal output, which Dyno does not read",
+        ),
+        (
+            Tool::Hammerdb,
+            tproch,
+            "this is a log of HammerDB's TPROC-H, which Dyno does not read",
+        ),
+        (Tool::Hammerdb, terse, "it looks like fio's terse output"),
+        (
+            Tool::Fio,
+            "{\"a\": 1}",
+            "it contains no fio JSON with an I/O",
+        ),
+    ] {
+        let error = refused(tool, text);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A run of three users over four minutes, with these lines at those minutes of the test; 9 is
+/// after its result.
+fn hammerdb(lines: &[(u32, &str)]) -> String {
+    let at = |minute: u32| -> String {
+        let own = lines.iter().filter(|(at, _)| *at == minute);
+        own.map(|(_, line)| format!("{line}\n")).collect()
+    };
+    let minutes = (1..=4).map(|minute| format!("Vuser 1:{minute}  ...,\n{}", at(minute)));
+    format!(
+        "HammerDB CLI v4.12\nVuser 1:Beginning rampup time of 1 minutes\n\
+         Vuser 1:Rampup complete, Taking start Transaction Count.\n\
+         Vuser 1:Timing test period of 4 in minutes\n{}{}\
+         Vuser 1:Test complete, Taking end Transaction Count.\n\
+         Vuser 1:3 Active Virtual Users configured\n\
+         Vuser 1:TEST RESULT : System achieved 700 NOPM from 1600 PostgreSQL TPM\n{}\
+         ALL VIRTUAL USERS COMPLETE\n",
+        at(0),
+        minutes.collect::<String>(),
+        at(9)
+    )
+}
+
+#[test]
+fn virtual_users_that_failed_count_once() {
+    let error = "Error in Virtual User 2: canceling statement due to conflict";
+    let twice = [
+        (2, error),
+        (2, "Vuser 2:FINISHED FAILED"),
+        (3, "Vuser 4:FINISHED FAILED"),
+    ];
+    let run = one(Tool::Hammerdb, &hammerdb(&twice));
+    let end = RunEnd::Failed("2 of 3 virtual users failed".to_owned());
+    assert_eq!(summary(&run).end, end);
+    assert_eq!(summary(&run).warnings.len(), 1, "{}", said(&run));
+    assert!(said(&run).contains(error));
+    // A failure after the result does not change it, even one of the monitor.
+    let late = [
+        (
+            9,
+            "Error in Virtual User 1: key \"msperclick\" not known in dictionary",
+        ),
+        (9, "Vuser 1:FINISHED FAILED"),
+        (9, "Vuser 2:FINISHED SUCCESS"),
+    ];
+    let run = one(Tool::Hammerdb, &hammerdb(&late));
+    assert_eq!(summary(&run).end, RunEnd::Completed);
+    assert!(
+        said(&run).contains("1 virtual user failed after the test"),
+        "{}",
+        said(&run)
+    );
+    assert_eq!(run.fact(LOG_UNSTEADY), None);
+}
+
+#[test]
+fn virtual_users_that_end_before_the_test_does() {
+    let early = [
+        (1, "Vuser 2:FINISHED SUCCESS"),
+        (1, "Vuser 3:FINISHED SUCCESS"),
+        (2, "Vuser 4:FINISHED SUCCESS"),
+        (9, "Vuser 1:FINISHED SUCCESS"),
+    ];
+    let run = one(Tool::Hammerdb, &hammerdb(&early));
+    let unsteady = run.fact(LOG_UNSTEADY).unwrap();
+    assert!(
+        unsteady.starts_with("3 of 3 virtual users had ended after 1 of 4 minutes"),
+        "{unsteady}"
+    );
+    let some = one(Tool::Hammerdb, &hammerdb(&early[2..]));
+    assert!(
+        some.fact(LOG_UNSTEADY)
+            .unwrap()
+            .starts_with("1 of 3 virtual users")
+    );
+    // The test ends with its last minute.
+    let ends = early.map(|(at, line)| (at.max(4), line));
+    let run = one(Tool::Hammerdb, &hammerdb(&ends));
+    assert_eq!((run.fact(LOG_UNSTEADY), said(&run).as_str()), (None, ""));
+}
+
+#[test]
+fn transactions_of_hammerdb_that_failed() {
+    let lines = [
+        (
+            0,
+            "Vuser 2:New Order Procedure Error set RAISEERROR for Details",
+        ),
+        (
+            2,
+            "Vuser 3:mysqlexec/db server: Deadlock found when trying to get lock",
+        ),
+        (
+            3,
+            "Vuser 2:Payment Procedure Error set RAISEERROR for Details",
+        ),
+        (
+            9,
+            "Vuser 2:Delivery Procedure Error set RAISEERROR for Details",
+        ),
+    ];
+    let run = one(Tool::Hammerdb, &hammerdb(&lines));
+    assert_eq!(
+        (summary(&run).totals.errors, &summary(&run).end),
+        (3, &RunEnd::Completed)
+    );
+    assert!(
+        said(&run).contains("4 transactions failed, 3 of them in the test"),
+        "{}",
+        said(&run)
+    );
+    let gap = |run: &RunRecord| run.not_observed.iter().any(|gap| gap.what == "errors");
+    assert!(!gap(&run) && gap(&one(Tool::Hammerdb, &hammerdb(&[]))));
+}
+
+#[test]
+fn a_hammerdb_log_that_appears_twice_is_one_run() {
+    let text = hammerdb(&[]);
+    for doubled in [
+        text.repeat(2),
+        text.lines()
+            .skip(1)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+            .repeat(3),
+    ] {
+        let imported = read(Tool::Hammerdb, &doubled);
+        assert_eq!(imported.runs.len(), 1);
+        let warnings = imported.warnings.iter();
+        assert!(
+            warnings
+                .clone()
+                .any(|own| own.text.contains("the same run twice"))
+        );
+    }
+    // Two runs of one script; the second has other figures.
+    let other = text.replace("700 NOPM", "710 NOPM");
+    assert_eq!(
+        read(Tool::Hammerdb, &format!("{text}{other}")).runs.len(),
+        2
+    );
+    let result = "Vuser 1:TEST RESULT : System achieved 7 NOPM from 16 PostgreSQL TPM\n";
+    let two = format!("{result}{}", result.replace("7 NOPM", "8 NOPM"));
+    assert_eq!(read(Tool::Hammerdb, &two).runs.len(), 2);
+}
+
+#[test]
+fn a_list_of_jobs_is_the_log() {
+    let text = hammerdb(&[]);
+    let words = text.lines().flat_map(|line| {
+        let user = line
+            .strip_prefix("Vuser ")
+            .and_then(|rest| rest.split_once(':'));
+        let (user, said) = user.unwrap_or(("0", line));
+        [user.to_owned(), said.to_owned()]
+    });
+    let list = serde_json::to_string_pretty(&words.collect::<Vec<_>>()).unwrap();
+    let (of_list, of_text) = (one(Tool::Hammerdb, &list), one(Tool::Hammerdb, &text));
+    assert_eq!(summary(&of_list).figures, summary(&of_text).figures);
+    assert_eq!(of_list.head.drive, of_text.head.drive);
+}
+
+#[test]
+fn the_profile_of_one_virtual_user() {
+    let bar = "Vuser 2:+-----------------+--------------+------+--------+--------------+\n";
+    let profile = format!(
+        "{bar}Vuser 2:|PROCNAME | EXCLUSIVETOT| %| CALLNUM| AVGPERCALL| CUMULTOT|\n{bar}\
+         Vuser 2:|slev | 5001500|60.00%| 2000| 2500| 6000000|\n{bar}"
+    );
+    let run = one(Tool::Hammerdb, &(hammerdb(&[]) + &profile));
+    let [own] = summary(&run).operations.as_slice() else {
+        panic!("{:?}", summary(&run).operations);
+    };
+    assert_eq!((own.name.as_str(), own.totals.done), ("slev", 2000));
+    assert_eq!((own.service.mean_ms, own.service.longest_ms()), (2.5, None));
+    assert!(
+        said(&run).contains("virtual user 2 alone"),
+        "{}",
+        said(&run)
+    );
+    let unread = hammerdb(&[]) + ">>>>> VIRTUAL USER 2 : ELAPSED TIME : 9000ms\n";
+    assert!(said(&one(Tool::Hammerdb, &unread)).contains("it is not read"));
+}

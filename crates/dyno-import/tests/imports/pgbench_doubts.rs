@@ -1,0 +1,228 @@
+//! pgbench outputs with figures that are incomplete or cannot all be true.
+
+// Clippy does not treat test helpers as tests.
+
+use dyno_core::record::{LOG_CUT_OFF, RunRecord};
+use dyno_core::summary::RunEnd;
+use dyno_import::{Log, Options, Tool, import};
+
+const STAMPED: &str = include_str!("../../fixtures/pgbench-timestamps.out");
+const THROTTLED: &str = include_str!("../../fixtures/pgbench-rate.out");
+const SCRIPTS: &str = include_str!("../../fixtures/pgbench-scripts.out");
+
+fn read(text: &str) -> RunRecord {
+    let log = Log { name: "log", text };
+    let mut imported = import(Tool::Pgbench, &[log], &[], &Options::default()).unwrap();
+    imported.runs.remove(0)
+}
+
+fn contradicts(text: &str, expected: &str) {
+    let run = read(text);
+    let found = run.fact("import.contradictions").unwrap_or_default();
+    assert!(found.contains(expected), "{expected}: {found}");
+}
+
+/// Replaces the rest of the line that begins with this.
+fn with(log: &str, begins: &str, rest: &str) -> String {
+    assert!(log.lines().any(|line| line.starts_with(begins)), "{begins}");
+    let lines = log.lines().map(|line| match line.starts_with(begins) {
+        true => format!("{begins}{rest}"),
+        false => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn real_outputs_contradict_nothing() {
+    for text in [STAMPED, THROTTLED, SCRIPTS] {
+        assert_eq!(read(text).fact("import.contradictions"), None);
+    }
+}
+
+#[test]
+fn clients_cannot_be_busier_than_there_are() {
+    let slow = with(THROTTLED, "latency average = ", "400 ms");
+    contradicts(&slow, "keep 24.6 clients busy, but there were 2");
+    let slow = with(STAMPED, "latency average = ", "5.7 ms");
+    contradicts(&slow, "keep 196.6 clients busy, but there were 2");
+}
+
+#[test]
+fn clients_that_never_wait_are_all_busy() {
+    let idle = with(STAMPED, "latency average = ", "0.027 ms");
+    contradicts(&idle, "keep 1.0 clients busy, but there were 2");
+    let idle = with(STAMPED, "number of clients: ", "4");
+    contradicts(&idle, "keep 2.0 clients busy, but there were 4");
+    // With a rate they wait, and with a count per client some clients may finish earlier.
+    let rated = with(THROTTLED, "number of clients: ", "40");
+    assert_eq!(read(&rated).fact("import.contradictions"), None);
+    let idle = idle.replace("duration: 3 s", "number of transactions per client: 9");
+    let contradictions = read(&idle).fact("import.contradictions").map(str::to_owned);
+    assert!(!contradictions.unwrap_or_default().contains("busy"));
+}
+
+#[test]
+fn a_mean_that_old_versions_compute_is_without_the_time_to_connect() {
+    let text = "transaction type: <builtin: select only>\nscaling factor: 1\nquery mode: simple\n\
+                number of clients: 2\nnumber of threads: 1\nduration: 2 s\n\
+                number of transactions actually processed: 400\nlatency average = 10.000 ms\n\
+                tps = 200.000000 (including connections establishing)\n\
+                tps = 400.000000 (excluding connections establishing)\n";
+    let run = read(text);
+    assert_eq!(run.fact("import.contradictions"), None);
+    let summary = run.summary.unwrap();
+    assert_eq!(
+        (summary.service.mean_ms, summary.rates.events_per_s),
+        (5.0, 400.0)
+    );
+    assert!(summary.warnings[0].contains("includes 5.000 ms to connect"));
+}
+
+#[test]
+fn a_rate_is_that_of_the_count_and_the_duration() {
+    let fast = with(
+        THROTTLED,
+        "tps = ",
+        "999999.0 (without initial connection time)",
+    );
+    contradicts(
+        &fast,
+        "183 transactions at 999999.0 per second take 0.0 s, but the report's duration is 3.0 s",
+    );
+    let slow = with(THROTTLED, "tps = ", "1.0 (without initial connection time)");
+    contradicts(&slow, "take 183.0 s, but the report's duration is 3.0 s");
+    let long = with(STAMPED, "duration: ", "300 s");
+    contradicts(&long, "the report's duration is 300.0 s");
+}
+
+#[test]
+fn the_time_to_connect_is_in_the_duration() {
+    let tps = "45946.222 (without initial connection time)";
+    let slow = with(STAMPED, "tps = ", tps);
+    let slow = with(&slow, "initial connection time = ", "750.000 ms");
+    let slow = with(&slow, "latency average = ", "0.043 ms");
+    let run = read(&slow);
+    assert_eq!(run.fact("import.implied_time_s"), Some("3.000"));
+    assert_eq!(run.fact("import.contradictions"), None);
+}
+
+#[test]
+fn lines_of_progress_are_of_the_same_run() {
+    let times = |factor: f64| {
+        let line = |line: &str| match line.split_once(" s, ") {
+            Some((before, rest)) if line.starts_with("progress: ") => {
+                let (tps, behind) = rest.split_once(" tps").unwrap();
+                let tps: f64 = tps.parse().unwrap();
+                format!("{before} s, {:.1} tps{behind}", tps * factor)
+            }
+            _ => line.to_owned(),
+        };
+        STAMPED.lines().map(line).collect::<Vec<_>>().join("\n")
+    };
+    contradicts(
+        &times(10.0),
+        "hold about 1033800 transactions, but the report says 103382",
+    );
+    contradicts(&times(0.1), "hold about 10338 transactions");
+    assert_eq!(read(&times(1.0)).fact("import.contradictions"), None);
+}
+
+#[test]
+fn no_part_is_more_than_the_whole() {
+    let late = THROTTLED.replace("0/183 (0.000%)", "500/183 (273.224%)");
+    contradicts(
+        &late,
+        "500 of 183 transactions were above the limit of 3 ms",
+    );
+    let twice = SCRIPTS.replace(" transactions (", "0 transactions (");
+    contradicts(&twice, "the scripts have ");
+}
+
+#[test]
+fn a_run_that_was_aborted_failed() {
+    for line in [
+        "Run was aborted; the above results are incomplete.",
+        "pgbench: error: Run was aborted; the above results are incomplete.",
+        "pgbench: fatal: Run was aborted; the above results are incomplete.",
+        "pgbench: error: client 1 aborted in command 1 (SQL) of script 0; perhaps the backend died",
+        "Client 3 aborted in state 7: ERROR:  deadlock detected",
+    ] {
+        let run = read(&format!("{STAMPED}\n{line}\n"));
+        let end = run.summary.unwrap().end;
+        assert!(
+            matches!(&end, RunEnd::Failed(why) if why.contains("aborted")),
+            "{end:?}"
+        );
+    }
+    assert_eq!(read(STAMPED).summary.unwrap().end, RunEnd::Completed);
+    // Standard error before standard output.
+    let before = "pgbench: error: client 1 script 0 aborted in command 2 query 0: ERROR:  x\n";
+    let end = read(&format!("{before}{STAMPED}")).summary.unwrap().end;
+    assert!(
+        matches!(&end, RunEnd::Failed(why) if why.contains("aborted")),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn keeps_skipped_counts_and_reports_a_missing_end() {
+    let skipped = with(
+        THROTTLED,
+        "number of transactions skipped: ",
+        "5000 (96.469%)",
+    );
+    let run = read(&skipped);
+    assert_eq!(run.summary.unwrap().latency_limit.unwrap().skipped, 5000);
+    assert_eq!(run.head.drive.unwrap().sessions, 2);
+    let cut = &THROTTLED[..THROTTLED.find("latency average").unwrap()];
+    let run = read(&cut.replace("lag 0.124 ms, 0 skipped", "lag 0.124 ms, 9 skipped"));
+    assert!(run.fact(LOG_CUT_OFF).is_some());
+    let warnings = run.summary.unwrap().warnings.join(" ");
+    assert!(
+        warnings.contains("9 transactions were skipped"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn a_lag_that_cannot_be_leaves_the_service_time_unknown() {
+    let service = |run: &RunRecord| {
+        let summary = run.summary.clone().unwrap();
+        assert_eq!(summary.response.unwrap().count, 183);
+        (
+            summary.service.count,
+            run.not_observed("service.mean_ms").is_some(),
+        )
+    };
+    assert_eq!(service(&read(THROTTLED)), (183, false));
+    for (lag, expected) in [
+        (
+            "avg 9.142 (max 2.165) ms",
+            "9.142 ms, is above the longest, 2.165 ms",
+        ),
+        (
+            "avg 1.142 (max 2.165) ms",
+            "1.142 ms, is above the mean latency, 0.935 ms",
+        ),
+    ] {
+        let changed = with(THROTTLED, "rate limit schedule lag: ", lag);
+        contradicts(&changed, expected);
+        assert_eq!(service(&read(&changed)), (0, true));
+    }
+}
+
+#[test]
+fn counts_and_shares_agree() {
+    let failed = with(THROTTLED, "number of failed transactions: ", "6 (0.000%)");
+    contradicts(
+        &failed,
+        "6 failed transactions of 189 are 3.175 %, but it says 0.000 %",
+    );
+    let failed = with(THROTTLED, "number of failed transactions: ", "6 (3.175%)");
+    assert_eq!(read(&failed).fact("import.contradictions"), None);
+    let counted = THROTTLED.replace("duration: 3 s", "number of transactions per client: 60");
+    contradicts(
+        &counted,
+        "183 transactions were processed, but 2 clients with 60 each make 120",
+    );
+}

@@ -1,0 +1,15 @@
+//! Results files, written and read.
+
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+
+mod common;
+mod day;
+mod killed;
+mod progress;
+mod recording;
+mod round_trip;
+mod scopes;
+mod sequences;
+mod stalls;
+mod unfit;
+mod views;

@@ -1,0 +1,8 @@
+//! Procedures against known values and properties.
+
+#![allow(clippy::unwrap_used)] // a broken test may well panic
+
+mod fixture;
+mod properties;
+mod search;
+mod vectors;

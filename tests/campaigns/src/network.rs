@@ -1,0 +1,205 @@
+//! The drivers on a simulated network: the tests of `dyno-drivers` with that name, in an optimised
+//! build, with any number of seeds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use dyno_core::Clock;
+use serde_json::Value;
+use xtask::say;
+
+use crate::Campaign;
+use crate::child::{Ended, Running};
+
+/// Seeds per process and kind.
+const ROUND: u64 = 2_000;
+/// The time limit of a round on the slowest machine.
+const ROUND_LIMIT: Duration = Duration::from_secs(1_800);
+/// The polling interval of a process.
+const LOOK: Duration = Duration::from_millis(500);
+/// Kinds in parallel.
+const THREADS: &str = "2";
+/// A part of the tests' names.
+const TESTS: &str = "survives_any_network";
+/// The prefix of their lines.
+const MARK: &str = "network: ";
+
+/// The results of the seeds of one kind, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    seeds: u64,
+    failures: u64,
+}
+
+/// Tries seeds until there are enough, or the campaign is over.
+///
+/// # Errors
+/// There were failures, or the tests cannot be built.
+pub fn run(campaign: &Campaign) -> Result<()> {
+    let tests = build()?;
+    let began_ns = Clock.now();
+    let first = campaign.options.seed;
+    let end = campaign
+        .options
+        .seeds
+        .map_or(u64::MAX, |count| first.saturating_add(count));
+    let (mut seed, mut lost) = (first, 0);
+    let mut kinds = BTreeMap::new();
+    while seed < end && !campaign.over() {
+        let count = ROUND.min(end - seed);
+        let folder = campaign.case_folder(seed)?;
+        let ended = try_round(&tests, campaign, seed, count, &folder)?;
+        let said = read(&ended.stdout(), &mut kinds);
+        // An interrupted process has not failed.
+        let broke = campaign_failure(&ended, &said).filter(|_| !campaign.stopped());
+        lost += u64::from(broke.is_some());
+        for failure in said.iter().chain(&broke) {
+            say(&format!("FAILURE {failure}; kept: {}", folder.display()));
+        }
+        if said.is_empty() && broke.is_none() {
+            // The next campaign of this seed overwrites the leftovers.
+            let _ = fs::remove_dir_all(&folder);
+        }
+        seed += count;
+    }
+    let mut all = Count {
+        seeds: 0,
+        failures: lost,
+    };
+    for (kind, count) in &kinds {
+        say(&format!(
+            "{kind}: {} seeds, {} failures",
+            count.seeds, count.failures
+        ));
+        all.seeds += count.seeds;
+        all.failures += count.failures;
+    }
+    let seconds = Clock.now().saturating_sub(began_ns) as f64 / 1e9;
+    say(&format!(
+        "{} seeds, {} failures in {seconds:.0} s",
+        all.seeds, all.failures
+    ));
+    match all.failures {
+        0 if all.seeds == 0 => bail!("no seed was tried"),
+        0 => Ok(()),
+        count => bail!("the campaign found {count} failures"),
+    }
+}
+
+/// Builds the tests, and returns their program.
+fn build() -> Result<PathBuf> {
+    let mut build = xtask::cargo();
+    build.args(["test", "--release", "-p", "dyno-drivers", "--lib"]);
+    build.args(["--no-run", "--message-format", "json-render-diagnostics"]);
+    build.stderr(Stdio::inherit());
+    let output = build.output().context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("the tests of dyno-drivers could not be built");
+    }
+    program(&String::from_utf8_lossy(&output.stdout))
+        .context("cargo did not say where the tests of dyno-drivers are")
+}
+
+/// The path of the program in cargo's messages.
+fn program(messages: &str) -> Option<PathBuf> {
+    messages.lines().rev().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        message["executable"].as_str().map(PathBuf::from)
+    })
+}
+
+/// Tries some seeds of each kind.
+fn try_round(
+    tests: &Path,
+    campaign: &Campaign,
+    first: u64,
+    count: u64,
+    folder: &Path,
+) -> Result<Ended> {
+    let mut command = Command::new(tests);
+    command
+        .args(["--nocapture", "--test-threads", THREADS, TESTS])
+        .env("DYNO_NETWORK_FIRST_SEED", first.to_string())
+        .env("DYNO_NETWORK_SEEDS", count.to_string());
+    let mut running = Running::start(&mut command)?;
+    let limit_ns = Clock.now() + ROUND_LIMIT.as_nanos() as u64;
+    while running.run_for(LOOK) && Clock.now() < limit_ns && !campaign.stopped() {}
+    let ended = running.finish(Duration::ZERO)?;
+    ended.keep(folder)?;
+    Ok(ended)
+}
+
+/// Counts the seeds that the tests have tried, and returns the failures with the commands to repeat
+/// them.
+fn read(output: &str, kinds: &mut BTreeMap<String, Count>) -> Vec<String> {
+    let mut failures = Vec::new();
+    // The test's own line may precede theirs.
+    let lines = output.lines().filter_map(|line| line.split_once(MARK));
+    for (_, line) in lines {
+        let Some((kind, rest)) = line.split_once(": ") else {
+            continue;
+        };
+        let words: Vec<&str> = rest.split([' ', ',', ';']).collect();
+        match words[..] {
+            ["seed", seed, "failed:", ..] => failures.push(format!(
+                "{kind}: {rest}\n  again: cargo campaign network --seed {seed} --seeds 1"
+            )),
+            [seeds, "seeds", "", failed, ..] => {
+                let count: &mut Count = kinds.entry(kind.to_owned()).or_default();
+                count.seeds += seeds.parse::<u64>().unwrap_or_default();
+                count.failures += failed.parse::<u64>().unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    failures
+}
+
+/// The failure of a process that does not report the seed.
+fn campaign_failure(ended: &Ended, said: &[String]) -> Option<String> {
+    if ended.overdue {
+        return Some(format!("the tests did not end within {ROUND_LIMIT:?}"));
+    }
+    let broke = said.is_empty() && !ended.status.success();
+    broke.then(|| format!("the tests ended with {}", ended.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_tests_say_is_counted_and_what_failed_can_be_repeated() {
+        let mut kinds = BTreeMap::new();
+        let output = "running 6 tests\n\
+            test network::mysql_survives_any_network ... network: MySQL: 9 seeds, 0 failures; x\n\
+            network: PostgreSQL under TLS: seed 188 failed: Broken pipe, it said\n\
+            network: PostgreSQL under TLS: 2000 seeds, 1 failures; SeedOutcome {}\n\
+            network: MySQL: 7 seeds, 0 failures; x\n";
+        let failures = read(output, &mut kinds);
+        assert_eq!(failures.len(), 1);
+        for part in [
+            "PostgreSQL under TLS: seed 188 failed: Broken pipe, it said",
+            "cargo campaign network --seed 188 --seeds 1",
+        ] {
+            assert!(failures[0].contains(part), "{failures:?}");
+        }
+        let count = |seeds, failures| Count { seeds, failures };
+        assert_eq!(kinds["MySQL"], count(16, 0));
+        assert_eq!(kinds["PostgreSQL under TLS"], count(2000, 1));
+        assert_eq!(kinds.len(), 2);
+    }
+
+    #[test]
+    fn the_program_is_the_one_that_cargo_names_last() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/t/dyno_drivers-1\"}\n\
+            {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(program(messages), Some(PathBuf::from("/t/dyno_drivers-1")));
+        assert_eq!(program("{}"), None);
+    }
+}
