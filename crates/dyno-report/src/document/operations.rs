@@ -137,8 +137,8 @@ fn begun(run: &RunSummary) -> Table {
         .figure("done", PAGE, |one| Value::Count(one.totals.done))
         .figure("share", 1, |one| Value::Share(share(one)))
         .mean(2, OperationSummary::latency);
-    let first = begun.first().map(|one| &one.latency().percentiles);
-    let percentiles = first.map_or(&[][..], |all| all);
+    let first = begun.first();
+    let percentiles = first.map_or(&[][..], |one| &one.latency().percentiles);
     // The highest ones are the most interesting.
     for (index, one) in percentiles.iter().enumerate() {
         let rank = 3 + percentiles.len() - index;
