@@ -5,6 +5,8 @@
 //! # Where to change what
 //!
 //! - The summary of a run, in short and in full: `src/terminal/brief.rs`, `src/terminal/mod.rs`.
+//! - Tables of a run, for terminal, page and Markdown: `src/document`, one file per section. How a
+//!   value is written: `src/terminal/table.rs`, `src/html/figures.rs`.
 //! - The HTML report: `src/html`, one file per section; charts: `assets`, of which
 //!   `assets/build.sh` builds ECharts.
 //! - Charts as stand-alone SVG files: `src/html/svg`, one file per kind of chart.
@@ -20,6 +22,7 @@
 //! - `--json`: `src/json.rs`; its content: `crates/dyno-core/src/summary.rs`,
 //!   `docs/schema/run.json`.
 
+mod document;
 pub mod export;
 pub mod html;
 pub mod json;
@@ -28,11 +31,11 @@ mod number;
 pub mod phases;
 pub mod saturation;
 pub mod search;
-mod server_host;
 pub mod sheet;
 mod shell;
 pub mod sysbench;
 pub mod terminal;
 
+pub use document::Pivot;
 pub use shell::word as shell_word;
 pub use terminal::markdown;

@@ -1,5 +1,6 @@
 //! A table of an experiment, with texts ready for a terminal, a page or CSV.
 
+use crate::document::Table;
 use crate::export::csv;
 
 /// A table.
@@ -44,5 +45,19 @@ impl Sheet {
             .chain(rows)
             .map(|row| csv::row(&row) + "\n")
             .collect()
+    }
+}
+
+impl From<&Sheet> for Table {
+    fn from(of: &Sheet) -> Self {
+        let mut columns = Self::of(&of.rows);
+        for (place, (name, is_figure)) in of.columns.iter().enumerate() {
+            let text = |row: &Vec<String>| row.get(place).cloned().unwrap_or_default();
+            columns = match is_figure {
+                true => columns.figure(name, 0, text),
+                false => columns.text(name, 0, text),
+            };
+        }
+        columns.source("")
     }
 }

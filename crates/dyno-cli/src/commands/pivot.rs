@@ -11,8 +11,8 @@ use dyno_core::threshold::Threshold;
 use dyno_core::units::human_number;
 use dyno_report::export::csv::row;
 use dyno_report::sheet::Sheet;
-use dyno_report::terminal::{Pivot, pivot as shown};
-use dyno_report::{html as page, markdown};
+use dyno_report::terminal::pivot as shown;
+use dyno_report::{Pivot, markdown};
 use dyno_results::{Filter, Results, RunLine, Scope};
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ pub fn base_name(layout: &Layout, base: usize) -> String {
 ///
 /// # Errors
 /// No run has a factor or level, or runs must not share a cell.
-pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivot, usize)>> {
+pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Pivot, usize)>> {
     let asked = parsed.value("rows");
     if asked.is_none() {
         for needs in ["columns", "base"] {
@@ -204,7 +204,9 @@ pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(page::Pivo
         Err(_) if asked.is_none() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let table = page::Pivot {
+    let table = Pivot {
+        figure: "rate".to_owned(),
+        unit: "per second".to_owned(),
         base: base_name(&layout, base),
         runs: layout.places.values().cloned().collect(),
         rows: layout.rows,
@@ -316,6 +318,7 @@ fn table(
         rows: layout.rows,
         columns: layout.columns,
         cells,
+        runs: Vec::new(),
         pooled: pooled(&groups),
     })
 }

@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
-use dyno_report::html::{COLUMNS_MAX, Pivot, ReportInput, report};
-use dyno_report::{junit, markdown};
+use dyno_report::html::{COLUMNS_MAX, ReportInput, report};
+use dyno_report::{Pivot, junit, markdown};
 use dyno_results::Scope;
 use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
 

@@ -3,6 +3,7 @@
 use super::markup::Text;
 use super::page::{Page, put};
 use super::plots::{self, Plot};
+use crate::document::Block;
 use crate::sheet::Sheet;
 
 /// The start of an experiment's page.
@@ -52,7 +53,7 @@ pub(super) fn write(page: &mut Page, of: &Experiment<'_>) {
             Text(&sheet.title)
         );
         page.entry(&id, &sheet.title);
-        table(page, sheet);
+        page.show([Block::Table(sheet.into())]);
         if !sheet.about.is_empty() {
             put!(page, "<p class=\"source\">{}</p>", Text(&sheet.about));
         }
@@ -88,25 +89,4 @@ fn claims(page: &mut Page, sheet: &Sheet) {
     }
     page.end_table();
     put!(page, "</div>");
-}
-
-fn table(page: &mut Page, sheet: &Sheet) {
-    put!(
-        page,
-        "<div class=\"scroll\"><table class=\"grid\"><thead><tr>"
-    );
-    for (name, is_figure) in &sheet.columns {
-        let class = if *is_figure { " class=\"n\"" } else { "" };
-        put!(page, "<th scope=\"col\"{class}>{}</th>", Text(name));
-    }
-    put!(page, "</tr></thead><tbody>");
-    for row in &sheet.rows {
-        put!(page, "<tr>");
-        for (cell, (_, is_figure)) in row.iter().zip(&sheet.columns) {
-            let class = if *is_figure { " class=\"n\"" } else { "" };
-            put!(page, "<td{class}>{}</td>", Text(cell));
-        }
-        put!(page, "</tr>");
-    }
-    page.end_table();
 }

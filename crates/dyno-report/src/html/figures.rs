@@ -1,6 +1,22 @@
 //! Numbers with their units.
 
+use super::markup::{Text, lines};
+use crate::document::Value;
 use crate::number;
+
+/// The HTML of a table's value, with more digits than in a terminal.
+pub(super) fn cell(of: &Value) -> String {
+    let text = match of {
+        Value::Missing => "–".to_owned(),
+        Value::Code(text) => return format!("<code>{}</code>", Text(text)),
+        Value::Text(text) => text.clone(),
+        Value::Count(count) => number::thousands(*count),
+        Value::Rate(per_s) => significant(*per_s),
+        Value::Ms(ms) => value(*ms, "ms"),
+        Value::Share(share) => percent(*share),
+    };
+    lines(&text)
+}
 
 /// A value in a unit of `SeriesKey::unit`, for reading.
 pub(super) fn value(value: f64, unit: &str) -> String {

@@ -50,6 +50,8 @@ pub(super) fn hostile(text: &str) -> Several {
         thin: false,
     };
     all.pivot = Some(Pivot {
+        figure: text.into(),
+        unit: text.into(),
         rows: (text.into(), vec![text.into()]),
         columns: Some((text.into(), vec![text.into(), text.into()])),
         base: text.into(),

@@ -6,6 +6,7 @@ use super::figures;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
+use crate::document::{Block, Table, Value};
 use crate::number;
 
 /// Writes the sections on cost, on shares and on errors.
@@ -164,20 +165,14 @@ fn errors(page: &mut Page, view: &View<'_>) {
     }
     let mut errors: Vec<_> = summary.errors.iter().collect();
     errors.sort_by_key(|(_, error)| std::cmp::Reverse(error.count));
+    let table = Table::of(&errors)
+        .text("code", 0, |(code, _)| Value::Code((*code).clone()))
+        .text("kind", 0, |(_, error)| error.kind.short().to_owned())
+        .figure("count", 0, |(_, error)| Value::Count(error.count))
+        .text("first message", 0, |(_, error)| error.sample.clone())
+        .source("");
     put!(page, "<div class=\"panel\">");
-    page.table(&["code", "kind", "#count", "first message"]);
-    for (code, error) in errors {
-        put!(
-            page,
-            "<tr><th scope=\"row\" class=\"mono\">{}</th><td>{}</td><td class=\"n\">{}</td>\
-             <td>{}</td></tr>",
-            Text(code),
-            error.kind.short(),
-            number::thousands(error.count),
-            Text(&error.sample)
-        );
-    }
-    page.end_table();
+    page.show([Block::Table(table)]);
     put!(
         page,
         "<p class=\"source\">Errors of all codes, ignored or not, during the \

@@ -4,11 +4,11 @@ use dyno_core::summary::LatencySummary;
 
 use super::chart::{Axis, Chart, Look, Time};
 use super::figures;
-use super::markup::Text;
 use super::page::{Caption, Page, put, source_note};
 use super::run::{View, middle_s};
 use super::thin::{Keep, thin};
 use super::throughput::POINTS_MAX;
+use crate::document::{self, Block};
 use crate::number;
 
 /// Writes the section on service, response and lag.
@@ -32,7 +32,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
             lag,
         ));
     }
-    table(page, &rows);
+    put!(page, "<div class=\"panel\">");
+    page.show([Block::Table(document::latencies(&rows))]);
+    put!(page, "</div>\n");
     if view.is_open() {
         backlog(page, view);
     } else {
@@ -43,61 +45,6 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         );
     }
     page.end_section();
-}
-
-fn table(page: &mut Page, rows: &[(&str, &str, &LatencySummary)]) {
-    put!(
-        page,
-        "<div class=\"panel\"><div class=\"scroll\"><table class=\"grid\"><thead><tr><th \
-            scope=\"col\">time</th><th scope=\"col\">measured</th><th scope=\"col\" \
-            class=\"n\">events</th><th scope=\"col\" class=\"n\">min</th><th scope=\"col\" \
-            class=\"n\">mean</th>"
-    );
-    let percents = rows
-        .first()
-        .map_or(&[][..], |(_, _, latency)| &latency.percentiles);
-    for p in percents {
-        put!(
-            page,
-            "<th scope=\"col\" class=\"n\">p{}</th>",
-            number::plain(p.percent)
-        );
-    }
-    put!(
-        page,
-        "<th scope=\"col\" class=\"n\">max</th><th scope=\"col\" class=\"n\">std. \
-            deviation</th></tr></thead><tbody>"
-    );
-    let known = |ms: Option<f64>| ms.map_or("–".to_owned(), number::latency);
-    for (name, measured, latency) in rows {
-        put!(
-            page,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td \
-                class=\"n\">{}</td><td class=\"n\">{}</td>",
-            Text(name),
-            Text(measured),
-            number::thousands(latency.count),
-            known(latency.shortest_ms()),
-            known((latency.count > 0).then_some(latency.mean_ms))
-        );
-        for wanted in percents {
-            let value = latency.percentile_ms(wanted.percent);
-            let value = value.map_or("too few".to_owned(), number::latency);
-            put!(page, "<td class=\"n\">{value}</td>");
-        }
-        put!(
-            page,
-            "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-            known(latency.longest_ms()),
-            known(latency.stddev_ms)
-        );
-    }
-    page.end_table();
-    put!(
-        page,
-        "<p class=\"source\">Source: the run's total histograms, exact sums \
-            and extremes.</p></div>\n"
-    );
 }
 
 fn backlog(page: &mut Page, view: &View<'_>) {

@@ -3,6 +3,7 @@
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
+use crate::document::{Block, Table, Value};
 use crate::number;
 
 /// Writes the section, if the run is a host test.
@@ -16,19 +17,13 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     for sentence in &machine.about {
         put!(page, "<p class=\"about\">{}</p>", Text(sentence));
     }
-    if !machine.figures.is_empty() {
-        page.table(&["", "#per second of the measurement"]);
-        for figure in &machine.figures {
-            let value = format!("{} {}", number::rate(figure.value), figure.unit);
-            put!(
-                page,
-                "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td></tr>",
-                Text(&figure.name),
-                Text(&value)
-            );
-        }
-        page.end_table();
-    }
+    let figures = Table::of(&machine.figures)
+        .text("", 0, |one| one.name.clone())
+        .figure("per second of the measurement", 0, |one| {
+            format!("{} {}", number::rate(one.value), one.unit)
+        })
+        .source("");
+    page.show([Block::Table(figures)]);
     put!(page, "</div>\n");
     page.end_section();
 }

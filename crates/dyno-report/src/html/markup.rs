@@ -15,6 +15,12 @@ impl<T: fmt::Display> fmt::Display for Text<T> {
     }
 }
 
+/// A text whose lines are kept.
+pub(super) fn lines(raw: &str) -> String {
+    let lines = raw.lines().map(|line| Text(line).to_string());
+    lines.collect::<Vec<_>>().join("<br>")
+}
+
 struct Escape<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escape<'_, '_> {

@@ -5,7 +5,7 @@
 //! forbids every load and every script but these two.
 
 use dyno_core::record::{Cost, RunRecord};
-use dyno_verdict::{Cell, Comparison};
+use dyno_verdict::Comparison;
 
 mod agents;
 #[cfg(test)]
@@ -33,7 +33,6 @@ mod machine;
 mod markup;
 mod network;
 mod observed;
-mod operations;
 mod overview;
 mod page;
 mod parts;
@@ -54,6 +53,7 @@ mod throughput;
 mod time;
 mod waits;
 
+use crate::document::{self, Pivot};
 pub use experiment::Experiment;
 pub(crate) use grids::tables_page;
 pub use latency::COLUMNS_MAX;
@@ -83,38 +83,6 @@ pub struct ReportInput<'a> {
     pub generated_unix_s: f64,
     /// The heading of a report on several runs, and the page's title; if empty, it is generated.
     pub title: &'a str,
-}
-
-/// Runs by the levels of one or two factors.
-#[derive(Clone, Debug)]
-pub struct Pivot {
-    /// The factor of the rows, and its levels.
-    pub rows: (String, Vec<String>),
-    /// The factor of the columns, and its levels; `None` with one factor.
-    pub columns: Option<(String, Vec<String>)>,
-    /// The base of ratios, e.g. `engine=innodb`.
-    pub base: String,
-    /// Mean events per second, for cells with runs.
-    pub cells: Vec<Cell>,
-    /// The runs of each cell, by index in [`ReportInput::runs`].
-    pub runs: Vec<Vec<usize>>,
-    /// A note about cells that mix unlike runs.
-    pub pooled: Option<String>,
-}
-
-impl Pivot {
-    /// The row's factor and level of a cell, and the column's if there is one.
-    fn levels(&self, cell: &Cell) -> (String, Option<String>) {
-        let heading = |(name, levels): &(String, Vec<String>), at: usize| {
-            let level = levels.get(at).map_or("", String::as_str);
-            format!("{name} {level}")
-        };
-        let columns = self.columns.as_ref();
-        (
-            heading(&self.rows, cell.row),
-            columns.map(|columns| heading(columns, cell.column)),
-        )
-    }
 }
 
 /// The page.
@@ -186,7 +154,9 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     distribution::write(page, view);
     loops::write(page, view);
     machine::write(page, view);
-    operations::write(page, view);
+    if let Some(summary) = &view.run.summary {
+        page.panel(view, "operations", "Operations", document::work(summary));
+    }
     agents::write(page, view);
     statements::write(page, view);
     ledger::write(page, view);

@@ -9,11 +9,13 @@ use sha2::{Digest, Sha256};
 
 use super::chart::{Chart, Line, Look};
 use super::data::{ChartText, CounterSet, Data, RunData};
+use super::figures;
 use super::flame::Flame;
-use super::markup::{Text, json};
+use super::markup::{Text, json, lines};
 use super::run::View;
 use super::thin::{Keep, Pool, Thin};
 use super::time::utc;
+use crate::document::{Align, Block, Head, Table};
 
 const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
@@ -154,13 +156,56 @@ impl Page {
         put!(self, "</tbody></table></div>");
     }
 
-    /// A row of figures under its name.
-    pub(super) fn figures(&mut self, name: &str, cells: &[String]) {
-        put!(self, "<tr><th scope=\"row\">{}</th>", Text(name));
-        for cell in cells {
-            put!(self, "<td class=\"n\">{}</td>", Text(cell));
+    /// A section with a panel; nothing if all blocks are empty.
+    pub(super) fn panel(&mut self, view: &View<'_>, id: &str, title: &str, blocks: Vec<Block>) {
+        if blocks.iter().all(Block::is_empty) {
+            return;
         }
-        put!(self, "</tr>");
+        self.section(view, id, title);
+        put!(self, "<div class=\"panel\">");
+        self.show(blocks);
+        put!(self, "</div>\n");
+        self.end_section();
+    }
+
+    /// The blocks of a section: rows as facts, tables with their sources.
+    pub(super) fn show(&mut self, blocks: impl IntoIterator<Item = Block>) {
+        for block in blocks.into_iter().filter(|block| !block.is_empty()) {
+            match block {
+                Block::Row { label, body, .. } => put!(
+                    self,
+                    "<dl class=\"facts\"><dt>{}</dt><dd>{}</dd></dl>",
+                    Text(label),
+                    lines(&body)
+                ),
+                Block::Table(table) => self.whole_table(&table),
+            }
+        }
+    }
+
+    fn whole_table(&mut self, table: &Table) {
+        let head = |head: &Head| match head.align {
+            Align::Right => format!("#{}", head.name),
+            _ => head.name.clone(),
+        };
+        let heads: Vec<String> = table.heads.iter().map(head).collect();
+        self.table(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+        for row in &table.rows {
+            put!(self, "<tr>");
+            for (index, (head, cell)) in table.heads.iter().zip(row).enumerate() {
+                let text = figures::cell(&cell.value);
+                match (index, head.align) {
+                    (0, _) => put!(self, "<th scope=\"row\">{text}</th>"),
+                    (_, Align::Right) => put!(self, "<td class=\"n\">{text}</td>"),
+                    _ => put!(self, "<td>{text}</td>"),
+                }
+            }
+            put!(self, "</tr>");
+        }
+        self.end_table();
+        if !table.source.is_empty() {
+            put!(self, "<p class=\"source\">Source: {}</p>", table.source);
+        }
     }
 
     /// A chart with its caption and a place for its data as a table.

@@ -1,16 +1,15 @@
 //! CPU profiles of server and client, as flame graphs and tables.
 
-use dyno_core::cpu_profile::{CpuProfile, FunctionShare, ProfiledProcess, plain_frame};
+use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 
 use super::figures;
 use super::flame::Flame;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
+use crate::document::{self, Block};
 use crate::number;
 
-/// The most functions in a table.
-const LISTED_MAX: usize = 12;
 /// The prefix of gaps about profiles.
 const GAPS: &str = "profile";
 
@@ -72,59 +71,27 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
          compiled them at run time. All stacks: dyno export --format folded.</p>",
         profile.frequency_hz
     );
-    tables(page, profile);
-    put!(page, "</div>\n");
+    put!(page, "<div class=\"pair\">");
+    for table in document::functions(profile) {
+        put!(page, "<div>");
+        page.show([Block::Table(table)]);
+        put!(page, "</div>");
+    }
+    put!(page, "</div></div>\n");
 }
 
 /// Number of samples, and missing ones.
 fn sample_counts(profile: &CpuProfile) -> String {
-    let lost = match profile.lost {
-        0 => "none lost".to_owned(),
-        lost => format!("{} lost", number::thousands(lost)),
-    };
     let cut = profile.cut.as_ref().map(|cut| {
         let cut = cut.trim_end_matches('.');
         format!(". {cut}")
     });
     format!(
-        "{} samples, {lost}{}",
+        "{} samples, {}{}",
         number::thousands(profile.samples),
+        document::lost(profile),
         cut.unwrap_or_default()
     )
-}
-
-fn tables(page: &mut Page, profile: &CpuProfile) {
-    let mut functions = profile.functions();
-    let share = |count: u64| figures::percent(count as f64 / profile.samples.max(1) as f64);
-    put!(page, "<div class=\"pair\">");
-    table(page, "By self time", &functions, &share);
-    functions.sort_by(|a, b| (b.total, &a.name).cmp(&(a.total, &b.name)));
-    table(page, "By total time", &functions, &share);
-    put!(page, "</div>");
-}
-
-fn table(
-    page: &mut Page,
-    title: &str,
-    functions: &[FunctionShare],
-    share: &impl Fn(u64) -> String,
-) {
-    put!(page, "<div><h3>{title}</h3>");
-    page.table(&["function", "#self", "#total"]);
-    for function in functions.iter().take(LISTED_MAX) {
-        let (name, is_kernel) = plain_frame(&function.name);
-        let of = if is_kernel { " (kernel)" } else { "" };
-        put!(
-            page,
-            "<tr><th scope=\"row\"><code>{}</code>{of}</th><td class=\"n\">{}</td><td \
-                class=\"n\">{}</td></tr>",
-            Text(name),
-            share(function.own),
-            share(function.total)
-        );
-    }
-    page.end_table();
-    put!(page, "</div>");
 }
 
 #[cfg(test)]

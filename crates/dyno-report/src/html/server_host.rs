@@ -1,10 +1,10 @@
 //! The server's host, if it is a different one and was observed there.
 
 use super::disks;
-use super::markup::Text;
 use super::observed::{PLAIN, Plot, pair, plot};
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
+use crate::document;
 
 /// The prefix of its series.
 const PREFIX: &str = "server.";
@@ -12,16 +12,11 @@ const PREFIX: &str = "server.";
 /// Writes the section, if there was an observer.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let summary = view.run.summary.as_ref();
-    let Some(host) = summary.and_then(|summary| summary.server_host.as_ref()) else {
+    let Some(block) = summary.and_then(document::server_host) else {
         return;
     };
     page.section(view, "server-host", "The server's host");
-    let text = crate::server_host::describe(host);
-    put!(
-        page,
-        "<p class=\"source\">Over the measurement: {}.</p>",
-        Text(text)
-    );
+    page.show([block]);
     let states = Plot {
         id: "server-host-cpu",
         title: "CPU states of the server's host",

@@ -1,11 +1,11 @@
 //! Figures per statement shape.
 
-use dyno_core::summary::{DigestSummary, DigestsSummary, StatementPlan, StatementSummary};
+use dyno_core::summary::{DigestSummary, DigestsSummary, StatementPlan};
 
-use super::figures;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
+use crate::document::{self, Block, Cell, Table, Value};
 use crate::number;
 
 /// Writes the section, if statement figures were requested.
@@ -17,39 +17,16 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.section(view, "statements", "Statements");
-    if let Some(first) = statements.first() {
-        shapes(page, first, statements);
+    if let Some(summary) = summary.filter(|_| !statements.is_empty()) {
+        put!(page, "<div class=\"panel\">");
+        page.show([Block::Table(document::statements(summary, false))]);
+        put!(page, "</div>\n");
     }
     if let Some(digests) = summary.and_then(|summary| summary.digests.as_ref()) {
         of_server(page, digests);
     }
     of_plans(page, plans);
     page.end_section();
-}
-
-fn shapes(page: &mut Page, first: &StatementSummary, statements: &[StatementSummary]) {
-    put!(page, "<div class=\"panel\">");
-    let percentiles = first.latency.percentiles.iter();
-    let mut head = vec!["statement", "#time", "#/s", "#rows", "#failed", "#mean"];
-    let names: Vec<String> = percentiles
-        .map(|p| format!("#p{}", number::plain(p.percent)))
-        .collect();
-    head.extend(names.iter().map(String::as_str));
-    head.push("#max");
-    page.table(&head);
-    for statement in statements {
-        row(page, statement);
-    }
-    page.end_table();
-    put!(
-        page,
-        "<p class=\"source\">Source: summary, of the measurement and its \
-         grace period. Statements that differ only in their values (?), or in the number at the \
-         end of a name (N), count as one. The time runs from sending a statement to receiving its \
-         answer, as a share of the service time of all events; latencies cover successful \
-         statements.</p>"
-    );
-    put!(page, "</div>\n");
 }
 
 /// The server's execution plans.
@@ -94,30 +71,7 @@ fn of_server(page: &mut Page, summary: &DigestsSummary) {
         page,
         "<div class=\"panel\"><h3>The server's own digests</h3>"
     );
-    if !summary.digests.is_empty() {
-        page.table(&[
-            "digest",
-            "#executions",
-            "#server's time",
-            "#mean",
-            "#rows",
-            "#rows examined",
-            "#without index",
-            "#tables on disk",
-        ]);
-        for one in &summary.digests {
-            digest(page, one);
-        }
-        if summary.others > 0 {
-            let text = format!("{} others", number::thousands(summary.others));
-            let cells = [
-                number::thousands(summary.others_count),
-                figures::maybe(Some(summary.others_ms), "ms"),
-            ];
-            cells_of(page, &text, &cells);
-        }
-        page.end_table();
-    }
+    page.show([Block::Table(digests(summary))]);
     put!(page, "<p class=\"source\">");
     if !summary.source.is_empty() {
         put!(
@@ -133,54 +87,32 @@ fn of_server(page: &mut Page, summary: &DigestsSummary) {
     put!(page, "{}</p></div>\n", Text(&summary.notes.join(" ")));
 }
 
-fn digest(page: &mut Page, one: &DigestSummary) {
-    let each = |rows: u64| figures::significant(rows as f64 / (one.count as f64).max(1.0));
-    let whole = |count: Option<u64>| count.map_or_else(|| "–".to_owned(), number::thousands);
-    let cells = [
-        number::thousands(one.count),
-        figures::maybe(Some(one.total_ms), "ms"),
-        figures::maybe(Some(one.mean_ms()), "ms"),
-        each(one.rows),
-        one.rows_examined.map_or_else(|| "–".to_owned(), each),
-        whole(one.no_index),
-        whole(one.disk_tables),
-    ];
-    cells_of(page, one.shape.as_ref().unwrap_or(&one.text), &cells);
-}
-
-fn cells_of(page: &mut Page, head: &str, cells: &[String]) {
-    put!(
-        page,
-        "<tr><th scope=\"row\"><code>{}</code></th>",
-        Text(head)
-    );
-    for cell in cells {
-        put!(page, "<td class=\"n\">{}</td>", Text(cell));
+fn digests(summary: &DigestsSummary) -> Table {
+    let each = |one: &DigestSummary, rows: u64| Value::Rate(rows as f64 / one.count.max(1) as f64);
+    let mut table = Table::of(&summary.digests)
+        .text("digest", 0, |one| {
+            Value::Code(one.shape.as_ref().unwrap_or(&one.text).clone())
+        })
+        .figure("executions", 0, |one| Value::Count(one.count))
+        .figure("server's time", 0, |one| Value::Ms(one.total_ms))
+        .figure("mean", 0, |one| Value::Ms(one.mean_ms()))
+        .figure("rows", 0, |one| each(one, one.rows))
+        .figure("rows examined", 0, |one| {
+            one.rows_examined.map(|rows| each(one, rows))
+        })
+        .figure("without index", 0, |one| one.no_index.map(Value::Count))
+        .figure("tables on disk", 0, |one| one.disk_tables.map(Value::Count))
+        .source("");
+    if summary.others > 0 && !summary.digests.is_empty() {
+        let name = format!("{} others", number::thousands(summary.others));
+        let cells = [
+            Value::Text(name),
+            Value::Count(summary.others_count),
+            Value::Ms(summary.others_ms),
+        ];
+        table.rows.push(cells.map(Cell::from).into());
     }
-    put!(page, "</tr>");
-}
-
-fn row(page: &mut Page, statement: &StatementSummary) {
-    let latency = &statement.latency;
-    let ms = |value: Option<f64>| figures::maybe(value.filter(|_| latency.count > 0), "ms");
-    let mut cells = vec![
-        figures::percent(statement.time_share),
-        figures::significant(statement.per_s),
-        figures::significant(statement.rows_mean),
-        number::thousands(statement.errors),
-        ms(Some(latency.mean_ms)),
-    ];
-    cells.extend(latency.percentiles.iter().map(|p| ms(p.value_ms)));
-    cells.push(ms(latency.longest_ms()));
-    put!(
-        page,
-        "<tr><th scope=\"row\"><code>{}</code></th>",
-        Text(&statement.shape)
-    );
-    for cell in cells {
-        put!(page, "<td class=\"n\">{}</td>", Text(&cell));
-    }
-    put!(page, "</tr>");
+    table
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
-use super::{agents, latency, operations, parts, reported, roles, sections, statements, verdict};
+use super::{latency, parts, sections, statements, verdict};
+use crate::document;
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
 
 /// The most lines of a finding, limit or warning; the full text has all of it.
@@ -46,11 +47,11 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     sections::over_time(run, &mut page);
     parts::section(run, false, &mut page);
     sections::machine_figures(run, &mut page);
-    roles::section(run, &mut page);
-    agents::section(run, &mut page);
-    operations::section(run, &mut page);
+    page.show(document::roles(run));
+    page.show([document::agents(run)]);
+    page.show(document::operations(run));
     statements::section(run, false, &mut page);
-    reported::figures(run, &mut page);
+    page.show(document::figures(run));
     error_codes(run, &mut page);
     sections::interruptions(run, &mut page);
     sections::endpoints(run, &mut page);
@@ -63,7 +64,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     for warning in &run.warnings {
         short("warning", Ink::Warning, warning, &mut page);
     }
-    agents::server_host(run, &mut page);
+    page.show(document::server_host(run));
     costs(run, &mut page);
     verdict::labels(run, &mut page);
     where_recorded(run, &mut page);

@@ -5,7 +5,7 @@ use dyno_verdict::{Basis, Better, Comparison, Difference, Metric, Side};
 
 use super::look::{Ink, Look, cut};
 use super::page::Page;
-use super::table::{Align, Table};
+use crate::document::{Cell, Table, Value};
 use crate::number::{figure, plain};
 
 /// The unintended differences shown by default.
@@ -347,56 +347,42 @@ const NARROW: usize = 72;
 
 /// The figures of both sides, with ratios.
 pub(super) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
-    let mut head = vec![
-        ("", Align::Left),
-        ("base", Align::Right),
-        ("new", Align::Right),
-        ("new/base", Align::Right),
-        (if narrow { "95 %" } else { "95 % interval" }, Align::Right),
-        ("p", Align::Right),
-        ("", Align::Whole),
-    ];
-    if narrow {
-        head.remove(P_COLUMN);
-    }
-    let mut table = Table::new(&head);
-    let mut row = |mut cells: Vec<(Ink, String)>| {
-        if narrow {
-            cells.remove(P_COLUMN);
-        }
-        table.row(cells);
+    let number = |value: Option<f64>| value.map(|value| Value::Text(digits(value)));
+    let (head, between) = match narrow {
+        true => ("95 %", "–"),
+        false => ("95 % interval", " – "),
     };
-    let dash = || "–".to_owned();
-    let number = |value: Option<f64>| value.map_or_else(dash, digits);
-    for metric in comparison.metrics.iter().filter(|one| is_there(one)) {
-        let (ink, direction) = direction(metric);
-        let strong = match metric.significant {
-            true => Ink::Strong,
-            false => Ink::Plain,
-        };
-        let between = if narrow { "–" } else { " – " };
-        row(vec![
-            (Ink::Plain, name(metric)),
-            (Ink::Plain, number(metric.base)),
-            (Ink::Plain, number(metric.new)),
-            (strong, metric.ratio.map_or_else(dash, times)),
-            (Ink::Plain, interval(metric, between).unwrap_or_else(dash)),
-            (Ink::Faint, metric.p_corrected.map_or_else(dash, chance)),
-            (ink, direction),
-        ]);
+    let mut columns = Table::of(comparison.metrics.iter().filter(|one| is_there(one)))
+        .text("", 0, name)
+        .figure("base", 0, |metric| number(metric.base))
+        .figure("new", 0, |metric| number(metric.new))
+        .figure("new/base", 0, ratio)
+        .figure(head, 0, |metric| interval(metric, between).map(Value::Text));
+    if !narrow {
+        columns = columns.figure("p", 0, |metric| {
+            let p = metric.p_corrected.map_or_else(|| "–".to_owned(), chance);
+            (Ink::Faint, p)
+        });
     }
+    let mut table = columns.word("", 0, direction).source("");
     let (base, new) = (comparison.base.stalled_s, comparison.new.stalled_s);
     if base.unwrap_or(0.0) + new.unwrap_or(0.0) > 0.0 {
-        let mut cells = vec![(Ink::Plain, "stalled s".to_owned())];
-        cells.extend([base, new].map(|value| (Ink::Plain, number(value))));
-        cells.extend(["–", "–", "–", ""].map(|dash| (Ink::Faint, dash.to_owned())));
-        row(cells);
+        let mut cells: Vec<Cell> = vec!["stalled s".to_owned().into()];
+        cells.extend([base, new].map(|value| Cell::from(number(value))));
+        cells.resize_with(table.heads.len() - 1, || None::<Value>.into());
+        cells.push(String::new().into());
+        table.rows.push(cells);
     }
     table
 }
 
-/// The column of the p-value.
-const P_COLUMN: usize = 5;
+fn ratio(metric: &Metric) -> (Ink, String) {
+    let ink = match metric.significant {
+        true => Ink::Strong,
+        false => Ink::Plain,
+    };
+    (ink, metric.ratio.map_or_else(|| "–".to_owned(), times))
+}
 
 /// A metric with its unit, in few words.
 fn name(metric: &Metric) -> String {

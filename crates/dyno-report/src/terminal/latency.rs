@@ -8,7 +8,8 @@ use super::look::{Ink, columns};
 use super::page::Page;
 use super::spark::{grouped, sparkline, sum};
 use super::words::EventWord;
-use crate::number::{latency, plain, thousands};
+use crate::document::{self, PAGE};
+use crate::number::{latency, thousands};
 use dyno_analysis::summarize::SAMPLES_BEYOND_MIN;
 
 /// The width of a bound in a distribution.
@@ -58,32 +59,26 @@ pub(super) fn unknown(run: &RunSummary) -> String {
     }
 }
 
-/// A table with a row for each summary, split into bands if there are many percentiles. All rows
-/// have the percentiles of the first.
+/// A table with a row for each summary, split into bands if there are many percentiles.
 pub(super) fn table(label: &str, rows: &[(&str, &LatencySummary)], page: &mut Page) {
-    let Some((_, first)) = rows.first() else {
-        return;
-    };
-    let names = column_names(first);
-    let cells: Vec<Vec<String>> = rows
-        .iter()
-        .map(|(_, summary)| column_values(summary))
-        .collect();
-    let width = names
-        .iter()
-        .map(|name| columns(name) + 2)
+    let kinds: Vec<_> = rows.iter().map(|(name, of)| (*name, "", *of)).collect();
+    let mut table = document::latencies(&kinds);
+    table.retain(|head| head.rank != PAGE);
+    let heads = table.heads.iter().skip(1);
+    let width = heads
+        .map(|head| columns(&head.name) + 2)
         .fold(9, usize::max);
     let per_band = (page.body_width() / width).max(1);
+    let texts = table.texts();
     let mut label = label;
-    for from in (0..names.len()).step_by(per_band) {
-        let to = (from + per_band).min(names.len());
-        let band = |cells: &[String]| -> String {
-            let cells = cells.get(from..to).unwrap_or_default();
-            cells.iter().map(|cell| right(cell, width)).collect()
-        };
-        page.line(label, Ink::Strong, &[(Ink::Faint, &band(&names))]);
-        for ((name, _), cells) in rows.iter().zip(&cells) {
-            page.line(name, Ink::Plain, &[(Ink::Plain, &band(cells))]);
+    for from in (1..table.heads.len()).step_by(per_band) {
+        for (number, row) in texts.iter().enumerate() {
+            let cells = row.iter().skip(from).take(per_band);
+            let cells: String = cells.map(|(_, text)| right(text, width)).collect();
+            match number {
+                0 => page.line(label, Ink::Strong, &[(Ink::Faint, &cells)]),
+                _ => page.line(&row[0].1, Ink::Plain, &[(Ink::Plain, &cells)]),
+            }
         }
         label = "";
     }
@@ -96,31 +91,6 @@ pub(super) fn table(label: &str, rows: &[(&str, &LatencySummary)], page: &mut Pa
             page.line("", Ink::Plain, &[(Ink::Faint, &line)]);
         }
     }
-}
-
-fn column_names(summary: &LatencySummary) -> Vec<String> {
-    let percentiles = summary
-        .percentiles
-        .iter()
-        .map(|p| format!("p{}", plain(p.percent)));
-    ["min".to_string(), "mean".to_string()]
-        .into_iter()
-        .chain(percentiles)
-        .chain(["max".to_string()])
-        .collect()
-}
-
-fn column_values(summary: &LatencySummary) -> Vec<String> {
-    let percentiles = summary
-        .percentiles
-        .iter()
-        .map(|p| p.value_ms.map_or_else(|| "–".into(), latency));
-    let known = |ms: Option<f64>| ms.map_or_else(|| "–".into(), latency);
-    [known(summary.shortest_ms()), latency(summary.mean_ms)]
-        .into_iter()
-        .chain(percentiles)
-        .chain([known(summary.longest_ms())])
-        .collect()
 }
 
 fn lacks_samples(summary: &LatencySummary) -> bool {

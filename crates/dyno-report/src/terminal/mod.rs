@@ -1,7 +1,6 @@
 //! Text for terminals.
 
 mod advice;
-mod agents;
 mod brief;
 mod compare;
 mod facts;
@@ -10,7 +9,6 @@ mod latency;
 mod live;
 mod look;
 pub mod markdown;
-mod operations;
 mod page;
 mod parts;
 mod phases;
@@ -18,7 +16,6 @@ mod pivot;
 mod profiles;
 mod progress;
 mod reported;
-mod roles;
 mod runs;
 mod saturation;
 mod scatter;
@@ -43,7 +40,7 @@ pub use live::{live_line, scheduled_line, warmup_line};
 pub(crate) use look::{Ink, columns, wrap};
 pub use look::{Look, PIPE_COLUMNS};
 pub use phases::phases;
-pub use pivot::{Pivot, pivot};
+pub use pivot::pivot;
 pub use profiles::profiles;
 pub use progress::{Progress, progress_line};
 pub use runs::{RunRow, runs};
@@ -56,6 +53,7 @@ pub use words::EventWord;
 use dyno_analysis::summary::UNFINISHED;
 use dyno_core::summary::{RunEnd, RunSummary};
 
+use crate::document;
 use page::Page;
 
 /// The summary of a run: lines no wider than `look.columns`, an empty line first and a line end
@@ -78,14 +76,14 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     latency::section(run, &mut page);
     page.blank();
-    roles::section(run, &mut page);
-    agents::section(run, &mut page);
+    page.show(document::roles(run));
+    page.show([document::agents(run)]);
     page.blank();
     sections::machine(run, &mut page);
     page.blank();
-    operations::section(run, &mut page);
+    page.show(document::operations(run));
     statements::section(run, true, &mut page);
-    reported::figures(run, &mut page);
+    page.show(document::figures(run));
     page.blank();
     sections::trouble(run, &mut page);
     page.blank();
@@ -101,7 +99,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     sections::spread(run, &mut page);
     sections::client(run, &mut page);
-    agents::server_host(run, &mut page);
+    page.show(document::server_host(run));
     verdict::costs(run, &mut page);
     page.blank();
     set_up(run, &mut page);

@@ -1,23 +1,19 @@
 //! Rows of a label and a body, as wide as the look allows, or kept for another format.
 
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
-use super::table::Table;
+use crate::document::{Align, Block, PAGE, Table};
 
 /// The start of bodies: two blanks and a label.
 const GUTTER: usize = 16;
+/// The width of a label.
+const LABEL: usize = GUTTER - 3;
+/// The width of a figure in the place of a label.
+const FIGURE: usize = LABEL - 2;
+/// The blanks before a figure or a text next to others.
+const GAP: usize = 2;
 
 /// The width that sections assume if a page keeps its parts.
 const KEPT_COLUMNS: usize = 120;
-
-/// A part of a page, for formats other than text.
-pub(super) enum Block {
-    /// A row. Its body may have several lines.
-    Row {
-        label: String,
-        body: String,
-    },
-    Table(Table),
-}
 
 /// Text under construction.
 pub(super) struct Page {
@@ -65,10 +61,7 @@ impl Page {
                 before.push('\n');
                 before.push_str(body);
             }
-            _ => blocks.push(Block::Row {
-                label: label.to_owned(),
-                body: body.to_owned(),
-            }),
+            _ => blocks.push(Block::row(label, Ink::Plain, body)),
         }
         true
     }
@@ -81,11 +74,70 @@ impl Page {
         self.look.width()
     }
 
-    /// A table from the left edge.
-    pub(super) fn table(&mut self, table: Table) {
-        match &mut self.blocks {
-            Some(blocks) => blocks.push(Block::Table(table)),
+    /// The blocks of a section.
+    pub(super) fn show(&mut self, blocks: impl IntoIterator<Item = Block>) {
+        for block in blocks.into_iter().filter(|block| !block.is_empty()) {
+            match block {
+                Block::Row { label, ink, body } => self.row(&label, ink, &body),
+                Block::Table(table) => self.table(table),
+            }
+        }
+    }
+
+    pub(super) fn table(&mut self, mut table: Table) {
+        table.retain(|head| head.rank != PAGE);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.push(Block::Table(table));
+            return;
+        }
+        match table.labels {
+            Some(width) => self.labelled(&table, width),
             None => self.out.push_str(&table.finish(&self.look)),
+        }
+    }
+
+    /// A table with its names in the place of labels, and the figures of the lowest ranks that fit.
+    /// All names have the same layout: below the heading, or at its edge if one would not fit.
+    fn labelled(&mut self, table: &Table, width: usize) {
+        let rows = table.texts();
+        let room = self.body_width();
+        let shown = figures(table, &rows, width, room);
+        let used: usize = shown.iter().map(|(_, width)| width).sum();
+        let is_long = |row: &Vec<(Ink, String)>| columns(&row[0].1) + 2 > LABEL;
+        let indent = if rows.iter().skip(1).any(is_long) {
+            ""
+        } else {
+            "  "
+        };
+        for (number, row) in rows.iter().enumerate() {
+            let (ink, name) = &row[0];
+            let (ink, label) = match (table.heads[0].align, number) {
+                (Align::Right, _) => (*ink, padded(name, FIGURE)),
+                (_, 0) => (Ink::Strong, name.clone()),
+                _ => (*ink, format!("{indent}{name}")),
+            };
+            let cells = shown.iter().map(|(index, width)| (&row[*index], *width));
+            let mut pieces: Vec<(Ink, String)> = cells
+                .map(|((ink, text), width)| (*ink, padded(text, width)))
+                .collect();
+            let others = || table.heads.iter().zip(row).skip(1);
+            for (_, (ink, text)) in others().filter(|(head, _)| head.align == Align::Left) {
+                let text = cut(text, room.saturating_sub(used + GAP));
+                pieces.push((*ink, " ".repeat(GAP) + &text));
+            }
+            let pieces: Vec<(Ink, &str)> =
+                pieces.iter().map(|(ink, text)| (*ink, &**text)).collect();
+            self.line(&label, ink, &pieces);
+            if number == 0 {
+                continue;
+            }
+            // Names too long for the label are printed in full.
+            if columns(&label) > LABEL {
+                self.row("", Ink::Plain, &format!("= {name}"));
+            }
+            for (_, (ink, text)) in others().filter(|(head, _)| head.align == Align::Below) {
+                self.row("", *ink, text);
+            }
         }
     }
 
@@ -146,7 +198,6 @@ impl Page {
 
     /// A row of short items, as many per line as fit; without a label from the left edge.
     pub(super) fn items(&mut self, label: &str, items: &[(Ink, String)]) {
-        const GAP: usize = 2;
         if self.blocks.is_some() {
             let texts: Vec<&str> = items.iter().map(|(_, text)| text.as_str()).collect();
             self.keeps(label, &texts.join(DOT));
@@ -194,7 +245,7 @@ impl Page {
             self.keeps(label, &text);
             return;
         }
-        let label = self.look.clean(&cut(&self.look.clean(label), GUTTER - 3));
+        let label = self.look.clean(&cut(&self.look.clean(label), LABEL));
         let gap = GUTTER - 2 - columns(&label);
         let mut line = format!("  {}{}", self.look.paint(ink, &label), " ".repeat(gap));
         let mut left = self.body_width();
@@ -275,6 +326,33 @@ impl Page {
     }
 }
 
+/// The figures of the lowest ranks that fit the room: their columns and widths.
+fn figures(
+    table: &Table,
+    rows: &[Vec<(Ink, String)>],
+    width: usize,
+    room: usize,
+) -> Vec<(usize, usize)> {
+    let widest = |index: usize| {
+        let cells = rows.iter().map(|row| columns(&row[index].1));
+        width.max(GAP + cells.max().unwrap_or(0))
+    };
+    let heads = table.heads.iter().enumerate().skip(1);
+    let mut shown: Vec<(usize, usize)> = heads
+        .filter(|(_, head)| head.align == Align::Right)
+        .map(|(index, _)| (index, widest(index)))
+        .collect();
+    while shown.len() > 1 && shown.iter().map(|(_, width)| width).sum::<usize>() > room {
+        let last = (0..shown.len()).max_by_key(|at| table.heads[shown[*at].0].rank);
+        shown.remove(last.unwrap_or(0));
+    }
+    shown
+}
+
+fn padded(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(columns(text))) + text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,13 +364,13 @@ mod tests {
         page.row("  doubt", Ink::Warning, &"word ".repeat(60));
         page.row("", Ink::Plain, "Try something else.");
         page.row("note", Ink::Plain, " ");
-        page.table(Table::new(&[]));
+        page.table(Table::default());
         let items = ["p50 1", "max 2 ms"].map(|text| (Ink::Plain, text.to_owned()));
         page.items("latency", &items);
         let pieces = [(Ink::Good, "▁▂"), (Ink::Faint, " 1 /s")];
         page.line("over time", Ink::Plain, &pieces);
         let kept = page.into_blocks().into_iter().map(|block| match block {
-            Block::Row { label, body } => format!("{label}: {body}"),
+            Block::Row { label, body, .. } => format!("{label}: {body}"),
             Block::Table(_) => "table".to_owned(),
         });
         let doubt = format!("doubt: {}\nTry something else.", "word ".repeat(60).trim());

@@ -4,31 +4,13 @@ use dyno_core::finding::Verdict;
 use dyno_verdict::Cell;
 
 use super::look::{Ink, Look, columns, cut};
+use crate::Pivot;
 use crate::number::{figure, rate};
 
 /// Blanks between columns.
 const GAP: usize = 3;
 /// The smallest width to which a level is cut.
 const LEVEL_MIN: usize = 6;
-
-/// A table of runs with its description.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pivot {
-    /// The figure as named by the user, e.g. `rate`.
-    pub figure: String,
-    /// The figure's unit; empty if no run has it.
-    pub unit: String,
-    /// The factor of the rows, and its levels.
-    pub rows: (String, Vec<String>),
-    /// The factor of the columns, and its levels; `None` with one factor.
-    pub columns: Option<(String, Vec<String>)>,
-    /// The base of ratios, e.g. `engine=innodb`.
-    pub base: String,
-    /// The cells with runs.
-    pub cells: Vec<Cell>,
-    /// A note about cells that mix unlike runs.
-    pub pooled: Option<String>,
-}
 
 /// The table, and below it the meaning of its marks.
 pub fn pivot(table: &Pivot, look: &Look) -> String {
@@ -149,19 +131,8 @@ fn width(table: &Pivot, texts: &[Texts], column: usize) -> usize {
     let lines = own
         .flat_map(|text| &text.lines)
         .map(|(_, line)| columns(line));
-    let head = columns(&head(table, column)).min(24);
+    let head = columns(&table.head(column)).min(24);
     lines.chain([head]).max().unwrap_or(LEVEL_MIN)
-}
-
-/// The heading of a column; empty with one factor.
-pub(super) fn head(table: &Pivot, column: usize) -> String {
-    match &table.columns {
-        Some((name, levels)) => {
-            let level = levels.get(column).map_or("", String::as_str);
-            format!("{name} {level}")
-        }
-        None => String::new(),
-    }
 }
 
 fn lines(table: &Pivot, texts: &[Texts], band: std::ops::Range<usize>, look: &Look) -> String {
@@ -182,7 +153,7 @@ fn lines(table: &Pivot, texts: &[Texts], band: std::ops::Range<usize>, look: &Lo
     };
     let heads: Vec<(Ink, String)> = band
         .clone()
-        .map(|column| (Ink::Faint, head(table, column)))
+        .map(|column| (Ink::Faint, table.head(column)))
         .collect();
     let mut out = line(&table.rows.0, &heads);
     for (row, level) in table.rows.1.iter().enumerate() {
@@ -268,6 +239,7 @@ mod tests {
                 cell(0, 1, 1_350.9, Some(1.1)),
                 cell(1, 0, 28_051.0, None),
             ],
+            runs: Vec::new(),
             pooled: None,
         }
     }

@@ -1,15 +1,13 @@
 //! CPU profiles of server and client: the functions with the most CPU time.
 
-use dyno_core::cpu_profile::{CpuProfile, FunctionShare, plain_frame};
+use dyno_core::cpu_profile::CpuProfile;
 use dyno_core::record::NotObserved;
 
 use super::look::{Ink, Look};
 use super::page::Page;
-use super::table::{Align, Table};
-use crate::number::{percent, thousands};
+use crate::document;
+use crate::number::thousands;
 
-/// The most functions in a list.
-const LISTED_MAX: usize = 15;
 /// The prefix of gaps about profiles.
 const GAPS: &str = "profile";
 
@@ -43,45 +41,24 @@ pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Lo
 }
 
 fn one(profile: &CpuProfile, page: &mut Page) {
-    let lost = match profile.lost {
-        0 => "none lost".to_owned(),
-        lost => format!("{} lost", thousands(lost)),
-    };
     let text = format!(
-        "{} samples at {} Hz, {lost}",
+        "{} samples at {} Hz, {}",
         thousands(profile.samples),
-        profile.frequency_hz
+        profile.frequency_hz,
+        document::lost(profile)
     );
     page.row(profile.process.name(), Ink::Strong, &text);
     if let Some(cut) = &profile.cut {
         page.row("", Ink::Warning, cut);
     }
-    let mut functions = profile.functions();
     page.blank();
-    list("by self time", &functions, profile.samples, page);
-    functions.sort_by(|a, b| (b.total, &a.name).cmp(&(a.total, &b.name)));
-    page.blank();
-    list("by total time", &functions, profile.samples, page);
-    page.blank();
-}
-
-fn list(title: &'static str, functions: &[FunctionShare], samples: u64, page: &mut Page) {
-    let share = |count: u64| percent(count as f64 / samples.max(1) as f64);
-    let mut table = Table::new(&[
-        ("    self", Align::Right),
-        ("total", Align::Right),
-        (title, Align::Left),
-    ]);
-    for function in functions.iter().take(LISTED_MAX) {
-        let (name, is_kernel) = plain_frame(&function.name);
-        let of = if is_kernel { " (kernel)" } else { "" };
-        table.row(vec![
-            (Ink::Plain, share(function.own)),
-            (Ink::Plain, share(function.total)),
-            (Ink::Plain, format!("{name}{of}")),
-        ]);
+    for mut table in document::functions(profile) {
+        let title = table.heads[0].name.clone();
+        table.pick(&["self", "total", &title]);
+        table.heads[0].name.insert_str(0, "    ");
+        page.table(table);
+        page.blank();
     }
-    page.table(table);
 }
 
 #[cfg(test)]

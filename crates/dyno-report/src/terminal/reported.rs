@@ -1,4 +1,4 @@
-//! The script's facts about its data, and its figures.
+//! The script's facts about its data.
 
 use dyno_core::record::Fact;
 use dyno_core::reported::own_name;
@@ -6,7 +6,6 @@ use dyno_core::summary::RunSummary;
 
 use super::look::{Ink, cut};
 use super::page::Page;
-use crate::number;
 
 /// The most columns of a value; the record has all of it.
 const VALUE_MAX: usize = 48;
@@ -31,20 +30,5 @@ pub(super) fn facts(run: &RunSummary, page: &mut Page) {
     }
     for (group, texts) in groups {
         page.row(&group, Ink::Plain, &texts.join("; "));
-    }
-}
-
-/// A line for each figure.
-pub(super) fn figures(run: &RunSummary, page: &mut Page) {
-    let mut label = "figures";
-    for figure in &run.figures {
-        let value = format!(
-            "{}: {} {}",
-            figure.name,
-            number::figure(figure.value),
-            figure.unit
-        );
-        page.row(label, Ink::Strong, value.trim_end());
-        label = "";
     }
 }

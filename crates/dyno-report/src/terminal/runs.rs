@@ -3,13 +3,10 @@
 use dyno_core::finding::Verdict;
 
 use super::look::{DOT, Ink, Look, columns, cut};
-use super::table::{Align, Table};
-use crate::number::{latency, rate};
+use crate::document::{Table, Value};
 
 /// The least width for a note next to its run; else the note goes below.
 const NOTE_MIN: usize = 24;
-/// The index of the server's column.
-const SERVER: usize = 3;
 /// The indentation of lines below a run.
 const BELOW: &str = "     ";
 
@@ -47,7 +44,7 @@ pub struct RunRow {
 /// The runs, one line each under a heading; if that is wider than the terminal, the distinguishing
 /// columns go below each run.
 pub fn runs(rows: &[RunRow], look: &Look) -> String {
-    let one = in_one_line(rows);
+    let one = table(rows, false);
     let notes = rows.iter().map(|row| columns(&look.clean(&note(row))));
     let cut = notes.max().unwrap_or(0).saturating_sub(NOTE_MIN);
     match one.natural(look).saturating_sub(cut) <= look.width() {
@@ -56,67 +53,36 @@ pub fn runs(rows: &[RunRow], look: &Look) -> String {
     }
 }
 
-fn in_one_line(rows: &[RunRow]) -> Table {
-    let mut head = vec![
-        ("run", Align::Right),
-        ("start (UTC)", Align::Whole),
-        ("workload", Align::Whole),
-        ("server", Align::Left),
-        ("users", Align::Right),
-        ("tx/s", Align::Right),
-        ("p95", Align::Right),
-        ("verdict", Align::Whole),
-        ("note", Align::Left),
-    ];
+/// The table; `narrow` leaves out what goes below each run.
+fn table(rows: &[RunRow], narrow: bool) -> Table {
+    let mut columns = Table::of(rows)
+        .figure("run", 0, |row| (Ink::Strong, row.id.to_string()))
+        .word("start (UTC)", 0, |row| {
+            // The year is the least informative part.
+            let short = row.when.get(5..).filter(|_| row.when.starts_with("20"));
+            short.filter(|_| narrow).unwrap_or(&row.when).to_owned()
+        });
+    columns = match narrow {
+        true => columns.text("workload", 0, |row| row.workload.clone()),
+        false => columns.word("workload", 0, |row| row.workload.clone()),
+    };
     // Logs of other tools often omit it.
-    let nowhere = rows.iter().all(|row| row.server.is_empty());
-    if nowhere {
-        head.remove(SERVER);
+    if !narrow && rows.iter().any(|row| !row.server.is_empty()) {
+        columns = columns.text("server", 0, |row| row.server.clone());
     }
-    let mut table = Table::new(&head);
-    for row in rows {
-        let mut cells = vec![
-            (Ink::Strong, row.id.to_string()),
-            (Ink::Plain, row.when.clone()),
-            (Ink::Plain, row.workload.clone()),
-            (Ink::Plain, row.server.clone()),
-            number(users(row)),
-            number(row.events_per_s.map(rate)),
-            number(row.p95_ms.map(latency)),
-            verdict(row),
-            (Ink::Faint, note(row)),
-        ];
-        if nowhere {
-            cells.remove(SERVER);
-        }
-        table.row(cells);
+    columns = columns
+        .figure("users", 0, |row| users(row).map(Value::Text))
+        .figure("tx/s", 0, |row| row.events_per_s.map(Value::Rate))
+        .figure("p95", 0, |row| row.p95_ms.map(Value::Ms))
+        .word("verdict", 0, verdict);
+    if !narrow {
+        columns = columns.text("note", 0, |row| (Ink::Faint, note(row)));
     }
-    table
+    columns.source("")
 }
 
 fn in_two_lines(rows: &[RunRow], look: &Look) -> String {
-    let mut table = Table::new(&[
-        ("run", Align::Right),
-        ("start (UTC)", Align::Whole),
-        ("workload", Align::Left),
-        ("users", Align::Right),
-        ("tx/s", Align::Right),
-        ("p95", Align::Right),
-        ("verdict", Align::Whole),
-    ]);
-    for row in rows {
-        // The year is the least informative part.
-        let when = row.when.get(5..).filter(|_| row.when.starts_with("20"));
-        table.row(vec![
-            (Ink::Strong, row.id.to_string()),
-            (Ink::Plain, when.unwrap_or(&row.when).to_owned()),
-            (Ink::Plain, row.workload.clone()),
-            number(users(row)),
-            number(row.events_per_s.map(rate)),
-            number(row.p95_ms.map(latency)),
-            verdict(row),
-        ]);
-    }
+    let table = table(rows, true);
     let lines = table.finish(look);
     let mut lines = lines.lines();
     let mut out = String::new();
@@ -133,10 +99,6 @@ fn in_two_lines(rows: &[RunRow], look: &Look) -> String {
         }
     }
     out
-}
-
-fn number(text: Option<String>) -> (Ink, String) {
-    (Ink::Plain, text.unwrap_or_else(|| "–".to_owned()))
 }
 
 fn verdict(row: &RunRow) -> (Ink, String) {

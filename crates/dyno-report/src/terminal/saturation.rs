@@ -4,25 +4,33 @@ use dyno_core::finding::Verdict;
 
 use super::look::{Ink, Look};
 use super::page::Page;
-use super::table::{Align, Table};
+use crate::document::{Table, Value};
 use crate::number::{latency, plain, rate};
 use crate::saturation::{Saturation, Step};
 
 /// A line for each step and the saturation point, an empty line first and a line end last.
 pub fn saturation(found: &Saturation, look: &Look) -> String {
-    let mut table = Table::new(&[
-        ("sessions", Align::Right),
-        ("events/s", Align::Right),
-        ("gain", Align::Right),
-        ("mean", Align::Right),
-        ("slower", Align::Right),
-        ("p99", Align::Right),
-        ("verdict", Align::Whole),
-        ("run", Align::Right),
-    ]);
-    for (index, step) in found.steps.iter().enumerate() {
-        table.row(cells(step, found.knee == Some(index)));
-    }
+    let knee_step = found.knee.and_then(|place| found.steps.get(place));
+    let ink = |step: &Step| match knee_step {
+        Some(knee) if std::ptr::eq(knee, step) => Ink::Strong,
+        _ => Ink::Plain,
+    };
+    let times = |ratio: Option<f64>| ratio.map(|ratio| Value::Text(two_digits(ratio)));
+    let table = Table::of(&found.steps)
+        .figure("sessions", 0, |step| (ink(step), step.sessions.to_string()))
+        .figure("events/s", 0, |step| {
+            (ink(step), Value::Rate(step.events_per_s))
+        })
+        .figure("gain", 0, |step| times(step.throughput_ratio))
+        .figure("mean", 0, |step| (ink(step), Value::Ms(step.mean_ms)))
+        .figure("slower", 0, |step| times(step.latency_ratio))
+        .figure("p99", 0, |step| step.p99_ms.map(Value::Ms))
+        .word("verdict", 0, |step| step.verdict)
+        .figure("run", 0, |step| {
+            let run = step.run.map(|run| run.to_string());
+            (Ink::Faint, run.map_or(Value::Missing, Value::Text))
+        })
+        .source("");
     let mut page = Page::new(*look);
     page.row("knee", Ink::Strong, &knee(found));
     if let Some(text) = against(&found.steps) {
@@ -40,32 +48,6 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
         page.row("sequence", Ink::Plain, &found.sequence);
     }
     format!("\n{}\n{}", table.finish(look), page.finish())
-}
-
-fn cells(step: &Step, knee: bool) -> Vec<(Ink, String)> {
-    let ink = if knee { Ink::Strong } else { Ink::Plain };
-    let times = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), two_digits);
-    let (own, verdict) = match step.verdict {
-        Some(Verdict::Refused) => (Ink::Error, Verdict::Refused.word()),
-        Some(Verdict::Doubtful) => (Ink::Warning, Verdict::Doubtful.word()),
-        Some(Verdict::Valid) => (Ink::Good, Verdict::Valid.word()),
-        None => (Ink::Faint, "–"),
-    };
-    let p99 = step.p99_ms.map_or_else(|| "–".to_owned(), latency);
-    vec![
-        (ink, step.sessions.to_string()),
-        (ink, rate(step.events_per_s)),
-        (Ink::Plain, times(step.throughput_ratio)),
-        (ink, latency(step.mean_ms)),
-        (Ink::Plain, times(step.latency_ratio)),
-        (Ink::Plain, p99),
-        (own, verdict.to_owned()),
-        (
-            Ink::Faint,
-            step.run
-                .map_or_else(|| "–".to_owned(), |run| run.to_string()),
-        ),
-    ]
 }
 
 fn knee(found: &Saturation) -> String {

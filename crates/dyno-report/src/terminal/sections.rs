@@ -95,7 +95,9 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     }
     load += ", ";
     match drive.open_loop {
-        None => load += super::roles::without_rate(run),
+        // A log may have response times, which indicate an open loop.
+        None if run.response.is_some() => load += "open loop, unknown rate",
+        None => load += "closed loop",
         Some(open) => {
             let arrivals = match open.arrivals {
                 Arrivals::Poisson => "Poisson",

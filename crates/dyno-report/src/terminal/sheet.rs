@@ -1,7 +1,7 @@
 //! A table of an experiment.
 
 use super::look::{Ink, Look, wrap};
-use super::table::{Align, Table};
+use crate::document::Table;
 use crate::sheet::Sheet;
 
 /// The table under its title.
@@ -11,20 +11,7 @@ pub fn sheet(of: &Sheet, look: &Look) -> String {
         out += &(look.paint(Ink::Strong, &line) + "\n");
     }
     out.push('\n');
-    let align = |(name, is_figure): &(String, bool)| {
-        let align = if *is_figure {
-            Align::Right
-        } else {
-            Align::Left
-        };
-        (name.clone(), align)
-    };
-    let mut table = Table::named(of.columns.iter().map(align).collect());
-    for row in &of.rows {
-        let cells = row.iter().map(|text| (Ink::Plain, text.clone()));
-        table.row(cells.collect());
-    }
-    out += &table.finish(look);
+    out += &Table::from(of).finish(look);
     if !of.about.is_empty() {
         for line in wrap(&look.clean(&of.about), look.width()) {
             out += &(look.paint(Ink::Faint, &line) + "\n");

@@ -1,88 +1,47 @@
 //! Figures per statement shape.
 
 use dyno_core::interval::Counters;
-use dyno_core::summary::{DigestSummary, DigestsSummary, Percentile, RunSummary, StatementSummary};
+use dyno_core::summary::{DigestsSummary, RunSummary};
 
-use super::look::{Ink, columns, cut};
+use super::look::{Ink, cut};
 use super::page::Page;
-use crate::number::{latency, percent, rate, thousands};
+use crate::document::{self, Block, executions, of_server};
+use crate::number::{latency, percent, thousands};
 
-/// The width of a figure.
-const WIDTH: usize = 9;
-/// The width of the share, which is in the label's place.
-const SHARE: usize = 11;
 /// The most shapes listed by default.
 const LISTED_MAX: usize = 10;
-
-/// A column for the server's time requires this much room for the statements.
-const STATEMENT_MIN: usize = 20;
+/// A column for the server's time needs this much room: four figures, and 20 for the statement.
+const SERVER_MIN: usize = 4 * 9 + 2 + 20;
 
 /// A row for each shape, by total time, largest first; `full` prints whole statements.
 pub(super) fn section(run: &RunSummary, full: bool, page: &mut Page) {
-    let Some(first) = run.statements.first() else {
-        digests(run, full, page);
-        plans(run, full, page);
-        return;
+    let mut table = document::statements(run, full);
+    let has_server = table.heads.iter().any(|head| head.name == "server");
+    let percentiles = document::median_and_tail(run);
+    let [median, tail] = percentiles.each_ref().map(String::as_str);
+    let figures = match full {
+        true => ["rows", median, tail],
+        false if has_server && page.body_width() >= SERVER_MIN => ["mean", "server", tail],
+        false => [median, tail, tail],
     };
+    let mut names = vec!["time", "/s"];
+    names.extend(figures);
+    names.extend(["statement", "by the server", "notes"]);
+    names.dedup();
+    table.pick(&names);
     let listed = if full { usize::MAX } else { LISTED_MAX };
-    let percentiles = &first.latency.percentiles;
-    let shown = median_and_tail(percentiles);
-    let name = |index: &usize| format!("p{}", percentiles[*index].percent);
-    let mut heads = vec!["/s".to_owned()];
-    if full {
-        heads.push("rows".to_owned());
-    }
-    heads.extend(shown.iter().map(name));
-    let room = |heads: usize, page: &Page| page.body_width().saturating_sub(heads * WIDTH + 2);
-    let served = |one: &StatementSummary| run.digests.as_ref()?.of_shape(&one.shape);
-    let has_server = !full
-        && run.statements.iter().any(|one| served(one).is_some())
-        && room(heads.len() + 1, page) >= STATEMENT_MIN;
-    if has_server {
-        // The server knows only a mean, which is compared with the mean.
-        heads = ["/s", "mean", "server"].map(str::to_owned).into();
-        heads.extend(shown.last().map(name));
-    }
-    let beside = room(heads.len(), page);
-    if !full {
-        heads.push("  statement".to_owned());
-    }
-    let label = format!("{:>SHARE$}", "time");
-    page.line(&label, Ink::Faint, &[(Ink::Faint, &cells(&heads))]);
-    for one in run.statements.iter().take(listed) {
-        let share = percent(one.time_share);
-        let share = " ".repeat(SHARE.saturating_sub(columns(&share))) + &share;
-        let served = served(one);
-        let figures = match has_server {
-            true => with_server(one, served, shown.last().copied()),
-            false => figures(one, full, &shown),
-        };
-        let figures = cells(&figures);
-        let text = match full {
-            true => String::new(),
-            false => format!("  {}", cut(&one.shape, beside)),
-        };
-        page.line(
-            &share,
-            Ink::Plain,
-            &[(Ink::Plain, &figures), (Ink::Plain, &text)],
-        );
-        if full {
-            page.row("", Ink::Plain, &one.shape);
-            let server = served.map(|server| beside_shape(one, server));
-            page.row("", Ink::Faint, &server.unwrap_or_default());
-        }
-        if one.errors > 0 {
-            let text = format!("{} failed", thousands(one.errors));
-            page.row("", Ink::Error, &text);
-        }
-    }
-    let left = run.statements.len().saturating_sub(listed);
-    if left > 0 {
-        page.row("", Ink::Faint, &format!("and {left} more (-v shows them)"));
-    }
+    table.rows.truncate(listed);
+    page.show([Block::Table(table)]);
+    and_more(run.statements.len(), listed, page);
     digests(run, full, page);
     plans(run, full, page);
+}
+
+fn and_more(count: usize, listed: usize, page: &mut Page) {
+    if count > listed {
+        let text = format!("and {} more (-v shows them)", count - listed);
+        page.row("", Ink::Faint, &text);
+    }
 }
 
 /// The server's execution plans of each shape; `full` prints the server's own output.
@@ -113,36 +72,7 @@ fn plans(run: &RunSummary, full: bool, page: &mut Page) {
             }
         }
     }
-    let left = run.plans.len().saturating_sub(listed);
-    if left > 0 {
-        page.row("", Ink::Faint, &format!("and {left} more (-v shows them)"));
-    }
-}
-
-/// The indices of the median and of the highest percentile with enough samples.
-fn median_and_tail(percentiles: &[Percentile]) -> Vec<usize> {
-    let tail = percentiles.iter().rposition(|p| p.value_ms.is_some());
-    match tail.unwrap_or(0) {
-        0 => (0..percentiles.len().min(1)).collect(),
-        tail => vec![0, tail],
-    }
-}
-
-/// The server's statistics of a shape, if they differ from Dyno's.
-fn beside_shape(one: &StatementSummary, server: &DigestSummary) -> String {
-    let mut text = format!("server: {}", of_server(server));
-    if !agrees(one, server) {
-        text += ", where Dyno counted ";
-        text += &thousands(one.latency.count + one.errors);
-    }
-    text
-}
-
-/// Whether both have similar counts; the server's mean over a few executions represents only those.
-fn agrees(one: &StatementSummary, server: &DigestSummary) -> bool {
-    const APART_MAX: f64 = 0.1;
-    let own = (one.latency.count + one.errors) as f64;
-    (server.count as f64 - own).abs() <= own * APART_MAX
+    and_more(run.plans.len(), listed, page);
 }
 
 /// Other digests of the server: with `full` those without a shape, and always why they are missing.
@@ -188,68 +118,6 @@ fn other_digests(summary: &DigestsSummary) -> Vec<String> {
     lines
 }
 
-fn executions(count: u64) -> String {
-    match count {
-        1 => "1 execution".to_owned(),
-        count => format!("{} executions", thousands(count)),
-    }
-}
-
-fn of_server(one: &DigestSummary) -> String {
-    let mean = latency(one.mean_ms());
-    let mut text = format!("{}, mean {mean}", executions(one.count));
-    let each = |rows: u64| rate(rows as f64 / (one.count as f64).max(1.0));
-    text += &match one.rows_examined {
-        Some(rows) => format!(", {} rows examined by each", each(rows)),
-        None => format!(", {} rows of each", each(one.rows)),
-    };
-    for (count, what) in [
-        (one.no_index, "without an index"),
-        (one.disk_tables, "temporary tables on disk"),
-    ] {
-        if let Some(count) = count.filter(|count| *count > 0) {
-            text += &format!(", {} {what}", thousands(count));
-        }
-    }
-    text
-}
-
-fn figures(one: &StatementSummary, full: bool, shown: &[usize]) -> Vec<String> {
-    let mut figures = vec![rate(one.per_s)];
-    if full {
-        figures.push(rate(one.rows_mean));
-    }
-    figures.extend(shown.iter().map(|index| {
-        let value = one.latency.percentiles.get(*index);
-        let value = value.and_then(|percentile| percentile.value_ms);
-        value.map_or_else(|| "–".to_owned(), latency)
-    }));
-    figures
-}
-
-/// The rate, the client's mean, the server's mean and the tail.
-fn with_server(
-    one: &StatementSummary,
-    server: Option<&DigestSummary>,
-    tail: Option<usize>,
-) -> Vec<String> {
-    let or_dash = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), latency);
-    let known = one.latency.count > 0;
-    let server = server.filter(|server| agrees(one, server));
-    let tail = tail.and_then(|index| one.latency.percentiles.get(index));
-    vec![
-        rate(one.per_s),
-        or_dash(known.then_some(one.latency.mean_ms)),
-        or_dash(server.map(DigestSummary::mean_ms)),
-        or_dash(tail.and_then(|percentile| percentile.value_ms)),
-    ]
-}
-
-fn cells(texts: &[String]) -> String {
-    let cell = |text: &String| " ".repeat(WIDTH.saturating_sub(columns(text))) + text;
-    texts.iter().map(cell).collect()
-}
-
 /// The shares of the kinds of statements.
 pub(super) fn kinds(totals: &Counters) -> String {
     let all = totals.queries() as f64;
@@ -274,7 +142,7 @@ pub(super) fn kinds(totals: &Counters) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::summary::LatencySummary;
+    use dyno_core::summary::{LatencySummary, StatementSummary};
     use dyno_samples::{summaries as samples, values};
 
     use super::super::{Look, summary};

@@ -3,7 +3,7 @@
 use dyno_core::finding::Verdict;
 
 use super::look::{Ink, Look};
-use super::table::{Align, Table};
+use crate::document::{Table, ink};
 
 /// A trial in one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,47 +38,37 @@ pub struct Trials {
 /// The trials as a table.
 pub fn trials(all: &Trials, look: &Look) -> String {
     let is_plan = all.lines.iter().all(|line| line.state.is_empty());
-    let named = |name: &str, align| (name.to_owned(), align);
-    let mut head = vec![named("", Align::Right), named("block", Align::Left)];
-    head.extend(all.factors.iter().map(|name| named(name, Align::Left)));
-    match is_plan {
-        true => head.push(named("before it", Align::Left)),
-        false => head.extend([
-            named("state", Align::Left),
-            named("figures", Align::Left),
-            named("verdict", Align::Whole),
-        ]),
+    let mut columns = Table::of(&all.lines)
+        .figure("", 0, |line| (Ink::Faint, line.number.to_string()))
+        .text("block", 0, |line| (Ink::Faint, line.block.clone()));
+    for (place, name) in all.factors.iter().enumerate() {
+        columns = columns.text(name, 0, |line| {
+            line.levels.get(place).cloned().unwrap_or_default()
+        });
     }
-    let mut table = Table::named(head);
-    for line in &all.lines {
-        let mut cells = vec![
-            (Ink::Faint, line.number.to_string()),
-            (Ink::Faint, line.block.clone()),
-        ];
-        cells.extend(line.levels.iter().map(|level| (Ink::Plain, level.clone())));
-        match is_plan {
-            true => cells.push((Ink::Plain, line.change.clone())),
-            false => {
-                let ink = match line.state.as_str() {
-                    "failed" => Ink::Error,
-                    "begun" | "interrupted" => Ink::Warning,
-                    _ => Ink::Plain,
-                };
-                cells.push((ink, line.state.clone()));
-                cells.push((Ink::Plain, line.figures.clone()));
-                cells.push(match line.verdict {
-                    None => (Ink::Faint, String::new()),
-                    Some(Verdict::Valid) => (Ink::Good, Verdict::Valid.word().to_owned()),
-                    Some(Verdict::Doubtful) => (Ink::Warning, Verdict::Doubtful.word().to_owned()),
-                    Some(Verdict::Refused) => (Ink::Error, Verdict::Refused.word().to_owned()),
-                });
-            }
-        }
-        table.row(cells);
-    }
+    columns = match is_plan {
+        true => columns.text("before it", 0, |line| line.change.clone()),
+        false => columns
+            .text("state", 0, state)
+            .text("figures", 0, |line| line.figures.clone())
+            .word("verdict", 0, |line| {
+                let word = line.verdict.map_or("", Verdict::word);
+                (ink(line.verdict), word.to_owned())
+            }),
+    };
+    let table = columns.source("");
     let mut out = table.finish(look);
     if all.hidden > 0 {
         out += &look.paint(Ink::Faint, &format!("… and {} more\n", all.hidden));
     }
     out
+}
+
+fn state(line: &TrialLine) -> (Ink, String) {
+    let ink = match line.state.as_str() {
+        "failed" => Ink::Error,
+        "begun" | "interrupted" => Ink::Warning,
+        _ => Ink::Plain,
+    };
+    (ink, line.state.clone())
 }

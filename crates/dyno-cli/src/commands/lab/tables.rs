@@ -7,8 +7,8 @@ use dyno_core::record::RunRecord;
 use dyno_core::units::human_number;
 use dyno_lab::file::{Experiment, Table, TableKind};
 use dyno_lab::{Effect, Measured, Ratio};
+use dyno_report::Pivot;
 use dyno_report::sheet::Sheet;
-use dyno_report::terminal::Pivot;
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
 
 use super::costs::costs;
@@ -247,6 +247,7 @@ fn try_cells(
         rows: layout.rows,
         columns: layout.columns,
         cells,
+        runs: Vec::new(),
         pooled,
     })
 }

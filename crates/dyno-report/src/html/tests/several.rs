@@ -5,7 +5,7 @@ use dyno_samples::full::{self as samples, Shape};
 use dyno_verdict::{CompareOptions, Comparison, Group, Layout, compare, level, pivot};
 
 use super::{SHORT, data_of, text_of, written};
-use crate::html::Pivot;
+use crate::Pivot;
 
 /// Runs with what commands derive from them.
 pub(in crate::html) struct Several {
@@ -88,6 +88,8 @@ pub(in crate::html) fn by_factors() -> Several {
     drop(groups);
     let mut all = Several::of(runs, places.clone());
     all.pivot = Some(Pivot {
+        figure: "rate".to_owned(),
+        unit: "per second".to_owned(),
         base: "engine=innodb".to_owned(),
         rows: layout.rows,
         columns: layout.columns,

@@ -2,12 +2,9 @@
 
 use dyno_core::visible;
 
-use super::super::look::Look;
-use super::super::page::{Block, Page};
-use super::super::table::{Align, Table};
-
-/// The width of preformatted text: what GitHub shows without scrolling.
-const COLUMNS: usize = 100;
+use super::super::look::Ink;
+use super::super::page::Page;
+use crate::document::{Align, Block, Table};
 
 /// Text on one line, with Markdown's special characters escaped.
 pub(super) fn text(raw: &str) -> String {
@@ -55,12 +52,11 @@ pub(super) fn table(head: &[(String, bool)], rows: &[Vec<String>]) -> String {
 
 /// A table of the terminal.
 pub(super) fn tabulated(of: Table) -> String {
-    let (head, rows) = of.into_parts();
-    let head = head.into_iter();
-    let head: Vec<(String, bool)> = head
-        .map(|(name, align)| (name, align == Align::Right))
-        .collect();
-    table(&head, &rows)
+    let texts = |row: Vec<(Ink, String)>| row.into_iter().map(|(_, text)| text).collect();
+    let rows: Vec<Vec<String>> = of.texts().into_iter().skip(1).map(texts).collect();
+    let heads = of.heads.into_iter();
+    let heads = heads.map(|head| (head.name, head.align == Align::Right));
+    table(&heads.collect::<Vec<_>>(), &rows)
 }
 
 /// The rows and tables of sections. Rows that follow each other are one table.
@@ -69,7 +65,7 @@ pub(super) fn sections(write: impl FnOnce(&mut Page)) -> String {
     let mut rows = Vec::new();
     for block in blocks(write) {
         match block {
-            Block::Row { label, body } => rows.push(vec![label, body]),
+            Block::Row { label, body, .. } => rows.push(vec![label, body]),
             Block::Table(table) => {
                 parts.push(labelled(&std::mem::take(&mut rows)));
                 parts.push(tabulated(table));
@@ -83,7 +79,7 @@ pub(super) fn sections(write: impl FnOnce(&mut Page)) -> String {
 /// The rows of sections: labels and bodies.
 pub(super) fn rows(write: impl FnOnce(&mut Page)) -> Vec<(String, String)> {
     let row = |block: Block| match block {
-        Block::Row { label, body } => Some((label, body)),
+        Block::Row { label, body, .. } => Some((label, body)),
         Block::Table(_) => None,
     };
     blocks(write).into_iter().filter_map(row).collect()
@@ -103,24 +99,6 @@ pub(super) fn labelled(rows: &[Vec<String>]) -> String {
     }
 }
 
-/// Sections as in a terminal; nothing if they are empty.
-pub(super) fn preformatted(write: impl FnOnce(&mut Page)) -> String {
-    let mut page = Page::new(Look {
-        columns: COLUMNS,
-        ..Look::default()
-    });
-    write(&mut page);
-    let shown = page.finish();
-    let shown = shown.trim_matches('\n');
-    if shown.is_empty() {
-        return String::new();
-    }
-    // A longer fence than any in the text.
-    let longest = shown.split(|c: char| c != '`').map(str::len).max();
-    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
-    format!("{fence}text\n{shown}\n{fence}\n")
-}
-
 /// A section under its heading; nothing if it is empty.
 pub(super) fn headed(title: &str, body: String) -> String {
     match body.is_empty() {
@@ -137,8 +115,8 @@ pub(super) fn joined(parts: impl IntoIterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::look::Ink;
     use super::*;
+    use crate::document::Value;
 
     #[test]
     fn special_characters_are_escaped() {
@@ -166,20 +144,17 @@ mod tests {
         let printed = sections(|page| {
             page.row("note", Ink::Plain, "one");
             page.row("", Ink::Plain, "two");
-            page.table(Table::new(&[("x", Align::Right)]));
+            let none: [f64; 0] = [];
+            page.table(
+                Table::of(&none)
+                    .figure("x", 0, |x| Value::Rate(*x))
+                    .source(""),
+            );
             page.row("last", Ink::Plain, "three");
         });
         let lines = "|  |  |\n| --- | --- |\n| note | one<br>two |\n\n| x |\n| ---: |\n\n\
                      |  |  |\n| --- | --- |\n| last | three |\n";
         assert_eq!(printed, lines);
         assert_eq!(sections(|_| ()), "");
-    }
-
-    #[test]
-    fn text_cannot_close_its_code_fence() {
-        let printed = preformatted(|page| page.row("shape", Ink::Plain, "a ```` b"));
-        assert!(printed.starts_with("`````text\n"), "{printed}");
-        assert!(printed.ends_with("\n`````\n"), "{printed}");
-        assert_eq!(preformatted(|_| ()), "");
     }
 }

@@ -1,7 +1,6 @@
 //! Runs, comparisons and tables as GitHub's Markdown, for pull requests and wikis.
 //!
 //! The sections are those of the terminal's text; their rows and tables become Markdown tables.
-//! Sections that align columns with blanks stay preformatted text.
 
 mod markup;
 mod run;
@@ -14,9 +13,10 @@ use dyno_core::record::{Cost, RunRecord};
 use dyno_core::summary::RunSummary;
 use dyno_verdict::Comparison;
 
-use super::pivot::{Pivot, head, legend, texts, title};
+use super::pivot::{legend, texts, title};
 use super::verdict::marked;
 use super::{brief, compare};
+use crate::Pivot;
 use crate::html::ReportInput;
 use markup::{joined, sections, table, tabulated, text};
 
@@ -87,7 +87,7 @@ fn cells(of: &Pivot) -> String {
     let mut columns = vec![(of.rows.0.clone(), false)];
     columns.extend((0..count).map(|column| {
         let name = match &of.columns {
-            Some(_) => head(of, column),
+            Some(_) => of.head(column),
             None => of.figure.clone(),
         };
         (name, true)

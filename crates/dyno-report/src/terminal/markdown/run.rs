@@ -6,15 +6,16 @@ use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::super::look::Ink;
 use super::super::page::Page;
-use super::super::pivot::{Pivot, title as title_of};
+use super::super::pivot::title;
 use super::super::verdict::{against, marked, weak_durability};
 use super::super::words::EventWord;
-use super::super::{agents, brief, compare, ended, operations, parts, reported, roles, sections};
-use super::super::{set_up, statements};
-use super::markup::{headed, joined, labelled, preformatted, rows, table, text};
+use super::super::{brief, compare, ended, parts, sections, set_up, statements};
+use super::markup::{headed, joined, labelled, rows, tabulated, text};
 use super::{cells, list, markup, ratios};
-use crate::html::{self, ReportInput, names};
-use crate::number::{latency, plain, rate, thousands};
+use crate::Pivot;
+use crate::document::{self, Table, Value};
+use crate::html::{ReportInput, names};
+use crate::number::rate;
 
 /// The cell of a missing figure.
 const NONE: &str = "–";
@@ -22,18 +23,23 @@ const NONE: &str = "–";
 /// One run: verdict, figures, findings and settings.
 pub(super) fn one(title: &str, run: &RunSummary) -> String {
     let runs = std::slice::from_ref(run);
+    let row = Named {
+        number: "",
+        label: "",
+        run,
+    };
     let tally = Tally::of(&run.findings).words();
     joined([
         format!("## {}\n", text(title)),
         format!("**{}** – {}\n", text(word(run)), text(&tally)),
-        tabulated(&figures(runs)),
+        tabulated(figures(&[row])),
         caption(runs),
         markup::sections(|page| remarks(run, page)),
         markup::sections(|page| parts::section(run, true, page)),
-        preformatted(|page| {
-            roles::section(run, page);
-            agents::section(run, page);
-            operations::section(run, page);
+        markup::sections(|page| {
+            page.show(document::roles(run));
+            page.show([document::agents(run)]);
+            page.show(document::operations(run));
             statements::section(run, false, page);
         }),
         headed("Findings", findings("", run)),
@@ -46,13 +52,14 @@ pub(super) fn several(input: &ReportInput<'_>, runs: &[RunSummary]) -> String {
     let (title, labels) = names(input);
     let numbers: Vec<String> = input.runs.iter().map(|run| run.id.to_string()).collect();
     let named: Vec<String> = numbers.iter().map(|id| format!("run {id}")).collect();
-    let mut columns = vec![Column::of_texts("run", numbers.clone())];
-    if labels != named {
-        columns.push(Column::of_texts("what differs", labels));
-    }
-    columns.extend(figures(runs));
-    let words = runs.iter().map(|run| word(run).to_owned());
-    columns.push(Column::of_texts("verdict", words.collect()));
+    let labelled_runs = numbers.iter().zip(&labels).zip(runs);
+    let all: Vec<Named<'_>> = labelled_runs
+        .map(|((number, label), run)| Named {
+            number,
+            label: if labels == named { "" } else { label },
+            run,
+        })
+        .collect();
     let each = named.iter().zip(runs);
     let found = each
         .clone()
@@ -68,7 +75,7 @@ pub(super) fn several(input: &ReportInput<'_>, runs: &[RunSummary]) -> String {
     joined([
         format!("## {}\n", text(&title)),
         answers(input),
-        tabulated(&columns),
+        tabulated(figures(&all)),
         caption(runs),
         labelled(&noted.collect::<Vec<_>>()),
         input.pivot.map(by_factors).unwrap_or_default(),
@@ -89,18 +96,8 @@ fn answers(input: &ReportInput<'_>) -> String {
     list(&lines.collect::<Vec<_>>())
 }
 
-/// The rates by factors.
-fn by_factors(table: &html::Pivot) -> String {
-    let of = Pivot {
-        figure: "rate".to_owned(),
-        unit: "per second".to_owned(),
-        rows: table.rows.clone(),
-        columns: table.columns.clone(),
-        base: table.base.clone(),
-        cells: table.cells.clone(),
-        pooled: table.pooled.clone(),
-    };
-    headed(&text(&title_of(&of)), cells(&of))
+fn by_factors(table: &Pivot) -> String {
+    headed(&text(&title(table)), cells(table))
 }
 
 fn word(run: &RunSummary) -> &'static str {
@@ -110,71 +107,43 @@ fn word(run: &RunSummary) -> &'static str {
     }
 }
 
-/// A column of the table of runs.
-struct Column {
-    name: String,
-    is_figure: bool,
-    /// One for each run.
-    cells: Vec<String>,
-}
-
-impl Column {
-    fn of_texts(name: &str, cells: Vec<String>) -> Self {
-        Self {
-            name: name.to_owned(),
-            is_figure: false,
-            cells,
-        }
-    }
-
-    fn of(runs: &[RunSummary], name: &str, figure: &dyn Fn(&RunSummary) -> Option<String>) -> Self {
-        let cell = |run: &RunSummary| figure(run).unwrap_or_else(|| NONE.to_owned());
-        Self {
-            name: name.to_owned(),
-            is_figure: true,
-            cells: runs.iter().map(cell).collect(),
-        }
-    }
-}
-
-fn tabulated(columns: &[Column]) -> String {
-    let head = columns.iter();
-    let head: Vec<(String, bool)> = head
-        .map(|column| (column.name.clone(), column.is_figure))
-        .collect();
-    let count = columns.first().map_or(0, |column| column.cells.len());
-    let row = |run: usize| -> Vec<String> {
-        let cells = columns.iter().map(|column| column.cells.get(run));
-        cells
-            .map(|cell| cell.cloned().unwrap_or_default())
-            .collect()
-    };
-    table(&head, &(0..count).map(row).collect::<Vec<_>>())
+/// A run with what a table of several says of it.
+struct Named<'a> {
+    number: &'a str,
+    label: &'a str,
+    run: &'a RunSummary,
 }
 
 /// Rates, latencies and errors; without columns that no run has.
-fn figures(runs: &[RunSummary]) -> Vec<Column> {
-    let is_event = |run: &RunSummary| EventWord::of(run) == EventWord::Event;
-    let unit = match runs.iter().all(is_event) {
+fn figures(rows: &[Named<'_>]) -> Table {
+    let is_event = |row: &Named<'_>| EventWord::of(row.run) == EventWord::Event;
+    let unit = match rows.iter().all(is_event) {
         true => "events/s",
         false => "tx/s",
     };
-    let mut columns = vec![
-        Column::of(runs, unit, &events),
-        Column::of(runs, "q/s", &queries),
-    ];
-    for percent in percents(runs) {
-        let name = format!("p{}", plain(percent));
-        columns.push(Column::of(runs, &name, &|run: &RunSummary| {
-            run.latency().percentile_ms(percent).map(latency)
-        }));
+    let several = rows.len() > 1;
+    let mut columns = Table::of(rows);
+    if several {
+        columns = columns.text("run", 0, |row| row.number.to_owned());
     }
-    let longest = |run: &RunSummary| run.latency().longest_ms().map(latency);
-    let errors = |run: &RunSummary| brief::errors_seen(run).map(thousands);
-    columns.push(Column::of(runs, "max", &longest));
-    columns.push(Column::of(runs, "errors", &errors));
-    columns.retain(|column| column.cells.iter().any(|cell| cell != NONE));
-    columns
+    if rows.iter().any(|row| !row.label.is_empty()) {
+        columns = columns.text("what differs", 0, |row| row.label.to_owned());
+    }
+    columns = columns
+        .figure(unit, 0, |row| events(row.run).map(Value::Text))
+        .figure("q/s", 0, |row| queries(row.run).map(Value::Rate));
+    for percent in percents(rows) {
+        columns = columns.percentile(percent, 0, latencies);
+    }
+    columns = columns.longest(0, latencies).figure("errors", 0, |row| {
+        brief::errors_seen(row.run).map(Value::Count)
+    });
+    if several {
+        columns = columns.text("verdict", 0, |row| word(row.run).to_owned());
+    }
+    let mut table = columns.source("");
+    table.drop_empty();
+    table
 }
 
 fn events(run: &RunSummary) -> Option<String> {
@@ -189,12 +158,17 @@ fn events(run: &RunSummary) -> Option<String> {
     })
 }
 
-fn queries(run: &RunSummary) -> Option<String> {
-    (run.totals.queries() > 0).then(|| rate(run.rates.queries_per_s))
+fn queries(run: &RunSummary) -> Option<f64> {
+    (run.totals.queries() > 0).then_some(run.rates.queries_per_s)
 }
 
-fn percents(runs: &[RunSummary]) -> Vec<f64> {
-    let all = runs.iter().flat_map(|run| &run.latency().percentiles);
+/// The latencies that users would see.
+fn latencies<'a>(row: &'a Named<'_>) -> &'a LatencySummary {
+    row.run.latency()
+}
+
+fn percents(rows: &[Named<'_>]) -> Vec<f64> {
+    let all = rows.iter().flat_map(|row| &latencies(row).percentiles);
     let mut percents: Vec<f64> = all.map(|one| one.percent).collect();
     percents.sort_by(f64::total_cmp);
     percents.dedup();
@@ -214,7 +188,7 @@ fn caption(runs: &[RunSummary]) -> String {
 fn remarks(run: &RunSummary, page: &mut Page) {
     ended(run, page);
     sections::machine_figures(run, page);
-    reported::figures(run, page);
+    page.show(document::figures(run));
     sections::trouble(run, page);
     sections::thresholds(run, page);
     weak_durability(run, page);
@@ -225,7 +199,7 @@ fn remarks(run: &RunSummary, page: &mut Page) {
         page.row("warning", Ink::Warning, warning);
     }
     brief::costs(run, page);
-    agents::server_host(run, page);
+    page.show(document::server_host(run));
 }
 
 /// The findings against a run, each after `lead`.
@@ -275,19 +249,24 @@ fn settings(runs: &[RunSummary], names: &[String]) -> String {
     };
     let values = |label: &str| -> Vec<String> { all.iter().map(|own| value(own, label)).collect() };
     let mut same = Vec::new();
-    let mut differing = vec![Column::of_texts("run", names.to_vec())];
+    let places: Vec<usize> = (0..runs.len()).collect();
+    let mut differing = Table::of(&places).text("run", 0, |at| names[*at].clone());
+    let mut differs = false;
     for label in labels {
         let values = values(label);
         match values.first() {
             Some(first) if values.iter().all(|value| value == first) => {
                 same.push(vec![label.to_owned(), first.clone()]);
             }
-            _ => differing.push(Column::of_texts(label, values)),
+            _ => {
+                differing = differing.text(label, 0, |at| values[*at].clone());
+                differs = true;
+            }
         }
     }
-    let apart = match differing.len() {
-        1 => String::new(),
-        _ => tabulated(&differing),
+    let apart = match differs {
+        true => tabulated(differing.source("")),
+        false => String::new(),
     };
     joined([labelled(&same), apart])
 }

@@ -184,6 +184,7 @@ fn a_table_of_factors_has_a_column_for_each_level() {
         columns: Some(("engine".to_owned(), vec!["a".to_owned(), "b".to_owned()])),
         base: "engine=a".to_owned(),
         cells: vec![cell(0, 0, None), cell(0, 1, Some(1.1)), cell(1, 0, None)],
+        runs: Vec::new(),
         pooled: None,
     };
     let printed = pivot(&of);

@@ -1,74 +1,56 @@
-//! The agents of a run, and the server's host.
+//! The agents of a run.
 
 use dyno_core::summary::{AgentSummary, RunSummary};
 
-use super::look::{Ink, columns};
-use super::page::Page;
-use crate::number::{latency, percent, rate, thousands};
-use crate::server_host;
-
-/// The width of a column of figures.
-const WIDTH: usize = 12;
-/// The width of names in a label.
-const LABEL: usize = 13;
+use super::{Block, PAGE, Table, Value};
+use crate::number::figure;
+use crate::terminal::Ink;
 
 /// A row for each agent.
-pub(super) fn section(run: &RunSummary, page: &mut Page) {
-    if run.agents.is_empty() {
-        return;
-    }
-    let fit = (page.body_width() / WIDTH).max(1);
-    let cells = |texts: &[String]| -> String {
-        let cell = |text: &String| " ".repeat(WIDTH.saturating_sub(columns(text))) + text;
-        texts.iter().take(fit).map(cell).collect()
-    };
-    let heads = [
-        "sessions",
-        "events/s",
-        "service p99",
-        "CPU cores",
-        "host CPU",
-        "clock ±",
-    ];
-    let heads = heads.map(str::to_owned);
-    page.line("agents", Ink::Strong, &[(Ink::Faint, &cells(&heads))]);
-    for agent in &run.agents {
-        let label = format!("  {}", agent.name);
-        let ink = if agent.lost { Ink::Error } else { Ink::Plain };
-        let cells = cells(&figures(agent));
-        if columns(&label) > LABEL {
-            page.row("", Ink::Plain, &agent.name);
-            page.line("", Ink::Plain, &[(ink, &cells)]);
-        } else {
-            page.line(&label, Ink::Plain, &[(ink, &cells)]);
-        }
-        if agent.lost {
-            page.row("", Ink::Error, "lost while the run went on");
-        }
-    }
+pub(crate) fn agents(run: &RunSummary) -> Block {
+    let table = Table::of(&run.agents)
+        .text("agents", 0, name)
+        .text("host", PAGE, |agent| agent.host.clone())
+        .figure("share", PAGE, |agent| Value::Share(agent.fraction))
+        .figure("sessions", 0, |agent| Value::Count(agent.sessions.into()))
+        .figure("events/s", 1, |agent| Value::Rate(agent.events_per_s))
+        .figure("errors", PAGE, |agent| Value::Count(agent.errors))
+        .figure("service p50", PAGE, |agent| agent.p50_ms.map(Value::Ms))
+        .figure("service p99", 2, |agent| agent.p99_ms.map(Value::Ms))
+        .figure("CPU cores", 3, |agent| agent.cpu_cores.map(Value::Rate))
+        .figure("host CPU", 4, |agent| {
+            agent.host_cpu_percent.map(|of| Value::Share(of / 100.0))
+        })
+        .figure("clock ±", 5, |agent| {
+            agent.clock.map(|clock| Value::Ms(clock.bound_ms))
+        })
+        .figure("started late by", PAGE, |agent| {
+            agent.late_ms.map(Value::Ms)
+        })
+        .figure("drift", PAGE, drift)
+        .figure("wall clock ahead", PAGE, |agent| {
+            agent.clock?.civil_ahead_ms.map(Value::Ms)
+        })
+        .notes(|agent| match agent.lost {
+            true => "lost while the run went on".to_owned(),
+            false => String::new(),
+        })
+        .labelled(12)
+        .source(
+            "the agents' records, which add up to the run's. The run's percentiles are those of \
+             all samples together.",
+        );
+    Block::Table(table)
 }
 
-/// The server's host, if it was observed there.
-pub(super) fn server_host(run: &RunSummary, page: &mut Page) {
-    if let Some(host) = &run.server_host {
-        page.row("server's host", Ink::Plain, &server_host::describe(host));
-    }
+fn name(agent: &AgentSummary) -> (Ink, String) {
+    let ink = if agent.lost { Ink::Error } else { Ink::Plain };
+    (ink, agent.name.clone())
 }
 
-fn figures(agent: &AgentSummary) -> Vec<String> {
-    let nothing = || "–".to_owned();
-    vec![
-        thousands(u64::from(agent.sessions)),
-        rate(agent.events_per_s),
-        agent.p99_ms.map_or_else(nothing, latency),
-        agent.cpu_cores.map_or_else(nothing, rate),
-        agent
-            .host_cpu_percent
-            .map_or_else(nothing, |share| percent(share / 100.0)),
-        agent
-            .clock
-            .map_or_else(nothing, |clock| latency(clock.bound_ms)),
-    ]
+fn drift(agent: &AgentSummary) -> Option<Value> {
+    let ppm = agent.clock?.drift_ppm?;
+    Some(Value::Text(format!("{} ppm", figure(ppm))))
 }
 
 #[cfg(test)]
@@ -76,9 +58,8 @@ mod tests {
     use dyno_core::summary::{AgentClock, ServerHost};
     use dyno_samples::summaries as samples;
 
-    use super::super::look::Look;
     use super::*;
-    use crate::terminal::summary;
+    use crate::terminal::{Look, columns, summary};
 
     #[test]
     fn each_load_generator_has_a_row_that_shows_a_loss() {
@@ -96,16 +77,9 @@ mod tests {
             lost,
             ..AgentSummary::default()
         };
-        let run = RunSummary {
-            agents: vec![agent("gen1", false), agent("a-generator-far-away", true)],
-            ..RunSummary::default()
-        };
-        let mut page = Page::new(Look {
-            columns: 80,
-            ..Look::default()
-        });
-        section(&run, &mut page);
-        let text = page.finish();
+        let mut run = samples::good();
+        run.agents = vec![agent("gen1", false), agent("a-generator-far-away", true)];
+        let text = text_of(&run, false);
         assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
         let row = text.lines().find(|line| line.contains("gen1")).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();

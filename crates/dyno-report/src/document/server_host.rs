@@ -1,9 +1,18 @@
 //! The server's host in words, if it was observed there.
 
-use dyno_core::summary::ServerHost;
+use dyno_core::summary::{RunSummary, ServerHost};
+
+use super::Block;
+use crate::terminal::Ink;
+
+/// The host in words.
+pub(crate) fn server_host(run: &RunSummary) -> Option<Block> {
+    let host = run.server_host.as_ref()?;
+    Some(Block::row("server's host", Ink::Plain, describe(host)))
+}
 
 /// `64 % of 16 CPUs busy, 52 % by the server (--server-agent ssh:db1)`.
-pub(crate) fn describe(host: &ServerHost) -> String {
+fn describe(host: &ServerHost) -> String {
     let mut text = match (host.busy_percent, host.cpus) {
         (None, _) => "its CPUs were not observed".to_owned(),
         (Some(busy), Some(1.0)) => format!("its CPU {busy:.0} % busy"),

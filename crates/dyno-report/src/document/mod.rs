@@ -1,0 +1,51 @@
+//! The sections of a run as values. The terminal, the page and Markdown render them.
+
+mod agents;
+mod latency;
+mod operations;
+mod parts;
+mod pivot;
+mod profiles;
+mod server_host;
+mod statements;
+mod table;
+
+pub(crate) use agents::agents;
+pub(crate) use latency::latencies;
+pub(crate) use operations::{figures, operations, roles, work};
+pub(crate) use parts::parts;
+pub use pivot::Pivot;
+pub(crate) use profiles::{functions, lost};
+pub(crate) use server_host::server_host;
+pub(crate) use statements::{executions, median_and_tail, of_server, statements};
+pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value, ink};
+
+use crate::terminal::Ink;
+
+/// A part of a section.
+pub(crate) enum Block {
+    /// A text after its label, whose colour is `ink`. It may have several lines.
+    Row {
+        label: String,
+        ink: Ink,
+        body: String,
+    },
+    Table(Table),
+}
+
+impl Block {
+    pub(crate) fn row(label: &str, ink: Ink, body: impl Into<String>) -> Self {
+        Self::Row {
+            label: label.to_owned(),
+            ink,
+            body: body.into(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Row { body, .. } => body.is_empty(),
+            Self::Table(table) => table.rows.is_empty(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Runs by the levels of one or two factors.
+
+use dyno_verdict::Cell;
+
+/// A figure of runs by the levels of one or two factors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pivot {
+    /// The figure as named by the user, e.g. `rate`.
+    pub figure: String,
+    /// The figure's unit; empty if no run has it.
+    pub unit: String,
+    /// The factor of the rows, and its levels.
+    pub rows: (String, Vec<String>),
+    /// The factor of the columns, and its levels; `None` with one factor.
+    pub columns: Option<(String, Vec<String>)>,
+    /// The base of ratios, e.g. `engine=innodb`.
+    pub base: String,
+    /// The cells with runs.
+    pub cells: Vec<Cell>,
+    /// On a page: the runs of each cell, by index in [`crate::html::ReportInput::runs`].
+    pub runs: Vec<Vec<usize>>,
+    /// A note about cells that mix unlike runs.
+    pub pooled: Option<String>,
+}
+
+impl Pivot {
+    /// The row's factor and level of a cell, and the column's if there is one.
+    pub(crate) fn levels(&self, cell: &Cell) -> (String, Option<String>) {
+        let columns = self.columns.as_ref();
+        (
+            heading(&self.rows, cell.row),
+            columns.map(|columns| heading(columns, cell.column)),
+        )
+    }
+
+    /// The heading of a column; empty with one factor.
+    pub(crate) fn head(&self, column: usize) -> String {
+        let columns = self.columns.as_ref();
+        columns.map_or_else(String::new, |columns| heading(columns, column))
+    }
+}
+
+fn heading((name, levels): &(String, Vec<String>), at: usize) -> String {
+    let level = levels.get(at).map_or("", String::as_str);
+    format!("{name} {level}")
+}
