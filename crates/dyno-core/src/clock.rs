@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
+
 pub mod simulated;
 
 /// A monotonic instant in nanoseconds since an arbitrary origin (`CLOCK_MONOTONIC`).
@@ -74,6 +76,12 @@ pub fn wall_time() -> Duration {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
+}
+
+/// A time in UTC, given in seconds since the Unix epoch, in a format of `strftime`.
+pub fn civil(unix_s: f64, format: &str) -> String {
+    let time = Timestamp::from_millisecond((unix_s * 1e3) as i64).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.strftime(format).to_string()
 }
 
 #[inline]

@@ -38,8 +38,8 @@ pub use explain::ALL as EXPLAIN_ALL;
 pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored_errors};
 pub use measure::{Load, LoadEnd, Measured, Watch, measure, measure_load};
 pub use recording::{
-    Clash, CollectedRun, Hidden, Recording, RemoteObserver, TablesThere, civil, clash, new_name,
-    sorted, tables_there, try_file,
+    Clash, CollectedRun, Hidden, Recording, RemoteObserver, TablesThere, clash, new_name, sorted,
+    tables_there, try_file,
 };
 pub use sink::{IntervalReport, Notice, Sink, Sinks};
 pub use summary::{RunRequest, disconnected};

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use dyno_core::clock::wall_time;
+use dyno_core::clock::{civil, wall_time};
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Profile, RunHead, Source};
 use dyno_core::summary::{TargetSummary, WorkloadSummary};
-use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
@@ -81,12 +80,6 @@ pub fn name(workload: &str, unix_s: f64) -> String {
     let unique = hex(&unique.finalize());
     let unique = unique.get(..4).unwrap_or("0000");
     format!("{}-{plain}-{unique}", civil(unix_s, "%Y%m%d-%H%M%S"))
-}
-
-/// UTC time.
-pub fn civil(unix_s: f64, format: &str) -> String {
-    let time = Timestamp::from_millisecond((unix_s * 1e3) as i64).unwrap_or(Timestamp::UNIX_EPOCH);
-    time.strftime(format).to_string()
 }
 
 pub fn hex(bytes: &[u8]) -> String {
