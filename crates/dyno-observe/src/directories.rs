@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::host::device_of;
-use crate::sink::{Sink, fact};
+use crate::sink::Sink;
 use crate::text::{names_in, of_process, small};
 
 /// Options that locate layers and servers, without affecting how the file system works.
@@ -70,7 +70,7 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
 fn say(sink: &Sink, what: &str, mount: &Mount, path: &Path) {
     let say = |name: &str, value: String, source: &str| {
         if !value.is_empty() {
-            sink.fact(fact(&format!("{what}.{name}"), value, source));
+            sink.fact(&format!("{what}.{name}"), value, source);
         }
     };
     let source = "/proc/PID/mountinfo";

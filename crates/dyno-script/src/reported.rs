@@ -57,12 +57,7 @@ impl ScriptReport {
         // It may quote an option.
         let value = redact::text(value);
         let prefix = if varies { WORKLOAD_VARIES } else { WORKLOAD };
-        let (name, source) = (format!("{prefix}{name}"), "the workload".to_owned());
-        let fact = Fact {
-            name,
-            value,
-            source,
-        };
+        let fact = Fact::new(format!("{prefix}{name}"), value, "the workload");
         put(&mut self.facts, fact, "facts", |one, other| {
             one.name == other.name
         })

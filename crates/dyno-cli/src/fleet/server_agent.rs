@@ -94,11 +94,11 @@ impl ServerAgent {
             bail!("--server-agent: {}", not_begun(launched, &error));
         }
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
-        let observer = Observation::Fact(Fact {
-            name: SERVER_OBSERVER.to_owned(),
-            value: self.place.to_string(),
-            source: "--server-agent".to_owned(),
-        });
+        let observer = Observation::Fact(Fact::new(
+            SERVER_OBSERVER,
+            self.place.to_string(),
+            "--server-agent",
+        ));
         // It is the first observation, so there is space.
         drop(sender.try_send(observer));
         let (stop, stopped) = channel::<()>();
@@ -417,11 +417,7 @@ mod tests {
             values: vec![(FIRST + 3, 0.5)],
         };
         assert_eq!(placed(sample, &ours), Some(expected));
-        let fact = Observation::Fact(Fact {
-            name: "client.pid".to_owned(),
-            value: "7".to_owned(),
-            source: "getpid".to_owned(),
-        });
+        let fact = Observation::Fact(Fact::new("client.pid", "7", "getpid"));
         assert_eq!(placed(fact, &ours), None);
     }
 }

@@ -3,7 +3,7 @@
 mod detail;
 
 use dyno_core::plan::{OptionValue, PhasePlan};
-use dyno_core::record::{Series, SeriesKey, SeriesKind};
+use dyno_core::record::{Fact, Series, SeriesKey, SeriesKind};
 use dyno_core::summary::{PhaseOf, Preparation, RoleSummary};
 
 use super::*;
@@ -370,11 +370,7 @@ fn step_of(active: u32, events: u64) -> RunRecord {
     let mut warmup = run.intervals[0].clone();
     (warmup.at_s, warmup.counters.events) = (0.0, events);
     run.intervals.insert(0, warmup);
-    let known = |name: &str, value: &str| dyno_core::record::Fact {
-        name: name.into(),
-        value: value.into(),
-        source: "the observer".into(),
-    };
+    let known = |name: &str, value: &str| Fact::new(name, value, "the observer");
     let never = "db.x db.sessions[opening_tables]";
     run.facts.push(known("observer.always_zero", never));
     for (name, value) in [

@@ -65,11 +65,7 @@ mod tests {
 
     #[test]
     fn tables_follow_the_facts_with_their_definitions() {
-        let fact = |name: &str, value: &str| Fact {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            source: "/proc".to_owned(),
-        };
+        let fact = |name: &str, value: &str| Fact::new(name, value, "/proc");
         let list = [
             fact("db.table[sbtest1..sbtest4].analysed", "0 of 4"),
             fact(

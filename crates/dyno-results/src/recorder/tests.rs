@@ -77,11 +77,11 @@ fn latencies() -> Latencies {
 
 /// Writes an interval and a long record.
 fn record(writer: &mut RunWriter, number: u32) -> Result<(), ResultsError> {
-    writer.fact(&Fact {
-        name: format!("host.long{number}"),
-        value: "x".repeat(10_000),
-        source: String::new(),
-    })?;
+    writer.fact(&Fact::new(
+        format!("host.long{number}"),
+        "x".repeat(10_000),
+        String::new(),
+    ))?;
     writer.interval(&interval(number), &[("event", &latencies())])
 }
 

@@ -282,11 +282,7 @@ mod tests {
     fn judged(facts: &[(&str, &str)]) -> Vec<Finding> {
         let facts: Vec<Fact> = facts
             .iter()
-            .map(|(name, value)| Fact {
-                name: (*name).to_owned(),
-                value: (*value).to_owned(),
-                source: "a test".to_owned(),
-            })
+            .map(|(name, value)| Fact::new(*name, *value, "a test"))
             .collect();
         let gaps = [NotObserved {
             what: "host.cpu.governor".to_owned(),

@@ -157,11 +157,7 @@ mod tests {
     fn judged(facts: &[(&str, &str)], settings: &[(&str, &str)]) -> Vec<Finding> {
         let facts: Vec<Fact> = facts
             .iter()
-            .map(|(name, value)| Fact {
-                name: (*name).to_owned(),
-                value: (*value).to_owned(),
-                source: "a test".to_owned(),
-            })
+            .map(|(name, value)| Fact::new(*name, *value, "a test"))
             .collect();
         let settings: Vec<Setting> = settings
             .iter()

@@ -18,7 +18,7 @@ use dyno_core::tables::{
 use sha2::{Digest, Sha256};
 
 use super::Asking;
-use crate::sink::{Sink, fact};
+use crate::sink::Sink;
 
 pub(super) use mysql::{report as of_mysql, stores as stores_of_mysql};
 pub(super) use postgres::{STORES as STORES_OF_POSTGRES, report as of_postgres};
@@ -161,8 +161,8 @@ fn chosen(mut names: Vec<String>, most: usize) -> Vec<String> {
 /// Reports the tables, with one set of facts for tables with the same definition.
 fn report_tables(sink: &Sink, total: &str, tables: Vec<Table>, source: &str) {
     let read = tables.len().to_string();
-    sink.fact(fact(TABLES, total, source));
-    sink.fact(fact(TABLES_READ, read, source));
+    sink.fact(TABLES, total, source);
+    sink.fact(TABLES_READ, read, source);
     let mut alike: BTreeMap<(String, String), Vec<Table>> = BTreeMap::new();
     for table in tables {
         let stem = without_number(&table.name).0.to_owned();
@@ -200,7 +200,7 @@ fn report_group(sink: &Sink, text: &str, mut tables: Vec<Table>, source: &str) {
     let say = |what: &str, value: Option<String>| {
         if let Some(value) = value {
             let name = TableGroup::fact_name(&label, what);
-            sink.fact(fact(&name, value, source));
+            sink.fact(&name, value, source);
         }
     };
     let digest = Sha256::digest(text.as_bytes());
