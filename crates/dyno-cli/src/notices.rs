@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dyno_core::text::plural;
 use dyno_core::units;
 use dyno_run::{Notice, Sink, Sinks};
 
@@ -76,7 +77,7 @@ pub fn line(notice: &Notice) -> String {
                 false => format!(", {} of warm-up first", units::format_duration(*warmup)),
             };
             let begin = begin_unix_s.map_or_else(String::new, begins);
-            let plural = if *sessions == 1 { "" } else { "s" };
+            let plural = plural(*sessions);
             format!("{doing} {sessions} session{plural}{about}.{begin}")
         }
         Notice::Swept(swept) => swept.text(),

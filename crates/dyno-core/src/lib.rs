@@ -57,6 +57,7 @@ pub mod summary;
 mod sums;
 pub mod tables;
 pub mod target;
+pub mod text;
 pub mod threshold;
 pub mod units;
 pub mod unknown;

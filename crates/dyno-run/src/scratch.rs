@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dyno_core::clock::wall_time;
+use dyno_core::text::plural;
 use tempfile::TempDir;
 
 /// The lock of a run in its folder. The kernel releases it when the run ends in any way.
@@ -74,7 +75,7 @@ pub struct Swept {
 impl Swept {
     /// In words.
     pub fn text(&self) -> String {
-        let plural = if self.folders == 1 { "" } else { "s" };
+        let plural = plural(self.folders);
         format!(
             "Removed {} temporary folder{plural} of killed runs ({:.1} MB).",
             self.folders,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dyno_core::record::Fact;
 use dyno_core::reported::{Better, Figure, WORKLOAD, WORKLOAD_VARIES};
 use dyno_core::summary::RunSummary;
+use dyno_core::text::hex;
 use dyno_core::{redact, visible};
 use mlua::{Lua, Table};
 use sha2::{Digest as _, Sha256};
@@ -146,9 +147,7 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
 
 /// The beginning of a text's SHA-256, 16 hexadecimal digits.
 fn fingerprint(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    let digits = digest.iter().take(8).map(|byte| format!("{byte:02x}"));
-    digits.collect()
+    hex(&Sha256::digest(text)[..8])
 }
 
 impl Host {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use dyno_core::plan::OptionValue;
+use dyno_core::text::plural;
 use dyno_core::units;
 
 use crate::options::Parsed;
@@ -26,6 +27,7 @@ pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Re
 
 fn text(made: &Calibration) -> String {
     let rate = |per_s: f64| units::human_count(per_s.round() as u64);
+    let counted = |count: u32, word: &str| format!("{count} {word}{}", plural(count));
     format!(
         "ceiling       {} events/s: what {} could offer with a core each, over {}\n\
          client CPU    {:.2} µs per event\n\
@@ -42,8 +44,4 @@ fn text(made: &Calibration) -> String {
         made.p999_ms,
         made.stall_ms_max,
     )
-}
-
-fn counted(count: u32, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

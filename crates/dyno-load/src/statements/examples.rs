@@ -1,6 +1,7 @@
 //! An example of a shape with its values, which a server can explain.
 
 use dyno_core::db::{Param, ParamValue};
+use dyno_core::text::hex;
 
 use super::comments::comment;
 use super::literals::{Literals, dollars, quoted};
@@ -92,7 +93,7 @@ fn put(value: ParamValue<'_>, literals: Literals, out: &mut String) {
                 *out += &format!("'{text}'");
             }
             Err(_) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                let hex = hex(bytes);
                 match literals {
                     Literals::Mysql => *out += &format!("X'{hex}'"),
                     Literals::Standard => *out += &format!("'\\x{hex}'"),

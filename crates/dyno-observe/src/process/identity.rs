@@ -5,6 +5,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use dyno_core::text::hex;
+
 use crate::sink::Sink;
 use crate::text::of_process;
 
@@ -143,7 +145,7 @@ fn build_id_in(mut notes: &[u8]) -> Option<String> {
         let end = named.checked_add(filled(content)?)?;
         let bytes = notes.get(named..named.checked_add(content as usize)?)?;
         if kind == NOTE_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
-            return Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Some(hex(bytes));
         }
         notes = notes.get(end..)?;
     }

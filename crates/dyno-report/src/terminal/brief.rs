@@ -6,6 +6,7 @@ use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
+use dyno_core::text::counted;
 
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
@@ -199,7 +200,7 @@ fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
     let seen = errors_seen(run)?;
     let kinds = match errors::by_kind(&run.errors).first() {
         Some(sum) if sum.count == seen => format!("{} {}", thousands(seen), sum.kind.noun(seen)),
-        _ => sections::count_of(seen, "error"),
+        _ => counted(seen, "error"),
     };
     let ink = if seen > 0 { Ink::Error } else { Ink::Plain };
     Some((ink, kinds))

@@ -4,6 +4,7 @@ use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, EventDetail, EventKind};
 use dyno_core::summary::AgentSummary;
+use dyno_core::text::plural;
 use dyno_load::{Outage, Pauses, RunOutcome, TimeRange};
 
 /// The most stalls reported individually: the longest.
@@ -91,7 +92,7 @@ fn longest<'a>(all: impl IntoIterator<Item = &'a TimeRange>) -> Vec<TimeRange> {
 /// A time without a successful connection.
 fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
     let attempts = outage.attempts;
-    let plural = if attempts == 1 { "" } else { "s" };
+    let plural = plural(attempts);
     let back = match outage.until {
         Some(until) => format!(
             "the first connection came back after {:.2} s",

@@ -6,6 +6,7 @@ use dyno_core::clock::{civil, wall_time};
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Profile, RunHead, Source};
 use dyno_core::summary::{TargetSummary, WorkloadSummary};
+use dyno_core::text::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
@@ -77,13 +78,9 @@ pub fn name(workload: &str, unix_s: f64) -> String {
     let mut unique = Sha256::new();
     unique.update(wall_time().as_nanos().to_le_bytes());
     unique.update(std::process::id().to_le_bytes());
-    let unique = hex(&unique.finalize());
+    let unique = hex(unique.finalize());
     let unique = unique.get(..4).unwrap_or("0000");
     format!("{}-{plain}-{unique}", civil(unix_s, "%Y%m%d-%H%M%S"))
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

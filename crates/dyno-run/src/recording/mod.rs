@@ -37,7 +37,7 @@ use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
 pub use collected::CollectedRun;
 pub use created_tables::{Clash, clash};
-pub use head::{hex, name as new_name};
+pub use head::name as new_name;
 pub use hidden::Hidden;
 pub use observing::{End, RemoteObserver};
 pub use store::{not_begun, try_file};

@@ -5,6 +5,7 @@ use dyno_core::db::Family;
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{Drive, LoadSchedule};
 use dyno_core::summary::RunSummary;
+use dyno_core::text::plural;
 use dyno_load::RunOutcome;
 
 use super::{frozen_ns, worker_stall_ns};
@@ -27,7 +28,7 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         warnings.push(format!(
             "Only {} event{}: use a longer --time.",
             summary.totals.events,
-            if summary.totals.events == 1 { "" } else { "s" }
+            plural(summary.totals.events)
         ));
     }
     warnings.extend(silence(summary, drive));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use dyno_core::text::plural;
 use dyno_core::units::{human_seconds, human_size};
 use dyno_lab::file::{Applies, Order};
 use dyno_lab::{Change, Role};
@@ -99,13 +100,13 @@ fn count(lab: &Lab) -> String {
         .map(|trial| trial.block + 1)
         .max()
         .unwrap_or(0);
-    let cells = format!("{cells} cell{}", if cells == 1 { "" } else { "s" });
+    let cells = format!("{cells} cell{}", plural(cells));
     let design = &lab.experiment.design;
     let most = lab.experiment.blocks_max();
     let is_open = lab.experiment.precision().is_some() && most > blocks;
     let blocks = match is_open {
         true => format!("{blocks} to {most} blocks"),
-        false => format!("{blocks} block{}", if blocks == 1 { "" } else { "s" }),
+        false => format!("{blocks} block{}", plural(blocks)),
     };
     let least = if is_open { " at least" } else { "" };
     let mut out = format!(

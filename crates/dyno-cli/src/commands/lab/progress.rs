@@ -5,6 +5,7 @@ use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::RunSummary;
+use dyno_core::text::plural;
 use dyno_core::units::{human_number, human_seconds, human_size};
 
 use dyno_report::shell_word;
@@ -237,7 +238,7 @@ pub fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
 
 /// A number of trials in words.
 pub fn trials(count: usize) -> String {
-    format!("{count} trial{}", if count == 1 { "" } else { "s" })
+    format!("{count} trial{}", plural(count))
 }
 
 fn left(seconds: f64) -> String {

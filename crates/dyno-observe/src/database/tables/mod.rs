@@ -15,6 +15,7 @@ use dyno_core::db::DbError;
 use dyno_core::tables::{
     STORAGE_OF, TABLES, TABLES_READ, TableGroup, elements, general, natural, ranges, without_number,
 };
+use dyno_core::text::hex;
 use sha2::{Digest, Sha256};
 
 use super::Asking;
@@ -203,10 +204,8 @@ fn report_group(sink: &Sink, text: &str, mut tables: Vec<Table>, source: &str) {
             sink.fact(&name, value, source);
         }
     };
-    let digest = Sha256::digest(text.as_bytes());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     say("definition", Some(bounded(&first.definition)));
-    say("sha256", Some(digest));
+    say("sha256", Some(hex(Sha256::digest(text))));
     say("names", (names.len() > 1).then(|| ranges(&names)));
     say("engine", first.engine.clone());
     say("persistence", first.persistence.map(str::to_owned));
