@@ -8,6 +8,7 @@ use dyno_core::summary::{
     IntervalSummary, LatencySummary, OpenLoopSummary, OperationSummary, Percentile, Rates,
     RunSummary,
 };
+use dyno_core::text::tenths;
 
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
@@ -341,24 +342,24 @@ fn warnings(
     let (origin, end) = bounds;
     let mut warnings = vec![format!(
         "These figures cover {} to {} s of a run of {} s.",
-        number(origin),
-        number(end),
-        number(bins::length_s(run)),
+        tenths(origin),
+        tenths(end),
+        tenths(bins::length_s(run)),
     )];
     let least_s = part.length_s * 0.99 - ROOM_S;
     if let Some(spanned_s) = spanned_s.filter(|spanned_s| *spanned_s < least_s) {
         warnings.push(format!(
             "The latencies cover {} of these {} s: later hours of a run are stored in longer \
              spans, and spans that cross an end of the window are left out.",
-            number(spanned_s),
-            number(part.length_s),
+            tenths(spanned_s),
+            tenths(part.length_s),
         ));
     }
     if part.covered_s < part.length_s * 0.99 - ROOM_S {
         warnings.push(format!(
             "Intervals cover {} of these {} s; rates refer to the covered time.",
-            number(part.covered_s),
-            number(part.length_s)
+            tenths(part.covered_s),
+            tenths(part.length_s)
         ));
     }
     warnings
@@ -461,12 +462,6 @@ fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
         ));
     }
     gaps
-}
-
-/// With a decimal where it matters.
-fn number(seconds: f64) -> String {
-    let text = format!("{seconds:.1}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 #[cfg(test)]

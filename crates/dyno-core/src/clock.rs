@@ -23,6 +23,11 @@ impl Clock {
         }
         clock_ns(libc::CLOCK_MONOTONIC)
     }
+
+    /// The time since an instant; zero if it is still to come.
+    pub fn since(self, instant: Nanos) -> Duration {
+        Duration::from_nanos(self.now().saturating_sub(instant))
+    }
 }
 
 /// User and system CPU time of the whole process, in nanoseconds.

@@ -10,7 +10,7 @@ pub use cause::Cause;
 pub use durability::{Durability, DurabilityClass};
 pub use stall::Stall;
 
-use crate::text::plural;
+use crate::text::number_of;
 
 /// A check's outcome, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -186,16 +186,15 @@ impl Tally {
         if self.all == 0 {
             return "no checks ran".to_owned();
         }
-        let counted = |n: usize, word: &str| format!("{n} {word}{}", plural(n));
         let parts = [
-            (self.refusals, counted(self.refusals, "refusal")),
-            (self.doubts, counted(self.doubts, "doubt")),
+            (self.refusals, number_of(self.refusals, "refusal")),
+            (self.doubts, number_of(self.doubts, "doubt")),
             (self.passed, format!("{} passed", self.passed)),
             (self.waived, format!("{} waived", self.waived)),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(_, text)| text).collect();
-        let ran = format!("{} of {} ran", self.ran(), counted(self.all, "check"));
+        let ran = format!("{} of {} ran", self.ran(), number_of(self.all, "check"));
         match parts.is_empty() {
             true => ran,
             false => format!("{ran}: {}", parts.join(", ")),

@@ -1,5 +1,7 @@
 //! Words and digits of texts for people and for files.
 
+use std::fmt::Display;
+
 use crate::units::human_count;
 
 /// The ending of a counted noun: none for one, else `s`.
@@ -7,9 +9,37 @@ pub fn plural<T: PartialEq + From<u8>>(count: T) -> &'static str {
     if count == T::from(1) { "" } else { "s" }
 }
 
+/// A count with its noun, its digits not grouped: `1 event`, `1234 events`.
+pub fn number_of<T>(count: T, noun: &str) -> String
+where
+    T: Copy + Display + PartialEq + From<u8>,
+{
+    format!("{count} {noun}{}", plural(count))
+}
+
 /// A count with its noun: `1 event`, `1,234 events`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", human_count(count), plural(count))
+}
+
+/// A number with a decimal if it matters: `1.5`, `2`.
+pub fn tenths(number: f64) -> String {
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// A string of standard SQL: `'it''s'`.
+pub fn sql_string(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A word for a shell, quoted if needed.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 /// Bytes as hexadecimal digits.
@@ -23,9 +53,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn quotes_words_that_a_shell_would_split() {
+        assert_eq!(shell_word("my/dyno.db"), "my/dyno.db");
+        assert_eq!(shell_word("my file.db"), "'my file.db'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
     fn counts_have_their_noun() {
         assert_eq!(counted(1, "event"), "1 event");
         assert_eq!(counted(1_234, "event"), "1,234 events");
+        assert_eq!(number_of(1_234, "event"), "1234 events");
+        assert_eq!([tenths(1.52), tenths(1.97)], ["1.5", "2"]);
         assert_eq!([plural(0_usize), plural(1.0), plural(1.5)], ["s", "", "s"]);
     }
 }

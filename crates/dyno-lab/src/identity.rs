@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use dyno_core::text::{hex, plural};
+use dyno_core::text::{hex, number_of};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -212,7 +212,7 @@ impl fmt::Display for Changes {
             writeln!(f, "gone: {label}")?;
         }
         for (what, trials) in &self.differ {
-            writeln!(f, "changed in {trials} trial{}: {what}", plural(*trials))?;
+            writeln!(f, "changed in {}: {what}", number_of(*trials, "trial"))?;
         }
         Ok(())
     }

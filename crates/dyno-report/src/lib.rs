@@ -33,10 +33,8 @@ pub mod saturation;
 pub mod search;
 mod server_host;
 pub mod sheet;
-mod shell;
 pub mod sysbench;
 pub mod terminal;
 
 pub use rebuild::rebuild;
-pub use shell::word as shell_word;
 pub use terminal::markdown;

@@ -179,11 +179,6 @@ impl Deadline {
     }
 }
 
-/// Time since an instant of the clock.
-pub(crate) fn since(begun: Nanos) -> Duration {
-    Duration::from_nanos(Clock.now().saturating_sub(begun))
-}
-
 /// Polls until `done` or the limit; returns whether it was done.
 pub(crate) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let deadline = Deadline::after(limit);

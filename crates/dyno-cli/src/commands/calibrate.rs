@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use dyno_core::plan::OptionValue;
-use dyno_core::text::plural;
+use dyno_core::text::number_of;
 use dyno_core::units;
 
 use crate::options::Parsed;
@@ -27,7 +27,6 @@ pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Re
 
 fn text(made: &Calibration) -> String {
     let rate = |per_s: f64| units::human_count(per_s.round() as u64);
-    let counted = |count: u32, word: &str| format!("{count} {word}{}", plural(count));
     format!(
         "ceiling       {} events/s: what {} could offer with a core each, over {}\n\
          client CPU    {:.2} µs per event\n\
@@ -36,11 +35,11 @@ fn text(made: &Calibration) -> String {
          Above 70 % of the ceiling, a run is doubtful. Kept for the same script, options, sessions \
          and workers on this host.\n",
         rate(made.events_per_s_max),
-        counted(made.workers, "worker"),
+        number_of(made.workers, "worker"),
         made.transport,
         made.cpu_us_per_event,
         rate(made.events_per_s),
-        counted(made.sessions, "session"),
+        number_of(made.sessions, "session"),
         made.p999_ms,
         made.stall_ms_max,
     )
