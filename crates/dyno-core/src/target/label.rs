@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::plan::{EndpointPlan, TargetPlan};
 use super::sqlite::SqliteOptions;
-use super::url::encode;
+use super::url::{self, encode};
 use super::{CONNECT_TIMEOUT_MS, Endpoint, MAX_ANSWER_BYTES, Target, TlsMode};
 use crate::db::Family;
 use crate::units::format_duration;
@@ -79,7 +79,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn url<'a>(&self, parameters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-        let encoded = parameters.map(|(name, value)| format!("{name}={}", encode(value, "/")));
+        let encoded = parameters.map(|(name, value)| format!("{name}={}", url::encode_path(value)));
         let scheme = self.family.name();
         if self.family.is_embedded() {
             let path = encode_path(self.file);
@@ -111,9 +111,9 @@ impl Parts<'_> {
         with_query(
             format!(
                 "{scheme}://{}@{}/{}",
-                encode(self.user, ""),
+                encode(self.user),
                 authority.join(","),
-                encode(self.database, "")
+                encode(self.database)
             ),
             &parameters,
         )
@@ -123,8 +123,8 @@ impl Parts<'_> {
 fn authority_of(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-        Endpoint::Tcp(host, port) => format!("{}:{port}", encode(host, "")),
-        Endpoint::Unix(path) => encode(&path.to_string_lossy(), ""),
+        Endpoint::Tcp(host, port) => format!("{}:{port}", encode(host)),
+        Endpoint::Unix(path) => encode(&path.to_string_lossy()),
     }
 }
 
@@ -202,7 +202,7 @@ fn milliseconds(value: u64) -> String {
 }
 
 fn encode_path(path: &Path) -> String {
-    encode(&path.to_string_lossy(), "/")
+    url::encode_path(&path.to_string_lossy())
 }
 
 fn with_query(url: String, parameters: &[String]) -> String {
