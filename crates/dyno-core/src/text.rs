@@ -28,6 +28,21 @@ pub fn tenths(number: f64) -> String {
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
+/// A text with a capital at its beginning.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(chars).collect()
+}
+
+/// At most this many characters of a text, the last one an ellipsis if it was cut.
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.chars().count() > most {
+        true => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
 /// A string of standard SQL: `'it''s'`.
 pub fn sql_string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
@@ -58,6 +73,13 @@ mod tests {
         assert_eq!(shell_word("my file.db"), "'my file.db'");
         assert_eq!(shell_word("it's"), "'it'\\''s'");
         assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
+    fn texts_are_cut_and_capitalised() {
+        assert_eq!(shortened("MariaDB 10.11.19-MariaDB", 17), "MariaDB 10.11.19…");
+        assert_eq!(shortened("PostgreSQL 15.14", 16), "PostgreSQL 15.14");
+        assert_eq!((capital("änder it"), capital("")), ("Änder it".to_owned(), String::new()));
     }
 
     #[test]

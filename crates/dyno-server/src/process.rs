@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -163,6 +163,15 @@ impl ProcessId {
     pub fn wait_gone(&self, limit: Duration) -> bool {
         wait_until(limit, || !self.is_alive())
     }
+}
+
+/// A program by its name: in the search path, else in one of these folders.
+pub(crate) fn program(name: &str, others: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(others.iter().map(PathBuf::from));
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
 }
 
 #[derive(Clone, Copy, Debug)]

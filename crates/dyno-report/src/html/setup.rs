@@ -182,10 +182,8 @@ fn options(page: &mut Page, view: &View<'_>) {
 
 fn option(value: &OptionValue) -> String {
     match value {
-        OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
-        OptionValue::Number(number) => number.to_string(),
-        OptionValue::Text(text) => text.clone(),
         OptionValue::List(texts) => texts.join(", "),
+        other => other.to_string(),
     }
 }
 
