@@ -27,6 +27,7 @@
 //! - Factors of a run: `src/factors.rs`; selecting runs by them:
 //!   `crates/dyno-results/src/read/list.rs`; tables: `crates/dyno-verdict/src/pivot.rs`,
 //!   `crates/dyno-report/src/terminal/pivot.rs`, `crates/dyno-cli/src/commands/pivot.rs`.
+//! - Counts with nouns, quoting, digits: `src/text.rs` (words), `src/units` (quantities).
 //! - The content of `--json`: `src/summary.rs` and `docs/schema/run.json`.
 //! - Simulated time in tests of whole runs: `src/clock/simulated.rs`,
 //!   `crates/dyno-load/tests/simulated.rs`, `crates/dyno-run/tests/simulated.rs`.

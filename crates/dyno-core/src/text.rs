@@ -22,10 +22,17 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", human_count(count), plural(count))
 }
 
+/// A decimal number without zeros at its end: `1.50` is `1.5`, `2.0` is `2`, `10` stays.
+pub fn trim_zeros(number: &str) -> &str {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    }
+}
+
 /// A number with a decimal if it matters: `1.5`, `2`.
 pub fn tenths(number: f64) -> String {
-    let text = format!("{number:.1}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+    trim_zeros(&format!("{number:.1}")).to_owned()
 }
 
 /// A text with a capital at its beginning.
@@ -87,7 +94,8 @@ mod tests {
         assert_eq!(counted(1, "event"), "1 event");
         assert_eq!(counted(1_234, "event"), "1,234 events");
         assert_eq!(number_of(1_234, "event"), "1234 events");
-        assert_eq!([tenths(1.52), tenths(1.97)], ["1.5", "2"]);
+        assert_eq!([tenths(1.52), tenths(9.97)], ["1.5", "10"]);
+        assert_eq!(trim_zeros("100"), "100");
         assert_eq!([plural(0_usize), plural(1.0), plural(1.5)], ["s", "", "s"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Numbers for reading.
 
+use dyno_core::text::trim_zeros;
 pub(crate) use dyno_core::units::human_count as thousands;
 
 /// A rate per second: whole from 100 on, three significant digits below: `12,345`, `98.7`, `0.125`.
@@ -124,10 +125,6 @@ fn significant(value: f64) -> String {
     } else {
         format!("{value:.3}")
     }
-}
-
-fn trim_zeros(text: &str) -> &str {
-    text.trim_end_matches('0').trim_end_matches('.')
 }
 
 #[cfg(test)]

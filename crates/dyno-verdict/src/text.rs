@@ -1,5 +1,6 @@
 //! Numbers as text in evidence: few digits, fitting units.
 
+use dyno_core::text::trim_zeros;
 pub(crate) use dyno_core::text::{counted, plural};
 pub(crate) use dyno_core::units::human_count as count;
 
@@ -12,12 +13,7 @@ pub(crate) fn plain(value: f64) -> String {
         v if v >= 0.01 => 3,
         _ => 5,
     };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') {
-        let short = text.trim_end_matches('0').trim_end_matches('.');
-        return short.to_owned();
-    }
-    text
+    trim_zeros(&format!("{value:.digits$}")).to_owned()
 }
 
 pub(crate) fn signed(value: f64) -> String {

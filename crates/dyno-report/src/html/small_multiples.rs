@@ -1,6 +1,6 @@
 //! Small charts side by side that need no script: bars, and lines in time.
 
-use dyno_core::text::shortened;
+use dyno_core::text::{shortened, trim_zeros};
 
 use super::grids::Grids;
 use super::markup::Text;
@@ -232,8 +232,7 @@ fn tick(value: f64) -> String {
 }
 
 fn short(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    trim_zeros(&format!("{value:.3}")).to_owned()
 }
 
 #[cfg(test)]

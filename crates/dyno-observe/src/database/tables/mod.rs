@@ -227,9 +227,8 @@ fn bounded(definition: &str) -> String {
     if definition.len() <= DEFINITION_BYTES_MAX {
         return definition.to_owned();
     }
-    let mut ends = (0..=DEFINITION_BYTES_MAX).rev();
-    let end = ends.find(|end| definition.is_char_boundary(*end));
-    format!("{} …", &definition[..end.unwrap_or(0)])
+    let end = definition.floor_char_boundary(DEFINITION_BYTES_MAX);
+    format!("{} …", &definition[..end])
 }
 
 #[cfg(test)]
