@@ -35,6 +35,16 @@ pub fn process_cpu() -> Nanos {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// The resources that the whole process has used.
+pub fn process_usage() -> libc::rusage {
+    // SAFETY: all-zero is a valid rusage, which the kernel then fills.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    }
+}
+
 /// User and system CPU time of the calling thread, in nanoseconds.
 pub fn thread_cpu() -> Nanos {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)

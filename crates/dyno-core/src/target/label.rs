@@ -7,7 +7,7 @@ use super::sqlite::SqliteOptions;
 use super::url::{self, encode};
 use super::{CONNECT_TIMEOUT_MS, Endpoint, MAX_ANSWER_BYTES, Target, TlsMode};
 use crate::db::Family;
-use crate::units::format_duration;
+use crate::units::{format_duration, format_size};
 
 pub(super) fn label(target: &Target) -> String {
     let parameters = parameters(target);
@@ -49,7 +49,7 @@ pub(super) fn parameters(target: &Target) -> Vec<(&'static str, String)> {
     }
     let mut parameters = sqlite_parameters(&target.sqlite);
     if target.max_answer_bytes != MAX_ANSWER_BYTES {
-        parameters.push(("max_answer", size(target.max_answer_bytes)));
+        parameters.push(("max_answer", format_size(target.max_answer_bytes)));
     }
     parameters
 }
@@ -166,7 +166,7 @@ fn common_parameters(target: &Target) -> Vec<(&'static str, String)> {
         add("connect_timeout", milliseconds(target.connect_timeout_ms));
     }
     if target.max_answer_bytes != MAX_ANSWER_BYTES {
-        add("max_answer", size(target.max_answer_bytes));
+        add("max_answer", format_size(target.max_answer_bytes));
     }
     parameters
 }
@@ -184,17 +184,6 @@ fn sqlite_parameters(options: &SqliteOptions) -> Vec<(&'static str, String)> {
         parameters.push(("synchronous", options.synchronous.name().to_owned()));
     }
     parameters
-}
-
-fn size(bytes: u64) -> String {
-    let units = [(30, "G"), (20, "M"), (10, "K")];
-    let unit = units
-        .iter()
-        .find(|(bits, _)| bytes.trailing_zeros() >= *bits);
-    match unit {
-        Some((bits, letter)) => format!("{}{letter}", bytes >> bits),
-        None => bytes.to_string(),
-    }
 }
 
 fn milliseconds(value: u64) -> String {
