@@ -2,7 +2,7 @@
 
 use dyno_core::record::Fact;
 
-use crate::{civil, locale, runs};
+use crate::{civil, locale};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
