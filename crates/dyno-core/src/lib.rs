@@ -44,6 +44,7 @@ pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod interval;
+pub mod mounts;
 pub mod plan;
 pub mod rand;
 pub mod record;
