@@ -1,5 +1,6 @@
 //! Figures: medians with their spread.
 
+use dyno_stats::median;
 use serde_json::{Value, json};
 
 /// A measured figure.
@@ -63,27 +64,9 @@ impl Figure {
     }
 }
 
-/// The middle value, or the mean of the two middle values; `None` if `values` is empty.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper);
-    }
-    Some((sorted[sorted.len() / 2 - 1] + upper) / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
-    }
 
     #[test]
     fn ratios_are_taken_within_rounds() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use dyno_core::clock::wall_time;
+use dyno_core::clock::{civil, wall_time};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -17,7 +17,7 @@ pub fn write(bench: &Bench, name: &str, section: &Section, disturbed: Disturbed)
     let versions = |tool: Tool| bench.version(tool);
     let content = json!({
         "section": name,
-        "date": civil_date(wall_time().as_secs()),
+        "date": civil(wall_time().as_secs_f64(), "%Y-%m-%d"),
         "command": bench.options.command,
         "rounds": bench.options.rounds,
         "machine": machine(),
@@ -70,35 +70,4 @@ fn machine() -> Value {
         "cores": std::thread::available_parallelism().ok().map(|cores| cores.get()),
         "kernel": read("/proc/sys/kernel/osrelease").trim(),
     })
-}
-
-/// The date of a Unix time, by Howard Hinnant's algorithm `civil_from_days`.
-fn civil_date(unix_s: u64) -> String {
-    let days = unix_s / 86_400 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_civil() {
-        assert_eq!(civil_date(0), "1970-01-01");
-        assert_eq!(civil_date(951_782_400), "2000-02-29");
-        assert_eq!(civil_date(1_767_225_599), "2025-12-31");
-        assert_eq!(civil_date(1_767_225_600), "2026-01-01");
-    }
 }

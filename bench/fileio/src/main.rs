@@ -261,11 +261,6 @@ fn figures(per_s: f64, cpu: Cpu, requests: f64) -> Result<Figures> {
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => values[count / 2],
-        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
-    }
+    let values: Vec<f64> = values.collect();
+    dyno_stats::median(&values).unwrap_or(f64::NAN)
 }

@@ -3,6 +3,7 @@
 use dyno_core::plan::{Drive, Scheduled};
 use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
 use dyno_core::summary::{IntervalSummary, OperationSummary, RunSummary};
+use dyno_core::text::tenths;
 
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
@@ -207,24 +208,24 @@ fn warnings(
     let (origin, end) = bounds;
     let mut warnings = vec![format!(
         "These figures cover {} to {} s of a run of {} s.",
-        number(origin),
-        number(end),
-        number(bins::length_s(run)),
+        tenths(origin),
+        tenths(end),
+        tenths(bins::length_s(run)),
     )];
     let least_s = length_s * 0.99 - ROOM_S;
     if let Some(spanned_s) = spanned_s.filter(|spanned_s| *spanned_s < least_s) {
         warnings.push(format!(
             "The latencies cover {} of these {} s: later hours of a run are stored in longer \
              spans, and spans that cross an end of the window are left out.",
-            number(spanned_s),
-            number(length_s),
+            tenths(spanned_s),
+            tenths(length_s),
         ));
     }
     if covered_s < least_s {
         warnings.push(format!(
             "Intervals cover {} of these {} s; rates refer to the covered time.",
-            number(covered_s),
-            number(length_s)
+            tenths(covered_s),
+            tenths(length_s)
         ));
     }
     warnings
@@ -327,12 +328,6 @@ fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
         ));
     }
     gaps
-}
-
-/// With a decimal where it matters.
-fn number(seconds: f64) -> String {
-    let text = format!("{seconds:.1}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 #[cfg(test)]

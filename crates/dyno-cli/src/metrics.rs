@@ -160,8 +160,8 @@ impl Exports {
         ));
         let asked = stop.level();
         let begun = Clock.now();
-        let lingered = || Duration::from_nanos(Clock.now().saturating_sub(begun));
-        while !endpoint.end_seen() && lingered() < self.linger && stop.level() == asked {
+        let lingers = || Clock.since(begun) < self.linger && stop.level() == asked;
+        while !endpoint.end_seen() && lingers() {
             thread::sleep(LOOK);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dyno_core::text::number_of;
 use dyno_core::units;
 use dyno_run::{Notice, Sink, Sinks};
 
@@ -80,8 +81,8 @@ pub fn line(notice: &Notice) -> String {
                 false => format!(", {} of warm-up first", units::format_duration(*warmup)),
             };
             let begin = begin_unix_s.map_or_else(String::new, begins);
-            let plural = if *sessions == 1 { "" } else { "s" };
-            format!("{doing} {sessions} session{plural}{about}.{begin}")
+            let sessions = number_of(*sessions, "session");
+            format!("{doing} {sessions}{about}.{begin}")
         }
         Notice::Swept(swept) => swept.text(),
         Notice::ResultsBusy(path) => format!(

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
+
 pub mod simulated;
 
 /// A monotonic instant in nanoseconds since an arbitrary origin (`CLOCK_MONOTONIC`).
@@ -21,11 +23,26 @@ impl Clock {
         }
         clock_ns(libc::CLOCK_MONOTONIC)
     }
+
+    /// The time since an instant; zero if it is still to come.
+    pub fn since(self, instant: Nanos) -> Duration {
+        Duration::from_nanos(self.now().saturating_sub(instant))
+    }
 }
 
 /// User and system CPU time of the whole process, in nanoseconds.
 pub fn process_cpu() -> Nanos {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The resources that the whole process has used.
+pub fn process_usage() -> libc::rusage {
+    // SAFETY: all-zero is a valid rusage, which the kernel then fills.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    }
 }
 
 /// User and system CPU time of the calling thread, in nanoseconds.
@@ -74,6 +91,12 @@ pub fn wall_time() -> Duration {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
+}
+
+/// A time in UTC, given in seconds since the Unix epoch, in a format of `strftime`.
+pub fn civil(unix_s: f64, format: &str) -> String {
+    let time = Timestamp::from_millisecond((unix_s * 1e3) as i64).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.strftime(format).to_string()
 }
 
 #[inline]

@@ -10,6 +10,8 @@ pub use cause::Cause;
 pub use durability::{Durability, DurabilityClass};
 pub use stall::Stall;
 
+use crate::text::number_of;
+
 /// A check's outcome, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -184,16 +186,15 @@ impl Tally {
         if self.all == 0 {
             return "no checks ran".to_owned();
         }
-        let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let parts = [
-            (self.refusals, plural(self.refusals, "refusal")),
-            (self.doubts, plural(self.doubts, "doubt")),
+            (self.refusals, number_of(self.refusals, "refusal")),
+            (self.doubts, number_of(self.doubts, "doubt")),
             (self.passed, format!("{} passed", self.passed)),
             (self.waived, format!("{} waived", self.waived)),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(_, text)| text).collect();
-        let ran = format!("{} of {} ran", self.ran(), plural(self.all, "check"));
+        let ran = format!("{} of {} ran", self.ran(), number_of(self.all, "check"));
         match parts.is_empty() {
             true => ran,
             false => format!("{ran}: {}", parts.join(", ")),

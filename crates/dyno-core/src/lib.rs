@@ -29,6 +29,7 @@
 //!   `crates/dyno-report/src/terminal/pivot.rs`, `crates/dyno-cli/src/commands/pivot.rs`.
 //! - The figures that people name, with their units: `src/figures.rs`; of a record:
 //!   `crates/dyno-analysis/src/figures.rs`.
+//! - Counts with nouns, quoting, digits: `src/text.rs` (words), `src/units` (quantities).
 //! - The content of `--json`: `src/summary.rs` and `docs/schema/run.json`.
 //! - Simulated time in tests of whole runs: `src/clock/simulated.rs`,
 //!   `crates/dyno-load/tests/simulated.rs`, `crates/dyno-run/tests/simulated.rs`.
@@ -46,6 +47,7 @@ pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod interval;
+pub mod mounts;
 pub mod plan;
 pub mod rand;
 pub mod record;
@@ -60,6 +62,7 @@ pub mod summary;
 mod sums;
 pub mod tables;
 pub mod target;
+pub mod text;
 pub mod threshold;
 pub mod units;
 pub mod unknown;

@@ -133,6 +133,21 @@ pub struct Fact {
     pub source: String,
 }
 
+impl Fact {
+    /// A fact with its source.
+    pub fn new(
+        name: impl Into<String>,
+        value: impl Into<String>,
+        source: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
+            source: source.into(),
+        }
+    }
+}
+
 /// The name of the fact with the hash of an imported log.
 pub const LOG_DIGEST: &str = "import.sha256";
 

@@ -140,11 +140,7 @@ mod tests {
     use super::*;
 
     fn fact(name: &str, value: &str) -> Fact {
-        Fact {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            source: "SHOW CREATE TABLE".to_owned(),
-        }
+        Fact::new(name, value, "SHOW CREATE TABLE")
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl<P: Protocol> Channel<P> {
                 let message = "another operation is in progress on this connection";
                 let outcome = self.protocol.outcome_mut();
                 outcome.kind = OutcomeKind::Failed;
-                outcome.error = Some(Box::new(DbError::new(ErrorKind::Misuse, message)));
+                outcome.error = Some(Box::new(DbError::misuse(message)));
             }
         }
         false

@@ -14,7 +14,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use dyno_core::db::{DbError, ErrorKind, Family};
+use dyno_core::db::{DbError, Family};
 use dyno_core::target::{Endpoint, MYSQL_PORT};
 use dyno_core::{Secret, Target};
 use zeroize::Zeroizing;
@@ -49,13 +49,13 @@ pub fn complete_in(
     let mut warnings = Vec::new();
     if let Some(name) = &target.sources.env {
         if target.password.is_some() {
-            return Err(misuse(format!(
+            return Err(DbError::misuse(format!(
                 "the target has a password in its URL and another in the environment variable \
                  {name} (password_env); use only one"
             )));
         }
         let value = variable(name).ok_or_else(|| {
-            misuse(format!(
+            DbError::misuse(format!(
                 "the environment variable {} (password_env) is not set, or not UTF-8",
                 named(name)
             ))
@@ -116,7 +116,7 @@ fn from_my_cnf(
                 "the port in {} is not a number from 1 to 65535",
                 path.display()
             );
-            return Err(misuse(message));
+            return Err(DbError::misuse(message));
         }
     };
     apply_endpoint(target, client.host, port, client.socket.map(PathBuf::from));
@@ -204,7 +204,7 @@ fn from_pgpass(
             (None, password) => found = password,
             (Some(one), Some(other)) if *one == other => {}
             _ => {
-                return Err(misuse(format!(
+                return Err(DbError::misuse(format!(
                     "{} has different passwords for the hosts of this target, which can have only \
                      one; set it with password_env",
                     path.display()
@@ -229,7 +229,7 @@ fn read(
 ) -> Result<Option<(Zeroizing<String>, u32)>, DbError> {
     match try_read(path) {
         Ok(found) => Ok(Some(found)),
-        Err(error) if named => Err(misuse(format!(
+        Err(error) if named => Err(DbError::misuse(format!(
             "cannot read {} ({parameter}): {error}",
             path.display()
         ))),
@@ -254,8 +254,4 @@ fn try_read(path: &Path) -> std::io::Result<(Zeroizing<String>, u32)> {
     let file = std::fs::File::open(path)?;
     file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
     Ok((text, about.permissions().mode()))
-}
-
-fn misuse(message: String) -> DbError {
-    DbError::new(ErrorKind::Misuse, message)
 }

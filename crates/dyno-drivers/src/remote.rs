@@ -79,7 +79,7 @@ impl Remote {
             .map(|endpoint| remote_endpoint(target, endpoint, timeout, resolver))
             .collect::<Result<Vec<_>, _>>()?;
         if endpoints.is_empty() {
-            return Err(misuse("the target names no host".to_owned()));
+            return Err(DbError::misuse("the target names no host"));
         }
         let tls = match endpoints.iter().any(|place| place.server_name.is_some()) {
             true => Some(client_config(&target.tls)?),
@@ -226,7 +226,7 @@ fn remote_endpoint(
     );
     let postgres_unix = is_unix && target.family == Family::Postgres;
     if postgres_unix && strict {
-        return Err(misuse(format!(
+        return Err(DbError::misuse(format!(
             "PostgreSQL has no TLS on UNIX sockets, so sslmode={} is impossible on {name}; omit \
              it, or connect by TCP",
             target.tls.mode.name()
@@ -238,7 +238,7 @@ fn remote_endpoint(
     let server_name = match without_tls {
         true => None,
         false => Some(ServerName::try_from(host.to_owned()).map_err(|_| {
-            misuse(format!(
+            DbError::misuse(format!(
                 "the host name '{host}' is not valid in a certificate; use another, or \
                  sslmode=disable"
             ))
@@ -285,8 +285,4 @@ fn cannot_connect(name: &str, error: &std::io::Error) -> DbError {
 
 fn lost(message: String) -> DbError {
     DbError::new(ErrorKind::Lost, message)
-}
-
-fn misuse(message: String) -> DbError {
-    DbError::new(ErrorKind::Misuse, message)
 }

@@ -7,11 +7,11 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
 mod config;
-mod der;
 mod explain;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod x509;
 
 pub(crate) use config::client_config;
 #[cfg(test)]
@@ -102,7 +102,7 @@ impl TlsSession {
     /// defined.
     pub fn end_point(&self) -> Option<Vec<u8>> {
         let certificates = self.connection.peer_certificates()?;
-        der::end_point(certificates.first()?)
+        x509::end_point(certificates.first()?)
     }
 
     fn drain(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
 use dyno_core::interval::{Interval, SparseInterval};
+use dyno_core::text::number_of;
 
 use crate::agent::sha256;
 use crate::coordinator::{AgentReport, Report, Total, differences, judge_record, same_events};
@@ -282,14 +283,10 @@ impl Collection {
 impl Beyond {
     /// Describes it for an agent of this name.
     pub fn describe(&self, name: &str) -> String {
-        let counted = |count: u64, what: &str| match count {
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        };
         format!(
             "agent {name} was lost after {}; its file has {} more",
-            counted(self.intervals, "interval"),
-            counted(self.events, "event")
+            number_of(self.intervals, "interval"),
+            number_of(self.events, "event")
         )
     }
 }

@@ -467,11 +467,7 @@ impl Message {
 
 /// A text for a user, shortened if it is too long.
 pub fn short(text: &str) -> String {
-    let mut end = text.len().min(TEXT_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
+    text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned()
 }
 
 #[cfg(test)]

@@ -77,10 +77,7 @@ impl Values<'_> {
     pub(crate) fn number(&self, name: &str) -> Result<f64, String> {
         match self.find(name)? {
             OptionValue::Number(number) if *number >= 0.0 && number.is_finite() => Ok(*number),
-            other => Err(format!(
-                "--{name}: {} is not a number of at least 0",
-                describe(other)
-            )),
+            other => Err(format!("--{name}: {other} is not a number of at least 0")),
         }
     }
 
@@ -102,7 +99,7 @@ impl Values<'_> {
 
     /// A word, one of `known`.
     pub(crate) fn word(&self, name: &str, known: &[&'static str]) -> Result<&'static str, String> {
-        let value = describe(self.find(name)?);
+        let value = self.find(name)?.to_string();
         let found = known.iter().find(|word| **word == value);
         found
             .copied()
@@ -110,33 +107,21 @@ impl Values<'_> {
     }
 
     pub(crate) fn text(&self, name: &str) -> Result<String, String> {
-        self.find(name).map(describe)
+        self.find(name).map(ToString::to_string)
     }
 
     pub(crate) fn list(&self, name: &str) -> Result<Vec<String>, String> {
         match self.find(name)? {
             OptionValue::List(items) => Ok(items.clone()),
-            other => Ok(vec![describe(other)]),
+            other => Ok(vec![other.to_string()]),
         }
     }
 
     pub(crate) fn switch(&self, name: &str) -> Result<bool, String> {
         match self.find(name)? {
             OptionValue::Bool(on) => Ok(*on),
-            other => Err(format!(
-                "--{name}: {} is neither on nor off",
-                describe(other)
-            )),
+            other => Err(format!("--{name}: {other} is neither on nor off")),
         }
-    }
-}
-
-fn describe(value: &OptionValue) -> String {
-    match value {
-        OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
-        OptionValue::Number(number) => number.to_string(),
-        OptionValue::Text(text) => text.clone(),
-        OptionValue::List(items) => items.join(","),
     }
 }
 

@@ -43,11 +43,11 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
             continue;
         }
         let (name, value) = option(text);
-        let fact = Fact {
-            name: format!("server.configured.{name}"),
-            value: secretless(&name, value),
-            source: source.clone(),
-        };
+        let fact = Fact::new(
+            format!("server.configured.{name}"),
+            secretless(&name, value),
+            source.clone(),
+        );
         facts.retain(|other| other.name != fact.name);
         facts.push(fact);
     }

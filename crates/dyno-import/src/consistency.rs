@@ -62,11 +62,7 @@ fn length(
     facts: &mut Vec<Fact>,
 ) {
     let mut fact = |name: &str, seconds: f64, source: &str| {
-        facts.push(Fact {
-            name: name.to_owned(),
-            value: format!("{seconds:.3}"),
-            source: source.to_owned(),
-        });
+        facts.push(Fact::new(name, format!("{seconds:.3}"), source));
     };
     let printed = report.total_time_s.map(|s| (s, "the report's total time"));
     let implied = report.implied_time_s();

@@ -1,5 +1,7 @@
 //! The part of a run that its report lines cover.
 
+use dyno_core::text::tenths;
+
 use crate::consistency::TIME_TOLERANCE;
 use crate::sysbench::model::{Draft, Point};
 
@@ -90,14 +92,14 @@ pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usiz
     let first = gaps.find(|(_, joined)| !**joined).map(|(point, _)| point);
     let count = coverage.joined.iter().filter(|joined| !**joined).count();
     let what = match count {
-        0 => format!("the report lines end at {} s", figure(last.at_s)),
+        0 => format!("the report lines end at {} s", tenths(last.at_s)),
         1 => "the report lines have 1 gap, which ends here".to_owned(),
         _ => format!("the report lines have {count} gaps, the first of which ends here"),
     };
     let how_much = match time_s.filter(|time_s| *time_s > 0.0) {
         None => "seconds are missing".to_owned(),
         Some(time_s) => {
-            let covered = (figure(coverage.covered_s()), figure(time_s));
+            let covered = (tenths(coverage.covered_s()), tenths(time_s));
             let seconds = format!("the lines cover {} of {} s", covered.0, covered.1);
             match outside(draft, coverage) {
                 Some((0, _)) | None => seconds,
@@ -123,10 +125,4 @@ fn outside(draft: &Draft, coverage: &Coverage) -> Option<(u64, u64)> {
     let outside = (all as f64 - held).max(0.0);
     let differs = outside > TIME_TOLERANCE * all as f64;
     Some((if differs { outside.round() as u64 } else { 0 }, all))
-}
-
-/// With a decimal if it matters.
-fn figure(seconds: f64) -> String {
-    let text = format!("{seconds:.1}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }

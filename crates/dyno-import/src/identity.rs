@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use dyno_core::text::hex;
 use sha2::{Digest as _, Sha256};
 
 /// The identity of a run's log, in addition to the fact
@@ -77,20 +78,15 @@ impl LogHash {
     }
 
     pub(crate) fn hex(&self) -> String {
-        hex(&self.all)
+        hex(self.all.clone().finalize())
     }
 
     pub(crate) fn identity(&self) -> Identity {
         Identity {
             earlier: self.earlier.clone(),
-            former: self.lines.as_ref().map(hex),
+            former: self.lines.clone().map(|lines| hex(lines.finalize())),
         }
     }
-}
-
-fn hex(digest: &Sha256) -> String {
-    let digest = digest.clone().finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use dyno_core::record::Fact;
 
-use crate::{civil, locale, runs};
+use crate::{civil, locale};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
@@ -19,7 +19,7 @@ impl Machine {
         let words: Vec<&str> = text.split_whitespace().collect();
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: &str| {
-            facts.push(runs::fact(name, value.to_owned(), source));
+            facts.push(Fact::new(name, value, source));
         };
         if let Some(kernel) = words.get(1) {
             fact("host.kernel", kernel);

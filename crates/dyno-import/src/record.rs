@@ -8,7 +8,7 @@ use dyno_core::record::*;
 use dyno_core::summary::{IntervalSummary, Percentile, PrintedRates, RunSummary};
 
 use crate::coverage::{self, Coverage};
-use crate::runs::{self, fact};
+use crate::runs;
 use crate::sysbench::head;
 use crate::sysbench::model::{Draft, Point};
 use crate::{Options, command, gaps, number, summary};
@@ -294,21 +294,21 @@ fn throughput(draft: &Draft) -> Vec<Series> {
 }
 
 fn facts(draft: &Draft) -> Vec<Fact> {
-    let mut facts = vec![fact(
+    let mut facts = vec![Fact::new(
         "import.source",
         format!("{}:{}", draft.file, draft.line),
         "the imported log",
     )];
-    facts.push(fact(
+    facts.push(Fact::new(
         LOG_DIGEST,
         draft.digest.hex(),
         "the imported log's lines",
     ));
     if let Some(version) = &draft.version {
-        facts.push(fact("client.version", version.clone(), "sysbench's banner"));
+        facts.push(Fact::new("client.version", version.clone(), "sysbench's banner"));
     }
     for (name, value, label) in draft.report.iter().flat_map(|report| &report.figures) {
-        facts.push(fact(name, value.to_string(), &format!("sysbench, {label}")));
+        facts.push(Fact::new(*name, value.to_string(), format!("sysbench, {label}")));
     }
     facts
 }

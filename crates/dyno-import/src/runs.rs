@@ -71,8 +71,8 @@ impl About {
         });
         run.state = RunState::Imported;
         run.facts = vec![
-            fact("import.source", self.place, "the imported log"),
-            fact(LOG_DIGEST, self.digest, "the imported log's lines"),
+            Fact::new("import.source", self.place, "the imported log"),
+            Fact::new(LOG_DIGEST, self.digest, "the imported log's lines"),
         ];
         run
     }
@@ -105,28 +105,20 @@ pub(crate) fn named(workload: &str, digest: &str) -> String {
     format!("imported-{workload}-{digest}")
 }
 
-pub(crate) fn fact(name: &str, value: String, source: &str) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value,
-        source: source.to_owned(),
-    }
-}
-
 /// The fact that a log lacks its end, with the missing part.
 pub(crate) fn cut_off(what: &str) -> Fact {
-    fact(LOG_CUT_OFF, what.to_owned(), "the imported log")
+    Fact::new(LOG_CUT_OFF, what, "the imported log")
 }
 
 /// The fact that the load or rate was not steady, according to the log itself.
 pub(crate) fn unsteady(why: Option<String>) -> Option<Fact> {
-    why.map(|why| fact(LOG_UNSTEADY, why, "the imported log"))
+    why.map(|why| Fact::new(LOG_UNSTEADY, why, "the imported log"))
 }
 
 /// The fact that figures of one log cannot all be true; `None` without contradictions.
 pub(crate) fn contradictions(all: &[String]) -> Option<Fact> {
     let source = "figures of the same log";
-    (!all.is_empty()).then(|| fact("import.contradictions", all.join("; "), source))
+    (!all.is_empty()).then(|| Fact::new("import.contradictions", all.join("; "), source))
 }
 
 /// A series of printed values; `None` without a value.

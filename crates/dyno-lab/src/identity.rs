@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use dyno_core::text::{hex, number_of};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -84,10 +85,7 @@ pub fn identify(experiment: &Experiment, cell: &Cell, trial: &Trial, hashes: &Ha
     }
     let mut text = String::new();
     canonical(&made_of, &mut text);
-    let mut identity = String::new();
-    for byte in Sha256::digest(text.as_bytes()) {
-        let _ = write!(identity, "{byte:02x}");
-    }
+    let identity = hex(Sha256::digest(text));
     let levels = cell
         .levels
         .iter()
@@ -214,8 +212,7 @@ impl fmt::Display for Changes {
             writeln!(f, "gone: {label}")?;
         }
         for (what, trials) in &self.differ {
-            let plural = if *trials == 1 { "" } else { "s" };
-            writeln!(f, "changed in {trials} trial{plural}: {what}")?;
+            writeln!(f, "changed in {}: {what}", number_of(*trials, "trial"))?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use dyno_core::db::Connector;
 use dyno_core::plan::Drive;
 use dyno_core::session::{Entry, Program};
 use dyno_core::summary::RunEnd;
+use dyno_core::text::number_of;
 
 use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
@@ -415,10 +416,10 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
         if !self.panicked[worker] {
             let since_s = since.saturating_sub(self.schedule.measured) as f64 / 1e9;
             let why = format!(
-                "worker {worker} with {count} session{} has not responded since second \
+                "worker {worker} with {} has not responded since second \
                  {since_s:.1}, and had used {:.1} s of CPU time when it was given up: its script \
                  blocks, or does not end. What it did since then is in no figure",
-                if count == 1 { "" } else { "s" },
+                number_of(count, "session"),
                 cpu_ns as f64 / 1e9,
             );
             self.failures.push((None, why));

@@ -178,15 +178,11 @@ impl Drop for Endpoint {
             && let Some(thread) = self.thread.take()
         {
             let begun = Clock.now();
-            while !thread.is_finished() && since(begun) < PATIENCE {
+            while !thread.is_finished() && Clock.since(begun) < PATIENCE {
                 thread::sleep(Duration::from_millis(1));
             }
         }
     }
-}
-
-fn since(begun: Nanos) -> Duration {
-    Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -242,7 +238,7 @@ impl Pages {
         let (changes, over) = (figures.changes(), figures.is_over());
         let holds = |kept: &CachedPage| {
             let same = kept.format == format && kept.changes == changes;
-            same && since(kept.made) < FRESH
+            same && Clock.since(kept.made) < FRESH
         };
         if !self.kept.as_ref().is_some_and(holds) {
             let families = figures.families(Over::Run, wall_time().as_secs_f64());
@@ -348,7 +344,7 @@ impl Request {
         let mut chunk = [0; 1024];
         while !ends(&bytes) {
             // The timeout is for the whole request: a client may send one byte at a time.
-            let left = PATIENCE.saturating_sub(since(begun));
+            let left = PATIENCE.saturating_sub(Clock.since(begun));
             if left.is_zero() || bytes.len() > REQUEST_MAX {
                 return Ok(None);
             }

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use dyno_core::mounts::{self, Mount};
+
 use crate::host::device_of;
-use crate::sink::{Sink, fact};
+use crate::sink::Sink;
 use crate::text::{names_in, of_process, small};
 
 /// Options that locate layers and servers, without affecting how the file system works.
@@ -20,15 +22,6 @@ pub(crate) struct ServerDirectory {
     pub path: PathBuf,
 }
 
-/// The mount of a path.
-#[derive(Debug, PartialEq)]
-struct Mount {
-    point: String,
-    kind: String,
-    device: String,
-    options: String,
-}
-
 /// Reports the first place, and those others that are on another mount. `pid`: the server's
 /// process; `None` if it is this one.
 pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) {
@@ -43,16 +36,17 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
         sink.gap("data.filesystem", "cannot read /proc/self/mountinfo");
         return;
     };
+    let mounts = mounts::parse(&table);
     let mut first = None;
     for place in places {
         let path = match is_own {
             true => std::fs::canonicalize(&place.path).unwrap_or_else(|_| place.path.clone()),
             false => place.path.clone(),
         };
-        let Some(mount) = mount_of(&path, &table) else {
+        let Some(mount) = mounts::containing(&mounts, &path) else {
             continue;
         };
-        if first.as_ref() == Some(&mount) {
+        if first == Some(mount) {
             continue;
         }
         let seen = match (is_own, pid) {
@@ -62,7 +56,7 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
             }
             _ => path,
         };
-        say(sink, &place.what, &mount, &seen);
+        say(sink, &place.what, mount, &seen);
         first.get_or_insert(mount);
     }
 }
@@ -70,13 +64,13 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
 fn say(sink: &Sink, what: &str, mount: &Mount, path: &Path) {
     let say = |name: &str, value: String, source: &str| {
         if !value.is_empty() {
-            sink.fact(fact(&format!("{what}.{name}"), value, source));
+            sink.fact(&format!("{what}.{name}"), value, source);
         }
     };
     let source = "/proc/PID/mountinfo";
     say("filesystem.type", mount.kind.clone(), source);
-    say("filesystem.options", mount.options.clone(), source);
-    say("filesystem.device", mount.device.clone(), source);
+    say("filesystem.options", options(mount), source);
+    say("filesystem.device", mount.source.clone(), source);
     let disk = device_of(path).map(|name| with_devices_below(&name, 0));
     say("disk", disk.unwrap_or_default(), "/sys/dev/block");
 }
@@ -94,59 +88,16 @@ fn with_devices_below(name: &str, depth: usize) -> String {
     format!("{name} ({})", below.join(", "))
 }
 
-/// The mount of a path: the longest that is a prefix of it, and the last of those, which hides the
-/// ones below it.
-fn mount_of(path: &Path, table: &str) -> Option<Mount> {
-    let mut found: Option<Mount> = None;
-    for mount in table.lines().filter_map(parse) {
-        let length = found.as_ref().map_or(0, |found| found.point.len());
-        if path.starts_with(&mount.point) && mount.point.len() >= length {
-            found = Some(mount);
-        }
-    }
-    found
-}
-
-/// Parses a line of mountinfo: see proc_pid_mountinfo(5).
-fn parse(line: &str) -> Option<Mount> {
-    let (own, of_file_system) = line.split_once(" - ")?;
-    let mut own = own.split(' ').skip(4);
-    let point = plain(own.next()?);
-    let own_options = own.next()?;
-    let mut rest = of_file_system.split(' ');
-    let kind = rest.next()?.to_owned();
-    let device = plain(rest.next()?);
+/// The options of a mount and of its file system, each once.
+fn options(mount: &Mount) -> String {
     let mut options: Vec<&str> = Vec::new();
-    for option in own_options
-        .split(',')
-        .chain(rest.next().unwrap_or("").split(','))
-    {
+    for option in mount.flags.split(',').chain(mount.options.split(',')) {
         let is_place = PLACES.iter().any(|place| option.starts_with(place));
         if !is_place && !option.is_empty() && !options.contains(&option) {
             options.push(option);
         }
     }
-    Some(Mount {
-        point,
-        kind,
-        device,
-        options: options.join(","),
-    })
-}
-
-/// Decodes octal escapes of blanks and other characters.
-fn plain(text: &str) -> String {
-    let escapes = [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ];
-    let mut text = text.to_owned();
-    for (escape, plain) in escapes {
-        text = text.replace(escape, plain);
-    }
-    text
+    options.join(",")
 }
 
 #[cfg(test)]
@@ -154,26 +105,15 @@ mod tests {
     use super::*;
     use crate::Observation;
 
-    const TABLE: &str = "\
-22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard,errors=remount-ro
-30 22 0:26 / /run rw,nosuid shared:5 - tmpfs tmpfs rw,size=402396k
-31 22 0:40 / /var/lib/my\\040sql rw,noatime - xfs /dev/mapper/vg-data rw,attr2,noatime
-40 22 0:50 / /c rw,relatime - overlay overlay rw,lowerdir=/a:/b,upperdir=/u,workdir=/w,index=off";
-
     #[test]
-    fn a_path_belongs_to_the_longest_mount_that_it_begins_with() {
-        let of = |path: &str| mount_of(Path::new(path), TABLE).unwrap();
-        assert_eq!(of("/var/lib/mysql").kind, "ext4");
-        assert_eq!(of("/run/db").kind, "tmpfs");
-        assert_eq!(of("/runner").kind, "ext4");
-        let volume = of("/var/lib/my sql/data");
-        assert_eq!(
-            (volume.kind.as_str(), volume.device.as_str()),
-            ("xfs", "/dev/mapper/vg-data")
+    fn options_are_listed_once_without_places() {
+        let mounts = mounts::parse(
+            "31 22 0:40 / /v rw,noatime - xfs /dev/mapper/vg-data rw,attr2,noatime\n\
+             40 22 0:50 / /c rw,relatime - overlay overlay \
+             rw,lowerdir=/a:/b,upperdir=/u,workdir=/w,index=off\n",
         );
-        assert_eq!(volume.options, "rw,noatime,attr2");
-        assert_eq!(of("/c/x").options, "rw,relatime,index=off");
-        assert_eq!(parse("nonsense"), None);
+        let options: Vec<String> = mounts.iter().map(options).collect();
+        assert_eq!(options, ["rw,noatime,attr2", "rw,relatime,index=off"]);
     }
 
     #[test]

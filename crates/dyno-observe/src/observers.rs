@@ -16,7 +16,7 @@ use crate::database::{Watch, watch};
 use crate::directories::{self, ServerDirectory};
 use crate::host::{CpuShares, Host, host_facts, host_gaps};
 use crate::process::{Located, Own, Placed, Rest, Server, Workers, listeners};
-use crate::sink::{Gauge, Rate, SampleBuffer, Sink, fact};
+use crate::sink::{Gauge, Rate, SampleBuffer, Sink};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
 /// The number of samples between searches for workers that were not passed in.
@@ -254,11 +254,11 @@ impl Observer {
     fn introduce(&mut self) {
         let sink = self.recorder.sink();
         for known in host_facts() {
-            sink.fact(known);
+            sink.send(Observation::Fact(known));
         }
         let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id().to_string());
-        sink.fact(fact("client.version", version, "this program"));
-        sink.fact(fact("client.pid", pid, "getpid"));
+        sink.fact("client.version", version, "this program");
+        sink.fact("client.pid", pid, "getpid");
         for gap in host_gaps() {
             sink.send(Observation::NotObserved(gap));
         }
@@ -380,8 +380,8 @@ impl Observer {
             let _ = affinity::bind(tid, cpus);
         }
         let cpus = affinity::list(&moved.unwrap_or_else(|| self.allowed.clone()));
-        let known = fact("client.observer.cpus", cpus, "sched_setaffinity");
-        self.recorder.sink().fact(known);
+        let sink = self.recorder.sink();
+        sink.fact("client.observer.cpus", cpus, "sched_setaffinity");
     }
 
     /// Takes the last sample and the state at the end.

@@ -84,8 +84,8 @@ impl Sink {
         self.missed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn fact(&self, fact: Fact) {
-        self.send(Observation::Fact(fact));
+    pub(crate) fn fact(&self, name: &str, value: impl Into<String>, source: &str) {
+        self.send(Observation::Fact(Fact::new(name, value, source)));
     }
 
     pub(crate) fn gap(&self, what: &str, why: impl Into<String>) {
@@ -103,14 +103,6 @@ impl Sink {
             text,
             detail: Box::default(),
         });
-    }
-}
-
-pub(crate) fn fact(name: &str, value: impl Into<String>, source: &str) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value: value.into(),
-        source: source.to_owned(),
     }
 }
 

@@ -4,12 +4,13 @@
 //! could not run is skipped. A doubt does not change Dyno's exit status, so its test case passes
 //! and has the doubt as output.
 
+use dyno_core::clock::civil;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::unknown::TOTALS_UNKNOWN;
 use dyno_verdict::Comparison;
 
-use crate::html::{utc, xml_text as text};
+use crate::html::xml_text as text;
 
 /// Text of an attribute: readers turn its line feeds and tabs into spaces unless they are escaped.
 fn attribute(raw: &str) -> String {
@@ -208,9 +209,7 @@ pub fn xml(suites: &[Suite]) -> String {
 fn written(suite: &Suite, name: &str) -> String {
     let name = attribute(name);
     let started = suite.started_unix_s.map_or_else(String::new, |unix_s| {
-        let utc = utc(unix_s);
-        let instant = utc.trim_end_matches(" UTC").replace(' ', "T");
-        format!(" timestamp=\"{instant}\"")
+        civil(unix_s, " timestamp=\"%Y-%m-%dT%H:%M:%S\"")
     });
     let mut out = format!(
         "<testsuite name=\"{name}\" {} time=\"{:.3}\"{started}>\n<properties>\n",

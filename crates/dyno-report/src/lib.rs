@@ -32,10 +32,8 @@ pub mod phases;
 pub mod saturation;
 pub mod search;
 pub mod sheet;
-mod shell;
 pub mod sysbench;
 pub mod terminal;
 
 pub use document::Pivot;
-pub use shell::word as shell_word;
 pub use terminal::markdown;

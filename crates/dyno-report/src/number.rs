@@ -1,17 +1,7 @@
 //! Numbers for reading.
 
-/// A whole number with grouped thousands: `1,234,567`.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+use dyno_core::text::trim_zeros;
+pub(crate) use dyno_core::units::human_count as thousands;
 
 /// A rate per second: whole from 100 on, three significant digits below: `12,345`, `98.7`, `0.125`.
 pub(crate) fn rate(per_s: f64) -> String {
@@ -137,21 +127,9 @@ fn significant(value: f64) -> String {
     }
 }
 
-fn trim_zeros(text: &str) -> &str {
-    text.trim_end_matches('0').trim_end_matches('.')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thousands_are_separated() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_000), "1,000");
-        assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
-    }
 
     #[test]
     fn offered_rates_have_the_unit_in_which_they_are_whole() {

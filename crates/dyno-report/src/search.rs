@@ -239,11 +239,7 @@ impl SearchResult {
     pub fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         let mut put = |name: &str, value: String| {
-            facts.push(Fact {
-                name: name.to_owned(),
-                value,
-                source: "dyno search".to_owned(),
-            });
+            facts.push(Fact::new(name, value, "dyno search"));
         };
         put(ANSWER, crate::terminal::search_answer(self));
         put("search.promise", self.plan.promise.clone());

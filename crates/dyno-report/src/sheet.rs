@@ -1,5 +1,7 @@
 //! A table of an experiment, with texts ready for a terminal, a page or CSV.
 
+use std::{io, iter};
+
 use crate::document::Table;
 use crate::export::csv;
 
@@ -18,33 +20,30 @@ pub struct Sheet {
 
 impl Sheet {
     /// A line for each row, under the names of the columns.
-    pub fn csv(&self) -> String {
+    ///
+    /// # Errors
+    /// As [`csv::table`].
+    pub fn csv(&self) -> io::Result<String> {
         let names: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        // For programs, so without grouped thousands.
-        let plain = |cell: &String| {
-            let bare = cell.replace(',', "");
-            match bare.parse::<f64>() {
-                Ok(_) => bare,
-                Err(_) => cell.clone(),
-            }
-        };
-        let rows = self.rows.iter();
-        let rows = rows.map(|row| -> Vec<String> {
+        let rows = self.rows.iter().map(|row| -> Vec<String> {
             let cells = row.iter().zip(&self.columns);
             cells
-                .map(|(cell, (_, is_figure))| {
-                    if *is_figure {
-                        plain(cell)
-                    } else {
-                        cell.clone()
-                    }
+                .map(|(cell, (_, is_figure))| match is_figure {
+                    true => ungrouped(cell),
+                    false => cell.clone(),
                 })
                 .collect()
         });
-        std::iter::once(names)
-            .chain(rows)
-            .map(|row| csv::row(&row) + "\n")
-            .collect()
+        csv::table(iter::once(names).chain(rows))
+    }
+}
+
+/// A figure for programs, without grouped thousands.
+fn ungrouped(cell: &str) -> String {
+    let bare = cell.replace(',', "");
+    match bare.parse::<f64>() {
+        Ok(_) => bare,
+        Err(_) => cell.to_owned(),
     }
 }
 

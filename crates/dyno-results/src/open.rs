@@ -2,12 +2,14 @@
 
 use std::fs::{File, FileType};
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{At, Problem, ResultsError};
@@ -291,18 +293,13 @@ fn has_log(path: &Path) -> bool {
 
 /// A path as SQLite's URI, with special characters escaped.
 fn uri(path: &Path) -> String {
-    use std::fmt::Write as _;
-    use std::os::unix::ffi::OsStrExt as _;
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'.')
+        .remove(b'-')
+        .remove(b'_');
     // Relative paths stay relative: a path after an authority must be absolute.
-    let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte) {
-            uri.push(byte as char);
-        } else {
-            let _ = write!(uri, "%{byte:02x}");
-        }
-    }
-    uri
+    format!("file:{}", percent_encode(path.as_os_str().as_bytes(), ESCAPED))
 }
 
 /// The kind of the database, if it can be used.

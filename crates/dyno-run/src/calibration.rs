@@ -14,6 +14,7 @@ use dyno_core::clock::wall_time;
 use dyno_core::db::Family;
 use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::target::Endpoint;
+use dyno_core::text::hex;
 use dyno_load::{RunOutcome, StopSignal};
 use dyno_null::{Listeners, Speaks};
 use serde::{Deserialize, Serialize};
@@ -231,10 +232,7 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(hash.finalize())
 }
 
 /// The options except those that only change the length or the rate of a run.

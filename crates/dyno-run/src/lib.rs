@@ -40,8 +40,8 @@ pub use job::{CALL_TIMEOUT, Job, Loaded, Ready, Reporter, cores, default_ignored
 pub use measure::{Load, LoadEnd, Measured, Watch, measure, measure_load};
 pub use plan::check_plan;
 pub use recording::{
-    Clash, CollectedRun, Hidden, Recording, RemoteObserver, TablesThere, civil, clash, new_name,
-    sorted, tables_there, try_file,
+    Clash, CollectedRun, Hidden, Recording, RemoteObserver, TablesThere, clash, new_name, sorted,
+    tables_there, try_file,
 };
 pub use request::RunRequest;
 pub use sink::{IntervalReport, Notice, Sink, Sinks};

@@ -4,13 +4,13 @@ use dyno_core::Target;
 use dyno_core::db::Family;
 use dyno_core::plan::{DriverPlan, Drive, Edition, OptionValue, PLAN_VERSION, Plan, RecordPlan};
 use dyno_core::target::TargetPlan;
+use dyno_core::text::hex;
 use dyno_load::SESSIONS_MAX;
 use dyno_script::SourceError;
 use sha2::{Digest as _, Sha256};
 
 use crate::EXPLAIN_ALL;
 use crate::job::{Job, cores};
-use crate::recording::hex;
 use crate::workload::Workload;
 
 impl Job {
@@ -49,7 +49,7 @@ impl Job {
             },
             command: self.command.clone().unwrap_or_default(),
             workload: workload.to_owned(),
-            script_sha256: hex(&Sha256::digest(self.work.text())),
+            script_sha256: hex(Sha256::digest(self.work.text())),
             modules: Default::default(),
             options: own.to_vec(),
             target: self.target.as_ref().map(dyno_core::Target::plan),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dyno_core::clock::wall_time;
+use dyno_core::text::number_of;
 use tempfile::TempDir;
 
 /// The lock of a run in its folder. The kernel releases it when the run ends in any way.
@@ -74,10 +75,9 @@ pub struct Swept {
 impl Swept {
     /// In words.
     pub fn text(&self) -> String {
-        let plural = if self.folders == 1 { "" } else { "s" };
         format!(
-            "Removed {} temporary folder{plural} of killed runs ({:.1} MB).",
-            self.folders,
+            "Removed {} of killed runs ({:.1} MB).",
+            number_of(self.folders, "temporary folder"),
             self.bytes as f64 / 1e6
         )
     }

@@ -2,6 +2,7 @@
 
 use dyno_core::redact;
 use dyno_core::session::Entry;
+use dyno_core::text::hex;
 use mlua::{Table, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -167,9 +168,7 @@ fn modules(env: &Table) -> mlua::Result<Vec<(String, String)>> {
         if let (Value::String(name), _) = pair?
             && let Ok((text, file)) = find_module(&name.to_string_lossy(), &path, &[])
         {
-            let hash = Sha256::digest(&text);
-            let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-            found.push((file, hash));
+            found.push((file, hex(Sha256::digest(&text))));
         }
     }
     found.sort();

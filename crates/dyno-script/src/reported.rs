@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dyno_core::record::Fact;
 use dyno_core::reported::{Better, Figure, WORKLOAD, WORKLOAD_VARIES};
 use dyno_core::summary::RunSummary;
+use dyno_core::text::hex;
 use dyno_core::{redact, visible};
 use mlua::{Lua, Table};
 use sha2::{Digest as _, Sha256};
@@ -57,12 +58,7 @@ impl ScriptReport {
         // It may quote an option.
         let value = redact::text(value);
         let prefix = if varies { WORKLOAD_VARIES } else { WORKLOAD };
-        let (name, source) = (format!("{prefix}{name}"), "the workload".to_owned());
-        let fact = Fact {
-            name,
-            value,
-            source,
-        };
+        let fact = Fact::new(format!("{prefix}{name}"), value, "the workload");
         put(&mut self.facts, fact, "facts", |one, other| {
             one.name == other.name
         })
@@ -151,9 +147,7 @@ pub(crate) fn register(lua: &Lua, api: &Table, config: &Arc<HostConfig>) -> mlua
 
 /// The beginning of a text's SHA-256, 16 hexadecimal digits.
 fn fingerprint(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    let digits = digest.iter().take(8).map(|byte| format!("{byte:02x}"));
-    digits.collect()
+    hex(&Sha256::digest(text)[..8])
 }
 
 impl Host {

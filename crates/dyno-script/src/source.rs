@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
+use dyno_core::suggest::nearest;
+
 /// A script's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -181,28 +183,8 @@ fn hint(name: &str, builtins: Builtins) -> Hint {
     if Path::new(name).is_dir() {
         return Hint::Directory;
     }
-    let nearest = builtins
-        .iter()
-        .map(|(builtin, _)| (distance(name, builtin), *builtin))
-        .filter(|(distance, builtin)| *distance <= builtin.len() / 3)
-        .min();
-    nearest.map_or(Hint::List, |(_, builtin)| Hint::Nearest(builtin.to_owned()))
-}
-
-/// The Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let nearest = nearest(name, builtins.iter().map(|(builtin, _)| *builtin));
+    nearest.map_or(Hint::List, |builtin| Hint::Nearest(builtin.to_owned()))
 }
 
 fn read(name: &str, path: &Path) -> Result<Source, SourceError> {

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use dyno_core::text::shell_word;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{Contract, connect_to, settings_by_url};
@@ -100,7 +101,7 @@ impl Executables {
         let mut ssh = ssh(host);
         ssh.arg(format!(
             "sh -c {} sh {}",
-            quoted(script),
+            shell_word(script),
             quoted_path(&self.path)
         ));
         let output = output_of(&mut ssh, host)?;
@@ -123,11 +124,11 @@ impl Executables {
         // ssh passes a single line to a shell on the other host.
         let mut line = "env".to_owned();
         for (variable, value) in self.environment(context) {
-            line += &format!(" {variable}={}", quoted(&value));
+            line += &format!(" {variable}={}", shell_word(&value));
         }
         line += &format!(" {}", quoted_path(&program));
         for argument in arguments {
-            line += &format!(" {}", quoted(argument));
+            line += &format!(" {}", shell_word(argument));
         }
         let mut words: Vec<String> = SSH.map(str::to_owned).into();
         words.extend([host.clone(), line]);
@@ -221,13 +222,8 @@ fn output_of(command: &mut Command, host: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Quotes a word for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 fn quoted_path(path: &Path) -> String {
-    quoted(&path.display().to_string())
+    shell_word(&path.display().to_string())
 }
 
 impl Contract for Executables {

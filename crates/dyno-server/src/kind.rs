@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dyno_core::text::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -93,10 +94,7 @@ impl Kind {
         let mut file = std::fs::File::open(&program).on("read", &program)?;
         let mut hash = Sha256::new();
         std::io::copy(&mut file, &mut HashWriter(&mut hash)).on("read", &program)?;
-        let hash = hash.finalize();
-        Ok(Some(
-            hash.iter().map(|byte| format!("{byte:02x}")).collect(),
-        ))
+        Ok(Some(hex(hash.finalize())))
     }
 
     /// Whether a setting belongs to the data directory, so that it cannot change later.

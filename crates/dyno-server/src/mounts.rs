@@ -4,56 +4,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{OnPath, Result, failed};
+use dyno_core::mounts::{containing, parse};
 
-/// A mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mount {
-    /// The mount point.
-    pub(crate) point: PathBuf,
-    /// The file system: `ext4`, `cgroup2`.
-    pub(crate) kind: String,
-    /// The source: a device, or a word.
-    pub(crate) source: String,
-    /// Mount options: `rw,noatime`.
-    pub(crate) flags: String,
-    /// Options of the file system.
-    pub(crate) options: String,
-}
+pub(crate) use dyno_core::mounts::Mount;
+
+use crate::error::{OnPath, Result, failed};
 
 /// All mounts visible to this process, in mount order.
 pub(crate) fn mounts() -> Vec<Mount> {
     parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
-}
-
-fn parse(text: &str) -> Vec<Mount> {
-    let line = |line: &str| {
-        let (left, right) = line.split_once(" - ")?;
-        let mut left = left.split(' ').skip(4);
-        let (point, flags) = (left.next()?, left.next()?);
-        let mut right = right.split(' ');
-        Some(Mount {
-            point: unescaped(point).into(),
-            kind: right.next()?.to_owned(),
-            source: unescaped(right.next()?),
-            flags: flags.to_owned(),
-            options: right.next().unwrap_or_default().to_owned(),
-        })
-    };
-    text.lines().filter_map(line).collect()
-}
-
-/// Blanks and backslashes are octal escapes.
-fn unescaped(text: &str) -> String {
-    let codes = [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ];
-    codes.iter().fold(text.to_owned(), |text, (code, letter)| {
-        text.replace(code, letter)
-    })
 }
 
 /// The mount at exactly this path.
@@ -62,18 +21,9 @@ pub(crate) fn mounted_at(path: &Path) -> Option<Mount> {
 }
 
 /// The mount that contains a path.
-pub(crate) fn mount_of(path: &Path) -> Option<Mount> {
+fn mount_of(path: &Path) -> Option<Mount> {
     let path = fs::canonicalize(path).ok()?;
-    let mut found: Option<Mount> = None;
-    for mount in mounts() {
-        let deeper = found.as_ref().is_none_or(|found| {
-            mount.point.components().count() >= found.point.components().count()
-        });
-        if path.starts_with(&mount.point) && deeper {
-            found = Some(mount);
-        }
-    }
-    found
+    containing(&mounts(), &path).cloned()
 }
 
 /// The disk that contains a path, in the kernel's notation `MAJOR:MINOR`. For a partition it is the
@@ -122,16 +72,6 @@ mod tests {
 
     #[test]
     fn mounts_are_read() {
-        let text = "36 35 98:0 / /mnt/a\\040b rw,noatime master:1 shared:2 - ext4 /dev/loop0 rw\n\
-                    37 35 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\nodd\n";
-        let mounts = parse(text);
-        assert_eq!(mounts.len(), 2);
-        assert_eq!(mounts[0].point, Path::new("/mnt/a b"));
-        assert_eq!(
-            (&*mounts[0].kind, &*mounts[0].source),
-            ("ext4", "/dev/loop0")
-        );
-        assert_eq!(mounts[1].options, "rw,cpu,cpuacct");
         assert_eq!(
             mount_of(Path::new("/proc/self")).expect("proc").kind,
             "proc"

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dyno_core::db::Family;
 use dyno_core::suggest::nearest;
+use dyno_core::text::sql_string;
 
 use crate::contract::{Reached, connect_to, settings_by_url};
 use crate::error::{Result, ServerError, failed};
@@ -114,7 +115,7 @@ impl Online {
             match self.reached.family {
                 Family::Postgres => {
                     let was = self.of_system(name)?;
-                    self.run(&format!("ALTER SYSTEM SET {name} = {}", quoted(value)))?;
+                    self.run(&format!("ALTER SYSTEM SET {name} = {}", sql_string(value)))?;
                     undo.insert(0, put_back(name, was.as_deref()));
                 }
                 _ => {
@@ -144,7 +145,7 @@ impl Online {
         self.value(&format!(
             "SELECT setting FROM pg_file_settings WHERE sourcefile LIKE \
              '%/postgresql.auto.conf' AND lower(name) = lower({}) ORDER BY seqno DESC LIMIT 1",
-            quoted(name)
+            sql_string(name)
         ))
     }
 
@@ -176,14 +177,9 @@ impl Online {
 /// The statement that restores a setting of ALTER SYSTEM.
 fn put_back(name: &str, was: Option<&str>) -> String {
     match was {
-        Some(value) => format!("ALTER SYSTEM SET {name} = {}", quoted(value)),
+        Some(value) => format!("ALTER SYSTEM SET {name} = {}", sql_string(value)),
         None => format!("ALTER SYSTEM RESET {name}"),
     }
-}
-
-/// A value in single quotes.
-fn quoted(value: &str) -> String {
-    format!("'{}'", value.replace('\'', "''"))
 }
 
 /// A value for `SET GLOBAL`: numbers and words unchanged, sizes in bytes, everything else quoted.
@@ -194,7 +190,7 @@ fn literal(value: &str) -> String {
     }
     match dyno_core::units::parse_size(value) {
         Ok(bytes) => bytes.to_string(),
-        Err(_) => quoted(value),
+        Err(_) => sql_string(value),
     }
 }
 

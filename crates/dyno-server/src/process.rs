@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -165,6 +165,15 @@ impl ProcessId {
     }
 }
 
+/// A program by its name: in the search path, else in one of these folders.
+pub(crate) fn program(name: &str, others: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(others.iter().map(PathBuf::from));
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Nanos);
 
@@ -177,11 +186,6 @@ impl Deadline {
     pub(crate) fn left(self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(Clock.now()))
     }
-}
-
-/// Time since an instant of the clock.
-pub(crate) fn since(begun: Nanos) -> Duration {
-    Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
 
 /// Polls until `done` or the limit; returns whether it was done.

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::error::{OnPath, Result, failed, usage};
-use crate::process::{confine, give, unprivileged, wait_until};
+use crate::process::{confine, give, program, unprivileged, wait_until};
 use crate::server::Server;
 
 /// How long it may take to accept connections.
@@ -63,7 +63,7 @@ impl ProxyOptions {
         if kind.is_none() {
             return usage("the proxy needs kind = \"haproxy\"");
         }
-        match program() {
+        match program("haproxy", &PLACES) {
             Some(program) => Ok(Self { program, threads }),
             None => failed(
                 "the program haproxy is neither in the search path nor in /usr/sbin: install the \
@@ -128,15 +128,6 @@ fn configuration(port: u16, server: u16, threads: u32) -> String {
          connect 5s\n    timeout client 24h\n    timeout server 24h\nlisten database\n    bind \
          127.0.0.1:{port}\n    server database 127.0.0.1:{server}\n"
     )
-}
-
-fn program() -> Option<PathBuf> {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&paths).chain(PLACES.map(PathBuf::from));
-    folders.find_map(|folder| {
-        let path = folder.join("haproxy");
-        path.is_file().then_some(path)
-    })
 }
 
 fn free_port() -> Result<u16> {

@@ -8,7 +8,6 @@ use dyno_core::clock::Nanos;
 use crate::error::{Result, failed, usage};
 use crate::kind::Kind;
 use crate::kinds::bootstrap::{excerpt, last_lines};
-use crate::process::since;
 use crate::server::{Server, claim_port};
 use crate::settings::{ReadBack, Settings, read_back};
 use crate::supervisor::{self, Lifeline, SupervisorCommand};
@@ -130,7 +129,7 @@ impl Server {
     ) -> Result<(Duration, Vec<String>)> {
         self.wait_ready(begun, limit, log_begins)?;
         self.must_be_preloaded()?;
-        let ready_in = since(begun);
+        let ready_in = Clock.since(begun);
         if !self.record.is_welcomed {
             self.with(|contract, context| contract.welcome(context))?;
             self.record.is_welcomed = true;
@@ -189,7 +188,7 @@ impl Server {
                     self.log_since(log_begins)
                 ));
             }
-            if since(begun) >= limit {
+            if Clock.since(begun) >= limit {
                 return failed(format!(
                     "server '{name}' did not answer within {} s ({why}). From its \
                      log:\n{}",

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use dyno_core::clock::civil;
 use dyno_core::visible;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use crate::app::{TopError, first};
@@ -187,11 +186,7 @@ fn name(figure: &Figure) -> String {
 
 /// The time of day in UTC.
 pub fn clock(unix_s: f64) -> String {
-    let Ok(at) = Timestamp::from_second(unix_s as i64) else {
-        return String::new();
-    };
-    let at = at.to_zoned(TimeZone::UTC);
-    format!("{:02}:{:02}:{:02}", at.hour(), at.minute(), at.second())
+    civil(unix_s, "%H:%M:%S")
 }
 
 fn now_s() -> f64 {

@@ -146,8 +146,7 @@ impl Poller {
     /// How long a question has been waiting for its answer.
     pub fn unanswered_for(&self) -> Option<Duration> {
         let asked_at = self.asked_at.load(Ordering::Relaxed);
-        let waits = Duration::from_nanos(Clock.now().saturating_sub(asked_at));
-        (asked_at > 0).then_some(waits)
+        (asked_at > 0).then(|| Clock.since(asked_at))
     }
 }
 

@@ -124,7 +124,7 @@ fn ceiling(view: &View) -> CheckResult {
         Some(drive) if drive.workers != calibration.workers && view.agents().is_empty() => format!(
             ", which was measured with {} worker{} instead of {}",
             calibration.workers,
-            text::plural(calibration.workers.into()),
+            text::plural(calibration.workers),
             drive.workers
         ),
         _ => String::new(),

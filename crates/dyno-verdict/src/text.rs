@@ -1,5 +1,9 @@
 //! Numbers as text in evidence: few digits, fitting units.
 
+use dyno_core::text::trim_zeros;
+pub(crate) use dyno_core::text::{counted, plural};
+pub(crate) use dyno_core::units::human_count as count;
+
 /// Without insignificant digits: 0.02, 1.5, 12, 12000.
 pub(crate) fn plain(value: f64) -> String {
     let digits = match value.abs() {
@@ -9,12 +13,7 @@ pub(crate) fn plain(value: f64) -> String {
         v if v >= 0.01 => 3,
         _ => 5,
     };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') {
-        let short = text.trim_end_matches('0').trim_end_matches('.');
-        return short.to_owned();
-    }
-    text
+    trim_zeros(&format!("{value:.digits$}")).to_owned()
 }
 
 pub(crate) fn signed(value: f64) -> String {
@@ -25,25 +24,6 @@ pub(crate) fn signed(value: f64) -> String {
 /// A share of 0 to 1 as percent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", plain(share * 100.0))
-}
-
-/// A number with thousands separators: 1,234,567.
-pub(crate) fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A number with its noun: `1 event`, `1,234 events`.
-pub(crate) fn counted(value: u64, thing: &str) -> String {
-    let plural = if value == 1 { "" } else { "s" };
-    format!("{} {thing}{plural}", count(value))
 }
 
 pub(crate) fn rate(per_s: f64) -> String {
@@ -144,11 +124,6 @@ pub(crate) fn sentence(text: &str) -> String {
     }
 }
 
-/// `s` unless the count is one.
-pub(crate) fn plural(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,8 +153,6 @@ mod tests {
         assert_eq!(sentence("sbtest1 holds"), "sbtest1 holds.");
         assert_eq!(signed(3.0), "+3");
         assert_eq!(percent(0.7), "70 %");
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(count(12), "12");
         assert_eq!(rate(1234.5), "1,235");
         assert_eq!(bytes(1536.0), "1.5 KiB");
         assert_eq!(bytes(12.0), "12 bytes");

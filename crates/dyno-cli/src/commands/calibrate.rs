@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use dyno_core::plan::OptionValue;
+use dyno_core::text::number_of;
 use dyno_core::units;
 
 use crate::options::Parsed;
@@ -34,16 +35,12 @@ fn text(made: &Calibration) -> String {
          Above 70 % of the ceiling, a run is doubtful. Kept for the same script, options, sessions \
          and workers on this host.\n",
         rate(made.events_per_s_max),
-        counted(made.workers, "worker"),
+        number_of(made.workers, "worker"),
         made.transport,
         made.cpu_us_per_event,
         rate(made.events_per_s),
-        counted(made.sessions, "session"),
+        number_of(made.sessions, "session"),
         made.p999_ms,
         made.stall_ms_max,
     )
-}
-
-fn counted(count: u32, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

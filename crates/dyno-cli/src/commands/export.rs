@@ -99,8 +99,8 @@ pub fn main(args: &[String]) -> Result<u8> {
     let format = parsed.value("format").unwrap_or("json");
     let export: fn(&RunRecord) -> Result<Vec<u8>> = match format {
         "json" => |run| Ok(json::run(run)?.into_bytes()),
-        "csv" => |run| Ok(csv::intervals(run).into_bytes()),
-        "series" => |run| Ok(csv::series(run).into_bytes()),
+        "csv" => |run| Ok(csv::intervals(run)?.into_bytes()),
+        "series" => |run| Ok(csv::series(run)?.into_bytes()),
         "hlog" => |run| Ok(hlog::log(run)?),
         "openmetrics" => openmetrics,
         "folded" => stacks,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, anyhow};
 use dyno_core::factors::Factors;
 use dyno_core::record::LOG_DIGEST;
+use dyno_core::text::number_of;
 use dyno_import::{ImportError, Imported, Log, Looks, Monitor, Options, Pattern, Tool};
 use dyno_report::terminal::runs as table;
 use dyno_results::{Filter, Results, ResultsError};
@@ -407,27 +408,23 @@ fn print_result(
         let rows: Vec<_> = lines.iter().map(runs::row).collect();
         console::page(&console::look(parsed), |look| table(&rows, look));
     }
-    let several = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    };
     let mut summary = format!(
         "{} of {} imported into {}, {}",
         count - tally.failed.len(),
-        several(count, "log"),
+        number_of(count, "log"),
         results.path().display(),
-        several(tally.ids.len(), "new run"),
+        number_of(tally.ids.len(), "new run"),
     );
     if tally.already > 0 {
         summary += &format!(
             "; {} already imported (--replace imports them again)",
-            several(tally.already, "run")
+            number_of(tally.already, "run")
         );
     }
     if tally.remarks > 0 {
         summary += &format!(
             "; {} on the logs, kept with the runs (dyno show RUN)",
-            several(tally.remarks, "remark")
+            number_of(tally.remarks, "remark")
         );
     }
     console::note(&summary);

@@ -9,7 +9,7 @@ use anyhow::Result;
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
 use dyno_core::units::human_number;
-use dyno_report::export::csv::row;
+use dyno_report::export::csv::table as csv_table;
 use dyno_report::sheet::Sheet;
 use dyno_report::terminal::pivot as shown;
 use dyno_report::{Pivot, markdown};
@@ -353,7 +353,7 @@ fn of(layout: &Layout, base: usize) -> Base {
 
 fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
     if parsed.has("csv") {
-        console::out(&csv(table));
+        console::out(&csv(table)?);
         return Ok(());
     }
     let is_markdown = output::is_markdown(parsed)?;
@@ -424,7 +424,7 @@ pub fn as_sheet(table: &Pivot) -> Sheet {
     }
 }
 
-fn csv(table: &Pivot) -> String {
+fn csv(table: &Pivot) -> std::io::Result<String> {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     const COLUMNS: [&str; 9] = [
         "runs",
@@ -440,8 +440,7 @@ fn csv(table: &Pivot) -> String {
     let mut names = vec![table.rows.0.clone()];
     names.extend(table.columns.iter().map(|(name, _)| name.clone()));
     names.extend(COLUMNS.map(str::to_owned));
-    let mut out = row(&names) + "\n";
-    for cell in &table.cells {
+    let cells = table.cells.iter().map(|cell| {
         let (level, column) = levels(table, cell);
         let mut fields = vec![level.to_owned()];
         fields.extend(column.map(str::to_owned));
@@ -451,9 +450,9 @@ fn csv(table: &Pivot) -> String {
         fields.push(table.unit.clone());
         fields.extend([cell.value, cell.ratio, cell.low, cell.high, cell.stalled_s].map(number));
         fields.push(cell.verdict.map_or("", |verdict| verdict.word()).to_owned());
-        out += &(row(&fields) + "\n");
-    }
-    out
+        fields
+    });
+    csv_table(std::iter::once(names).chain(cells))
 }
 
 fn as_json(table: &Pivot) -> Value {

@@ -68,7 +68,7 @@ impl GivenPlan {
         Ok(Some(Self {
             own,
             script: (plan.options.iter())
-                .map(|(name, value)| (name.clone(), Some(text_of(value))))
+                .map(|(name, value)| (name.clone(), Some(value.to_string())))
                 .collect(),
             plan,
         }))
@@ -134,7 +134,7 @@ impl GivenPlan {
                     serde_json::to_string(value).unwrap_or_default()
                 )));
             }
-            let hidden = text_of(value).contains(redact::HIDDEN);
+            let hidden = value.to_string().contains(redact::HIDDEN);
             let given = parsed.script.iter().filter(|(own, _)| key(own) == *name);
             if hidden && given.count() < 2 {
                 let dashed = name.replace('_', "-");
@@ -200,15 +200,6 @@ fn unlike(kind: OptionKind, value: &OptionValue) -> Option<&'static str> {
         OptionKind::Bool => Some("true or false"),
         OptionKind::Int | OptionKind::Size | OptionKind::Double => Some("a number"),
         _ => Some("text"),
-    }
-}
-
-fn text_of(value: &OptionValue) -> String {
-    match value {
-        OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
-        OptionValue::Number(number) => number.to_string(),
-        OptionValue::Text(text) => text.clone(),
-        OptionValue::List(items) => items.join(","),
     }
 }
 

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
+use dyno_core::text::plural;
 use dyno_report::html::{COLUMNS_MAX, ReportInput, report};
 use dyno_report::{Pivot, junit, markdown};
 use dyno_results::Scope;
@@ -104,7 +105,7 @@ fn keep_placed(runs: &mut Vec<RunRecord>, rows: &str, columns: Option<&str>) {
         let factors = columns.map_or(rows.to_owned(), |columns| format!("{rows} and {columns}"));
         console::note(&format!(
             "left out: run{} {}, without a level of {factors}",
-            if others.len() == 1 { "" } else { "s" },
+            plural(others.len()),
             others.join(", ")
         ));
     }

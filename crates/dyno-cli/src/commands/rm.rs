@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use dyno_core::text::plural;
 use dyno_results::{Filter, Results, RunStage};
 
 use crate::definitions::RM;
@@ -56,7 +57,7 @@ pub fn main(args: &[String]) -> Result<u8> {
         console::out(&format!(
             "{}: removed run{} {}; {shrunk}\n",
             path.display(),
-            if ids.len() == 1 { "" } else { "s" },
+            plural(ids.len()),
             names.join(", ")
         ));
     }

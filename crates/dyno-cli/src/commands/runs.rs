@@ -1,7 +1,7 @@
 //! `dyno list runs`: list the runs of a results file.
 
 use anyhow::Result;
-use dyno_core::clock::wall_time;
+use dyno_core::clock::{civil, wall_time};
 use dyno_core::factors::{self, EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::plan::LoadSchedule;
@@ -14,7 +14,6 @@ use super::pivot::no_factor;
 use crate::options::Parsed;
 use crate::settings::{count, usage};
 use crate::{STATUS_DONE, console, run_store};
-use dyno_run::civil;
 
 /// Default number of latest runs.
 const LIMIT: u64 = 50;

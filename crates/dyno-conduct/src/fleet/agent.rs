@@ -6,6 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_core::text::hex;
 use dyno_core::{Clock, Secret};
 use dyno_fleet::agent::{Agent, AgentConfig, Exit, LINGER_NS};
 use dyno_fleet::bus::nats::{NatsBus, NatsConfig, Role};
@@ -233,11 +234,10 @@ pub fn build(commit: &str) -> Build {
             }
         }
     });
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: commit.to_owned(),
-        binary_sha256: binary.map_or_else(|_| String::new(), |digest| hex(&digest)),
+        binary_sha256: binary.map_or_else(|_| String::new(), hex),
         // The plan provides it.
         script_sha256: String::new(),
     }

@@ -189,23 +189,19 @@ fn calibration_of(fleet: &Fleet, ready: &Ready, plan: &Plan) -> Calibrates {
 
 /// The run's load generators as facts: enough to collect the run from the agents' files.
 fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
-    let fact = |name: String, value: String| Fact {
-        name,
-        value,
-        source: "--agents".to_owned(),
-    };
+    let source = "--agents";
     let agents = fleet.specs.iter().map(|spec| {
         let place = match &spec.place {
             AgentLocation::Local => "local".to_owned(),
             AgentLocation::Ssh(host) => format!("ssh:{host}"),
             AgentLocation::Joins => "joins".to_owned(),
         };
-        fact(format!("{AGENT}{}", spec.name), place)
+        Fact::new(format!("{AGENT}{}", spec.name), place, source)
     });
-    let run = fact(RUN.to_owned(), run.to_string());
+    let run = Fact::new(RUN, run.to_string(), source);
     let by_ssh = |spec: &super::specs::Spec| matches!(spec.place, AgentLocation::Ssh(_));
     let command = fleet.specs.iter().any(by_ssh);
-    let command = command.then(|| fact(COMMAND.to_owned(), fleet.program.clone()));
+    let command = command.then(|| Fact::new(COMMAND, fleet.program.clone(), source));
     std::iter::once(run).chain(command).chain(agents).collect()
 }
 

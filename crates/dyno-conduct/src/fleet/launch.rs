@@ -301,10 +301,7 @@ fn hear(errors: ChildStderr, said: &Mutex<String>) {
         // ssh ends its lines as terminals need it.
         said.push_str(String::from_utf8_lossy(&line).trim_end_matches('\r'));
         said.push('\n');
-        let mut from = said.len().saturating_sub(KEPT_BYTES);
-        while !said.is_char_boundary(from) {
-            from += 1;
-        }
+        let from = said.ceil_char_boundary(said.len().saturating_sub(KEPT_BYTES));
         said.drain(..from);
     }
 }

@@ -80,11 +80,11 @@ impl ServerAgent {
             bail!("--server-agent: {}", not_begun(launched, &error));
         }
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
-        let observer = Observation::Fact(Fact {
-            name: SERVER_OBSERVER.to_owned(),
-            value: self.place.to_string(),
-            source: "--server-agent".to_owned(),
-        });
+        let observer = Observation::Fact(Fact::new(
+            SERVER_OBSERVER,
+            self.place.to_string(),
+            "--server-agent",
+        ));
         // It is the first observation, so there is space.
         drop(sender.try_send(observer));
         let (stop, stopped) = channel::<()>();

@@ -10,6 +10,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::interval::Interval;
 use dyno_core::plan::{Division, Drive};
 use dyno_core::target::TargetPlan;
+use dyno_core::text::counted;
 use dyno_core::units::human_number;
 use dyno_fleet::coordinator::{Event, Phase, Report};
 use dyno_fleet::finding::Kind;
@@ -235,14 +236,10 @@ impl<'a> Watcher<'a> {
             let Some(hello) = self.hellos.get(&(number as usize - 1)) else {
                 continue;
             };
-            let count = |what: u64, name: &str| {
-                let plural = if what == 1 { "" } else { "s" };
-                format!("{} {name}{plural}", human_number(what as f64, 0))
-            };
             let own = |all: u64| division.count(number, all);
             let mut parts = vec![
-                count(hello.cores.into(), "core"),
-                count(own(self.drive.sessions.into()), "session"),
+                counted(hello.cores.into(), "core"),
+                counted(own(self.drive.sessions.into()), "session"),
             ];
             if let Some(open) = self.drive.open_loop {
                 let rate = open.per_second * division.fraction(number);

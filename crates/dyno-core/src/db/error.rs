@@ -221,6 +221,11 @@ impl DbError {
         Self::new(ErrorKind::Unsupported, message)
     }
 
+    /// An invalid request by the caller.
+    pub fn misuse(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Misuse, message)
+    }
+
     /// An error without a server's code.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let sqlstate = match kind {

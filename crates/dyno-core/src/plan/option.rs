@@ -1,5 +1,7 @@
 //! The values of a workload's options.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The value of a workload's option.
@@ -16,6 +18,18 @@ pub enum OptionValue {
     Text(String),
     /// Several texts.
     List(Vec<String>),
+}
+
+/// As on a command line.
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(on) => f.write_str(if *on { "on" } else { "off" }),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => f.write_str(text),
+            Self::List(items) => f.write_str(&items.join(",")),
+        }
+    }
 }
 
 /// Options as one JSON object.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::plan::{EndpointPlan, TargetPlan};
 use super::sqlite::SqliteOptions;
-use super::url::encode;
+use super::url::{self, encode};
 use super::{CONNECT_TIMEOUT_MS, Endpoint, MAX_ANSWER_BYTES, Target, TlsMode};
 use crate::db::Family;
-use crate::units::format_duration;
+use crate::units::{format_duration, format_size};
 
 pub(super) fn label(target: &Target) -> String {
     let parameters = parameters(target);
@@ -49,7 +49,7 @@ pub(super) fn parameters(target: &Target) -> Vec<(&'static str, String)> {
     }
     let mut parameters = sqlite_parameters(&target.sqlite);
     if target.max_answer_bytes != MAX_ANSWER_BYTES {
-        parameters.push(("max_answer", size(target.max_answer_bytes)));
+        parameters.push(("max_answer", format_size(target.max_answer_bytes)));
     }
     parameters
 }
@@ -79,7 +79,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn url<'a>(&self, parameters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-        let encoded = parameters.map(|(name, value)| format!("{name}={}", encode(value, "/")));
+        let encoded = parameters.map(|(name, value)| format!("{name}={}", url::encode_path(value)));
         let scheme = self.family.name();
         if self.family.is_embedded() {
             let path = encode_path(self.file);
@@ -111,9 +111,9 @@ impl Parts<'_> {
         with_query(
             format!(
                 "{scheme}://{}@{}/{}",
-                encode(self.user, ""),
+                encode(self.user),
                 authority.join(","),
-                encode(self.database, "")
+                encode(self.database)
             ),
             &parameters,
         )
@@ -123,8 +123,8 @@ impl Parts<'_> {
 fn authority_of(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-        Endpoint::Tcp(host, port) => format!("{}:{port}", encode(host, "")),
-        Endpoint::Unix(path) => encode(&path.to_string_lossy(), ""),
+        Endpoint::Tcp(host, port) => format!("{}:{port}", encode(host)),
+        Endpoint::Unix(path) => encode(&path.to_string_lossy()),
     }
 }
 
@@ -166,7 +166,7 @@ fn common_parameters(target: &Target) -> Vec<(&'static str, String)> {
         add("connect_timeout", milliseconds(target.connect_timeout_ms));
     }
     if target.max_answer_bytes != MAX_ANSWER_BYTES {
-        add("max_answer", size(target.max_answer_bytes));
+        add("max_answer", format_size(target.max_answer_bytes));
     }
     parameters
 }
@@ -186,23 +186,12 @@ fn sqlite_parameters(options: &SqliteOptions) -> Vec<(&'static str, String)> {
     parameters
 }
 
-fn size(bytes: u64) -> String {
-    let units = [(30, "G"), (20, "M"), (10, "K")];
-    let unit = units
-        .iter()
-        .find(|(bits, _)| bytes.trailing_zeros() >= *bits);
-    match unit {
-        Some((bits, letter)) => format!("{}{letter}", bytes >> bits),
-        None => bytes.to_string(),
-    }
-}
-
 fn milliseconds(value: u64) -> String {
     format_duration(std::time::Duration::from_millis(value))
 }
 
 fn encode_path(path: &Path) -> String {
-    encode(&path.to_string_lossy(), "/")
+    url::encode_path(&path.to_string_lossy())
 }
 
 fn with_query(url: String, parameters: &[String]) -> String {

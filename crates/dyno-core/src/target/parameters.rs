@@ -7,6 +7,7 @@ use super::sqlite::{JournalMode, Synchronous};
 use super::url::decode;
 use super::{MAX_ANSWER_BYTES, TargetError, TlsMode, TlsOptions};
 use crate::db::Family;
+use crate::suggest::nearest;
 use crate::units::{parse_duration, parse_size};
 
 /// A smaller limit would reject what every connection needs.
@@ -276,15 +277,9 @@ fn parse_mode(text: &str) -> Result<TlsMode, TargetError> {
 }
 
 fn unknown(name: &str, plain: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(known, plain), known))
-        .min();
-    match nearest {
-        Some((distance, nearest)) if distance <= 2.max(nearest.len() / 3) => {
-            format!("there is no parameter '{name}'; did you mean '{nearest}'?")
-        }
-        _ => format!(
+    match nearest(plain, known.iter().copied()) {
+        Some(nearest) => format!("there is no parameter '{name}'; did you mean '{nearest}'?"),
+        None => format!(
             "there is no parameter '{name}'; there are {}",
             known.join(", ")
         ),

@@ -1,7 +1,7 @@
 //! The parts of a URL, and percent-encoding. Messages here never quote what may be part of a
 //! password.
 
-use std::fmt::Write;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::TargetError;
 
@@ -88,44 +88,39 @@ pub(super) fn split_host(text: &str) -> Result<(&str, Option<&str>), TargetError
 
 /// Decodes `%XX`. `what` names the part in messages.
 pub(super) fn decode(text: &str, what: &str) -> Result<String, TargetError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let (Some(high), Some(low)) = (hex(after.first()), hex(after.get(1))) else {
-            return Err(TargetError(format!(
-                "the {what} contains a % without two hexadecimal digits after it; write %25 for a \
-                 percent sign"
-            )));
-        };
-        bytes.push(high << 4 | low);
-        rest = &after[2..];
+    let is_code = |after: &str| {
+        let digits = after.get(..2);
+        digits.is_some_and(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    if !text.split('%').skip(1).all(is_code) {
+        return Err(TargetError(format!(
+            "the {what} contains a % without two hexadecimal digits after it; write %25 for a \
+             percent sign"
+        )));
     }
-    if bytes.contains(&0) {
-        return Err(TargetError(format!("the {what} contains a zero byte")));
+    let decoded = percent_decode_str(text).decode_utf8();
+    let decoded = decoded.map_err(|_| TargetError(format!("the {what} is not UTF-8")))?;
+    match decoded.contains('\0') {
+        true => Err(TargetError(format!("the {what} contains a zero byte"))),
+        false => Ok(decoded.into_owned()),
     }
-    String::from_utf8(bytes).map_err(|_| TargetError(format!("the {what} is not UTF-8")))
 }
 
-fn hex(digit: Option<&u8>) -> Option<u8> {
-    char::from(*digit?).to_digit(16).map(|value| value as u8)
+/// What is encoded in a part of a URL.
+const PART: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// What is encoded in a path or a parameter's value.
+const PATH: &AsciiSet = &PART.remove(b'/');
+
+/// Encodes a part of a URL.
+pub(super) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, PART).to_string()
 }
 
-/// Encodes all but letters, digits, `-._~` and the characters of `also`.
-pub(super) fn encode(text: &str, also: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let c = char::from(byte);
-        if c.is_ascii_alphanumeric() || "-._~".contains(c) || also.contains(c) {
-            encoded.push(c);
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
+/// Encodes a path or a parameter's value.
+pub(super) fn encode_path(text: &str) -> String {
+    utf8_percent_encode(text, PATH).to_string()
 }

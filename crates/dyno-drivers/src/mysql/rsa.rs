@@ -7,6 +7,9 @@ use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
+use spki::SubjectPublicKeyInfoRef;
+use spki::der::asn1::{AnyRef, UintRef};
+use spki::der::{Decode, Reader};
 
 /// The length of a SHA-1 hash.
 const HASH: usize = 20;
@@ -87,39 +90,16 @@ fn sha1(parts: &[&[u8]]) -> digest::Digest {
 
 /// Modulus and exponent of a SubjectPublicKeyInfo.
 fn parse_key(der: &[u8]) -> Option<(&[u8], &[u8])> {
-    const INTEGER: u8 = 0x02;
-    const BIT_STRING: u8 = 0x03;
-    const SEQUENCE: u8 = 0x30;
-    let (info, _) = element(der, SEQUENCE)?;
-    let (_algorithm, info) = element(info, SEQUENCE)?;
-    let (bits, _) = element(info, BIT_STRING)?;
-    let (unused, key) = bits.split_first()?;
-    let (key, _) = element(key, SEQUENCE)?;
-    let (modulus, key) = element(key, INTEGER)?;
-    let (exponent, _) = element(key, INTEGER)?;
-    let modulus = &modulus[modulus.iter().position(|&byte| byte != 0)?..];
-    let sane = *unused == 0 && modulus.len() <= MODULUS_MAX && exponent.len() <= 8;
+    let info = SubjectPublicKeyInfoRef::from_der(der).ok()?;
+    let key = AnyRef::from_der(info.subject_public_key.as_bytes()?).ok()?;
+    let numbers = key.sequence(|fields| {
+        let modulus: UintRef<'_> = fields.decode()?;
+        let exponent: UintRef<'_> = fields.decode()?;
+        Ok((modulus.as_bytes(), exponent.as_bytes()))
+    });
+    let (modulus, exponent) = numbers.ok()?;
+    let sane = modulus.len() <= MODULUS_MAX && exponent.len() <= 8;
     sane.then_some((modulus, exponent))
-}
-
-/// The content of the DER element with this tag at the front, and the rest.
-fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (&[found, first], mut rest) = der.split_first_chunk::<2>()?;
-    if found != tag {
-        return None;
-    }
-    let mut len = usize::from(first);
-    if first & 0x80 != 0 {
-        let digits;
-        (digits, rest) = rest.split_at_checked(usize::from(first & 0x7F))?;
-        if digits.len() > 3 {
-            return None;
-        }
-        len = digits
-            .iter()
-            .fold(0, |len, &digit| len << 8 | usize::from(digit));
-    }
-    rest.split_at_checked(len)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Parsing answers: the common one in one pass, and the parts of the others.
 
-use dyno_core::db::{DbError, ErrorKind};
+use dyno_core::db::DbError;
 
 use super::session::Activity;
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
@@ -62,7 +62,7 @@ pub(super) fn check_text(sql: &[u8]) -> Result<(), DbError> {
     }
     if sql.contains(&0) {
         let message = "a statement contains a NUL byte, which PostgreSQL does not accept";
-        return Err(DbError::new(ErrorKind::Misuse, message));
+        return Err(DbError::misuse(message));
     }
     Ok(())
 }

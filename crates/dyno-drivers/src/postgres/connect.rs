@@ -57,7 +57,7 @@ impl Handshake {
             if text.contains('\0') {
                 let message =
                     format!("the {what} contains a NUL byte, which PostgreSQL does not accept");
-                return Err(DbError::new(ErrorKind::Misuse, message));
+                return Err(DbError::misuse(message));
             }
         }
         Ok(Self {

@@ -85,7 +85,7 @@ impl Postgres {
                 pipeline.answered = 0;
             }
             let message = "no pipeline was started on this connection";
-            return Err(DbError::new(ErrorKind::Misuse, message));
+            return Err(DbError::misuse(message));
         }
         self.activity = Activity::Idle;
         self.begin()?;
@@ -172,6 +172,6 @@ impl Postgres {
     #[cold]
     pub(super) fn piping(&self) -> DbError {
         let message = "a pipeline can only execute statements; prepare and load before it";
-        DbError::new(ErrorKind::Misuse, message)
+        DbError::misuse(message)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dyno_core::db::{DbError, ErrorKind};
+use dyno_core::db::DbError;
 
 /// A statement in PostgreSQL's syntax, and its number of parameters.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) fn number(sql: &[u8]) -> Result<Statement<'_>, DbError> {
     };
     if params > usize::from(u16::MAX) {
         let message = format!("a statement has {params} parameters; PostgreSQL allows 65535");
-        return Err(DbError::new(ErrorKind::Misuse, message));
+        return Err(DbError::misuse(message));
     }
     if found.numbered_max > 0 || found.places.is_empty() {
         let sql = Cow::Borrowed(sql);

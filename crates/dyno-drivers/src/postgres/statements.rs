@@ -1,6 +1,6 @@
 //! The prepared statements of a connection, and the encoding of their executions.
 
-use dyno_core::db::{DbError, ErrorKind, Param, ParamKind, ParamValue, StatementId};
+use dyno_core::db::{DbError, Param, ParamKind, ParamValue, StatementId};
 
 use super::wire;
 
@@ -176,7 +176,7 @@ impl Statement {
             "the prepared statement has {} parameters, but {given} were given",
             self.params
         );
-        DbError::new(ErrorKind::Misuse, message)
+        DbError::misuse(message)
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) fn too_long(length: usize) -> DbError {
         "a statement of {length} bytes is longer than PostgreSQL accepts ({} bytes)",
         wire::MESSAGE_LEN_MAX
     );
-    DbError::new(ErrorKind::Misuse, message)
+    DbError::misuse(message)
 }
 
 fn format_of(kind: ParamKind) -> [u8; 2] {
@@ -286,5 +286,5 @@ impl Statements {
 #[cold]
 fn unknown(id: StatementId) -> DbError {
     let message = format!("statement {id} is not prepared on this connection");
-    DbError::new(ErrorKind::Misuse, message)
+    DbError::misuse(message)
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use dyno_core::Target;
 use dyno_core::db::{DbError, Family};
 
-use super::misuse;
 use crate::disclosure::Disclosure;
 use crate::mysql::{MysqlOptions, check_public_key};
 use crate::postgres::{Postgres, PostgresOptions};
@@ -80,7 +79,7 @@ impl Speech {
         match target.family {
             Family::Mysql => Self::mysql(target),
             Family::Postgres => Self::postgres(target),
-            Family::Sqlite => Err(misuse("SQLite has no server to connect to".to_owned())),
+            Family::Sqlite => Err(DbError::misuse("SQLite has no server to connect to")),
         }
     }
 
@@ -131,7 +130,7 @@ fn disclosure(target: &Target, way: Way) -> Disclosure {
 /// Reads the server's RSA key that the user configured.
 fn public_key(path: &Path) -> Result<Arc<[u8]>, DbError> {
     let refused = |why: &dyn std::fmt::Display| {
-        misuse(format!(
+        DbError::misuse(format!(
             "cannot read an RSA key from {} (server_public_key): {why}; it must be the server's \
              public_key.pem",
             path.display()

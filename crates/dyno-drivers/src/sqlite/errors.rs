@@ -105,10 +105,6 @@ pub(super) fn too_large(max: u64) -> DbError {
     DbError::new(ErrorKind::TooLarge, message)
 }
 
-pub(super) fn misuse(message: impl Into<String>) -> DbError {
-    DbError::new(ErrorKind::Misuse, message)
-}
-
 fn message(text: *const std::ffi::c_char) -> String {
     if text.is_null() {
         return "out of memory".to_owned();

@@ -1,7 +1,7 @@
 //! Loading rows: one prepared INSERT inside one transaction.
 
 use dyno_core::bulk::{BulkFormat, BulkLoad};
-use dyno_core::db::{DbError, ErrorKind, ParamValue};
+use dyno_core::db::{DbError, ParamValue};
 
 use super::errors;
 use super::raw::{Database, Statement, Stepped};
@@ -38,7 +38,7 @@ fn insert_all(database: &Database, load: &mut BulkLoad) -> Result<u64, DbError> 
     let sql = format!("INSERT INTO {}({columns}) VALUES({marks})", load.table);
     let (statement, _) = database.prepare(sql.as_bytes(), false)?;
     let mut statement =
-        statement.ok_or_else(|| errors::misuse("a bulk load needs a table and columns"))?;
+        statement.ok_or_else(|| DbError::misuse("a bulk load needs a table and columns"))?;
     let mut chunk = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
     let mut fields = Fields::default();
     let mut loaded = 0;
@@ -46,7 +46,7 @@ fn insert_all(database: &Database, load: &mut BulkLoad) -> Result<u64, DbError> 
         chunk.clear();
         if load.rows.stopped() {
             let message = format!("the load was stopped by the user before row {}", loaded + 1);
-            return Err(DbError::new(ErrorKind::Misuse, message));
+            return Err(DbError::misuse(message));
         }
         if load.rows.fill(&mut chunk, BulkFormat::TabText, CHUNK_BYTES) == 0 {
             return Ok(loaded);
@@ -73,7 +73,7 @@ fn insert(
     columns: usize,
 ) -> Result<(), DbError> {
     if fields.ends.len() != columns {
-        return Err(errors::misuse(format!(
+        return Err(DbError::misuse(format!(
             "the row has {} fields for {columns} columns",
             fields.ends.len()
         )));

@@ -63,7 +63,7 @@ impl Database {
             path.splice(0..0, *b"./");
         }
         let path = CString::new(path)
-            .map_err(|_| errors::misuse("the path of the SQLite database contains a zero byte"))?;
+            .map_err(|_| DbError::misuse("the path of the SQLite database contains a zero byte"))?;
         let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_NOMUTEX;
         let mut handle = ptr::null_mut();
         // SAFETY: the path is a C string; `handle` takes the result.
@@ -112,7 +112,7 @@ impl Database {
         let asked = options.journal_mode.name();
         let mode = self.run(&format!("PRAGMA journal_mode={asked}"))?;
         if mode.as_deref() != Some(asked) {
-            return Err(errors::misuse(format!(
+            return Err(DbError::misuse(format!(
                 "journal_mode={asked} was requested, but it remains {}; another process may be \
                  using the file, or the file system may not support it",
                 mode.unwrap_or_default()
@@ -151,7 +151,7 @@ impl Database {
         keep: bool,
     ) -> Result<(Option<Statement>, usize), DbError> {
         let len = c_int::try_from(sql.len())
-            .map_err(|_| errors::misuse("the statement is longer than 2 GiB"))?;
+            .map_err(|_| DbError::misuse("the statement is longer than 2 GiB"))?;
         let flags = match keep {
             true => ffi::SQLITE_PREPARE_PERSISTENT,
             false => 0,

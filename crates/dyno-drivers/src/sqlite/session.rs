@@ -135,9 +135,9 @@ impl Session {
         let database = self.database.as_ref().ok_or_else(closed)?;
         let (statement, taken) = database.prepare(sql, true)?;
         let statement =
-            statement.ok_or_else(|| errors::misuse("there is no statement to prepare"))?;
+            statement.ok_or_else(|| DbError::misuse("there is no statement to prepare"))?;
         if !skip_blank(&sql[taken..]).is_empty() {
-            return Err(errors::misuse(
+            return Err(DbError::misuse(
                 "only one statement can be prepared at a time",
             ));
         }
@@ -161,7 +161,7 @@ impl Session {
             return Err(no_statement(id));
         };
         if params.len() != statement.parameters() {
-            return Err(errors::misuse(format!(
+            return Err(DbError::misuse(format!(
                 "the statement has {} parameters, but {} are bound",
                 statement.parameters(),
                 params.len()
@@ -254,7 +254,7 @@ fn closed() -> DbError {
 }
 
 fn no_statement(id: StatementId) -> DbError {
-    errors::misuse(format!(
+    DbError::misuse(format!(
         "there is no prepared statement {id} on this connection"
     ))
 }
@@ -350,7 +350,7 @@ impl Connection for Session {
                 self.rows = rows;
                 Submitted::Ready
             }
-            None => self.end(Err(errors::misuse("there is no further result"))),
+            None => self.end(Err(DbError::misuse("there is no further result"))),
         }
     }
 

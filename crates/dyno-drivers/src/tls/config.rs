@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dyno_core::clock;
-use dyno_core::db::{DbError, ErrorKind};
+use dyno_core::db::DbError;
 use dyno_core::target::{TlsMode, TlsOptions};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
@@ -32,7 +32,7 @@ pub(crate) fn client_config_by(
     let verifier = Verifier::new(trust(options)?, &provider);
     let builder = ClientConfig::builder_with_details(provider, Arc::new(DynoTime))
         .with_safe_default_protocol_versions()
-        .map_err(|error| refused(format!("TLS cannot be set up: {error}")))?
+        .map_err(|error| DbError::misuse(format!("TLS cannot be set up: {error}")))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match (&options.cert, &options.key) {
@@ -42,7 +42,7 @@ pub(crate) fn client_config_by(
             builder
                 .with_client_auth_cert(chain, key_der)
                 .map_err(|error| {
-                    refused(format!(
+                    DbError::misuse(format!(
                         "the client certificate {} (sslcert) does not work with its key {} \
                          (sslkey): {error}",
                         cert.display(),
@@ -80,7 +80,7 @@ fn named_roots(path: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static
     let mut roots = RootCertStore::empty();
     for (index, certificate) in named.iter().enumerate() {
         roots.add(certificate.clone()).map_err(|error| {
-            refused(format!(
+            DbError::misuse(format!(
                 "certificate {} in {} (sslrootcert) cannot be used: {error}",
                 index + 1,
                 path.display()
@@ -101,7 +101,7 @@ fn system_roots() -> Result<RootCertStore, DbError> {
         Some(error) => format!(" ({error})"),
         None => String::new(),
     };
-    Err(refused(format!(
+    Err(DbError::misuse(format!(
         "this system has no CA certificates{why}; install the package ca-certificates, or name the \
          PEM file of the server's authority with sslrootcert="
     )))
@@ -109,7 +109,7 @@ fn system_roots() -> Result<RootCertStore, DbError> {
 
 fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>, DbError> {
     let error = |why: &dyn std::fmt::Display| {
-        refused(format!(
+        DbError::misuse(format!(
             "cannot read certificates from {} ({what}): {why}",
             path.display()
         ))
@@ -126,16 +126,12 @@ fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>,
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, DbError> {
     PrivateKeyDer::from_pem_file(path).map_err(|why| {
-        refused(format!(
+        DbError::misuse(format!(
             "cannot read a private key from {} (sslkey): {why}; it must be a PEM file with a key \
              that is not encrypted (openssl pkey -in OLD -out NEW removes the passphrase)",
             path.display()
         ))
     })
-}
-
-fn refused(message: String) -> DbError {
-    DbError::new(ErrorKind::Misuse, message)
 }
 
 /// The civil time, from the one place that reads clocks.

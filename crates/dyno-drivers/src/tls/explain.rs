@@ -1,8 +1,8 @@
 //! Explains TLS errors and what to do about them.
 
+use dyno_core::clock::civil;
+use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
-
-use super::der::date;
 
 /// What failed, and what to try.
 pub(super) fn explain(error: &Error) -> String {
@@ -46,7 +46,7 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::Expired => "the server's certificate has expired".to_owned(),
         CertificateError::ExpiredContext { not_after, .. } => format!(
             "the server's certificate, or one above it, expired on {}",
-            date(not_after.as_secs())
+            date(*not_after)
         ),
         CertificateError::NotValidYet => {
             "the server's certificate is not valid yet; check this host's clock".to_owned()
@@ -54,7 +54,7 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::NotValidYetContext { not_before, .. } => format!(
             "the server's certificate, or one above it, is not valid before {}; check this host's \
              clock",
-            date(not_before.as_secs())
+            date(*not_before)
         ),
         CertificateError::UnknownIssuer => "no trusted authority signed the server's certificate; \
              name the right authority's PEM file with sslrootcert="
@@ -95,4 +95,8 @@ fn certificate(error: &CertificateError) -> String {
             .to_owned(),
         other => format!("the server's certificate is not acceptable: {other}"),
     }
+}
+
+fn date(time: UnixTime) -> String {
+    civil(time.as_secs() as f64, "%Y-%m-%d")
 }

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::der;
+use super::x509;
 
 /// Whom to trust.
 #[derive(Debug)]
@@ -103,23 +103,14 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-fn check_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+fn check_validity(certificate: &CertificateDer<'_>, time: UnixTime) -> Result<(), Error> {
     let (not_before, not_after) =
-        der::validity(certificate).ok_or(CertificateError::BadEncoding)?;
-    let unix = |seconds| UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
-    if now.as_secs() < not_before {
-        return Err(CertificateError::NotValidYetContext {
-            time: now,
-            not_before: unix(not_before),
-        }
-        .into());
+        x509::validity(certificate).map_err(|_| CertificateError::BadEncoding)?;
+    if time < not_before {
+        return Err(CertificateError::NotValidYetContext { time, not_before }.into());
     }
-    if now.as_secs() > not_after {
-        return Err(CertificateError::ExpiredContext {
-            time: now,
-            not_after: unix(not_after),
-        }
-        .into());
+    if time > not_after {
+        return Err(CertificateError::ExpiredContext { time, not_after }.into());
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The configuration of an agent, and its actions.
 
 use dyno_core::clock::Nanos;
+use dyno_core::text::hex;
 use sha2::{Digest as _, Sha256};
 
 #[cfg(doc)]
@@ -81,6 +82,5 @@ pub enum Exit {
 
 /// The SHA-256 of a text, hexadecimal.
 pub(crate) fn sha256(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(text))
 }

@@ -2,6 +2,7 @@
 
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Outcome;
+use dyno_core::text::number_of;
 
 use super::{Calibration, Coordinator, Event, LossPolicy, Output, Phase};
 use crate::finding::{Finding, Kind};
@@ -195,8 +196,8 @@ impl Coordinator {
         let name = &self.members[member].name;
         let come = self.merger.as_ref().map_or(0, |merger| merger.come(member));
         let made = self.members[member].pulse.made.max(come);
-        let plural = if made == 1 { "" } else { "s" };
-        let mut evidence = format!("{name} was lost: {why}, after {made} interval{plural}");
+        let made = number_of(made, "interval");
+        let mut evidence = format!("{name} was lost: {why}, after {made}");
         if degrades {
             evidence += "; the others continued with their own shares, so less load was offered";
         }

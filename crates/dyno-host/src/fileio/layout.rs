@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use dyno_core::rand::Stream;
+use dyno_core::text::trim_zeros;
 
 use super::buffer::Buffer;
 use super::content;
@@ -252,9 +253,5 @@ pub fn size(bytes: u64) -> String {
     let value = bytes as f64 / factor;
     let whole_digits = value.max(1.0).log10() as usize + 1;
     let text = format!("{value:.*}", 5usize.saturating_sub(whole_digits));
-    let short = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => text.as_str(),
-    };
-    format!("{short}{unit}")
+    format!("{}{unit}", trim_zeros(&text))
 }

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 
 use dyno_core::interval::OperationCounters;
 use dyno_core::plan::OptionValue;
-use dyno_core::record::{Operation, RunRecord, Source};
+use dyno_core::record::{Fact, Operation, RunRecord, Source};
 use dyno_core::summary::*;
 use serde_json::Value;
 
 use crate::identity::LogHash;
 use crate::number;
-use crate::runs::{self, About, PERCENTS, fact};
+use crate::runs::{self, About, PERCENTS};
 use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
 use document::{Document, Job, Latency};
 use latency::{Merged, merged};
@@ -235,8 +235,8 @@ impl Group<'_> {
         printed.or(counted).map(|ms| ms as f64 / 1e3)
     }
 
-    fn facts(&self) -> Vec<dyno_core::record::Fact> {
-        let mut facts = vec![fact(
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = vec![Fact::new(
             "client.version",
             self.last.version.clone(),
             "fio's JSON, fio version",
@@ -244,14 +244,14 @@ impl Group<'_> {
         for disk in &self.last.disk_util {
             if let Some(util) = disk.util {
                 let name = format!("import.disk[{}].utilisation", disk.name);
-                facts.push(fact(&name, format!("{util:.1} %"), "fio's JSON, disk_util"));
+                facts.push(Fact::new(name, format!("{util:.1} %"), "fio's JSON, disk_util"));
             }
         }
         for job in &self.jobs {
             if let (Some(user), Some(system)) = (job.usr_cpu, job.sys_cpu) {
                 let name = format!("import.cpu[{}]", dyno_core::redact::text(&job.jobname));
                 let value = format!("{user:.1} % user, {system:.1} % system");
-                facts.push(fact(&name, value, "fio's JSON, usr_cpu and sys_cpu"));
+                facts.push(Fact::new(name, value, "fio's JSON, usr_cpu and sys_cpu"));
             }
         }
         facts

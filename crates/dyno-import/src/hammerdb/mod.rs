@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use dyno_core::db::Family;
 use dyno_core::interval::OperationCounters;
-use dyno_core::record::{NotObserved, Series, Source};
+use dyno_core::record::{Fact, NotObserved, Series, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 use dyno_core::unknown::LENGTH_UNKNOWN;
 
 use crate::gaps::gap;
-use crate::runs::{self, About, fact};
+use crate::runs::{self, About};
 use crate::text;
 use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
 use log::{Draft, Reader};
@@ -109,7 +109,7 @@ fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
     run.not_observed = gaps(draft, started.is_some(), measured_s.is_some());
     run.series.extend(counter(draft, started));
     let rampup = draft.rampup_min.map(|minutes| format!("{minutes} min"));
-    let rampup = rampup.map(|text| fact("import.rampup", text, "HammerDB's log"));
+    let rampup = rampup.map(|text| Fact::new("import.rampup", text, "HammerDB's log"));
     run.facts.extend(rampup);
     if measured_s.is_none() {
         run.facts

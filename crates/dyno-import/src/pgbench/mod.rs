@@ -12,6 +12,8 @@ mod transactions;
 
 use std::path::Path;
 
+use dyno_core::text::number_of;
+
 use crate::identity::LogHash;
 use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
 use output::Output;
@@ -68,8 +70,8 @@ pub(crate) fn read(
         let text = format!(
             "{} with {} of transactions: it is unclear which belong together, so each counts as a \
              run; import each run alone, or a folder",
-            several(outputs.len(), "output"),
-            several(logged.len(), "log")
+            number_of(outputs.len(), "output"),
+            number_of(logged.len(), "log")
         );
         warnings.push(Warning::new(&outputs[0].file, None, text));
     }
@@ -85,13 +87,6 @@ pub(crate) fn read(
         .into_iter()
         .map(|parts| record::parsed_run(parts, options));
     Ok(found.collect())
-}
-
-fn several(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    }
 }
 
 /// Whether a text is a log of transactions.

@@ -6,7 +6,7 @@ use dyno_analysis::summary;
 use dyno_core::db::Family;
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
-use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, Series, Source};
+use dyno_core::record::{Event, EventDetail, EventKind, Fact, RunRecord, Series, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 
@@ -18,7 +18,7 @@ use super::single::Single;
 use super::sums::Sums;
 use super::{Logged, Parts};
 use crate::identity::LogHash;
-use crate::runs::{self, About, fact};
+use crate::runs::{self, About};
 use crate::{Options, ParsedRun};
 
 /// Transactions without a time; a check of the verdict uses this name.
@@ -98,10 +98,10 @@ pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
 }
 
 /// The fact that transactions have no time.
-fn untimed(single: Option<&Single>) -> Option<dyno_core::record::Fact> {
+fn untimed(single: Option<&Single>) -> Option<Fact> {
     let untimed = single.and_then(Single::untimed)?;
     let source = "the log of transactions";
-    Some(fact(UNTIMED, untimed.to_string(), source))
+    Some(Fact::new(UNTIMED, untimed.to_string(), source))
 }
 
 /// When the run began: from the progress lines, the first transaction, or the caller.
@@ -298,33 +298,33 @@ fn series(output: &Output, started: Option<f64>) -> Vec<Series> {
     kinds.into_iter().filter_map(series).collect()
 }
 
-fn facts(output: &Output) -> Vec<dyno_core::record::Fact> {
+fn facts(output: &Output) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(version) = &output.version {
-        facts.push(fact("client.version", version.clone(), "pgbench's banner"));
+        facts.push(Fact::new("client.version", version.clone(), "pgbench's banner"));
     }
     let printed = "pgbench's report";
     if let Some(ms) = output.connecting_ms {
-        facts.push(fact("import.connecting_ms", ms.to_string(), printed));
+        facts.push(Fact::new("import.connecting_ms", ms.to_string(), printed));
     }
     if let Some(ms) = output.reconnecting_ms {
-        facts.push(fact("import.reconnecting_ms", ms.to_string(), printed));
+        facts.push(Fact::new("import.reconnecting_ms", ms.to_string(), printed));
     }
     if let Some(clients) = output.clients {
-        facts.push(fact("import.clients", clients.to_string(), printed));
+        facts.push(Fact::new("import.clients", clients.to_string(), printed));
     }
     if let Some(tries) = output.tries {
-        facts.push(fact("import.tries", tries.to_string(), printed));
+        facts.push(Fact::new("import.tries", tries.to_string(), printed));
     }
     if let (Some(processed), Some(tps)) = (output.processed, output.tps.filter(|tps| *tps > 0.0)) {
         // The rate excludes the time to connect, which the duration includes.
         let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
         let implied = format!("{:.3}", processed as f64 / tps + connecting_s);
         let source = "a count divided by its rate, and the time to connect";
-        facts.push(fact("import.implied_time_s", implied, source));
+        facts.push(Fact::new("import.implied_time_s", implied, source));
         if let Some(duration) = output.duration_s {
             let stated = format!("{duration:.3}");
-            facts.push(fact(
+            facts.push(Fact::new(
                 "import.stated_time_s",
                 stated,
                 "the report's duration",
@@ -332,8 +332,8 @@ fn facts(output: &Output) -> Vec<dyno_core::record::Fact> {
         }
     }
     for (number, statement) in output.statements.iter().enumerate() {
-        facts.push(fact(
-            &format!("import.statement[{}]", number + 1),
+        facts.push(Fact::new(
+            format!("import.statement[{}]", number + 1),
             format!(
                 "{} ms: {}",
                 statement.mean_ms,

@@ -54,7 +54,8 @@ pub(crate) fn file(log: &Log<'_>) -> Option<Draft> {
 /// Latencies in milliseconds with their counts.
 type Rows = Vec<(f64, u64)>;
 
-/// `value_ms,count` and rows of two numbers; and the other lines, from 1.
+/// `value_ms,count` and rows of two numbers; and the other lines, from 1. No CSV reader fits:
+/// lines may differ in their separators, and numbers may contain commas.
 fn csv(lines: &[&str]) -> Option<(Rows, Vec<usize>)> {
     let mut rows = Vec::new();
     let mut bad = Vec::new();

@@ -1,5 +1,6 @@
 //! Intermediate reports that scripts print through sysbench's hooks: CSV lines with or without a
-//! heading, and JSON objects.
+//! heading, and JSON objects. They are among other output and may have decimal commas, so each
+//! line is split here, not by a CSV reader.
 
 use serde_json::Value;
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use dyno_core::factors;
 use dyno_core::figures::NamedFigure;
 use dyno_core::finding::Verdict;
+use dyno_core::text::trim_zeros;
 
 pub(crate) use bounds::senseless;
 
@@ -79,11 +80,7 @@ fn plain(value: f64) -> String {
         return format!("{value}");
     }
     let digits = 2 - value.abs().log10().floor() as i32;
-    let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    trim_zeros(&format!("{value:.*}", digits.clamp(0, 9) as usize)).to_owned()
 }
 
 impl Ratio {

@@ -1,6 +1,7 @@
 //! An example of a shape with its values, which a server can explain.
 
 use dyno_core::db::{Param, ParamValue};
+use dyno_core::text::{hex, sql_string};
 
 use super::comments::comment;
 use super::literals::{Literals, dollars, quoted};
@@ -84,15 +85,14 @@ fn put(value: ParamValue<'_>, literals: Literals, out: &mut String) {
         ParamValue::Double(value) => *out += &format!("{value:e}"),
         ParamValue::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => {
-                let text = text.replace('\'', "''");
-                let text = match literals {
+                let text = sql_string(text);
+                *out += &match literals {
                     Literals::Mysql => text.replace('\\', "\\\\"),
                     Literals::Standard => text,
                 };
-                *out += &format!("'{text}'");
             }
             Err(_) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                let hex = hex(bytes);
                 match literals {
                     Literals::Mysql => *out += &format!("X'{hex}'"),
                     Literals::Standard => *out += &format!("'\\x{hex}'"),

@@ -50,9 +50,7 @@ pub fn shape(sql: &[u8], literals: Literals) -> String {
         rest = &rest[length..];
     }
     if out.len() > LENGTH_MAX || !rest.is_empty() {
-        let end = (0..=LENGTH_MAX.min(out.len())).rev();
-        let end = end.into_iter().find(|at| out.is_char_boundary(*at));
-        out.truncate(end.unwrap_or(0));
+        out.truncate(out.floor_char_boundary(LENGTH_MAX));
         out.push('…');
     }
     out

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dyno_core::db::{DbError, Family};
 use dyno_core::redact;
 use dyno_core::summary::{DigestSummary, DigestsSummary};
+use dyno_core::text::sql_string;
 use dyno_drivers::Control;
 
 /// The longest digest text kept, in bytes.
@@ -223,8 +224,8 @@ fn postgres(control: &mut Control, timeout: Duration) -> Result<Digests, String>
     let view = format!("{schema}.pg_stat_statements");
     let sql = format!(
         "SELECT attname FROM pg_catalog.pg_attribute WHERE attnum > 0 \
-         AND attrelid = '{}'::regclass",
-        view.replace('\'', "''")
+         AND attrelid = {}::regclass",
+        sql_string(&view)
     );
     let rows = ask(control, &sql)?;
     let has = |name: &str| rows.iter().any(|row| text(row, 0).as_deref() == Some(name));

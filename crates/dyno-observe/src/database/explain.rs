@@ -299,9 +299,7 @@ fn like_shape(access: &mut Access, shape: &str) {
 }
 
 fn cut(text: &str) -> String {
-    let end = (0..=TEXT_MAX.min(text.len())).rev();
-    let end = end.into_iter().find(|at| text.is_char_boundary(*at));
-    text[..end.unwrap_or(0)].to_owned()
+    text[..text.floor_char_boundary(TEXT_MAX)].to_owned()
 }
 
 #[cfg(test)]

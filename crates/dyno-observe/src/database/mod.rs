@@ -27,7 +27,7 @@ use dyno_drivers::Control;
 
 use crate::directories::ServerDirectory;
 use crate::process::Claim;
-use crate::sink::{SampleBuffer, Sink, fact};
+use crate::sink::{SampleBuffer, Sink};
 pub use digests::Digests;
 pub use explain::{explain, has_plan};
 pub use watch::setting_query;
@@ -120,7 +120,7 @@ impl Asking<'_> {
 
     fn fact(&self, name: &str, value: Option<String>, source: &str) {
         if let Some(value) = value {
-            self.sink.fact(fact(name, value, source));
+            self.sink.fact(name, value, source);
         }
     }
 }

@@ -22,7 +22,7 @@ use super::sqlite::Sqlite;
 use super::{Asking, Collector};
 use crate::observers::own_descriptors;
 use crate::process::{Placed, locate, nodelay_of};
-use crate::sink::{Gauge, SampleBuffer, Sink, fact};
+use crate::sink::{Gauge, SampleBuffer, Sink};
 
 /// A server whose start time moves by more than this between two connections was restarted.
 const RESTART_S_MIN: f64 = 3.0;
@@ -424,8 +424,7 @@ impl Watcher {
         }
         let zero = collector.always_zero();
         if !zero.is_empty() {
-            let known = fact("observer.always_zero", zero.join(" "), "the observer");
-            self.sink.fact(known);
+            self.sink.fact("observer.always_zero", zero.join(" "), "the observer");
         }
     }
 }
@@ -441,10 +440,10 @@ pub(super) fn beside(file: &std::path::Path, suffix: &str) -> PathBuf {
 fn introduce(sink: &Sink, tls: Option<String>, socket: Option<RawFd>, several: bool) {
     let source = "the observer's connection";
     let tls = tls.unwrap_or_else(|| "none".to_owned());
-    sink.fact(fact("client.tls", tls, source));
+    sink.fact("client.tls", tls, source);
     if let Some(on) = socket.and_then(nodelay_of) {
         let on = if on { "on" } else { "off" };
-        sink.fact(fact("client.tcp_nodelay", on, source));
+        sink.fact("client.tcp_nodelay", on, source);
     }
     if several {
         let why = "the target has several endpoints: only the first one is observed";

@@ -2,8 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use dyno_core::mounts::{self, Mount};
+
 use crate::sink::{Gauge, SampleBuffer};
-use crate::text::{ProcFile, lines, named_numbers, small, whole, words};
+use crate::text::{ProcFile, named_numbers, small, whole};
 
 /// From here on a limit of version 1 means no limit: it is the largest number of pages.
 const LIMIT_BYTES_MAX: u64 = 1 << 60;
@@ -29,7 +31,8 @@ impl Places {
     /// Those of the process with these contents of `/proc/PID/cgroup`.
     fn of_groups(groups: &[u8]) -> Self {
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-        let mut places = Self::parse(groups, &mounts);
+        let text = String::from_utf8_lossy;
+        let mut places = Self::parse(&text(groups), &text(&mounts));
         for place in [&mut places.unified, &mut places.cpu, &mut places.memory] {
             if place.as_ref().is_some_and(|path| !path.is_dir()) {
                 *place = None;
@@ -38,20 +41,21 @@ impl Places {
         places
     }
 
-    fn parse(groups: &[u8], mounts: &[u8]) -> Self {
+    fn parse(groups: &str, mounts: &str) -> Self {
+        let mounts = mounts::parse(mounts);
         let mut places = Self::default();
-        for line in lines(groups) {
-            let mut parts = line.splitn(3, |byte| *byte == b':').skip(1);
+        for line in groups.lines() {
+            let mut parts = line.splitn(3, ':').skip(1);
             let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
                 continue;
             };
-            let has = |name: &[u8]| controllers.split(|byte| *byte == b',').any(|c| c == name);
+            let has = |name: &str| controllers.split(',').any(|own| own == name);
             if controllers.is_empty() {
-                places.unified = folder(mounts, None, group);
-            } else if has(b"cpu") {
-                places.cpu = folder(mounts, Some(b"cpu"), group);
-            } else if has(b"memory") {
-                places.memory = folder(mounts, Some(b"memory"), group);
+                places.unified = folder(&mounts, None, group);
+            } else if has("cpu") {
+                places.cpu = folder(&mounts, Some("cpu"), group);
+            } else if has("memory") {
+                places.memory = folder(&mounts, Some("memory"), group);
             }
         }
         places
@@ -74,35 +78,17 @@ impl Places {
 }
 
 /// The directory of a group: `None` for a controller means version 2.
-fn folder(mounts: &[u8], controller: Option<&[u8]>, group: &[u8]) -> Option<PathBuf> {
-    let path = |bytes: &[u8]| PathBuf::from(String::from_utf8_lossy(bytes).into_owned());
-    for line in lines(mounts) {
-        let all: Vec<&[u8]> = words(line).collect();
-        let dash = all.iter().position(|word| *word == b"-")?;
-        let (Some(root), Some(point)) = (all.get(3), all.get(4)) else {
-            continue;
-        };
-        let (kind, options) = (all.get(dash + 1), all.get(dash + 3));
-        let fits = match controller {
-            None => kind == Some(&&b"cgroup2"[..]),
-            Some(name) => {
-                kind == Some(&&b"cgroup"[..])
-                    && options.is_some_and(|o| o.split(|b| *b == b',').any(|o| o == name))
-            }
-        };
-        if !fits {
-            continue;
-        }
-        // In a container the mount's root may be the group itself.
-        let (root, group) = (path(root), path(group));
-        // Files of a group outside this process's namespace are not visible.
-        let below = group.strip_prefix(&root).ok()?;
-        if below.components().any(|part| part == Component::ParentDir) {
-            return None;
-        }
-        return Some(path(point).join(below));
-    }
-    None
+fn folder(mounts: &[Mount], controller: Option<&str>, group: &str) -> Option<PathBuf> {
+    let fits = |mount: &&Mount| match controller {
+        None => mount.kind == "cgroup2",
+        Some(name) => mount.kind == "cgroup" && mount.options.split(',').any(|own| own == name),
+    };
+    let mount = mounts.iter().find(fits)?;
+    // In a container the mount's root may be the group itself. Files of a group outside this
+    // process's namespace are not visible.
+    let below = Path::new(group).strip_prefix(&mount.root).ok()?;
+    let is_visible = below.components().all(|part| part != Component::ParentDir);
+    is_visible.then(|| mount.point.join(below))
 }
 
 /// The group that sets the quota of a process: its own group, or the nearest ancestor with a quota.
@@ -245,19 +231,19 @@ mod tests {
 
     #[test]
     fn both_versions_are_found() {
-        let mounts = b"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n\
+        let mounts = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n\
             32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
             35 31 0:32 /docker/ab /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
             41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
-        let groups = b"4:memory:/docker/ab/child\n1:cpu,cpuacct:/\n0::/user.slice\n";
+        let groups = "4:memory:/docker/ab/child\n1:cpu,cpuacct:/\n0::/user.slice\n";
         let places = Places::parse(groups, mounts);
         let path = |text: &str| Some(PathBuf::from(text));
         assert_eq!(places.unified, path("/sys/fs/cgroup/unified/user.slice"));
         assert_eq!(places.cpu, path("/sys/fs/cgroup/cpu,cpuacct/"));
         assert_eq!(places.memory, path("/sys/fs/cgroup/memory/child"));
         let places = Places::parse(
-            b"0::/a/b\n",
-            b"9 1 0:2 / /sys/fs/cgroup rw - cgroup2 c rw\n",
+            "0::/a/b\n",
+            "9 1 0:2 / /sys/fs/cgroup rw - cgroup2 c rw\n",
         );
         assert_eq!(places.unified, path("/sys/fs/cgroup/a/b"));
         assert_eq!((places.cpu, places.memory), (None, None));
@@ -265,8 +251,8 @@ mod tests {
 
     #[test]
     fn a_group_outside_of_the_namespace_is_not_looked_for() {
-        let mounts = b"9 1 0:2 / /sys/fs/cgroup rw - cgroup2 c rw\n";
-        assert_eq!(Places::parse(b"0::/../beside\n", mounts).unified, None);
+        let mounts = "9 1 0:2 / /sys/fs/cgroup rw - cgroup2 c rw\n";
+        assert_eq!(Places::parse("0::/../beside\n", mounts).unified, None);
     }
 
     #[test]
@@ -295,7 +281,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(groups in "[ :,/a-z0-9\n-]{0,99}", mounts in "[ :,/a-z0-9\n-]{0,200}") {
-            let _ = Places::parse(groups.as_bytes(), mounts.as_bytes());
+            let _ = Places::parse(&groups, &mounts);
             let _ = periods(groups.as_bytes());
         }
     }

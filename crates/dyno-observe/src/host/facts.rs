@@ -9,7 +9,6 @@ use super::disks::is_whole_disk;
 use super::frequency::Frequency;
 use super::pressure::Pressure;
 use crate::process::descriptors_limit;
-use crate::sink::fact;
 use crate::text::{ProcFile, lines, names_in, small, whole, words};
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -78,7 +77,7 @@ struct Facts(Vec<Fact>);
 impl Facts {
     fn add(&mut self, name: &str, value: Option<String>, source: &str) {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            self.0.push(fact(name, value, source));
+            self.0.push(Fact::new(name, value, source));
         }
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::sink::{Gauge, SampleBuffer, Sink, fact};
+use crate::sink::{Gauge, SampleBuffer, Sink};
 
 /// Types of file systems by their numbers: see statfs(2).
 const KINDS: [(i64, &str); 12] = [
@@ -47,7 +47,7 @@ impl FileSystem {
     /// Reports its type, once.
     fn report_type(&mut self, sink: &Sink) {
         if let Some(kind) = self.kind.take() {
-            sink.fact(fact("host.filesystem.type", kind, "statfs"));
+            sink.fact("host.filesystem.type", kind, "statfs");
         }
     }
 

@@ -12,7 +12,7 @@ use super::sockets::{Peer, owner_of, peer_of, row_in, row_of};
 use super::{descriptors_limit, identity};
 use crate::directories::ServerDirectory;
 use crate::host::ticks_per_s;
-use crate::sink::{Sink, fact};
+use crate::sink::Sink;
 use crate::text::{fraction, names_in, of_process, small, whole, words};
 
 /// The largest difference, in seconds, between the process's age by the kernel and by the server.
@@ -95,11 +95,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
                     )
                 }
             };
-            sink.fact(fact(
-                "server.same_host",
-                answer,
-                "the observer's connection",
-            ));
+            sink.fact("server.same_host", answer, "the observer's connection");
             for what in [
                 "server.cpu",
                 "server.memory",
@@ -112,12 +108,12 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
             return placed;
         }
     };
-    sink.fact(fact("server.same_host", "yes", evidence));
-    sink.fact(fact("server.pid", pid.to_string(), evidence));
+    sink.fact("server.same_host", "yes", evidence);
+    sink.fact("server.pid", pid.to_string(), evidence);
     match std::fs::read_link(of_process(pid, "exe")) {
         Ok(path) => {
             let path = path.to_string_lossy().into_owned();
-            sink.fact(fact("server.executable", path, "/proc/PID/exe"));
+            sink.fact("server.executable", path, "/proc/PID/exe");
         }
         Err(error) => sink.gap(
             "server.executable",
@@ -127,7 +123,7 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
     identity::report(sink, pid);
     let limits = small(of_process(pid, "limits")).unwrap_or_default();
     if let Some(soft) = descriptors_limit(&limits) {
-        sink.fact(fact("server.limits.descriptors", soft, "/proc/PID/limits"));
+        sink.fact("server.limits.descriptors", soft, "/proc/PID/limits");
     }
     let data = claim
         .data_directory

@@ -5,7 +5,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::sink::{Sink, fact};
+use dyno_core::text::hex;
+
+use crate::sink::Sink;
 use crate::text::of_process;
 
 /// Allocators that replace the C library's, by a part of their file names.
@@ -40,7 +42,7 @@ pub(super) fn report(sink: &Sink, pid: i32) {
         report_ignored(sink, libraries);
     }
     match libraries.map(|libraries| allocator_of(&libraries)) {
-        Ok(Some(name)) => sink.fact(fact("server.allocator", name, "/proc/PID/maps")),
+        Ok(Some(name)) => sink.fact("server.allocator", name, "/proc/PID/maps"),
         Ok(None) => {
             let why = "none of the server's libraries is a known allocator or C library: it is \
                        linked into the program";
@@ -53,7 +55,7 @@ pub(super) fn report(sink: &Sink, pid: i32) {
     }
     // The gap of the executable gives the reason.
     if let Some(id) = build_id(&of_process(pid, "exe")) {
-        sink.fact(fact("server.build_id", id, "the executable's GNU build ID"));
+        sink.fact("server.build_id", id, "the executable's GNU build ID");
     }
 }
 
@@ -68,7 +70,7 @@ pub(crate) fn report_ignored_syncs(sink: &Sink, pid: i32) {
 fn report_ignored(sink: &Sink, libraries: &BTreeSet<String>) {
     if let Some(name) = ignores_syncs(libraries) {
         let source = "/proc/PID/maps";
-        sink.fact(fact("server.ignores_syncs", name.to_owned(), source));
+        sink.fact("server.ignores_syncs", name.to_owned(), source);
     }
 }
 
@@ -143,7 +145,7 @@ fn build_id_in(mut notes: &[u8]) -> Option<String> {
         let end = named.checked_add(filled(content)?)?;
         let bytes = notes.get(named..named.checked_add(content as usize)?)?;
         if kind == NOTE_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
-            return Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Some(hex(bytes));
         }
         notes = notes.get(end..)?;
     }

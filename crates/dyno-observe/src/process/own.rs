@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 
 use dyno_core::Clock;
-use dyno_core::clock::Nanos;
+use dyno_core::clock::{Nanos, process_usage};
 
 use super::PidStat;
 use super::find::stat_of;
@@ -66,7 +66,7 @@ impl Own {
         buffer: &mut Vec<u8>,
         workers: &[i32],
     ) {
-        let usage = usage();
+        let usage = process_usage();
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         let user = self.user.put(recorder, seconds(usage.ru_utime));
         let system = self.system.put(recorder, seconds(usage.ru_stime));
@@ -115,14 +115,6 @@ impl Own {
     pub(crate) fn cores(&self) -> Option<f64> {
         self.cores
     }
-}
-
-fn usage() -> libc::rusage {
-    // SAFETY: all zeros is a valid value of this structure of numbers.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is a valid structure; the call cannot fail with it.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    usage
 }
 
 /// Descriptors in the tables of the main thread and of each worker. With a blocking connector the

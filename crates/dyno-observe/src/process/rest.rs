@@ -9,7 +9,7 @@ use super::find::{Placed, stat_of};
 use super::others::{Near, Others, named};
 use super::server::{Server, children};
 use crate::host::ticks_per_s;
-use crate::sink::{Mean, SampleBuffer, Sink, fact};
+use crate::sink::{Mean, SampleBuffer, Sink};
 
 const CPU: &str = "host.others.cpu";
 
@@ -113,15 +113,15 @@ impl Rest {
     pub(crate) fn finish(&mut self, sink: &Sink, server: Option<&Server>) {
         let top = self.others.top(&self.known(server));
         let cores = format!("{:.2}", top.cores);
-        sink.fact(fact("host.others.top", top.words, "/proc/PID/stat"));
-        sink.fact(fact("host.others.top_cores", cores, "/proc/PID/stat"));
+        sink.fact("host.others.top", top.words, "/proc/PID/stat");
+        sink.fact("host.others.top_cores", cores, "/proc/PID/stat");
         if let ServerLocation::Unknown { near, used } = &mut self.server {
             for (name, pid) in [
                 ("server.presumed", near.server),
                 ("server.proxy", near.proxy),
             ] {
                 if let Some(cores_used) = pid.and_then(|pid| used.of(pid)) {
-                    sink.fact(fact(name, cores_used, "/proc/PID/stat"));
+                    sink.fact(name, cores_used, "/proc/PID/stat");
                 }
             }
         }

@@ -17,7 +17,6 @@ use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 use dyno_core::record::{Fact, NotObserved};
 
 use crate::observers::own_descriptors;
-use crate::sink::fact;
 use fold::{Folded, Group, Wanted};
 use perf::{Plan, Recorder, Sampled};
 pub use server::KnownServer;
@@ -349,11 +348,10 @@ impl Work {
         }
         if !profiled.profiles.is_empty() {
             let hz = self.frequency_hz.to_string();
-            profiled
-                .facts
-                .push(fact("profile.frequency_hz", hz, SOURCE));
-            let graph = fact("profile.call_graph", CALL_GRAPH, SOURCE);
-            profiled.facts.push(graph);
+            profiled.facts.extend([
+                Fact::new("profile.frequency_hz", hz, SOURCE),
+                Fact::new("profile.call_graph", CALL_GRAPH, SOURCE),
+            ]);
         }
         profiled.profiles.sort_by_key(|profile| profile.process);
         profiled.gaps = self.gaps;
@@ -392,10 +390,10 @@ impl Work {
         }
         let event = found.event.unwrap_or_default();
         facts.retain(|fact| fact.name != EVENT);
-        facts.push(fact(EVENT, event, SOURCE));
+        facts.push(Fact::new(EVENT, event, SOURCE));
         for (what, count) in [("samples", found.samples), ("lost", found.lost)] {
             let name = format!("profile.{}.{what}", process.name());
-            facts.push(fact(&name, count.to_string(), SOURCE));
+            facts.push(Fact::new(name, count.to_string(), SOURCE));
         }
         Some(CpuProfile {
             process,

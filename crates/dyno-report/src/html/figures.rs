@@ -1,5 +1,7 @@
 //! Numbers with their units.
 
+use dyno_core::text::trim_zeros;
+
 use super::markup::{Text, lines};
 use crate::document::Value;
 use crate::number;
@@ -65,9 +67,9 @@ pub(super) fn significant(value: f64) -> String {
     } else {
         format!("{size:.2e}")
     };
-    let short = match text.contains('.') && !text.contains('e') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
+    let short = match text.contains('e') {
+        false => trim_zeros(&text),
+        true => &text,
     };
     let sign = if value < 0.0 { "−" } else { "" };
     format!("{sign}{short}")
@@ -85,12 +87,7 @@ pub(super) fn percent(share: f64) -> String {
         _ if percent >= 0.0995 => 2,
         _ => 3,
     };
-    let text = format!("{percent:.decimals$}");
-    let short = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
-    };
-    format!("{short} %")
+    format!("{} %", trim_zeros(&format!("{percent:.decimals$}")))
 }
 
 fn signed(value: f64, format: impl Fn(f64) -> String) -> String {

@@ -1,6 +1,7 @@
 //! The validity checks with their evidence.
 
 use dyno_core::finding::{Finding, Outcome, Tally};
+use dyno_core::text::capital;
 
 use super::figures;
 use super::markup::{Text, slug};
@@ -53,15 +54,6 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         put!(page, "</details>");
     }
     page.end_section();
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars
-        .next()
-        .map(|c| c.to_uppercase().to_string())
-        .unwrap_or_default();
-    first + chars.as_str()
 }
 
 fn one(page: &mut Page, view: &View<'_>, finding: &Finding) {

@@ -1,6 +1,7 @@
 //! The five headline figures.
 
 use dyno_core::summary::{LatencySummary, Percentile};
+use dyno_core::text::counted;
 
 use super::figures;
 use super::markup::Text;
@@ -17,12 +18,6 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     cpu(page, view);
     stalls(page, view);
     put!(page, "</div>");
-}
-
-/// `1 session`, `64 sessions`.
-pub(super) fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", number::thousands(number))
 }
 
 /// A headline figure.
@@ -207,7 +202,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
     let attempts = totals.attempts(seen);
     let mut detail = vec![match summary.errors.len() {
         0 if seen == 0 => "none".to_owned(),
-        codes => count(codes as u64, "code"),
+        codes => counted(codes as u64, "code"),
     }];
     if summary.totals.errors > 0 && attempts > 0 {
         let share = (totals.errors as f64 / attempts as f64).min(1.0);
@@ -218,7 +213,7 @@ fn errors(page: &mut Page, view: &View<'_>) {
         detail.push(format!("{not_done} events not done"));
     }
     if summary.totals.reconnects > 0 {
-        detail.push(count(summary.totals.reconnects, "reconnect"));
+        detail.push(counted(summary.totals.reconnects, "reconnect"));
     }
     let (value, detail) = (number::thousands(seen), detail.join(" · "));
     draw(

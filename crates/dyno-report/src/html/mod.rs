@@ -63,7 +63,6 @@ pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
 pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
 pub use svg::Charts;
-pub(crate) use time::utc;
 
 /// The input of a report.
 pub struct ReportInput<'a> {

@@ -4,9 +4,10 @@
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
+use dyno_core::text::counted;
 
 use super::figures;
-use super::headlines::{self, count};
+use super::headlines;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
@@ -85,11 +86,11 @@ fn lead(view: &View<'_>) -> String {
             "{} {}",
             match drive.session_schedule() {
                 Some(schedule) => format!("{} sessions", schedule.short()),
-                None => count(sessions, "session"),
+                None => counted(sessions, "session"),
             },
             match view.agents().len() as u64 {
-                0 => format!("on {}", count(workers, "worker")),
-                agents => format!("of {}", count(agents, "load generator")),
+                0 => format!("on {}", counted(workers, "worker")),
+                agents => format!("of {}", counted(agents, "load generator")),
             }
         ));
         parts.push(match &drive.open_loop {

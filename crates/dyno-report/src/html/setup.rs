@@ -3,6 +3,7 @@
 use dyno_core::plan::{Arrivals, Drive, OptionValue};
 use dyno_core::record::{Profile, Setting, Source};
 use dyno_core::tables::label_of;
+use dyno_core::text::shell_word;
 
 use super::figures;
 use super::markup::Text;
@@ -149,7 +150,7 @@ fn drive_facts(page: &mut Page, drive: &Drive, agents: bool) {
 
 /// A command line quoted for a shell.
 fn command(argv: &[String]) -> String {
-    let words = argv.iter().map(|word| crate::shell::word(word));
+    let words = argv.iter().map(|word| shell_word(word));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -181,10 +182,8 @@ fn options(page: &mut Page, view: &View<'_>) {
 
 fn option(value: &OptionValue) -> String {
     match value {
-        OptionValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
-        OptionValue::Number(number) => number.to_string(),
-        OptionValue::Text(text) => text.clone(),
         OptionValue::List(texts) => texts.join(", "),
+        other => other.to_string(),
     }
 }
 

@@ -1,26 +1,10 @@
 //! Wall-clock time.
 
+use dyno_core::clock::civil;
+
 /// `2026-11-21 13:02:14 UTC`.
-pub(crate) fn utc(unix_s: f64) -> String {
-    let whole = unix_s.floor() as i64;
-    let (days, second) = (whole.div_euclid(86_400), whole.rem_euclid(86_400));
-    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+pub(super) fn utc(unix_s: f64) -> String {
+    civil(unix_s, "%Y-%m-%d %H:%M:%S UTC")
 }
 
 /// Seconds from the start of the measurement: `4:05`, `1:00:00`, `−0:30`.

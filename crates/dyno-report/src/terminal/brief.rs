@@ -7,6 +7,7 @@ use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
+use dyno_core::text::{counted, shell_word};
 
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
@@ -199,7 +200,7 @@ fn error_count(run: &RunSummary) -> Option<(Ink, String)> {
     let seen = errors_seen(run)?;
     let kinds = match errors::by_kind(&run.errors).first() {
         Some(sum) if sum.count == seen => format!("{} {}", thousands(seen), sum.kind.noun(seen)),
-        _ => sections::count_of(seen, "error"),
+        _ => counted(seen, "error"),
     };
     let ink = if seen > 0 { Ink::Error } else { Ink::Plain };
     Some((ink, kinds))
@@ -373,7 +374,7 @@ fn where_recorded(run: &RunSummary, page: &mut Page) {
     // A file other than the default of the commands.
     let file = match recorded.file.as_str() {
         RESULTS_FILE => String::new(),
-        file => format!(" --results {}", crate::shell::word(file)),
+        file => format!(" --results {}", shell_word(file)),
     };
     let text = format!(
         "in {}{DOT}dyno show {id} -v{file}{DOT}dyno report {id}{file}",

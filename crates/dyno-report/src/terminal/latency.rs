@@ -2,6 +2,7 @@
 
 use dyno_core::record::NotObserved;
 use dyno_core::summary::{Bucket, LatencySummary, RunSummary};
+use dyno_core::text::counted;
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::look::{Ink, columns};
@@ -178,7 +179,7 @@ pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
     if run.events_unfinished > 0 {
         let text = format!(
             "{} unfinished at the end of the run; not in the latencies",
-            super::sections::count_of(run.events_unfinished, EventWord::of(run).one()),
+            counted(run.events_unfinished, EventWord::of(run).one()),
         );
         page.row("unfinished", Ink::Warning, &text);
     }

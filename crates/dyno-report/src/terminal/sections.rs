@@ -2,10 +2,11 @@
 
 use dyno_analysis::errors;
 use dyno_core::db::ErrorKind;
-use dyno_core::plan::{Arrivals, Drive, OptionValue, RandKind, RandPlan, Scheduled};
+use dyno_core::plan::{Arrivals, Drive, RandKind, RandPlan, Scheduled};
 use dyno_core::record::NotObserved;
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
+use dyno_core::text::counted;
 use dyno_core::unknown::{KINDS_UNKNOWN, LENGTH_UNKNOWN, TOTALS_UNKNOWN};
 
 use super::latency::table;
@@ -49,7 +50,7 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
         .options
         .iter()
         .filter(|(name, _)| workload.changed.contains(name))
-        .map(|(name, value)| format!("{name}={}", option_value(value)))
+        .map(|(name, value)| format!("{name}={value}"))
         .collect();
     if !changed.is_empty() {
         page.row("options", Ink::Plain, &changed.join("  "));
@@ -60,7 +61,7 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
 pub(super) fn sessions(drive: &Drive) -> String {
     match drive.session_schedule() {
         Some(schedule) => format!("{} sessions", schedule.short()),
-        None => count_of(u64::from(drive.sessions), "session"),
+        None => counted(u64::from(drive.sessions), "session"),
     }
 }
 
@@ -86,9 +87,9 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     // Other tools' output has no workers and sometimes no seed.
     let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
     match run.agents.len() as u64 {
-        0 if own => load += &format!(" on {}", count_of(u64::from(drive.workers), "worker")),
+        0 if own => load += &format!(" on {}", counted(u64::from(drive.workers), "worker")),
         0 => {}
-        agents => load += &format!(" of {}", count_of(agents, "load generator")),
+        agents => load += &format!(" of {}", counted(agents, "load generator")),
     }
     if let Some(shard) = &drive.shard {
         load += &format!(", load generator {} of {}", shard.number, shard.of);
@@ -128,7 +129,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
         _ => {}
     }
     if let Some(events) = drive.events {
-        measured += &format!(", at most {}", count_of(events, EventWord::of(run).one()));
+        measured += &format!(", at most {}", counted(events, EventWord::of(run).one()));
     }
     // A run that ended before its measurement may have ended in the warm-up.
     if !drive.warmup.is_zero() && run.measured_s > 0.0 {
@@ -218,7 +219,7 @@ pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
         let text = format!(
             "{} given up, ended by a duplicate key, or with an unknown outcome; not in the {} and \
              latencies",
-            count_of(totals.not_done, EventWord::of(run).one()),
+            counted(totals.not_done, EventWord::of(run).one()),
             EventWord::of(run).many(),
         );
         page.row("not done", Ink::Error, &text);
@@ -233,7 +234,7 @@ pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
         page.row("sessions", Ink::Error, &text);
     }
     if totals.connects_failed > 0 {
-        let attempts = count_of(totals.connects_failed, "attempt");
+        let attempts = counted(totals.connects_failed, "attempt");
         let mut text = format!("{attempts} to connect failed");
         if let Some(error) = run.connect_errors.values().max_by_key(|error| error.count) {
             text += &format!(": {}", error.sample);
@@ -260,7 +261,7 @@ fn cut_off(run: &RunSummary, page: &mut Page) {
         let text = format!(
             "{} ended within the grace{grace} after the time limit; in the totals, \
              not in the rates",
-            count_of(run.events_in_grace, EventWord::of(run).one()),
+            counted(run.events_in_grace, EventWord::of(run).one()),
         );
         page.row("late", Ink::Plain, &text);
     }
@@ -370,7 +371,7 @@ fn errors(run: &RunSummary, page: &mut Page) {
     if run.totals.retries > 0 {
         text += &format!(
             "; {} repeated",
-            count_of(run.totals.retries, EventWord::of(run).one())
+            counted(run.totals.retries, EventWord::of(run).one())
         );
     }
     page.row("errors", Ink::Error, &text);
@@ -479,19 +480,4 @@ fn distribution(rand: &RandPlan) -> String {
             rand.spec_res, rand.spec_pct
         ),
     }
-}
-
-fn option_value(value: &OptionValue) -> String {
-    match value {
-        OptionValue::Bool(on) => if *on { "on" } else { "off" }.into(),
-        OptionValue::Number(number) => plain(*number),
-        OptionValue::Text(text) => text.clone(),
-        OptionValue::List(items) => items.join(","),
-    }
-}
-
-/// `1 session`, `2 sessions`.
-pub(super) fn count_of(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", thousands(count))
 }

@@ -8,7 +8,6 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use dyno_core::Clock;
-use dyno_core::clock::Nanos;
 use dyno_core::db::Connector;
 use dyno_core::session::Entry;
 use dyno_core::units::format_duration;
@@ -125,7 +124,7 @@ impl MainState {
         let begun = Clock.now();
         let ended = self.call(&what, bound, move |state| state.run(&entry))?;
         if let Err(why) = &ended
-            && Duration::from_nanos(Clock.now().saturating_sub(begun)) >= bound
+            && Clock.since(begun) >= bound
         {
             self.late
                 .get_or_insert_with(|| format!("{what} failed: {why}"));
@@ -210,7 +209,6 @@ impl MainState {
         bound: Duration,
     ) -> Result<R, String> {
         let begun = Clock.now();
-        let since = |at: Nanos| Duration::from_nanos(Clock.now().saturating_sub(at));
         let mut abandoned = None;
         let why = loop {
             match answered.recv_timeout(LOOK) {
@@ -220,7 +218,7 @@ impl MainState {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if since(begun) >= bound.saturating_add(SLACK) {
+            if Clock.since(begun) >= bound.saturating_add(SLACK) {
                 break format!(
                     "{what} of {} did not return within {} and was abandoned: a running script \
                      cannot be interrupted{}",
@@ -231,7 +229,7 @@ impl MainState {
             }
             if self.stop.level() == StopLevel::Abandon {
                 let from = *abandoned.get_or_insert_with(|| Clock.now());
-                if since(from) >= ABANDON {
+                if Clock.since(from) >= ABANDON {
                     break format!("{what} of {} was stopped by the user", self.script);
                 }
             }

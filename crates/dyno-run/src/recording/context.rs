@@ -44,21 +44,19 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
         ("rollbacks_to_savepoint", ended.rollbacks_to_savepoint, ENDS),
     ];
     let known = *found != StatementFacts::default();
-    let fact = |name: &str, value: String, source: &str| Fact {
-        name: format!("client.statements.{name}"),
-        value,
-        source: source.to_owned(),
+    let fact = |name: &str, value: String, source: &str| {
+        Fact::new(format!("client.statements.{name}"), value, source)
     };
     let counts = counts.into_iter().filter(|_| known);
     let mut facts: Vec<Fact> = counts
         .map(|(name, count, source)| fact(name, count.to_string(), source))
         .collect();
     for (name, values) in &found.settings {
-        facts.push(Fact {
-            name: format!("{SET_BY_SESSIONS}{name}]"),
-            value: values.join(", "),
-            source: "the statements that set it; a sample".to_owned(),
-        });
+        facts.push(Fact::new(
+            format!("{SET_BY_SESSIONS}{name}]"),
+            values.join(", "),
+            "the statements that set it; a sample",
+        ));
     }
     if found.attaches {
         facts.push(fact("attaches", "yes".to_owned(), "ATTACH; a sample"));
@@ -77,11 +75,7 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
 pub fn facts(context: &Context) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut add = |name: &str, value: String, source: &str| {
-        facts.push(Fact {
-            name: name.to_owned(),
-            value,
-            source: source.to_owned(),
-        });
+        facts.push(Fact::new(name, value, source));
     };
     if let Some(known) = &context.calibration {
         let source = "a calibration against the null server";

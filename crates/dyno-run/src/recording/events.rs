@@ -4,6 +4,7 @@ use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, EventDetail, EventKind};
 use dyno_core::summary::AgentSummary;
+use dyno_core::text::number_of;
 use dyno_load::{Outage, Pauses, RunOutcome, TimeRange};
 
 /// The most stalls reported individually: the longest.
@@ -90,8 +91,7 @@ fn longest<'a>(all: impl IntoIterator<Item = &'a TimeRange>) -> Vec<TimeRange> {
 
 /// A time without a successful connection.
 fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
-    let attempts = outage.attempts;
-    let plural = if attempts == 1 { "" } else { "s" };
+    let attempts = number_of(outage.attempts, "attempt");
     let back = match outage.until {
         Some(until) => format!(
             "the first connection came back after {:.2} s",
@@ -103,7 +103,7 @@ fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
         at_s: at_s(outage.from),
         until_s: outage.until.map(at_s),
         kind: EventKind::Note,
-        text: format!("Lost connections: {attempts} attempt{plural} to connect failed; {back}"),
+        text: format!("Lost connections: {attempts} to connect failed; {back}"),
         detail: EventDetail::default(),
     }
 }

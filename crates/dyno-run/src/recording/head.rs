@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use dyno_core::clock::wall_time;
+use dyno_core::clock::{civil, wall_time};
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Profile, RunHead, Source};
 use dyno_core::summary::{TargetSummary, WorkloadSummary};
-use jiff::Timestamp;
+use dyno_core::text::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
@@ -78,19 +78,9 @@ pub fn name(workload: &str, unix_s: f64) -> String {
     let mut unique = Sha256::new();
     unique.update(wall_time().as_nanos().to_le_bytes());
     unique.update(std::process::id().to_le_bytes());
-    let unique = hex(&unique.finalize());
+    let unique = hex(unique.finalize());
     let unique = unique.get(..4).unwrap_or("0000");
     format!("{}-{plain}-{unique}", civil(unix_s, "%Y%m%d-%H%M%S"))
-}
-
-/// UTC time.
-pub fn civil(unix_s: f64, format: &str) -> String {
-    let time = Timestamp::from_millisecond((unix_s * 1e3) as i64).unwrap_or(Timestamp::UNIX_EPOCH);
-    time.strftime(format).to_string()
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ use dyno_verdict::{Context, EXPORT_CORES, Keeping};
 
 pub use collected::CollectedRun;
 pub use created_tables::{Clash, clash};
-pub use head::{civil, hex, name as new_name};
+pub use head::name as new_name;
 pub use hidden::Hidden;
 pub use observing::{End, RemoteObserver};
 pub use store::{not_begun, try_file};
@@ -310,12 +310,7 @@ impl Recording {
             ("observer.missed", cost.missed.to_string()),
             ("observer.measured_s", format!("{measured_s:.3}")),
         ];
-        let fact = |(name, value): (&str, String)| Fact {
-            name: name.to_owned(),
-            value,
-            source: source.to_owned(),
-        };
-        let facts = facts.map(fact);
+        let facts = facts.map(|(name, value)| Fact::new(name, value, source));
         self.outputs.each(|sink| sink.facts(&facts));
     }
 
@@ -323,11 +318,8 @@ impl Recording {
     fn record_export_cost(&self, measured_s: f64) {
         let cpu_s = self.outputs.sinks.cpu_s();
         if cpu_s > 0.0 && measured_s > 0.0 {
-            let fact = |name: &str, value: f64| Fact {
-                name: name.to_owned(),
-                value: format!("{value:.4}"),
-                source: "CLOCK_THREAD_CPUTIME_ID".to_owned(),
-            };
+            let source = "CLOCK_THREAD_CPUTIME_ID";
+            let fact = |name, value: f64| Fact::new(name, format!("{value:.4}"), source);
             let facts = [
                 fact("observer.export.cpu_s", cpu_s),
                 fact(EXPORT_CORES, cpu_s / measured_s),

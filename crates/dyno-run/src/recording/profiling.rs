@@ -96,11 +96,8 @@ impl Profiling {
         let (from, to) = (outcome.measured_start, outcome.measured_end);
         let mut profiled = profiler.finish(from, to);
         report_gaps(&profiled.gaps, outputs);
-        let cost = |name: &str, value: f64| Fact {
-            name: name.to_owned(),
-            value: format!("{value:.4}"),
-            source: "wait4 of perf record".to_owned(),
-        };
+        let source = "wait4 of perf record";
+        let cost = |name, value: f64| Fact::new(name, format!("{value:.4}"), source);
         let measured_s = to.saturating_sub(from) as f64 / 1e9;
         if profiled.cpu_s > 0.0 && measured_s > 0.0 {
             let cores = profiled.cpu_s / measured_s;

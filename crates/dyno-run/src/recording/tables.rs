@@ -130,20 +130,17 @@ impl ObservedTables {
             let yes = |count: usize| if count > 0 { "yes" } else { "no" };
             let used = groups.iter().zip(counts).map(|(group, count)| {
                 let name = TableGroup::fact_name(&group.label, "used");
-                fact(name, yes(count).to_owned())
+                Fact::new(name, yes(count), SOURCE)
             });
             facts.extend(used);
         }
         // The queries inside views and functions are not examined.
         let restrict = RESTRICTING.iter().any(|word| mentioned.word(word));
         if named > 0 && mentioned.word("from") && mentioned.follow.is_empty() && !restrict {
-            facts.push(fact(
-                "client.statements.restrict".to_owned(),
-                "no".to_owned(),
-            ));
+            facts.push(Fact::new("client.statements.restrict", "no", SOURCE));
         }
         if self.are_read {
-            facts.push(fact("db.tables.named".to_owned(), named.to_string()));
+            facts.push(Fact::new("db.tables.named", named.to_string(), SOURCE));
             facts.extend(self.others(&mentioned));
         }
         facts
@@ -160,7 +157,7 @@ impl ObservedTables {
                 unseen.extend(used);
             } else if !used.is_empty() {
                 let name = format!("db.tables.used_elsewhere[{kind}]");
-                facts.push(fact(name, used.join(", ")));
+                facts.push(Fact::new(name, used.join(", "), SOURCE));
             }
         }
         let schemas = self.unread.iter();
@@ -168,7 +165,7 @@ impl ObservedTables {
         unseen.extend(schemas.map(|schema| format!("tables of the schema {schema}")));
         unseen.extend(created_table(mentioned).map(str::to_owned));
         if !unseen.is_empty() {
-            facts.push(fact("db.tables.unseen".to_owned(), unseen.join(", ")));
+            facts.push(Fact::new("db.tables.unseen", unseen.join(", "), SOURCE));
         }
         facts
     }
@@ -185,22 +182,14 @@ fn created_table(mentioned: &Mentioned) -> Option<&'static str> {
     }
 }
 
-fn fact(name: String, value: String) -> Fact {
-    Fact {
-        name,
-        value,
-        source: SOURCE.to_owned(),
-    }
-}
-
 /// The number of sessions that ended between two events with an open transaction.
 pub fn left_open(sessions: &[SessionTotals]) -> Fact {
     let open = sessions.iter().filter(|session| session.in_transaction);
-    Fact {
-        name: "client.sessions.in_transaction".to_owned(),
-        value: format!("{} of {}", open.count(), sessions.len()),
-        source: "the server's reply to the session's last statement".to_owned(),
-    }
+    Fact::new(
+        "client.sessions.in_transaction",
+        format!("{} of {}", open.count(), sessions.len()),
+        "the server's reply to the session's last statement",
+    )
 }
 
 #[cfg(test)]
@@ -210,7 +199,7 @@ mod tests {
     fn observed(facts: &[(&str, &str)]) -> ObservedTables {
         let mut seen = ObservedTables::default();
         for (name, value) in facts {
-            seen.fact(&fact((*name).to_owned(), (*value).to_owned()));
+            seen.fact(&Fact::new(*name, *value, SOURCE));
         }
         seen
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dyno_core::Clock;
-use dyno_core::clock::{Nanos, wall_time};
+use dyno_core::clock::{Nanos, process_usage, wall_time};
 use dyno_load::ProcessUse;
 
 /// Readings taken when the measurement began.
@@ -56,7 +56,7 @@ impl StartReadings {
 
     /// Resource usage of this process since then.
     pub(super) fn own_use(&self) -> ProcessUse {
-        let now = usage();
+        let now = process_usage();
         let seconds = |now: u64, then: &AtomicU64| {
             now.saturating_sub(then.load(Ordering::Relaxed)) as f64 / 1e6
         };
@@ -79,7 +79,7 @@ impl StartReadings {
 
 impl Usage {
     fn read(&self) {
-        let usage = usage();
+        let usage = process_usage();
         self.user_us
             .store(micros(usage.ru_utime), Ordering::Relaxed);
         self.system_us
@@ -87,15 +87,6 @@ impl Usage {
         let (busy, total) = host_cpu().unwrap_or_default();
         self.host_busy.store(busy, Ordering::Relaxed);
         self.host_total.store(total, Ordering::Relaxed);
-    }
-}
-
-fn usage() -> libc::rusage {
-    // SAFETY: all-zero is a valid rusage, which the kernel then fills.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage
     }
 }
 

@@ -5,6 +5,7 @@ use dyno_core::db::Family;
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{Drive, LoadSchedule};
 use dyno_core::summary::RunSummary;
+use dyno_core::text::number_of;
 use dyno_load::RunOutcome;
 
 use super::{frozen_ns, worker_stall_ns};
@@ -25,9 +26,8 @@ pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Ve
         warnings.push("No event finished during the measurement.".to_owned());
     } else if summary.totals.events < EVENTS_FEW {
         warnings.push(format!(
-            "Only {} event{}: use a longer --time.",
-            summary.totals.events,
-            if summary.totals.events == 1 { "" } else { "s" }
+            "Only {}: use a longer --time.",
+            number_of(summary.totals.events, "event")
         ));
     }
     warnings.extend(silence(summary, drive));

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 
+use dyno_core::text::sql_string;
+
 use super::bootstrap::{environment, run};
 use super::mysql::escaped;
 use super::{Installation, output_of};
@@ -100,7 +102,7 @@ pub(crate) fn launch(installation: &Installation, context: &Context<'_>) -> Resu
     let data = folder.data();
     let mut text = format!("include '{}/{CONFIGURATION}'\n", data.display());
     let mut put = |name: &str, value: &str| {
-        let _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
+        let _ = writeln!(text, "{name} = {}", sql_string(value));
     };
     put("port", &context.port.to_string());
     put("listen_addresses", "127.0.0.1");

@@ -290,6 +290,7 @@ mod tests {
 
     fn mount(kind: &str, point: &Path, options: &str) -> Mount {
         Mount {
+            root: PathBuf::from("/"),
             point: point.to_owned(),
             kind: kind.to_owned(),
             source: kind.to_owned(),

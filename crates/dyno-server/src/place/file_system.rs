@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OnPath, Result, failed, usage};
+use crate::process;
 
 /// Locations of root's programs, in addition to the search path.
 const ROOTS_PROGRAMS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
@@ -72,11 +73,7 @@ impl FileSystem {
 
 /// A program by its name.
 pub(super) fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(ROOTS_PROGRAMS.map(PathBuf::from));
-    folders
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file())
+    process::program(name, &ROOTS_PROGRAMS)
 }
 
 /// Runs a program to completion; its output is in the error.

@@ -17,7 +17,6 @@ use dyno_drivers::Control;
 
 use crate::contract::{ANSWER, connect_to};
 use crate::error::{Result, failed};
-use crate::process::since;
 
 /// Between two samples of the counters.
 const POLL: Duration = Duration::from_secs(1);
@@ -129,8 +128,8 @@ pub fn settle(url: &str, at_most: Duration, report: &mut dyn FnMut(&str)) -> Res
             false => 0,
         };
         let quiet = quiet_polls >= QUIET_POLLS;
-        if quiet || stays || since(begun) + POLL > at_most {
-            let waited = since(begun);
+        if quiet || stays || Clock.since(begun) + POLL > at_most {
+            let waited = Clock.since(begun);
             let left = work
                 .into_iter()
                 .map(|work| work.in_the_end(is_still))

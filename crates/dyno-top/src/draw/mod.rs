@@ -8,6 +8,7 @@ mod table;
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
+use dyno_core::text::shortened;
 use dyno_core::units::format_duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -231,16 +232,6 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style
         return x;
     }
     buffer.set_stringn(x, y, text, width.into(), style).0
-}
-
-/// Text of at most `width` characters, with a mark if it was cut.
-fn shortened(text: &str, width: usize) -> String {
-    match text.char_indices().nth(width.saturating_sub(1)) {
-        Some((at, last)) if width > 0 && at + last.len_utf8() < text.len() => {
-            text[..at].to_owned() + "…"
-        }
-        _ => text.to_owned(),
-    }
 }
 
 /// Text in lines of at most `width` characters, broken at spaces if possible.

@@ -1,10 +1,11 @@
 //! The tables of a screen, below each other.
 
+use dyno_core::text::shortened;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::{Look, below, put, shortened, wrapped};
+use super::{Look, below, put, wrapped};
 use crate::figures::Cell;
 use crate::format;
 use crate::profile::{Figure, Kind, Screen, Table};

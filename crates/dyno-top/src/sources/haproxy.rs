@@ -194,42 +194,18 @@ fn pairs(text: &str) -> Answer {
 
 /// Comma-separated values with their names in the first line; empty fields are missing.
 fn comma_separated(text: &str) -> Answer {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let names = lines.next().map(fields).unwrap_or_default();
-    let rows = lines.map(|line| {
-        let fields = fields(line).into_iter();
-        fields
-            .map(|field| Some(field).filter(|text| !text.is_empty()))
-            .collect()
-    });
+    let reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let mut records = reader.into_records().filter_map(Result::ok);
+    let names = records.next().unwrap_or_default();
+    let present = |field: &str| (!field.is_empty()).then(|| field.to_owned());
     Answer {
-        rows: rows.collect(),
-        names,
-    }
-}
-
-/// The fields of a line: separated by commas, and in double quotes if they contain some.
-fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = line.trim_end_matches(['\r', '\n']).chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                push(&mut fields, c);
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            c => push(&mut fields, c),
-        }
-    }
-    fields
-}
-
-fn push(fields: &mut [String], c: char) {
-    if let Some(last) = fields.last_mut() {
-        last.push(c);
+        names: names.iter().map(str::to_owned).collect(),
+        rows: records
+            .map(|record| record.iter().map(present).collect())
+            .collect(),
     }
 }
 

@@ -173,7 +173,7 @@ pub(super) fn side(views: &[View]) -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-fn joined(values: &BTreeSet<String>) -> String {
+pub(super) fn joined(values: &BTreeSet<String>) -> String {
     match values.is_empty() {
         true => "(not there)".to_owned(),
         false => values.iter().cloned().collect::<Vec<_>>().join(" | "),

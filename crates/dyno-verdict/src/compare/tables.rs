@@ -9,6 +9,7 @@ use dyno_core::tables::{
 };
 
 use crate::compare::Difference;
+use crate::compare::differences::joined;
 use crate::view::View;
 
 pub(super) const TABLE: &str = "table ";
@@ -164,13 +165,6 @@ fn of_table(name: &str, base: &Side, new: &Side) -> Vec<Change> {
         }
     }
     found
-}
-
-fn joined(values: &BTreeSet<String>) -> String {
-    match values.is_empty() {
-        true => "(not there)".to_owned(),
-        false => values.iter().cloned().collect::<Vec<_>>().join(" | "),
-    }
 }
 
 fn line(((what, base, new), names): (Change, Vec<String>)) -> Difference {

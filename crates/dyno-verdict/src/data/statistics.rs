@@ -99,7 +99,7 @@ fn statistics(view: &View) -> CheckResult {
         format!(
             "A statement scanned {} row{} of whole tables on average{why}.{remarks}",
             text::rate(scanned),
-            if scanned == 1.0 { "" } else { "s" },
+            text::plural(scanned),
         ),
         "Look at the statements' plans (EXPLAIN), create the missing index, and analyse the tables \
          (ANALYZE) after loading. If the workload should read whole tables, say so (--waive \
@@ -121,8 +121,7 @@ fn rows_found(view: &View) -> f64 {
 
 fn rows_found_text(view: &View) -> String {
     let rows = rows_found(view);
-    let plural = if rows == 1.0 { "" } else { "s" };
-    format!("{} row{plural}", text::plain(rows))
+    format!("{} row{}", text::plain(rows), text::plural(rows))
 }
 
 /// Rows that the server read in table scans per statement that reads or changes rows.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use dyno_core::clock::civil;
 use dyno_core::factors::EVERYBODYS;
 use dyno_results::{Filter, Results, RunLine};
 
 use super::Answer;
-use dyno_run::civil;
 
 /// Number of latest runs that are offered.
 const RUNS_MAX: usize = 100;

@@ -60,11 +60,7 @@ impl Words {
         }
         let said = [("workload", &self.workload), ("server", &self.server)];
         let said = said.into_iter().filter_map(|(what, name)| {
-            Some(Fact {
-                name: format!("import.{what}"),
-                value: name.clone()?,
-                source: BY_USER.to_owned(),
-            })
+            Some(Fact::new(format!("import.{what}"), name.clone()?, BY_USER))
         });
         run.facts.extend(said);
     }
@@ -84,11 +80,7 @@ impl Words {
         if let Some(name) = called(&path, run.fact(LOG_DIGEST).unwrap_or_default()) {
             run.head.name = name;
         }
-        run.facts.push(Fact {
-            name: "import.path".to_owned(),
-            value: path,
-            source: "the path below the imported folder".to_owned(),
-        });
+        run.facts.push(Fact::new("import.path", path, "the path below the imported folder"));
     }
 }
 

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use dyno_core::clock::wall_time;
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::redact;
+use dyno_core::text::number_of;
 use dyno_core::units::human_size;
 use dyno_results::{ExperimentHead, Results, StoredExperiment};
 use dyno_run::scratch::{self, Scratch};
@@ -82,15 +83,11 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let packed = archive::pack(&archive::folder(&stored.head.name), &files, planned_s)
         .context("cannot pack the archive")?;
     destination.write(&packed)?;
-    let counted = |count: usize, one: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
-    };
     console::note(&format!(
         "{path}: {}, {DEFINITION}, {}, {RESULTS_FILE} with {}, {PAGE}, {README}",
         human_size(packed.len() as u64),
-        counted(scripts.len(), "script"),
-        counted(runs, "run"),
+        number_of(scripts.len(), "script"),
+        number_of(runs, "run"),
     ));
     Ok(STATUS_DONE)
 }

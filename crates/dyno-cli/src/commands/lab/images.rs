@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
+use dyno_core::text::hex;
 use dyno_core::units::human_size;
 use dyno_lab::file::LoadedBy;
 use dyno_lab::{Cell, Effective};
@@ -37,12 +38,7 @@ impl Site<'_> {
             "clients": made.load.clients,
             "script": self.lab.script(made.data.workload.as_deref()),
         });
-        let hash = Sha256::digest(of.to_string().as_bytes());
-        let hash: String = hash
-            .iter()
-            .take(4)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash = hex(&Sha256::digest(of.to_string())[..4]);
         let plain = |c: char| match c.to_ascii_lowercase() {
             c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,
             _ => '-',
@@ -65,8 +61,8 @@ impl Site<'_> {
             return Ok(of_data);
         }
         let place = serde_json::json!(cell.effective.place).to_string();
-        let hash = Sha256::digest(place.as_bytes());
-        Ok(format!("{of_data}-{:02x}{:02x}", hash[0], hash[1]))
+        let hash = hex(&Sha256::digest(place)[..2]);
+        Ok(format!("{of_data}-{hash}"))
     }
 
     /// The names of all images of the experiment.

@@ -31,6 +31,7 @@ mod vary;
 
 use anyhow::Result;
 use dyno_core::suggest::nearest;
+use dyno_core::text::shell_word;
 
 use crate::definitions::LAB;
 use crate::options::{Grammar, Opt, Parsed, Script, help, parse};
@@ -225,7 +226,7 @@ fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
 fn options(parsed: &Parsed) -> String {
     let given = ["scale", "name", "results"].iter().filter_map(|name| {
         let value = parsed.value(name)?;
-        Some(format!(" --{name} {}", dyno_report::shell_word(value)))
+        Some(format!(" --{name} {}", shell_word(value)))
     });
     given.collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use dyno_core::text::number_of;
 use dyno_core::units::{human_seconds, human_size};
 use dyno_lab::file::{Applies, Order};
 use dyno_lab::{Change, Role};
@@ -11,7 +12,6 @@ use dyno_server::Home;
 use serde_json::{Value, json};
 
 use super::definition::Lab;
-use super::progress;
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, output};
 
@@ -99,18 +99,18 @@ fn count(lab: &Lab) -> String {
         .map(|trial| trial.block + 1)
         .max()
         .unwrap_or(0);
-    let cells = format!("{cells} cell{}", if cells == 1 { "" } else { "s" });
+    let cells = number_of(cells, "cell");
     let design = &lab.experiment.design;
     let most = lab.experiment.blocks_max();
     let is_open = lab.experiment.precision().is_some() && most > blocks;
     let blocks = match is_open {
         true => format!("{blocks} to {most} blocks"),
-        false => format!("{blocks} block{}", if blocks == 1 { "" } else { "s" }),
+        false => number_of(blocks, "block"),
     };
     let least = if is_open { " at least" } else { "" };
     let mut out = format!(
         "{cells} in {blocks}, {}{least}; {order}",
-        progress::trials(all)
+        number_of(all, "trial")
     );
     if is_open {
         out += "; more blocks until the ratios are precise";

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::Percentile;
+use dyno_core::text::capital;
 use dyno_lab::file::{Experiment, Plot, PlotKind};
 use dyno_report::html::{self, PlotDrawing, PlotGroup, PlotLine};
 
@@ -217,11 +218,7 @@ pub(super) fn made(
         _ => "",
     };
     html::Plot {
-        title: plot.name.clone().unwrap_or_else(|| {
-            let mut letters = value.chars();
-            let first = letters.next().map(|first| first.to_uppercase().to_string());
-            format!("{}{}{kind}", first.unwrap_or_default(), letters.as_str())
-        }),
+        title: (plot.name.clone()).unwrap_or_else(|| format!("{}{kind}", capital(&value))),
         about: about.to_owned(),
         source: "the trials that count".to_owned(),
         value,

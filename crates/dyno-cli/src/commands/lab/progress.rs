@@ -5,9 +5,9 @@ use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::RunSummary;
+use dyno_core::text::{number_of, shell_word};
 use dyno_core::units::{human_number, human_seconds, human_size};
 
-use dyno_report::shell_word;
 use dyno_results::{Results, TrialState, Tried};
 
 use super::definition::Lab;
@@ -58,8 +58,8 @@ impl<'a> Announcer<'a> {
         let name = &self.lab.head.name;
         let (all, done) = (self.lab.planned.len(), self.done);
         let how = match done {
-            0 => format!("{name}: {}", trials(all)),
-            done => format!("{name}: {done} of {} done before", trials(all)),
+            0 => format!("{name}: {}", number_of(all, "trial")),
+            done => format!("{name}: {done} of {} done before", number_of(all, "trial")),
         };
         self.note(&format!("{how}, {}", left(self.remaining())));
     }
@@ -146,7 +146,7 @@ impl<'a> Announcer<'a> {
         console::progress("");
         let (done, all) = (self.done, self.lab.planned.len());
         let how = format!("dyno lab resume{}", self.file());
-        console::note(&format!("{done} of {} done; the rest: {how}", trials(all)));
+        console::note(&format!("{done} of {} done; the rest: {how}", number_of(all, "trial")));
     }
 
     /// All trials are done.
@@ -178,7 +178,7 @@ impl<'a> Announcer<'a> {
         self.note(&format!(
             "{}: all {} done in {}: {} valid, {} doubtful, {} refused",
             self.lab.head.name,
-            trials(self.lab.planned.len()),
+            number_of(self.lab.planned.len(), "trial"),
             human_seconds(took_s),
             count(Verdict::Valid),
             count(Verdict::Doubtful),
@@ -231,11 +231,6 @@ pub fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
         Some(ms) => format!("{rate}, p99 {ms:.2} ms"),
         None => rate,
     }
-}
-
-/// A number of trials in words.
-pub fn trials(count: usize) -> String {
-    format!("{count} trial{}", if count == 1 { "" } else { "s" })
 }
 
 fn left(seconds: f64) -> String {

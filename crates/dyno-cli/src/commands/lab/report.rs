@@ -306,7 +306,7 @@ impl<'a> LabResult<'a> {
             let file = format!("{:02}-{}.csv", index + 1, name.trim_matches('-'));
             let path = Path::new(folder).join(file);
             let shown = path.to_string_lossy();
-            output::write(&shown, sheet.csv())?;
+            output::write(&shown, sheet.csv()?)?;
         }
         console::note(&format!("{folder}: {} tables", sheets.len()));
         Ok(())

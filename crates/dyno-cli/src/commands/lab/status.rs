@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use dyno_core::finding::Verdict;
+use dyno_core::text::number_of;
 use dyno_core::units::human_seconds;
 use dyno_report::terminal::{Look, TrialLine, Trials, trials};
 use dyno_results::{Results, Step, StoredExperiment, TrialRow, TrialState, Tried};
@@ -142,7 +143,7 @@ impl Status<'_> {
         let mut out = format!("\n{}: {}\n", head.name, head.question);
         out += &format!(
             "{done} of {} done",
-            progress::trials(self.stored.trials.len())
+            number_of(self.stored.trials.len(), "trial")
         );
         if failed > 0 {
             out += &format!(", {failed} failed");

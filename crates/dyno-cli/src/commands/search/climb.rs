@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use dyno_core::text::number_of;
 use dyno_report::search::{ClimbStep, Searched};
 use dyno_stats::search::{Loads, Start};
 
@@ -45,8 +46,7 @@ pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Opt
     if ask.from.is_none() {
         let mut sessions = ask.fewest;
         loop {
-            let plural = if sessions == 1 { "" } else { "s" };
-            show(&format!("closed loop, {sessions} session{plural}"));
+            show(&format!("closed loop, {}", number_of(sessions, "session")));
             let time = STEP.min(ask.goal.trial_duration);
             let Some(run) = trials.climb(sessions, time)? else {
                 return Ok(None);

@@ -9,6 +9,7 @@ use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{RunEnd, RunSummary};
+use dyno_core::text::trim_zeros;
 use dyno_core::units::human_count;
 use dyno_load::{StopLevel, StopSignal};
 use dyno_report::search::Searched;
@@ -196,11 +197,7 @@ fn rounded(load: f64) -> (f64, String) {
 /// A load as its factor shows it: whole from 1000 on, four digits below.
 pub fn shown(load: f64) -> String {
     let decimals = (3.0 - load.log10().floor()).clamp(0.0, 17.0) as usize;
-    let text = format!("{load:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    trim_zeros(&format!("{load:.decimals$}")).to_owned()
 }
 
 /// The fraction of all due events without a correct answer within the limit: late or failed ones,

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use dyno_core::suggest::nearest;
+use dyno_core::text::capital;
 use dyno_server::{Home, Server, ServerError, SupervisorCommand};
 
 use crate::definitions::SERVER;
@@ -135,7 +136,7 @@ pub fn main(args: &[String]) -> Result<u8> {
             .collect();
         console::help(&format!(
             "Usage: dyno server {action} {arguments}\n\n{}.\n{}",
-            capitalized(about),
+            capital(about),
             help(&mine, Grammar::Dyno)
         ));
         return Ok(STATUS_DONE);
@@ -209,13 +210,6 @@ fn text() -> String {
     text + "\n\
             Use a server with --target server:NAME. All servers are in the folder $DYNO_SERVERS \
             [/var/tmp/dyno-servers-UID].\n"
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }
 
 fn unknown(action: &str) -> anyhow::Error {

@@ -99,10 +99,9 @@ impl Screen {
         };
         // Wait for a slow reader of text, as the next report would.
         let from = Clock.now();
-        let waited = || Duration::from_nanos(Clock.now().saturating_sub(from));
         let stopped = || stop.level() == StopLevel::Abandon;
         let ended = items.finish(LOOK, || match self.state.hook() {
-            Some(_) => waited() < bound.saturating_add(SLACK) && !stopped(),
+            Some(_) => Clock.since(from) < bound.saturating_add(SLACK) && !stopped(),
             None => true,
         });
         if let (false, Some(hook)) = (ended.all_taken, self.state.hook()) {

@@ -32,6 +32,8 @@ pub const AGENT: &str = "fleet.agent.";
 pub const COMMAND: &str = "fleet.command";
 /// The fact that a run was assembled from files.
 const COLLECTED: &str = "fleet.collected";
+/// The source of the facts of a run that was assembled from files.
+const KEPT: &str = "the files that agents kept of the run";
 
 /// The outcome of a collection.
 pub enum Collected {
@@ -180,7 +182,7 @@ impl Entry {
             Some(record) => (format!("{}-collected", record.head.name), Vec::new()),
             None => (
                 dyno_run::new_name(&plan.workload, started_unix_s),
-                vec![fact(RUN, run)],
+                vec![Fact::new(RUN, run, KEPT)],
             ),
         };
         let run_head = match &base {
@@ -194,7 +196,7 @@ impl Entry {
         let origin = (measured, Some(started_unix_s));
         let run = CollectedRun::start(results, run_head, names, origin)?;
         let place = run.location();
-        facts.push(fact(COLLECTED, files));
+        facts.push(Fact::new(COLLECTED, files, KEPT));
         let finished = || {
             let run = recorded(run, base.as_ref(), (paths, axis))?;
             Ok(run.finish(outcome, facts)?)
@@ -246,14 +248,6 @@ fn recorded(
     match failed {
         Some(error) => Err(error.into()),
         None => Ok(run),
-    }
-}
-
-fn fact(name: &str, value: String) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value,
-        source: "the files that agents kept of the run".to_owned(),
     }
 }
 

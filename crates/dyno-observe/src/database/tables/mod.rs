@@ -15,10 +15,11 @@ use dyno_core::db::DbError;
 use dyno_core::tables::{
     STORAGE_OF, TABLES, TABLES_READ, TableGroup, elements, general, natural, ranges, without_number,
 };
+use dyno_core::text::hex;
 use sha2::{Digest, Sha256};
 
 use super::Asking;
-use crate::sink::{Sink, fact};
+use crate::sink::Sink;
 
 pub(super) use mysql::{report as of_mysql, stores as stores_of_mysql};
 pub(super) use postgres::{STORES as STORES_OF_POSTGRES, report as of_postgres};
@@ -161,8 +162,8 @@ fn chosen(mut names: Vec<String>, most: usize) -> Vec<String> {
 /// Reports the tables, with one set of facts for tables with the same definition.
 fn report_tables(sink: &Sink, total: &str, tables: Vec<Table>, source: &str) {
     let read = tables.len().to_string();
-    sink.fact(fact(TABLES, total, source));
-    sink.fact(fact(TABLES_READ, read, source));
+    sink.fact(TABLES, total, source);
+    sink.fact(TABLES_READ, read, source);
     let mut alike: BTreeMap<(String, String), Vec<Table>> = BTreeMap::new();
     for table in tables {
         let stem = without_number(&table.name).0.to_owned();
@@ -200,13 +201,11 @@ fn report_group(sink: &Sink, text: &str, mut tables: Vec<Table>, source: &str) {
     let say = |what: &str, value: Option<String>| {
         if let Some(value) = value {
             let name = TableGroup::fact_name(&label, what);
-            sink.fact(fact(&name, value, source));
+            sink.fact(&name, value, source);
         }
     };
-    let digest = Sha256::digest(text.as_bytes());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     say("definition", Some(bounded(&first.definition)));
-    say("sha256", Some(digest));
+    say("sha256", Some(hex(Sha256::digest(text))));
     say("names", (names.len() > 1).then(|| ranges(&names)));
     say("engine", first.engine.clone());
     say("persistence", first.persistence.map(str::to_owned));
@@ -228,9 +227,8 @@ fn bounded(definition: &str) -> String {
     if definition.len() <= DEFINITION_BYTES_MAX {
         return definition.to_owned();
     }
-    let mut ends = (0..=DEFINITION_BYTES_MAX).rev();
-    let end = ends.find(|end| definition.is_char_boundary(*end));
-    format!("{} …", &definition[..end.unwrap_or(0)])
+    let end = definition.floor_char_boundary(DEFINITION_BYTES_MAX);
+    format!("{} …", &definition[..end])
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use dyno_core::db::DbError;
 use dyno_core::tables::ranges;
 
 use super::Asking;
-use crate::sink::{Sink, fact};
+use crate::sink::Sink;
 
 /// The fact about tables of other schemas.
 pub(super) const ELSEWHERE: &str = "db.tables.elsewhere";
@@ -18,7 +18,7 @@ pub(super) const ELSEWHERE_MAX: usize = 300;
 pub(super) fn report_uses(sink: &Sink, name: &str, used: &[String], source: &str) {
     if !used.is_empty() {
         let what = format!("db.tables.uses[{name}]");
-        sink.fact(fact(&what, ranges(used), source));
+        sink.fact(&what, ranges(used), source);
     }
 }
 
@@ -48,14 +48,10 @@ pub(super) fn report_elsewhere(
     source: &str,
 ) {
     for (kind, names) in kinds {
-        sink.fact(fact(
-            &format!("{ELSEWHERE}[{kind}]"),
-            ranges(&names),
-            source,
-        ));
+        sink.fact(&format!("{ELSEWHERE}[{kind}]"), ranges(&names), source);
     }
     if !unread.is_empty() {
-        sink.fact(fact(&format!("{ELSEWHERE}.unread"), ranges(unread), source));
+        sink.fact(&format!("{ELSEWHERE}.unread"), ranges(unread), source);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::factors::order;
 use dyno_core::record::RunRecord;
+use dyno_core::text::shortened;
 
 use crate::terminal::{product, rank};
 
@@ -72,7 +73,7 @@ fn varied(sides: &[Vec<&RunRecord>]) -> Vec<(String, Vec<String>)> {
         let differ = values.iter().any(|value| *value != values[0]);
         let label = |value: String| match value.as_str() {
             "" => format!("no {name}"),
-            _ => format!("{name} {}", short(&value)),
+            _ => format!("{name} {}", shortened(&value, VALUE_MAX)),
         };
         differ.then(|| (name.clone(), values.into_iter().map(label).collect()))
     };
@@ -140,15 +141,8 @@ fn part(what: &str, value: Option<&str>) -> String {
         ("sessions", Some(sessions)) => format!("{sessions} sessions"),
         ("rate", Some(rate)) => format!("{rate}/s offered"),
         ("rate", None) => "closed loop".to_owned(),
-        (_, Some(value)) => format!("{name} {}", short(value)),
+        (_, Some(value)) => format!("{name} {}", shortened(value, VALUE_MAX)),
         (_, None) => format!("no {name}"),
-    }
-}
-
-fn short(value: &str) -> String {
-    match value.chars().count() > VALUE_MAX {
-        true => value.chars().take(VALUE_MAX - 1).chain(['…']).collect(),
-        false => value.to_owned(),
     }
 }
 

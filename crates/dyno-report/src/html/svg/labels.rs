@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use dyno_core::text::trim_zeros;
 use dyno_core::visible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -69,12 +70,8 @@ fn stepped(value: f64, step: f64, units: &[&str]) -> String {
 /// A number with at most this many decimals.
 fn short(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
-    };
     let sign = if value < 0.0 { "−" } else { "" };
-    format!("{sign}{text}")
+    format!("{sign}{}", trim_zeros(&text))
 }
 
 /// Seconds from the start of the measurement, with tenths if the step has them: `0:00.5`.

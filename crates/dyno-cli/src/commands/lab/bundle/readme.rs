@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use dyno_core::clock::civil;
 use dyno_core::record::{RESULTS_FILE, RunRecord};
 use dyno_core::redact;
+use dyno_core::text::shell_word;
 use dyno_core::units::human_size;
-use dyno_report::shell_word;
 use dyno_results::ExperimentHead;
-use dyno_run::civil;
 
 use super::{DEFINITION, PAGE};
 use crate::commands::lab::report::LabResult;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use anyhow::{Context as _, Result, bail};
+use dyno_core::text::hex;
 use dyno_core::{Secret, Target, redact};
 use dyno_host::Edition;
 use dyno_lab::file::Experiment;
@@ -153,11 +154,7 @@ fn read(path: &str, hash: &str) -> Result<Vec<u8>> {
         bail!(missing(path));
     }
     let work = Workload::find(path, Edition::Dyno)?;
-    let own: String = Sha256::digest(work.text())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    if own != hash {
+    if hex(Sha256::digest(work.text())) != hash {
         bail!("{path} has changed since the trials: restore it, or run the trials again");
     }
     fs::read(path).with_context(|| format!("cannot read {path}"))
@@ -214,8 +211,7 @@ mod tests {
     use super::*;
 
     fn hash(text: &str) -> String {
-        let hash = Sha256::digest(text.as_bytes());
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(Sha256::digest(text))
     }
 
     #[test]
