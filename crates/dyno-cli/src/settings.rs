@@ -192,9 +192,7 @@ pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     match parsed.value(name) {
         None | Some("" | "on" | "true" | "1") => Ok(true),
         Some("off" | "false" | "0") => Ok(false),
-        Some(other) => Err(usage(format!(
-            "--{name}: '{other}' is neither on nor off"
-        ))),
+        Some(other) => Err(usage(format!("--{name}: '{other}' is neither on nor off"))),
     }
 }
 

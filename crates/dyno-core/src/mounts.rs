@@ -76,7 +76,13 @@ mod tests {
         assert_eq!(of("/runner").kind, "ext4");
         let volume = of("/var/lib/my sql/data");
         assert_eq!(volume.root, Path::new("/v"));
-        assert_eq!((&*volume.kind, &*volume.source), ("xfs", "/dev/mapper/vg-data"));
-        assert_eq!((&*volume.flags, &*volume.options), ("rw,noatime", "rw,attr2"));
+        assert_eq!(
+            (&*volume.kind, &*volume.source),
+            ("xfs", "/dev/mapper/vg-data")
+        );
+        assert_eq!(
+            (&*volume.flags, &*volume.options),
+            ("rw,noatime", "rw,attr2")
+        );
     }
 }

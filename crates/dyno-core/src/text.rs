@@ -45,7 +45,11 @@ pub fn capital(text: &str) -> String {
 /// At most this many characters of a text, the last one an ellipsis if it was cut.
 pub fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
-        true => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        true => text
+            .chars()
+            .take(most.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
         false => text.to_owned(),
     }
 }
@@ -84,9 +88,15 @@ mod tests {
 
     #[test]
     fn texts_are_cut_and_capitalised() {
-        assert_eq!(shortened("MariaDB 10.11.19-MariaDB", 17), "MariaDB 10.11.19…");
+        assert_eq!(
+            shortened("MariaDB 10.11.19-MariaDB", 17),
+            "MariaDB 10.11.19…"
+        );
         assert_eq!(shortened("PostgreSQL 15.14", 16), "PostgreSQL 15.14");
-        assert_eq!((capital("änder it"), capital("")), ("Änder it".to_owned(), String::new()));
+        assert_eq!(
+            (capital("änder it"), capital("")),
+            ("Änder it".to_owned(), String::new())
+        );
     }
 
     #[test]

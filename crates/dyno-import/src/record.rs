@@ -305,10 +305,18 @@ fn facts(draft: &Draft) -> Vec<Fact> {
         "the imported log's lines",
     ));
     if let Some(version) = &draft.version {
-        facts.push(Fact::new("client.version", version.clone(), "sysbench's banner"));
+        facts.push(Fact::new(
+            "client.version",
+            version.clone(),
+            "sysbench's banner",
+        ));
     }
     for (name, value, label) in draft.report.iter().flat_map(|report| &report.figures) {
-        facts.push(Fact::new(*name, value.to_string(), format!("sysbench, {label}")));
+        facts.push(Fact::new(
+            *name,
+            value.to_string(),
+            format!("sysbench, {label}"),
+        ));
     }
     facts
 }

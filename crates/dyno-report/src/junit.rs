@@ -234,7 +234,9 @@ fn written(suite: &Suite, name: &str) -> String {
             Ended::Passed(detail) => {
                 format!("><system-out>{}</system-out></testcase>\n", text(detail))
             }
-            Ended::Skipped(why) => format!("><skipped message=\"{}\"/></testcase>\n", attribute(why)),
+            Ended::Skipped(why) => {
+                format!("><skipped message=\"{}\"/></testcase>\n", attribute(why))
+            }
             Ended::Failed(why, rest) => {
                 let (message, why, rest) = (attribute(why), text(why), text(rest));
                 format!("><failure message=\"{message}\">{why}\n{rest}</failure></testcase>\n")

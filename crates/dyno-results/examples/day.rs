@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a measurement for developers
 
-#[path = "../tests/common/mod.rs"]
+#[allow(dead_code)] // it uses a part of this
+#[path = "../tests/files/common/mod.rs"]
 mod common;
 
 use std::path::Path;

@@ -299,7 +299,10 @@ fn uri(path: &Path) -> String {
         .remove(b'-')
         .remove(b'_');
     // Relative paths stay relative: a path after an authority must be absolute.
-    format!("file:{}", percent_encode(path.as_os_str().as_bytes(), ESCAPED))
+    format!(
+        "file:{}",
+        percent_encode(path.as_os_str().as_bytes(), ESCAPED)
+    )
 }
 
 /// The kind of the database, if it can be used.

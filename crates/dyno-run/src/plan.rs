@@ -2,7 +2,7 @@
 
 use dyno_core::Target;
 use dyno_core::db::Family;
-use dyno_core::plan::{DriverPlan, Drive, Edition, OptionValue, PLAN_VERSION, Plan, RecordPlan};
+use dyno_core::plan::{Drive, DriverPlan, Edition, OptionValue, PLAN_VERSION, Plan, RecordPlan};
 use dyno_core::target::TargetPlan;
 use dyno_core::text::hex;
 use dyno_load::SESSIONS_MAX;

@@ -147,7 +147,7 @@ fn an_interrupted_load_fails_and_can_be_cleaned_up() {
     let folder = tempfile::tempdir().unwrap();
     let file = format!("sqlite:{}", folder.path().join("t.db").display());
     let databases = Kind::ALL.map(Database::new);
-    let targets = databases.iter().map(url_of).chain([file]);
+    let targets = databases.iter().map(Database::url).chain([file]);
     for target in targets {
         for sessions in [1, 3] {
             let options = format!("--target {target} --tables 2 -c {sessions}");

@@ -200,7 +200,7 @@ fn errors_are_of_the_same_kinds_on_all_databases() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/kinds.lua");
     let folder = tempfile::tempdir().unwrap();
     let databases = Kind::ALL.map(Database::new);
-    let mut targets: Vec<_> = databases.iter().map(url_of).collect();
+    let mut targets: Vec<_> = databases.iter().map(Database::url).collect();
     targets.push(format!("sqlite:{}/kinds.db", folder.path().display()));
     for target in &targets {
         let line = format!(

@@ -99,11 +99,15 @@ fn the_five_paths_work_as_printed() {
             "p99 < 50",
             Some("search.html"),
         ),
-        ("5. Run an experiment", "innodb_flush_log_at_trx_commit", None),
+        (
+            "5. Run an experiment",
+            "innodb_flush_log_at_trx_commit",
+            None,
+        ),
     ] {
         let (output, folder) = follow(heading, &server);
         assert!(output.contains(printed), "{heading}: {output}");
-        for page in page {
+        if let Some(page) = page {
             let page = fs::read_to_string(folder.path().join(page)).unwrap();
             assert!(page.contains("<table"), "{heading}");
         }

@@ -120,7 +120,11 @@ fn help_on(args: &[String]) -> Result<u8> {
             .first()
             .and_then(|name| catalogue::find(name))
             .is_none_or(|command| find_own(&command.options(), "help-all").is_some());
-        let help = if whole && has_more { "--help-all" } else { "--help" };
+        let help = if whole && has_more {
+            "--help-all"
+        } else {
+            "--help"
+        };
         let help = words.chain([help.to_owned()]);
         dispatch(std::iter::once(program.clone()).chain(help).collect())
     };

@@ -246,7 +246,7 @@ impl<'a> Watcher<'a> {
                 parts.push(format!("{} events/s", human_number(rate, 1)));
             }
             if let Some(events) = self.drive.events {
-                parts.push(count(own(events), "event"));
+                parts.push(counted(own(events), "event"));
             }
             let parts = parts.join(", ");
             self.step(format!("agent {} on {}: {parts}", spec.name, hello.host));

@@ -169,7 +169,10 @@ mod tests {
         for signed in [fields.clone(), [version, fields].concat()] {
             let certificate = certificate(&signed, "1.2.840.113549.1.1.11", &[]);
             let (from, to) = validity(&certificate).unwrap();
-            assert_eq!((from.as_secs(), to.as_secs()), (2_524_607_999, 2_524_608_000));
+            assert_eq!(
+                (from.as_secs(), to.as_secs()),
+                (2_524_607_999, 2_524_608_000)
+            );
         }
     }
 

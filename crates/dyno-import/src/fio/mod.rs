@@ -244,7 +244,11 @@ impl Group<'_> {
         for disk in &self.last.disk_util {
             if let Some(util) = disk.util {
                 let name = format!("import.disk[{}].utilisation", disk.name);
-                facts.push(Fact::new(name, format!("{util:.1} %"), "fio's JSON, disk_util"));
+                facts.push(Fact::new(
+                    name,
+                    format!("{util:.1} %"),
+                    "fio's JSON, disk_util",
+                ));
             }
         }
         for job in &self.jobs {

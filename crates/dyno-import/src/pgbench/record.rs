@@ -301,7 +301,11 @@ fn series(output: &Output, started: Option<f64>) -> Vec<Series> {
 fn facts(output: &Output) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(version) = &output.version {
-        facts.push(Fact::new("client.version", version.clone(), "pgbench's banner"));
+        facts.push(Fact::new(
+            "client.version",
+            version.clone(),
+            "pgbench's banner",
+        ));
     }
     let printed = "pgbench's report";
     if let Some(ms) = output.connecting_ms {

@@ -150,19 +150,31 @@ fn contradicts(text: &str, expected: &str) {
 #[test]
 fn real_logs_contradict_nothing() {
     for (name, text) in [
-        ("checkpoints", include_str!("../../fixtures/checkpoints.out")),
+        (
+            "checkpoints",
+            include_str!("../../fixtures/checkpoints.out"),
+        ),
         ("cpu", include_str!("../../fixtures/cpu.out")),
         ("deadlocks", include_str!("../../fixtures/deadlocks.out")),
         ("fileio", include_str!("../../fixtures/fileio.out")),
         ("forced", include_str!("../../fixtures/forced.out")),
         ("histogram", include_str!("../../fixtures/histogram.out")),
         ("hook_csv", include_str!("../../fixtures/hook_csv.out")),
-        ("hook_default", include_str!("../../fixtures/hook_default.out")),
+        (
+            "hook_default",
+            include_str!("../../fixtures/hook_default.out"),
+        ),
         ("hook_json", include_str!("../../fixtures/hook_json.out")),
         ("ladder", include_str!("../../fixtures/ladder.out")),
-        ("long-events", include_str!("../../fixtures/long-events.out")),
+        (
+            "long-events",
+            include_str!("../../fixtures/long-events.out"),
+        ),
         ("memory", include_str!("../../fixtures/memory.out")),
-        ("nopercentile", include_str!("../../fixtures/nopercentile.out")),
+        (
+            "nopercentile",
+            include_str!("../../fixtures/nopercentile.out"),
+        ),
         ("rate", include_str!("../../fixtures/rate.out")),
         ("stamped", include_str!("../../fixtures/stamped.out")),
         ("0.4", include_str!("../../fixtures/written-0.4.out")),

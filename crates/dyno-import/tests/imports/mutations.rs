@@ -21,8 +21,14 @@ const SYSBENCH: [&str; 13] = [
     include_str!("../../fixtures/written-tpcc.out"),
 ];
 const OTHERS: [(Tool, &str); 8] = [
-    (Tool::Pgbench, include_str!("../../fixtures/pgbench-rate.out")),
-    (Tool::Pgbench, include_str!("../../fixtures/pgbench_log.18562")),
+    (
+        Tool::Pgbench,
+        include_str!("../../fixtures/pgbench-rate.out"),
+    ),
+    (
+        Tool::Pgbench,
+        include_str!("../../fixtures/pgbench_log.18562"),
+    ),
     (
         Tool::Pgbench,
         include_str!("../../fixtures/pgbench-scripts.out"),

@@ -270,7 +270,10 @@ fn seconds_and_jobs_of_fio() {
     let mut again: serde_json::Value =
         serde_json::from_str(include_str!("../../fixtures/fio-jobs.json")).unwrap();
     again["timestamp_ms"] = (again["timestamp_ms"].as_u64().unwrap() + 5_000).into();
-    let twice = format!("{}\n{again}\n", include_str!("../../fixtures/fio-jobs.json"));
+    let twice = format!(
+        "{}\n{again}\n",
+        include_str!("../../fixtures/fio-jobs.json")
+    );
     let log = Log {
         name: "twice.json",
         text: &twice,

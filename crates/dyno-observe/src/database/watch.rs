@@ -424,7 +424,8 @@ impl Watcher {
         }
         let zero = collector.always_zero();
         if !zero.is_empty() {
-            self.sink.fact("observer.always_zero", zero.join(" "), "the observer");
+            self.sink
+                .fact("observer.always_zero", zero.join(" "), "the observer");
         }
     }
 }

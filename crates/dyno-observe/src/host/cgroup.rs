@@ -241,10 +241,7 @@ mod tests {
         assert_eq!(places.unified, path("/sys/fs/cgroup/unified/user.slice"));
         assert_eq!(places.cpu, path("/sys/fs/cgroup/cpu,cpuacct/"));
         assert_eq!(places.memory, path("/sys/fs/cgroup/memory/child"));
-        let places = Places::parse(
-            "0::/a/b\n",
-            "9 1 0:2 / /sys/fs/cgroup rw - cgroup2 c rw\n",
-        );
+        let places = Places::parse("0::/a/b\n", "9 1 0:2 / /sys/fs/cgroup rw - cgroup2 c rw\n");
         assert_eq!(places.unified, path("/sys/fs/cgroup/a/b"));
         assert_eq!((places.cpu, places.memory), (None, None));
     }

@@ -124,7 +124,11 @@ mod tests {
             Some(Err("it runs on another host".to_owned()))
         );
         let own = std::process::id().cast_signed();
-        known.hear(&Observation::Fact(Fact::new("server.pid", own.to_string(), "SO_PEERCRED")));
+        known.hear(&Observation::Fact(Fact::new(
+            "server.pid",
+            own.to_string(),
+            "SO_PEERCRED",
+        )));
         let pids = known.pids().unwrap().unwrap();
         assert_eq!(pids.first(), Some(&own));
         assert!(!KnownServer::of(Some(Family::Sqlite)).is_expected());

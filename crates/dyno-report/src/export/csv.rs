@@ -240,8 +240,8 @@ fn is_formula(field: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples;
     use dyno_core::record::NotObserved;
+    use dyno_samples::small as samples;
 
     fn rows(text: &str) -> Vec<Vec<&str>> {
         let lines = text.split_terminator("\r\n");
@@ -333,9 +333,15 @@ mod tests {
     fn characters_that_csv_cannot_hold_are_written_out() {
         let fields = ["a\tb", "c\x1b[31m", "d\re", "\tf", "\u{202e}g"];
         let expected = "a\\x09b,c\\x1b[31m,\"d\re\",'\\x09f,\\u{202e}g\n";
-        assert_eq!(table([fields.map(str::to_owned).to_vec()]).unwrap(), expected);
+        assert_eq!(
+            table([fields.map(str::to_owned).to_vec()]).unwrap(),
+            expected
+        );
         let formulas = ["=1+1", "@x", "-1.5", "+1", "-a"].map(str::to_owned);
-        assert_eq!(table([formulas.to_vec()]).unwrap(), "'=1+1,'@x,-1.5,+1,'-a\n");
+        assert_eq!(
+            table([formulas.to_vec()]).unwrap(),
+            "'=1+1,'@x,-1.5,+1,'-a\n"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
-use crate::document::{Block, Table, Value};
+use crate::document::{Block, Table};
 use crate::number;
 
 /// Writes the section, if the run is a host test.

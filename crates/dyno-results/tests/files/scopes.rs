@@ -1,6 +1,6 @@
 //! A partly loaded run agrees with the fully loaded one.
 
-use crate::common::{head, histogram, interval};
+use crate::common::{self, head, histogram, interval};
 use dyno_core::record::{Operation, RunRecord, Span};
 use dyno_results::{Results, SPANS_HELD_MAX, Scope};
 use hdrhistogram::Histogram;

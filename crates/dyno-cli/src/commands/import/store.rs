@@ -80,7 +80,11 @@ impl Words {
         if let Some(name) = called(&path, run.fact(LOG_DIGEST).unwrap_or_default()) {
             run.head.name = name;
         }
-        run.facts.push(Fact::new("import.path", path, "the path below the imported folder"));
+        run.facts.push(Fact::new(
+            "import.path",
+            path,
+            "the path below the imported folder",
+        ));
     }
 }
 

@@ -146,7 +146,10 @@ impl<'a> Announcer<'a> {
         console::progress("");
         let (done, all) = (self.done, self.lab.planned.len());
         let how = format!("dyno lab resume{}", self.file());
-        console::note(&format!("{done} of {} done; the rest: {how}", number_of(all, "trial")));
+        console::note(&format!(
+            "{done} of {} done; the rest: {how}",
+            number_of(all, "trial")
+        ));
     }
 
     /// All trials are done.

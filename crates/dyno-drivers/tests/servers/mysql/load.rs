@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
 use dyno_core::db::{ErrorKind, OutcomeKind};
 
-use crate::common::Numbered;
 use super::{Blocking, MysqlOptions, SERVERS, Server, by_socket, options, root, with_packet_limit};
+use crate::common::Numbered;
 
 /// LOAD DATA LOCAL is allowed for the whole server, so one test runs at a time.
 static SETTING: Mutex<()> = Mutex::new(());

@@ -2,8 +2,8 @@
 
 use dyno_core::db::{ErrorKind, OutcomeKind, ParamKind};
 
-use crate::common::{bytes, int};
 use super::{MysqlOptions, SERVERS, by_socket, options, root, row, with_packet_limit};
+use crate::common::{bytes, int};
 
 const PROCEDURE: &str = "CREATE PROCEDURE p(n INT) BEGIN SELECT n; \
     SELECT n + 1, 'x' UNION ALL SELECT n + 2, 'y'; END";

@@ -5,8 +5,8 @@ use dyno_core::db::{DbError, ErrorKind};
 use dyno_drivers::connector;
 
 use super::auth::user;
-use crate::common::needed;
 use super::{Blocking, SERVERS, Server, root};
+use crate::common::needed;
 
 fn by_url(url: &str) -> Result<Blocking, DbError> {
     let target = Target::parse(url).unwrap();

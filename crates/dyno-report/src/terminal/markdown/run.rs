@@ -1,7 +1,7 @@
 //! One run, or several.
 
 use dyno_core::finding::{Finding, Outcome, Tally};
-use dyno_core::summary::RunSummary;
+use dyno_core::summary::{LatencySummary, RunSummary};
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::super::look::Ink;
