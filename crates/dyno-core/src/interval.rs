@@ -8,7 +8,7 @@
 //! - `src/interval/interval.json`: the serialised form that a test compares.
 //! - `crates/dyno-load/src/recorder.rs`: where it is counted.
 //! - `crates/dyno-results/src/schema`: its column, in the newest file or in one for a new version.
-//! - `crates/dyno-results/tests/common/mod.rs`: a value that a test stores and reads again.
+//! - `crates/dyno-results/tests/files/common/mod.rs`: a value that a test stores and reads again.
 //! - `crates/dyno-report/src/terminal/sections.rs`, `crates/dyno-report/src/html/headlines.rs`:
 //!   where a person sees it.
 //! - `crates/dyno-verdict/src/errors.rs`: where it is judged, if it is.

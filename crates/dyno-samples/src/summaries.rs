@@ -1,7 +1,7 @@
-//! Summaries of every kind of run: plain (`good`), of an open loop (`overloaded`), with errors, that
-//! failed (`few`), interrupted, of SQLite, with operations and roles (`worked`), of a host test, and
-//! of a load with parts (`scheduled`). Their figures come from recorded latencies, so that they are
-//! consistent.
+//! Summaries of every kind of run: plain (`good`), of an open loop (`overloaded`), with errors,
+//! that failed (`few`), interrupted, of SQLite, with operations and roles (`worked`), of a host
+//! test, and of a load with parts (`scheduled`). Their figures come from recorded latencies, so
+//! that they are consistent.
 
 mod scheduled;
 mod worked;

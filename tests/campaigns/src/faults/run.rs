@@ -81,13 +81,9 @@ pub(super) fn run(bed: &mut Bed<'_>, case: &Case, folder: &Path) -> Result<Done>
         }
         _ => None,
     };
-    if matches!(
-        case.harm,
-        Harm::Relay {
-            from_start: true,
-            ..
-        }
-    ) {
+    if let Harm::Relay { from_start, .. } = case.harm
+        && from_start
+    {
         relay.open(true);
     }
     let mut running = Running::start(&mut command)?;
