@@ -219,10 +219,7 @@ fn options_that_make_no_sense() {
             "run oltp_point_select --sesions 5",
             &["did you mean --sessions"],
         ),
-        (
-            "run --thraeds 4 oltp_point_select",
-            &["--thraeds; did you mean --threads?"],
-        ),
+        ("run --thraeds 4 cpu", &["did you mean --threads?"]),
         (
             "run oltp_point_select --time abc",
             &["--time: 'abc'", "for example"],
