@@ -6,12 +6,14 @@
 //! - A rate, a percentile, a share, what counts as a stall: `src/summarize.rs`, `src/stalls.rs`.
 //! - The named figures of a record: `src/figures.rs`.
 //! - The summary of a record: `src/summary.rs`.
+//! - The result of a search, and the facts that its runs record: `src/search.rs`.
 //! - A part of a run (`--from`, `--to`): `src/window.rs`; its findings:
 //!   `crates/dyno-verdict/src/part.rs`.
 
 pub mod bins;
 pub mod errors;
 pub mod figures;
+pub mod search;
 pub mod stalls;
 pub mod summarize;
 pub mod summary;

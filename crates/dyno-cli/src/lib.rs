@@ -33,7 +33,7 @@
 //! Searches and experiments:
 //!
 //! - A search (command line, promises, trials, a load generator at its limit):
-//!   `src/commands/search`; its report: `crates/dyno-report/src/search.rs` and
+//!   `src/commands/search`; its result: `crates/dyno-analysis/src/search.rs`,
 //!   `crates/dyno-report/src/terminal/search.rs`; the next load to try, votes, bounds,
 //!   confirmation: `crates/dyno-stats/src/search`.
 //! - A trial of an experiment that is a search: `src/commands/lab/search.rs`.

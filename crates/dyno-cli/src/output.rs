@@ -3,11 +3,11 @@
 mod file;
 
 use anyhow::{Result, bail};
+use dyno_analysis::search::SearchResult;
 use dyno_core::summary::RunSummary;
 use dyno_core::visible;
 use dyno_report::json;
 use dyno_report::saturation::Saturation;
-use dyno_report::search::SearchResult;
 use dyno_report::terminal::{
     Look, phases as phases_text, saturation as saturation_text, search as search_text,
     summary as summary_text,

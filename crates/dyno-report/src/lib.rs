@@ -30,7 +30,6 @@ pub mod junit;
 mod number;
 pub mod phases;
 pub mod saturation;
-pub mod search;
 pub mod sheet;
 pub mod sysbench;
 pub mod terminal;

@@ -177,7 +177,7 @@ fn heading(input: &ReportInput<'_>, views: &[View<'_>]) -> String {
         _ if !input.title.is_empty() => input.title.to_owned(),
         [] => "No runs".to_owned(),
         [view] => view.title(),
-        views => match crate::search::answer_of(input.runs) {
+        views => match dyno_analysis::search::answer_of(input.runs) {
             Some(answer) => answer.to_owned(),
             None => several::sentence(&several::sides(input, views)),
         },

@@ -1,12 +1,13 @@
 //! A search for the highest load that keeps a promise.
 
+use dyno_analysis::search::{
+    Judgement, LoadVotes, Range, SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched,
+};
+
 use super::look::{Ink, Look, columns, cut};
 use super::page::Page;
 use super::scatter::Scatter;
 use crate::number::{length, rate, thousands};
-use crate::search::{
-    Judgement, LoadVotes, Range, SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched,
-};
 
 /// The height of the plot, in lines.
 const HEIGHT: usize = 9;
@@ -406,3 +407,6 @@ fn share(share: f64) -> String {
         percent => format!("{percent:.0} %"),
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,16 +1,16 @@
 //! The output of commands at several widths.
 
+use dyno_analysis::search::{SearchEnd, SearchResult};
 use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::summary::{PhaseOf, RunSummary};
 use dyno_samples::{summaries as samples, values};
 
 use super::compare::tests::compared;
+use super::search::tests as searches;
 use super::*;
 use crate::phases as sequences;
 use crate::saturation::Saturation;
 use crate::saturation::tests::ladder;
-use crate::search::tests as searches;
-use crate::search::{SearchEnd, SearchResult};
 use crate::terminal::look::columns as columns_of;
 
 /// Narrow, standard and wide terminals, and a pipe.

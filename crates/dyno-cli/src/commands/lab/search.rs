@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use dyno_analysis::search::{SearchEnd, Searched};
 use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
 use dyno_load::{StopLevel, StopSignal};
-use dyno_report::search::{SearchEnd, Searched};
 use dyno_report::sheet::Sheet;
 
 use super::figures::{Done, subject};

@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
+use dyno_analysis::search::Searched;
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{Arrivals, OpenLoop, RecordPlan};
 use dyno_core::units;
 use dyno_host::Edition;
-use dyno_report::search::Searched;
 use dyno_run::{Workload, cores, new_name};
 use dyno_stats::search::Goal;
 
@@ -30,7 +30,7 @@ const OPEN_LOOP: OpenLoop = OpenLoop {
     arrivals: Arrivals::Poisson,
 };
 /// The factor that identifies the runs of a search.
-pub const FACTOR: &str = dyno_report::search::FACTOR;
+pub const FACTOR: &str = dyno_analysis::search::FACTOR;
 
 /// A search.
 pub struct Ask {

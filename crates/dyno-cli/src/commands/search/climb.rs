@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use dyno_analysis::search::{ClimbStep, Searched};
 use dyno_core::text::number_of;
-use dyno_report::search::{ClimbStep, Searched};
 use dyno_stats::search::{Loads, Start};
 
 use super::ask::Ask;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Error, Result};
+use dyno_analysis::search::{SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched};
 use dyno_core::Clock;
 use dyno_core::finding::Outcome as Found;
 use dyno_core::summary::RunSummary;
 use dyno_core::text::shell_word;
 use dyno_core::units::human_seconds;
 use dyno_load::StopSignal;
-use dyno_report::search::{SearchEnd, SearchPlan, SearchResult, SearchTrial, Searched};
-use dyno_report::terminal::{Look, search_trial};
+use dyno_report::terminal::{Look, search_answer, search_trial};
 use dyno_results::Results;
 use dyno_stats::search::{Asked, Next, Purpose, Search, SearchError};
 
@@ -51,7 +51,7 @@ fn keep(ask: &Ask, found: &SearchResult) -> Result<()> {
     let ids: Vec<i64> = found.trials.iter().filter_map(|trial| trial.run).collect();
     match crate::run_store::file(&ask.parsed) {
         Some(file) if !ids.is_empty() => {
-            Results::open(&file)?.add_facts(&ids, &found.facts())?;
+            Results::open(&file)?.add_facts(&ids, &found.facts(search_answer(found)))?;
             Ok(())
         }
         _ => Ok(()),

@@ -8,7 +8,7 @@ pub mod promise;
 mod trial;
 
 use anyhow::Result;
-use dyno_report::search::SearchEnd;
+use dyno_analysis::search::SearchEnd;
 
 pub use self::ask::Ask;
 pub use self::conduct::conduct;

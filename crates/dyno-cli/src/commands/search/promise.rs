@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use dyno_analysis::search::Searched;
 use dyno_core::figures::{ERRORS, NamedFigure};
 use dyno_core::summary::RunSummary;
 use dyno_core::threshold::Threshold;
 use dyno_core::units::parse_duration;
-use dyno_report::search::Searched;
 
 /// A promise, and the quantity to maximize.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_analysis::search::Searched;
 use dyno_conduct::Outcome as Ending;
 use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
@@ -12,7 +13,6 @@ use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::text::trim_zeros;
 use dyno_core::units::human_count;
 use dyno_load::{StopLevel, StopSignal};
-use dyno_report::search::Searched;
 use dyno_results::{Results, Scope};
 use dyno_stats::search::Outcome;
 

@@ -104,7 +104,7 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
         put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
     }
     // A user's heading does not replace the answer of the runs' search.
-    let searched = crate::search::answer_of(input.runs);
+    let searched = dyno_analysis::search::answer_of(input.runs);
     if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
         put!(page, "<p class=\"banner\">{}</p>", Text(answer));
     }
