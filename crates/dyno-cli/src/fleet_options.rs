@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dyno_conduct::Hosts;
 use dyno_conduct::fleet::{AgentLocation, ExternalBus, Fleet, ServerAgent, Spec};
 use dyno_core::{Secret, redact};
 use dyno_fleet::coordinator::LossPolicy;
@@ -22,11 +23,19 @@ const ORPHAN: Duration = Duration::from_secs(10);
 /// Below this, a short network outage would end a run.
 const ORPHAN_MIN: Duration = Duration::from_secs(3);
 
-/// The agents of a command's runs; `None` without agents.
+/// The other hosts that take part in a command's runs.
 ///
 /// # Errors
 /// An invalid option.
-pub fn fleet(parsed: &Parsed) -> Result<Option<Fleet>> {
+pub fn hosts(parsed: &Parsed) -> Result<Hosts> {
+    Ok(Hosts {
+        fleet: fleet(parsed)?,
+        server_agent: server_agent(parsed)?,
+    })
+}
+
+/// The agents of a command's runs; `None` without agents.
+fn fleet(parsed: &Parsed) -> Result<Option<Fleet>> {
     let Some(text) = parsed.value("agents") else {
         let idle = ["on-agent-loss", "allow-mixed-versions", "nats-server"];
         let idle = idle
@@ -100,10 +109,7 @@ fn refuse_meaningless(parsed: &Parsed) -> Result<()> {
 }
 
 /// The host of `--server-agent`, if it is given.
-///
-/// # Errors
-/// It is not a place.
-pub fn server_agent(parsed: &Parsed) -> Result<Option<ServerAgent>> {
+fn server_agent(parsed: &Parsed) -> Result<Option<ServerAgent>> {
     let Some(text) = parsed.value("server-agent") else {
         return Ok(None);
     };

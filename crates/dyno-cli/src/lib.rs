@@ -32,10 +32,8 @@
 //!
 //! Searches and experiments:
 //!
-//! - A search (command line, promises, trials, a load generator at its limit):
-//!   `src/commands/search`; its result: `crates/dyno-analysis/src/search.rs`,
-//!   `crates/dyno-report/src/terminal/search.rs`; the next load to try, votes, bounds,
-//!   confirmation: `crates/dyno-stats/src/search`.
+//! - The command line of a search, and its lines: `src/commands/search`; how it is conducted:
+//!   `crates/dyno-conduct/src/search`; its result: `crates/dyno-report/src/terminal/search.rs`.
 //! - A trial of an experiment that is a search: `src/commands/lab/search.rs`.
 //! - What happens between trials: `src/commands/lab/site.rs`, `src/commands/lab/images.rs`.
 //! - Figures of an experiment by name: `src/commands/lab/figures.rs`; tables and plots: a module

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Result;
 use dyno_conduct::{Hosts, Stage};
 use dyno_core::summary::RunSummary;
+use dyno_load::StopSignal;
 use dyno_report::junit::of_run;
 use dyno_report::terminal::{EventWord, Look};
 use dyno_run::{Measured, Notice, Ready, Sink, Sinks};
 
 use crate::commands::host;
-use crate::junit::JUnit;
+use crate::junit::{self, JUnit};
 use crate::live::{Live, LiveSink};
 use crate::metrics::Exports;
 use crate::notices::Terminal;
@@ -110,5 +111,12 @@ impl Stage for Screen<'_> {
             junit.add(suite);
         }
         (self.shows)(&measured.summary);
+    }
+
+    fn close(&mut self, stop: &StopSignal) -> Result<()> {
+        if let Some(mut exports) = self.exports.take() {
+            exports.finish(stop);
+        }
+        junit::finish(Ok(()), self.junit.take())
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use dyno_core::clock::wall_time;
+use dyno_core::clock;
 use dyno_core::db::ErrorKind;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::units;
@@ -46,8 +46,7 @@ pub fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
 /// The given seed, or one from the clock.
 pub fn seed(parsed: &Parsed, name: &str) -> Result<u64> {
     match count(parsed, name, 0)? {
-        // 32 bits differ each time and are easy to type.
-        0 => Ok(u64::from(wall_time().as_nanos() as u32).max(1)),
+        0 => Ok(clock::seed()),
         seed => Ok(seed),
     }
 }

@@ -9,6 +9,10 @@
 //! - How a run can end: `src/outcome.rs`; the exit statuses: `crates/dyno-cli/src/lib.rs`.
 //! - What the caller shows: `src/stage.rs`; the terminal: `crates/dyno-cli/src/screen.rs`.
 //! - Hints for failed runs: `src/hints.rs`.
+//! - A search: promises: `src/search/promise.rs`; settings and their defaults: `src/search/ask.rs`;
+//!   the start: `src/search/climb.rs`; a trial, and a load generator at its limit:
+//!   `src/search/trial.rs`. The next load to try, votes, bounds, confirmation:
+//!   `crates/dyno-stats/src/search`; the result: `crates/dyno-analysis/src/search.rs`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!
@@ -32,6 +36,7 @@ mod hosts;
 mod measure;
 mod outcome;
 pub mod plans;
+pub mod search;
 mod sequence;
 mod stage;
 pub mod target;

@@ -1,6 +1,7 @@
 //! Who follows the runs of a command.
 
 use anyhow::Result;
+use dyno_load::StopSignal;
 use dyno_run::{Measured, Notice, Ready, Sinks};
 
 /// Follows the runs of a command: shows them, exports their figures.
@@ -21,4 +22,12 @@ pub trait Stage {
     fn begin(&mut self, ready: &Ready) -> Sinks;
     /// The run is over; `None` if it has no result.
     fn end(&mut self, measured: Option<&Measured>);
+    /// The command is over, and its results have been taken: the stage writes its files, and may
+    /// wait until its figures have been read.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    fn close(&mut self, _stop: &StopSignal) -> Result<()> {
+        Ok(())
+    }
 }

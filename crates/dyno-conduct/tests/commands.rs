@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
+use std::time::Duration;
+
 use anyhow::Result;
+use dyno_analysis::search::{SearchEnd, SearchResult};
 use dyno_conduct::plans::{self, Shaping};
+use dyno_conduct::search::{Ask, Follower, SearchEvent, SearchSettings, conduct, promise};
 use dyno_conduct::{Command, Executed, Hosts, Outcome, Stage, execute};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_host::Edition;
@@ -46,9 +50,8 @@ impl Stage for Calls {
     }
 }
 
-/// Executes a command of the test `cpu` with these numbers of sessions, and returns its results and
-/// the calls to the stage.
-fn executed(name: &str, ladder: &[u32], record: RecordPlan) -> (Executed, Vec<String>) {
+/// A command of the test `cpu` with these numbers of sessions.
+fn command(name: &str, ladder: &[u32], record: RecordPlan) -> Command {
     let job = Job {
         drive: Drive {
             time: None,
@@ -76,14 +79,19 @@ fn executed(name: &str, ladder: &[u32], record: RecordPlan) -> (Executed, Vec<St
         ..record
     };
     let plan = plans::make(&shaping, &mut loaded, &own, record, &Sinks::default()).unwrap();
-    let command = Command {
+    Command {
         plan,
         name: name.to_owned(),
         loaded,
         own,
         shaping,
         temporary: None,
-    };
+    }
+}
+
+/// Executes such a command, and returns its results and the calls to the stage.
+fn executed(name: &str, ladder: &[u32], record: RecordPlan) -> (Executed, Vec<String>) {
+    let command = command(name, ladder, record);
     let mut calls = Calls::default();
     let done = execute(command, &Hosts::default(), &StopSignal::new(), &mut calls);
     (done.unwrap(), calls.0)
@@ -118,4 +126,53 @@ fn a_command_without_load_is_no_run() {
     let (done, calls) = executed("prepare", &[], RecordPlan::default());
     assert_eq!(calls, ["command prepare"]);
     assert!(done.runs.is_empty() && done.plan.is_none());
+}
+
+/// The steps of a search.
+#[derive(Default)]
+struct Steps(Vec<String>);
+
+impl Follower for Steps {
+    fn event(&mut self, event: SearchEvent<'_>) {
+        self.0.push(match event {
+            SearchEvent::Begun { trials, .. } => format!("begun: {trials} trials"),
+            SearchEvent::ClosedLoop { sessions } => format!("closed loop of {sessions}"),
+            SearchEvent::Ground { steps, .. } => format!("ground after {}", steps.len()),
+            SearchEvent::Trial { number, asked, .. } => format!("trial {number}: {}", asked.load),
+            SearchEvent::Judged { trial, .. } => format!("{:?}", trial.judged),
+        });
+    }
+
+    fn answer(&self, _: &SearchResult) -> String {
+        String::new()
+    }
+}
+
+#[test]
+fn a_promise_that_one_session_breaks_ends_a_search() {
+    let settings = SearchSettings {
+        votes: Some(1),
+        time: Some(Duration::from_millis(100)),
+        settle: Some(Duration::ZERO),
+        ..SearchSettings::default()
+    };
+    let base = command("run", &[], RecordPlan::default());
+    let promise = promise::parse("max sessions with p50 < 1us").unwrap();
+    let hosts = Hosts::default();
+    let ask = Ask::new(base, &hosts, promise, "mine".to_owned(), &settings).unwrap();
+    let (mut calls, mut steps) = (Calls::default(), Steps::default());
+    let (found, trouble) = conduct(&ask, &hosts, &StopSignal::new(), &mut calls, &mut steps);
+    assert!(trouble.is_none() && found.ending == SearchEnd::Floor);
+    assert_eq!(
+        steps.0,
+        [
+            "begun: 18 trials",
+            "closed loop of 1",
+            "ground after 1",
+            "trial 1: 1",
+            "Breaks"
+        ]
+    );
+    let run = ["open", "begin 1", "end with a result"];
+    assert_eq!(calls.0, run.repeat(2));
 }

@@ -93,6 +93,11 @@ pub fn wall_time() -> Duration {
         .unwrap_or_default()
 }
 
+/// A seed from the wall clock, above 0: 32 bits differ each time and are easy to type.
+pub fn seed() -> u64 {
+    u64::from(wall_time().as_nanos() as u32).max(1)
+}
+
 /// A time in UTC, given in seconds since the Unix epoch, in a format of `strftime`.
 pub fn civil(unix_s: f64, format: &str) -> String {
     let time = Timestamp::from_millisecond((unix_s * 1e3) as i64).unwrap_or(Timestamp::UNIX_EPOCH);

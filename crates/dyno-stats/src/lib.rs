@@ -10,7 +10,7 @@
 //!
 //! - A procedure: its module in `src`, with test vectors and its error rate in `tests`.
 //! - A search for the highest load (next load, votes, bounds, confirmation): `src/search`; its
-//!   command: `crates/dyno-cli/src/commands/search`.
+//!   trials: `crates/dyno-conduct/src/search`.
 
 pub mod autocorrelation;
 mod beginning;

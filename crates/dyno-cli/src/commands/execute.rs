@@ -58,10 +58,7 @@ pub fn execute(
         command, parsed, ..
     } = planned;
     let hosts = match command.name.as_str() {
-        "run" => Hosts {
-            fleet: fleet_options::fleet(&parsed)?,
-            server_agent: fleet_options::server_agent(&parsed)?,
-        },
+        "run" => fleet_options::hosts(&parsed)?,
         _ => Hosts::default(),
     };
     let mut screen = Screen::new(parsed, &hosts, shows);

@@ -5,7 +5,7 @@ use super::{GridStep, Outcome, Purpose, Search, Trial};
 use crate::Bounds;
 
 /// The result of a search.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchSummary {
     /// Why it ended; `None` while it continues.
     pub ending: Option<Ending>,

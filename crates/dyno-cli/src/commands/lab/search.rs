@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use dyno_analysis::search::{SearchEnd, Searched};
+use dyno_conduct::search::promise::{self, Promise};
+use dyno_conduct::search::shown as shown_load;
 use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
@@ -14,8 +16,7 @@ use dyno_report::sheet::Sheet;
 use super::figures::{Done, subject};
 use super::tables::{by_cell, factors_but, mean, sheet, shown};
 use crate::commands::planned::PlannedCommand;
-use crate::commands::search::promise::{self, Promise};
-use crate::commands::search::{Ask, conduct, shown as shown_load};
+use crate::commands::search::SearchCommand;
 
 /// The mistake in a promise, if there is one.
 pub fn check(text: &str) -> Option<String> {
@@ -43,8 +44,8 @@ pub fn search(
     (name, quiet): (&str, bool),
     stop: &Arc<StopSignal>,
 ) -> Result<(PlannedCommand, String)> {
-    let ask = Ask::of_trial(trial, promise, (name, quiet))?;
-    let (found, trouble) = conduct(&ask, Arc::clone(stop));
+    let search = SearchCommand::of_trial(trial, promise, (name, quiet))?;
+    let (found, trouble) = search.conduct(stop);
     if let Some(error) = trouble {
         return Err(error.context("the search failed"));
     }
@@ -58,7 +59,8 @@ pub fn search(
         .lower
         .ok_or_else(|| anyhow!("the search found no load"))?;
     let upper = found.upper.map_or_else(|| "–".to_owned(), shown_load);
-    let unit = match ask.promise.of {
+    let promise = &search.ask.terms.promise;
+    let unit = match promise.of {
         Searched::Rate => "/s",
         Searched::Sessions => " sessions",
     };
@@ -68,7 +70,7 @@ pub fn search(
         shown_load(lower),
         found.plan.promise
     );
-    Ok((at(trial, &ask.promise, lower)?, words))
+    Ok((at(trial, promise, lower)?, words))
 }
 
 /// The trial at a load, recording the promise's percentiles.

@@ -1,78 +1,38 @@
 //! Reads the command line of `dyno search`.
 
-use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use dyno_analysis::search::Searched;
+use anyhow::{Error, Result};
+use dyno_analysis::search::{FACTOR, SearchResult, Searched};
+use dyno_conduct::Hosts;
+use dyno_conduct::search::promise::{self, EXAMPLE, Promise};
+use dyno_conduct::search::{self, Ask, OFFERED, SearchSettings};
 use dyno_core::clock::wall_time;
-use dyno_core::plan::{Arrivals, OpenLoop, RecordPlan};
+use dyno_core::summary::RunSummary;
 use dyno_core::units;
 use dyno_host::Edition;
-use dyno_run::{Workload, cores, new_name};
-use dyno_stats::search::Goal;
+use dyno_load::StopSignal;
+use dyno_run::{Workload, new_name};
 
-use super::promise::{self, EXAMPLE, Promise};
+use super::lines::Lines;
 use crate::commands::planned::PlannedCommand;
 use crate::commands::target::named;
 use crate::definitions::{OF_SEARCHES, RUN};
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
+use crate::screen::Screen;
 use crate::settings::{self, usage};
-use crate::{fleet_options, run_store};
+use crate::{console, fleet_options, run_store};
 
-/// Default settling time of each trial.
-const SETTLE: Duration = Duration::from_secs(3);
-/// Default number of sessions of an open loop.
-const SESSIONS: u32 = 64;
-/// An open loop whose rate each trial replaces.
-const OPEN_LOOP: OpenLoop = OpenLoop {
-    per_second: 1.0,
-    arrivals: Arrivals::Poisson,
-};
-/// The factor that identifies the runs of a search.
-pub const FACTOR: &str = dyno_analysis::search::FACTOR;
-
-/// A search.
-pub struct Ask {
-    /// The promise to keep.
-    pub promise: Promise,
-    /// The workload, as typed.
-    pub workload: String,
-    /// A run of the workload, whose load each trial replaces.
-    pub base: PlannedCommand,
+/// A search, and its output.
+pub struct SearchCommand {
+    /// The search.
+    pub ask: Ask,
     /// The options.
     pub parsed: Parsed,
     /// Print nothing while it runs.
     pub quiet: bool,
-    /// The required confidence.
-    pub goal: Goal,
-    /// Number of votes on a load.
-    pub votes: u32,
-    /// Settling time of each trial.
-    pub settle: Duration,
-    /// Sessions of an open loop.
-    pub sessions: u32,
-    /// Minimum sessions of a run: one for each load generator.
-    pub fewest: u32,
-    /// The first load.
-    pub from: Option<f64>,
-    /// The factor level that identifies its runs.
-    pub name: String,
-    /// The database runs inside the load generator, or is missing: late events cannot be blamed on
-    /// one of them.
-    pub embedded: bool,
-    /// A test of this host; it has no target.
-    pub of_host: bool,
-}
-
-impl fmt::Debug for Ask {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = out.debug_struct("Ask");
-        shown
-            .field("promise", &self.promise)
-            .field("workload", &self.workload);
-        shown.field("goal", &self.goal).finish_non_exhaustive()
-    }
+    hosts: Hosts,
 }
 
 /// The options of `dyno search`, and those of `dyno run` that it rejects.
@@ -80,7 +40,7 @@ fn known() -> Vec<Opt> {
     OF_SEARCHES.iter().chain(RUN).copied().collect()
 }
 
-impl Ask {
+impl SearchCommand {
     /// Reads the arguments after the command; `None` if they request help.
     ///
     /// # Errors
@@ -115,11 +75,17 @@ impl Ask {
         }
         let line = [program.to_owned(), "run".to_owned()].into_iter();
         let line = line.chain(of_runs(&rest)).chain(offered(promise.of));
-        let base = PlannedCommand::of(line.collect(), "run")?;
+        let base = PlannedCommand::of(line.collect(), "run")?.command;
         let name = name(&parsed, workload)?;
-        let quiet = parsed.has("quiet");
         parsed.forget_password();
-        Self::of(base, parsed, promise, (name, quiet)).map(Some)
+        let hosts = fleet_options::hosts(&parsed)?;
+        let settings = search_settings(&parsed, promise.of)?;
+        Ok(Some(Self {
+            ask: Ask::new(base, &hosts, promise, name, &settings)?,
+            quiet: parsed.has("quiet"),
+            parsed,
+            hosts,
+        }))
     }
 
     /// The search for the load of an experiment's trial.
@@ -132,55 +98,30 @@ impl Ask {
         (name, quiet): (&str, bool),
     ) -> Result<Self> {
         let promise = promise::parse(promise).map_err(usage)?;
-        let mut parsed = trial.parsed.clone();
-        let mut drive = trial.command.drive().clone();
-        match promise.of {
-            Searched::Rate => drive.open_loop = drive.open_loop.or(Some(OPEN_LOOP)),
-            Searched::Sessions => parsed.own.retain(|(name, _)| *name != "sessions"),
-        }
-        let record = RecordPlan {
-            statements: false,
-            explain: Vec::new(),
-            cpu_profile: false,
-            ..trial.command.plan.record.clone()
-        };
-        let base = trial.under(drive, record)?;
-        Self::of(base, parsed, promise, (name.to_owned(), quiet))
-    }
-
-    fn of(
-        base: PlannedCommand,
-        parsed: Parsed,
-        promise: Promise,
-        (name, quiet): (String, bool),
-    ) -> Result<Self> {
-        let workload = base.command.plan.workload.clone();
-        if !base.command.plan.phases.is_empty() {
-            return Err(usage(format!(
-                "{workload} has phases, each a separate run: dyno search cannot run it"
-            )));
-        }
-        let (goal, votes) = goal(&parsed, &promise)?;
-        let fleet = fleet_options::fleet(&parsed)?;
-        let fewest = fleet.map_or(Ok(1), |fleet| fleet.fewest_sessions())?;
-        let target = base.command.loaded.job.target.as_ref();
-        let embedded = target.is_none_or(|target| target.family.is_embedded());
+        let parsed = trial.parsed.clone();
+        let hosts = fleet_options::hosts(&parsed)?;
+        let settings = search_settings(&parsed, promise.of)?;
+        let name = name.to_owned();
         Ok(Self {
-            settle: settings::duration(&parsed, "warmup", SETTLE)?,
-            sessions: sessions(&parsed, embedded, fewest)?,
-            fewest,
-            from: from(&parsed, promise.of)?,
-            name,
-            workload,
-            of_host: target.is_none(),
-            base,
-            promise,
-            goal,
-            votes,
-            embedded,
+            ask: Ask::of_trial(&trial.command, &hosts, promise, name, &settings)?,
             parsed,
             quiet,
+            hosts,
         })
+    }
+
+    /// Searches; prints lines about it unless it is quiet. Returns the result so far, and the
+    /// error that ended it.
+    pub fn conduct(&self, stop: &Arc<StopSignal>) -> (SearchResult, Option<Error>) {
+        // The result is the search's, and its trials print only warnings.
+        let mut shows = |_: &RunSummary| {};
+        let mut parsed = self.parsed.clone();
+        parsed.own.push(("quiet", None));
+        let mut screen = Screen::new(parsed, &self.hosts, &mut shows);
+        let mut lines = Lines::new(&self.parsed, self.quiet);
+        let found = search::conduct(&self.ask, &self.hosts, stop, &mut screen, &mut lines);
+        console::progress("");
+        found
     }
 }
 
@@ -188,7 +129,8 @@ impl Ask {
 fn offered(of: Searched) -> Vec<String> {
     let mut own = vec!["--quiet".to_owned()];
     if of == Searched::Rate {
-        own.push(format!("--rate={}/s", OPEN_LOOP.per_second));
+        // Each trial replaces it.
+        own.push("--rate=1/s".to_owned());
     }
     own
 }
@@ -278,67 +220,40 @@ fn refuse(parsed: &Parsed, promise: &Promise) -> Result<()> {
     Ok(())
 }
 
-/// The required confidence and the number of votes.
-fn goal(parsed: &Parsed, promise: &Promise) -> Result<(Goal, u32)> {
-    let loss_ratio = promise
-        .latencies
-        .first()
-        .map_or(0.01, |own| own.loss_ratio());
-    let usual = match parsed.has("thorough") {
-        true => Goal::thorough(loss_ratio),
-        false => Goal::new(loss_ratio),
+/// The settings of a search.
+fn search_settings(parsed: &Parsed, of: Searched) -> Result<SearchSettings> {
+    let duration = |name: &str| {
+        let given = parsed.value(name);
+        let read = |_| settings::duration(parsed, name, Duration::ZERO);
+        given.map(read).transpose()
     };
-    let time = settings::duration(parsed, "time", usual.trial_duration)?;
-    if time.is_zero() {
-        return Err(usage("--time, the length of each trial, must be above 0"));
-    }
-    let votes = settings::count(parsed, "votes", 7)?;
-    let votes = u32::try_from(votes)
-        .ok()
-        .filter(|votes| (1..=1001).contains(votes));
-    let votes = votes.ok_or_else(|| usage("--votes must be between 1 and 1001"))?;
-    let width = match parsed.value("width") {
-        None => usual.width,
-        Some(text) => width(text, loss_ratio)?,
+    let count = |name: &str| {
+        let given = parsed.value(name);
+        let read = |_| settings::count(parsed, name, 0);
+        given.map(read).transpose()
     };
-    let goal = Goal {
-        trial_duration: time,
-        duration_sum: time * votes,
-        width,
-        ..usual
-    };
-    Ok((goal, votes))
+    Ok(SearchSettings {
+        from: from(parsed, of)?,
+        width: parsed.value("width").map(width).transpose()?,
+        votes: count("votes")?,
+        thorough: parsed.has("thorough"),
+        time: duration("time")?,
+        settle: duration("warmup")?,
+        sessions: count("sessions")?,
+        // 0 means a different seed in each run.
+        seed: count("seed")?.filter(|seed| *seed > 0),
+    })
 }
 
 /// A fraction of a load.
-fn width(text: &str, loss_ratio: f64) -> Result<f64> {
+fn width(text: &str) -> Result<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let share = match text.strip_suffix('%') {
         Some(percent) => number(percent).map(|percent| percent / 100.0),
         None => number(text),
     };
     let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
-    let share =
-        share.ok_or_else(|| usage(format!("--width: '{text}' is not a share such as 1%")))?;
-    match share < loss_ratio {
-        true => Err(usage(format!(
-            "--width: {} % is too narrow for a promise that allows {} % of the events to be late; \
-             give at least that much",
-            share * 100.0,
-            loss_ratio * 100.0
-        ))),
-        false => Ok(share),
-    }
-}
-
-fn sessions(parsed: &Parsed, embedded: bool, fewest: u32) -> Result<u32> {
-    let usual = if embedded { cores() } else { SESSIONS }.max(fewest);
-    let sessions = settings::count(parsed, "sessions", usual.into())?;
-    let possible = u32::try_from(sessions).ok();
-    possible
-        .filter(|sessions| (1..=dyno_load::SESSIONS_MAX).contains(sessions))
-        .filter(|sessions| *sessions >= fewest)
-        .ok_or_else(|| usage(format!("--sessions: {sessions} is out of range")))
+    share.ok_or_else(|| usage(format!("--width: '{text}' is not a share such as 1%")))
 }
 
 fn from(parsed: &Parsed, of: Searched) -> Result<Option<f64>> {
@@ -361,11 +276,8 @@ fn from(parsed: &Parsed, of: Searched) -> Result<Option<f64>> {
 /// The user's name for the search, or a unique one.
 fn name(parsed: &Parsed, workload: &str) -> Result<String> {
     let factors = crate::record_options::factors(parsed)?;
-    if factors.contains_key(super::trial::OFFERED) {
-        return Err(usage(format!(
-            "--factor: the search itself sets {}",
-            super::trial::OFFERED
-        )));
+    if factors.contains_key(OFFERED) {
+        return Err(usage(format!("--factor: the search itself sets {OFFERED}")));
     }
     let given = factors.get(FACTOR).cloned();
     Ok(given.unwrap_or_else(|| new_name(workload, wall_time().as_secs_f64()).replace(',', "-")))

@@ -1,9 +1,9 @@
 //! Help on searches.
 
+use dyno_conduct::search::promise;
 use dyno_host::Edition;
 use dyno_run::{Job, Loaded, Workload};
 
-use super::promise;
 use crate::definitions::search;
 use crate::options::{Grammar, Script, help, parse};
 

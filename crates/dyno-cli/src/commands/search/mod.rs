@@ -1,18 +1,13 @@
 //! `dyno search`: find the highest load that keeps a promise.
 
 mod ask;
-mod climb;
-mod conduct;
 mod help;
-pub mod promise;
-mod trial;
+mod lines;
 
 use anyhow::Result;
 use dyno_analysis::search::SearchEnd;
 
-pub use self::ask::Ask;
-pub use self::conduct::conduct;
-pub use self::trial::shown;
+pub use self::ask::SearchCommand;
 use crate::output::Output;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, console, signals};
 
@@ -23,13 +18,13 @@ use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, cons
 pub fn main(args: &[String]) -> Result<u8> {
     let program = args.first().map_or("dyno", String::as_str);
     let own = args.get(2..).unwrap_or_default();
-    let Some(ask) = Ask::read(program, own)? else {
+    let Some(search) = SearchCommand::read(program, own)? else {
         console::help(&help::help_on(own));
         return Ok(STATUS_DONE);
     };
-    let output = Output::of(&ask.parsed)?;
-    let look = console::look(&ask.parsed);
-    let (found, trouble) = conduct(&ask, signals::install()?);
+    let output = Output::of(&search.parsed)?;
+    let look = console::look(&search.parsed);
+    let (found, trouble) = search.conduct(&signals::install()?);
     let status = match found.ending {
         SearchEnd::Found => STATUS_DONE,
         // The result is the load generator's limit, not the server's.
@@ -46,8 +41,8 @@ pub fn main(args: &[String]) -> Result<u8> {
         }
         None => output.write_search(&found, &look)?,
     }
-    if !found.trials.is_empty() && !ask.quiet {
-        conduct::tell_more(&ask, &found);
+    if !found.trials.is_empty() && !search.quiet {
+        lines::tell_more(&search.ask, &found);
     }
     Ok(status)
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn read(args: &[&str]) -> Result<Option<Ask>> {
+fn read(args: &[&str]) -> Result<Option<SearchCommand>> {
     let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-    Ask::read("dyno", &args)
+    SearchCommand::read("dyno", &args)
 }
 
 const T: &str = "--target=sqlite:t.db";
@@ -32,11 +32,11 @@ fn accepts_the_promise_anywhere_but_in_a_value() {
             "a < b",
         ],
     ] {
-        let ask = read(args).unwrap().unwrap();
-        assert_eq!(ask.promise.to_string(), "p99 < 10 ms", "{args:?}");
-        assert_eq!(ask.workload, "oltp_point_select");
+        let ask = read(args).unwrap().unwrap().ask;
+        assert_eq!(ask.terms.promise.to_string(), "p99 < 10 ms", "{args:?}");
+        assert_eq!(ask.base.plan.workload, "oltp_point_select");
         let note = args.iter().position(|arg| arg.contains("note"));
-        assert_eq!(ask.base.command.plan.record.note.is_empty(), note.is_none());
+        assert_eq!(ask.base.plan.record.note.is_empty(), note.is_none());
     }
 }
 
@@ -59,37 +59,40 @@ fn gives_runs_their_options_only() {
         "-c",
         "8",
     ];
-    let ask = read(&args).unwrap().unwrap();
+    let ask = read(&args).unwrap().unwrap().ask;
     let own = args.map(str::to_owned);
     let (_, rest) = without_promise(&own, &known()).unwrap();
     let expected = ["oltp_point_select", T, "--table-size", "10", "-c", "8"];
     assert_eq!(of_runs(&rest), expected);
-    assert_eq!(ask.base.command.plan.drive.sessions, 8);
-    assert_eq!((ask.from, ask.votes, ask.sessions), (Some(500.0), 3, 8));
-    assert_eq!(ask.goal.trial_duration, Duration::from_secs(60));
-    assert_eq!(ask.goal.duration_sum, Duration::from_secs(180));
-    assert_eq!(ask.goal.width, 0.05);
+    assert_eq!(ask.base.plan.drive.sessions, 8);
+    let terms = ask.terms;
+    assert_eq!(
+        (terms.from, terms.votes, terms.sessions),
+        (Some(500.0), 3, 8)
+    );
+    assert_eq!(terms.goal.trial_duration, Duration::from_secs(60));
+    assert_eq!(terms.goal.duration_sum, Duration::from_secs(180));
+    assert_eq!(terms.goal.width, 0.05);
 }
 
 #[test]
 fn defaults_are_those_of_the_guide() {
-    let ask = read(&["oltp_point_select", T, "p95 < 10ms"])
-        .unwrap()
-        .unwrap();
-    assert_eq!((ask.votes, ask.settle), (7, SETTLE));
+    let terms = |target: &str, promise: &str| {
+        let search = read(&["oltp_point_select", target, promise]).unwrap();
+        search.unwrap().ask.terms
+    };
+    let embedded = terms(T, "p95 < 10ms");
     assert_eq!(
-        (ask.goal.width, ask.goal.trial_duration),
+        (embedded.votes, embedded.settle, embedded.sessions),
+        (7, Duration::from_secs(3), dyno_run::cores())
+    );
+    assert_eq!(
+        (embedded.goal.width, embedded.goal.trial_duration),
         (0.05, Duration::from_secs(10))
     );
-    assert!(ask.embedded && ask.from.is_none());
-    let server = "--target=mysql://root@db/bench";
-    let ask = read(&["oltp_point_select", server, "p99 < 10ms"])
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (ask.sessions, ask.embedded, ask.goal.width),
-        (64, false, 0.02)
-    );
+    assert!(embedded.from.is_none());
+    let remote = terms("--target=mysql://root@db/bench", "p99 < 10ms");
+    assert_eq!((remote.sessions, remote.goal.width), (64, 0.02));
     let named = [
         "oltp_point_select",
         T,
@@ -97,7 +100,7 @@ fn defaults_are_those_of_the_guide() {
         "--factor",
         "search=mine",
     ];
-    assert_eq!(read(&named).unwrap().unwrap().name, "mine");
+    assert_eq!(read(&named).unwrap().unwrap().ask.name, "mine");
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn rejects_invalid_searches_before_anything_runs() {
 }
 
 fn refused(args: &[&str], why: &str) {
-    let error = read(args).unwrap_err();
+    let error = read(args).err().unwrap();
     let run = error.downcast_ref::<dyno_run::RunError>();
     assert!(run.is_some_and(dyno_run::RunError::is_usage), "{error}");
     assert!(error.to_string().contains(why), "{error}");

@@ -1,11 +1,11 @@
-//! One trial: a run of `dyno run`, judged by the promise.
+//! One trial: a run, judged by the promise.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use dyno_analysis::search::Searched;
-use dyno_conduct::Outcome as Ending;
+use dyno_analysis::search::{FACTOR, Searched};
+use dyno_core::clock;
 use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_core::record::RunRecord;
@@ -14,12 +14,15 @@ use dyno_core::text::trim_zeros;
 use dyno_core::units::human_count;
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{Results, Scope};
+use dyno_run::Sinks;
 use dyno_stats::search::Outcome;
 
-use super::ask::{Ask, FACTOR};
+use super::ask::Ask;
 use super::promise::LatencyPromise;
-use crate::commands::execute::execute;
-use crate::{settings, status_of};
+use crate::command::execute;
+use crate::hosts::Hosts;
+use crate::outcome::{Executed, Outcome as Ending};
+use crate::stage::Stage;
 
 /// The factor with the load of each trial.
 pub const OFFERED: &str = "offered";
@@ -35,8 +38,14 @@ const CLIENTS: [(&str, Found); 3] = [
 
 /// Runs the trials of a search.
 pub struct Trials<'a> {
-    ask: &'a Ask,
-    stop: Arc<StopSignal>,
+    /// The search.
+    pub ask: &'a Ask,
+    /// The other hosts that take part.
+    pub hosts: &'a Hosts,
+    /// Stops a trial and the search.
+    pub stop: &'a Arc<StopSignal>,
+    /// Follows the runs.
+    pub stage: &'a mut dyn Stage,
 }
 
 /// A finished trial.
@@ -49,11 +58,7 @@ pub struct Ended {
     pub why: String,
 }
 
-impl<'a> Trials<'a> {
-    pub fn new(ask: &'a Ask, stop: Arc<StopSignal>) -> Self {
-        Self { ask, stop }
-    }
-
+impl Trials<'_> {
     /// Whether the user requested the end.
     pub fn is_stopped(&self) -> bool {
         self.stop.level() != StopLevel::None
@@ -63,18 +68,19 @@ impl<'a> Trials<'a> {
     ///
     /// # Errors
     /// The run failed.
-    pub fn at(&self, load: f64) -> Result<Option<Ended>> {
+    pub fn at(&mut self, load: f64) -> Result<Option<Ended>> {
         let ask = self.ask;
+        let terms = &ask.terms;
         let (load, level) = rounded(load);
-        let mut drive = self.drive(ask.goal.trial_duration, ask.settle)?;
-        match (ask.promise.of, &mut drive.open_loop) {
+        let mut drive = self.drive(terms.goal.trial_duration, terms.settle);
+        match (terms.promise.of, &mut drive.open_loop) {
             (Searched::Rate, Some(open)) => {
                 open.per_second = load;
-                drive.sessions = ask.sessions;
+                drive.sessions = terms.sessions;
             }
             _ => drive.sessions = load as u32,
         }
-        let mut record = ask.base.command.plan.record.clone();
+        let mut record = ask.base.plan.record.clone();
         record.factors.insert(FACTOR.to_owned(), ask.name.clone());
         record.factors.insert(OFFERED.to_owned(), level);
         let run = self.run(drive, record)?;
@@ -85,44 +91,53 @@ impl<'a> Trials<'a> {
     ///
     /// # Errors
     /// The run failed.
-    pub fn climb(&self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
+    pub fn climb(&mut self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
         let drive = Drive {
             sessions,
             open_loop: None,
-            ..self.drive(time, self.ask.settle.min(time))?
+            ..self.drive(time, self.ask.terms.settle.min(time))
         };
-        let mut record = self.ask.base.command.plan.record.clone();
+        let mut record = self.ask.base.plan.record.clone();
         record
             .factors
             .insert(CLIMB.to_owned(), self.ask.name.clone());
-        if !self.ask.of_host {
-            // A calibration would take as long as the run.
+        if self.ask.base.loaded.job.target.is_some() {
+            // A calibration would take as long as the run; a test of the host has none.
             record.calibrate = Calibrate::Never;
         }
         self.run(drive, record)
     }
 
-    fn drive(&self, time: Duration, settle: Duration) -> Result<Drive> {
-        Ok(Drive {
+    fn drive(&self, time: Duration, settle: Duration) -> Drive {
+        let terms = &self.ask.terms;
+        Drive {
             time: Some(time),
             warmup: settle,
-            latency_limit: Some(self.ask.promise.longest()),
-            // A different one in each run, unless the user set it.
-            seed: settings::seed(&self.ask.parsed, "seed")?,
-            ..self.ask.base.command.drive().clone()
-        })
+            latency_limit: Some(terms.promise.longest()),
+            seed: terms.seed.unwrap_or_else(clock::seed),
+            ..self.ask.base.drive().clone()
+        }
     }
 
-    fn run(&self, drive: Drive, record: RecordPlan) -> Result<Option<RunSummary>> {
-        let planned = self.ask.base.under(drive, record)?;
-        let executed = execute(planned, &self.stop, &mut |_| {});
+    fn run(&mut self, drive: Drive, record: RecordPlan) -> Result<Option<RunSummary>> {
+        let command = self.ask.base.under(drive, record, &Sinks::default())?;
+        let executed = execute(command, self.hosts, self.stop, self.stage);
         if self.is_stopped() {
             return Ok(None);
         }
-        let (mut runs, outcome) = executed?.results(&self.stop)?;
+        let Executed {
+            mut runs,
+            outcome,
+            error,
+            ..
+        } = executed?;
+        let closed = self.stage.close(self.stop);
+        if let Some(error) = error {
+            return Err(error);
+        }
+        closed?;
         let Some(run) = runs.pop() else {
-            let status = status_of(outcome);
-            bail!("a trial ended without a result (status {status})");
+            bail!("a trial ended without a result");
         };
         match &run.end {
             RunEnd::Failed(why) => Err(anyhow!("{why}")),
@@ -136,10 +151,11 @@ impl<'a> Trials<'a> {
     }
 
     fn judged(&self, run: RunSummary) -> Result<Ended> {
-        let promise = &self.ask.promise;
+        let Ask { terms, .. } = self.ask;
+        let promise = &terms.promise;
         let others = promise.latencies.iter();
         let record = match others.clone().any(|own| own.within != promise.longest()) {
-            true => Some(self.record(&run)?),
+            true => Some(record_of(&run)?),
             false => None,
         };
         let lost = |own: &LatencyPromise| loss_ratio(&run, record.as_ref(), own);
@@ -151,9 +167,9 @@ impl<'a> Trials<'a> {
             .collect();
         broken.extend(promise.too_many_errors(&run));
         let kept = broken.is_empty();
-        let holds = kept && loss_ratio <= self.ask.goal.loss_ratio;
+        let holds = kept && loss_ratio <= terms.goal.loss_ratio;
         // A late generator can only make events later, so a promise that was kept counts as kept.
-        let at_fault = match holds || self.ask.embedded {
+        let at_fault = match holds || self.ask.is_embedded {
             true => None,
             false => clients_fault(&run.findings),
         };
@@ -161,7 +177,7 @@ impl<'a> Trials<'a> {
             Some(why) => Outcome::Void { why },
             None => Outcome::Measured {
                 loss_ratio,
-                duration: self.ask.goal.trial_duration,
+                duration: terms.goal.trial_duration,
                 kept,
             },
         };
@@ -171,16 +187,16 @@ impl<'a> Trials<'a> {
             why: broken.join(", "),
         })
     }
+}
 
-    /// The results file's record of a run.
-    pub fn record(&self, run: &RunSummary) -> Result<RunRecord> {
-        let kept = run
-            .recorded
-            .as_ref()
-            .context("the trial was not recorded")?;
-        let results = Results::open_read(kept.file.as_ref())?;
-        Ok(results.load(kept.id, &Scope::terminal())?)
-    }
+/// The results file's record of a run.
+pub fn record_of(run: &RunSummary) -> Result<RunRecord> {
+    let kept = run
+        .recorded
+        .as_ref()
+        .context("the trial was not recorded")?;
+    let results = Results::open_read(kept.file.as_ref())?;
+    Ok(results.load(kept.id, &Scope::terminal())?)
 }
 
 /// Whether events ended within the measurement: an overloaded trial may drop all.

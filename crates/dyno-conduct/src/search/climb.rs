@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dyno_analysis::search::{ClimbStep, Searched};
-use dyno_core::text::number_of;
 use dyno_stats::search::{Loads, Start};
 
-use super::ask::Ask;
+use super::ask::Terms;
+use super::follower::{Follower, SearchEvent};
 use super::trial::{Trials, loss_ratio};
 
 /// Maximum measurement of a step, and maximum warm-up.
@@ -41,17 +41,21 @@ pub struct Ground {
 ///
 /// # Errors
 /// A run failed.
-pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Option<Ground>> {
+pub fn ground(
+    terms: &Terms,
+    trials: &mut Trials<'_>,
+    follower: &mut dyn Follower,
+) -> Result<Option<Ground>> {
     let mut steps = Vec::new();
-    if ask.from.is_none() {
-        let mut sessions = ask.fewest;
+    if terms.from.is_none() {
+        let mut sessions = terms.fewest;
         loop {
-            show(&format!("closed loop, {}", number_of(sessions, "session")));
-            let time = STEP.min(ask.goal.trial_duration);
+            follower.event(SearchEvent::ClosedLoop { sessions });
+            let time = STEP.min(terms.goal.trial_duration);
             let Some(run) = trials.climb(sessions, time)? else {
                 return Ok(None);
             };
-            let own = ask.promise.latencies.first();
+            let own = terms.promise.latencies.first();
             steps.push(ClimbStep {
                 sessions,
                 run: run.recorded.as_ref().map(|kept| kept.id),
@@ -59,27 +63,27 @@ pub fn ground(ask: &Ask, trials: &Trials<'_>, show: impl Fn(&str)) -> Result<Opt
                 // One limit is enough for the start.
                 late_share: own.map_or(0.0, |own| loss_ratio(&run, None, own)),
             });
-            if is_last(ask, &steps) {
+            if is_last(terms, &steps) {
                 break;
             }
-            sessions = match ask.promise.of {
-                Searched::Rate => (2 * sessions).min(ask.sessions),
+            sessions = match terms.promise.of {
+                Searched::Rate => (2 * sessions).min(terms.sessions),
                 Searched::Sessions => 2 * sessions,
             };
         }
     }
-    Ok(Some(from(ask, steps)))
+    Ok(Some(from(terms, steps)))
 }
 
 /// Whether further steps would add no information.
-fn is_last(ask: &Ask, steps: &[ClimbStep]) -> bool {
+fn is_last(terms: &Terms, steps: &[ClimbStep]) -> bool {
     let Some((last, before)) = steps.split_last() else {
         return false;
     };
     let gains = gains(steps) || gains(before);
-    let breaks = last.late_share > ask.goal.loss_ratio;
-    match ask.promise.of {
-        Searched::Rate => !gains || breaks || last.sessions >= ask.sessions,
+    let breaks = last.late_share > terms.goal.loss_ratio;
+    match terms.promise.of {
+        Searched::Rate => !gains || breaks || last.sessions >= terms.sessions,
         Searched::Sessions => breaks || last.sessions >= SESSIONS_MAX,
     }
 }
@@ -92,8 +96,8 @@ fn gains(steps: &[ClimbStep]) -> bool {
     })
 }
 
-fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
-    let breaks = |step: &&ClimbStep| step.late_share > ask.goal.loss_ratio;
+fn from(terms: &Terms, steps: Vec<ClimbStep>) -> Ground {
+    let breaks = |step: &&ClimbStep| step.late_share > terms.goal.loss_ratio;
     let mut warnings = Vec::new();
     if let Some(first) = steps.first().filter(breaks) {
         warnings.push(format!(
@@ -106,16 +110,16 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
             if first.sessions == 1 { "its" } else { "their" }
         ));
     }
-    let (start, loads) = match ask.promise.of {
+    let (start, loads) = match terms.promise.of {
         Searched::Rate => {
             let rates = steps.iter().map(|step| step.events_per_s);
             // If no event ended, start at the minimum.
-            let rate = ask.from.unwrap_or(rates.fold(0.0, f64::max)).max(1.0);
+            let rate = terms.from.unwrap_or(rates.fold(0.0, f64::max)).max(1.0);
             let loads = Loads::rates(rate * LEAST, RATE_MAX);
             (Start::from_knee(rate.min(RATE_MAX)), loads)
         }
         Searched::Sessions => {
-            let candidates = match ask.from {
+            let candidates = match terms.from {
                 Some(from) => vec![from],
                 None => {
                     let broke = steps.iter().find(breaks);
@@ -126,7 +130,7 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
             };
             (
                 Start { candidates },
-                Loads::whole(ask.fewest, SESSIONS_MOST),
+                Loads::whole(terms.fewest, SESSIONS_MOST),
             )
         }
     };
@@ -140,16 +144,13 @@ fn from(ask: &Ask, steps: Vec<ClimbStep>) -> Ground {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ask::SearchSettings;
+    use super::super::promise;
     use super::*;
 
-    fn ask(promise: &str) -> Ask {
-        let args = [
-            "oltp_point_select",
-            "--target=mysql://root@db/bench",
-            promise,
-        ];
-        let args: Vec<String> = args.map(str::to_owned).into();
-        Ask::read("dyno", &args).unwrap().unwrap()
+    fn terms(promise: &str) -> Terms {
+        let promise = promise::parse(promise).unwrap();
+        Terms::new(promise, &SearchSettings::default(), 1, 64).unwrap()
     }
 
     /// Steps of 1, 2, 4 … sessions, from rates and fractions of late events.
@@ -165,8 +166,8 @@ mod tests {
 
     #[test]
     fn the_climb_ends_where_more_sessions_gain_nothing_or_break_the_promise() {
-        let rate = ask("p99 < 10ms");
-        let last = |ask: &Ask, of: &[(f64, f64)]| is_last(ask, &steps(of));
+        let rate = terms("p99 < 10ms");
+        let last = |terms: &Terms, of: &[(f64, f64)]| is_last(terms, &steps(of));
         assert!(last(&rate, &[(0.0, 0.0)]));
         assert!(!last(&rate, &[(100.0, 0.0), (190.0, 0.0)]));
         // One step without a gain can be chance.
@@ -176,7 +177,7 @@ mod tests {
             &[(100.0, 0.0), (190.0, 0.0), (195.0, 0.0), (200.0, 0.0)]
         ));
         assert!(last(&rate, &[(100.0, 0.0), (190.0, 0.02)]));
-        let sessions = ask("max sessions with p99 < 10ms");
+        let sessions = terms("max sessions with p99 < 10ms");
         assert!(!last(
             &sessions,
             &[(100.0, 0.0), (100.0, 0.0), (100.0, 0.0)]
@@ -186,11 +187,11 @@ mod tests {
 
     #[test]
     fn a_search_begins_where_the_climb_ended() {
-        let ground = from(&ask("p99 < 10ms"), steps(&[(100.0, 0.0), (400.0, 0.3)]));
+        let ground = from(&terms("p99 < 10ms"), steps(&[(100.0, 0.0), (400.0, 0.3)]));
         assert_eq!(ground.start, Start::from_knee(400.0));
         assert_eq!((ground.loads.min, ground.loads.max), (4.0, RATE_MAX));
         assert!(ground.warnings.is_empty());
-        let sessions = ask("max sessions with p99 < 10ms");
+        let sessions = terms("max sessions with p99 < 10ms");
         let ground = from(&sessions, steps(&[(1.0, 0.0), (1.0, 0.0), (1.0, 0.3)]));
         assert_eq!(ground.start.candidates, [2.0, 4.0]);
         let ground = from(&sessions, steps(&[(1.0, 0.5)]));
