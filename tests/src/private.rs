@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::thread;
 
 use tempfile::TempDir;
 use xtask::servers::{Kind, Options, Server as Process, initialize_with};
@@ -66,6 +67,20 @@ pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> Privat
         ..Options::default()
     };
     start(kind, None, options)
+}
+
+/// Runs a test on each kind of server at the same time, which saves time if most of it is spent
+/// waiting.
+///
+/// # Panics
+/// One of them fails.
+pub fn on_each_kind(test: impl Fn(Kind) + Sync) {
+    let test = &test;
+    thread::scope(|scope| {
+        for kind in Kind::ALL {
+            scope.spawn(move || test(kind));
+        }
+    });
 }
 
 fn start(kind: Kind, programs: Option<&Path>, options: Options) -> PrivateServer {
