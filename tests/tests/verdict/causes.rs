@@ -3,7 +3,7 @@
 
 use dyno_tests::Kind;
 
-use crate::common::{alone, dyno, judged, judged_while, private, shapes};
+use crate::common::{alone, judged_while, private, shapes};
 use crate::relay::in_two_parts;
 
 #[test]
@@ -71,46 +71,5 @@ fn delayed_acknowledgements_are_named_by_their_pause() {
             let advice = &paused.finding("latency-modes")["advice"];
             assert!(advice.as_str().unwrap().contains("TCP_NODELAY"), "{advice}");
         }
-    }
-}
-
-#[test]
-fn reports_reads_of_missing_keys() {
-    let _turn = alone();
-    let (server, url) = private(Kind::Postgres);
-    let line = format!("oltp_point_select --target {url} --table-size 2000 -c 2 -t 3s --warmup 0");
-    dyno(&format!("prepare {line}"));
-    judged(&line).passed("misses");
-    let sql = "DELETE FROM sbtest1 WHERE id % 4 = 1";
-    server.server().execute(Some("verdict"), sql);
-    let gaps = judged(&format!("{line} --force"));
-    gaps.caught("misses", "doubt", "found no row");
-    gaps.nothing_but(&["misses", "row-counts"]);
-}
-
-#[test]
-fn reports_tables_scanned_without_an_index() {
-    let _turn = alone();
-    for kind in [Kind::Mariadb, Kind::Postgres] {
-        let (server, url) = private(kind);
-        let line = "oltp_point_select --table-size 5000 -c 2 -t 6s --warmup 0";
-        let line = format!("{line} --target {url}");
-        dyno(&format!("prepare {line}"));
-        judged(&line).passed("statistics");
-        let without_index = match kind {
-            Kind::Postgres => &[
-                "ALTER TABLE sbtest1 DROP CONSTRAINT sbtest1_pkey",
-                "DROP INDEX k_1",
-            ][..],
-            Kind::Mariadb | Kind::Mysql => &[
-                "ALTER TABLE sbtest1 MODIFY id INTEGER NOT NULL, DROP PRIMARY KEY, DROP INDEX k_1",
-            ],
-        };
-        for sql in without_index {
-            server.server().execute(Some("verdict"), sql);
-        }
-        let scans = judged(&line);
-        scans.caught("statistics", "doubt", "without any index: sbtest1");
-        scans.nothing_but(&["statistics"]);
     }
 }

@@ -8,10 +8,12 @@ use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Kind, PrivateServer, Server};
 
 use crate::common::{
-    Judged, SHAPES, in_parallel, judged, judged_while, private, shapes, with_database,
+    Judged, SHAPES, dyno, in_parallel, judged, judged_while, private, shapes, with_database,
 };
 
 const LOAD: &str = "-c 4 -t 6s --warmup 0";
+/// A workload without pauses would take the CPUs from the other tests.
+const RARE: &str = "-c 2 --rate 300/s --warmup 0";
 
 /// A private server with the table of the script of shapes.
 struct Place {
@@ -232,4 +234,64 @@ fn reports_a_query_cache_that_answers() {
     let off = "SET GLOBAL query_cache_type = OFF";
     private.server().execute(None, off);
     judged(&line).passed("query-cache");
+}
+
+#[test]
+fn data_that_does_not_fit_is_not_in_memory() {
+    let _turn = in_parallel();
+    for (kind, small) in [
+        (Kind::Mariadb, vec!["--innodb-buffer-pool-size=6M"]),
+        (Kind::Postgres, vec!["-c", "shared_buffers=1MB"]),
+    ] {
+        let private = start_private_server_with(kind, &small);
+        // About 25 MB; the caches hold a fraction of it.
+        let target = format!("--table-size 100000 --target {}", with_database(&private));
+        dyno(&format!("prepare oltp_point_select {target} -c 1"));
+        let line = format!("oltp_point_select {target} {RARE} -t 3s --claim");
+        let claimed = |claim: &str| judged(&format!("{line} {claim}"));
+        claimed("in-memory").caught("cache", "doubt", "claimed to be in memory");
+        claimed("on-disk").passed("cache");
+    }
+}
+
+#[test]
+fn reports_reads_of_missing_keys() {
+    let _turn = in_parallel();
+    let (private, url) = private(Kind::Postgres);
+    let target = format!("--table-size 2000 --target {url}");
+    dyno(&format!("prepare oltp_point_select {target}"));
+    let line = format!("oltp_point_select {target} {RARE} -t 3s");
+    judged(&line).passed("misses");
+    let sql = "DELETE FROM sbtest1 WHERE id % 4 = 1";
+    private.server().execute(Some("verdict"), sql);
+    let gaps = judged(&format!("{line} --force"));
+    gaps.caught("misses", "doubt", "found no row");
+    gaps.nothing_but_load_and(&["misses", "row-counts"]);
+}
+
+#[test]
+fn reports_tables_scanned_without_an_index() {
+    let _turn = in_parallel();
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let (private, url) = private(kind);
+        let target = format!("--table-size 5000 --target {url}");
+        dyno(&format!("prepare oltp_point_select {target}"));
+        let line = format!("oltp_point_select {target} {RARE} -t 6s");
+        judged(&line).passed("statistics");
+        let without_index = match kind {
+            Kind::Postgres => &[
+                "ALTER TABLE sbtest1 DROP CONSTRAINT sbtest1_pkey",
+                "DROP INDEX k_1",
+            ][..],
+            Kind::Mariadb | Kind::Mysql => &[
+                "ALTER TABLE sbtest1 MODIFY id INTEGER NOT NULL, DROP PRIMARY KEY, DROP INDEX k_1",
+            ],
+        };
+        for sql in without_index {
+            private.server().execute(Some("verdict"), sql);
+        }
+        let scans = judged(&line);
+        scans.caught("statistics", "doubt", "without any index: sbtest1");
+        scans.nothing_but_load_and(&["statistics"]);
+    }
 }
