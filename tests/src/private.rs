@@ -69,16 +69,15 @@ pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> Privat
     start(kind, None, options)
 }
 
-/// Runs a test on each kind of server at the same time, which saves time if most of it is spent
-/// waiting.
+/// Runs a test on several servers at the same time, which saves time if it mostly waits.
 ///
 /// # Panics
-/// One of them fails.
-pub fn on_each_kind(test: impl Fn(Kind) + Sync) {
+/// It fails on one of them.
+pub fn at_once<T: Send>(servers: impl IntoIterator<Item = T>, test: impl Fn(T) + Sync) {
     let test = &test;
     thread::scope(|scope| {
-        for kind in Kind::ALL {
-            scope.spawn(move || test(kind));
+        for server in servers {
+            scope.spawn(move || test(server));
         }
     });
 }
