@@ -1,14 +1,18 @@
-//! Faults that checks find by counters, keys, settings and tables. Other load on the host does not
-//! affect these checks, so the tests run in parallel, each with one server for all of its runs.
+//! Faults that checks find by counters, keys, settings, tables and clocks. Other load on the host
+//! does not affect these checks, so the tests run in parallel, and most use one server for all of
+//! their runs.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use dyno_tests::private::start_private_server_with;
+use dyno_tests::command::run;
+use dyno_tests::private::{at_once, start_private_server_with};
 use dyno_tests::{Kind, PrivateServer, Server};
 
 use crate::common::{
-    Judged, SHAPES, dyno, in_parallel, judged, judged_while, private, shapes, with_database,
+    Judged, SHAPES, dyno, in_parallel, judge, judged, judged_while, private, shapes, with_database,
 };
 
 const LOAD: &str = "-c 4 -t 6s --warmup 0";
@@ -294,4 +298,74 @@ fn reports_tables_scanned_without_an_index() {
         scans.caught("statistics", "doubt", "without any index: sbtest1");
         scans.nothing_but_load_and(&["statistics"]);
     }
+}
+
+#[test]
+fn reports_a_restart_of_the_server() {
+    let _turn = in_parallel();
+    at_once([Kind::Mariadb, Kind::Postgres], |kind| {
+        let (mut private, url) = private(kind);
+        // Long enough for a recovery on a busy machine.
+        let line = format!("{} -c 4 -t 12s --warmup 0", shapes(&url));
+        let restarted = judged_while(&line, None, |running| {
+            running.measuring();
+            thread::sleep(Duration::from_millis(1500));
+            private.kill().unwrap();
+            private.start_again().unwrap();
+        });
+        restarted.caught("restarts", "refuse", "the server was restarted");
+        assert_eq!(restarted.result["verdict"], "refused");
+    });
+}
+
+/// A library that moves the civil clock of one process.
+const STEPPER: &str = r"
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static time_t first;
+    struct timespec monotonic;
+    int status = syscall(SYS_clock_gettime, clock, now);
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &monotonic);
+    if (!first)
+        first = monotonic.tv_sec;
+    if (!status && clock == CLOCK_REALTIME && monotonic.tv_sec >= first + 3)
+        now->tv_sec += 2;
+    return status;
+}
+";
+
+fn stepper(folder: &std::path::Path) -> PathBuf {
+    let (source, library) = (folder.join("step.c"), folder.join("step.so"));
+    std::fs::write(&source, STEPPER).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(&source);
+    run(&mut compiler, Duration::from_secs(60)).success();
+    library
+}
+
+#[test]
+fn a_step_of_the_clock_is_seen() {
+    let _turn = in_parallel();
+    let folder = tempfile::tempdir().unwrap();
+    let library = stepper(folder.path());
+    // Without a target: a temporary SQLite database.
+    let line = format!("{SHAPES} -c 1 -t 5s --warmup 0");
+    let run = |preload: Option<&PathBuf>| -> Judged {
+        let prepare = |command: &mut Command| {
+            if let Some(library) = preload {
+                command.env("LD_PRELOAD", library);
+            }
+        };
+        judge(&line, None, prepare, |_| {})
+    };
+    run(None).passed("clock-steps");
+    let stepped = run(Some(&library));
+    stepped.caught("clock-steps", "doubt", "set by 2000 ms");
 }
