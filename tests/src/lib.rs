@@ -15,6 +15,8 @@
 //!   folder of PostgreSQL's.
 //! - `DYNO_TEST_PG_NEWEST_BIN`: the folder of the programs of Debian's newest PostgreSQL, which
 //!   comes with MySQL.
+//! - `DYNO_TEST_TEMPLATES`: the folder of new data directories of these servers, which private
+//!   servers copy; without it, each creates its own.
 //! - `DYNO_TEST_TLS_CA`: the authority that signed the servers' certificates, for `localhost` and
 //!   `127.0.0.1`.
 //! - `DYNO_TEST_SYSBENCH`: sysbench 1.0.

@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::thread;
 
 use tempfile::TempDir;
 use xtask::servers::{Kind, Options, Server as Process, initialize_with};
@@ -66,6 +67,19 @@ pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> Privat
         ..Options::default()
     };
     start(kind, None, options)
+}
+
+/// Runs a test on several servers at the same time, which saves time if it mostly waits.
+///
+/// # Panics
+/// It fails on one of them.
+pub fn at_once<T: Send>(servers: impl IntoIterator<Item = T>, test: impl Fn(T) + Sync) {
+    let test = &test;
+    thread::scope(|scope| {
+        for server in servers {
+            scope.spawn(move || test(server));
+        }
+    });
 }
 
 fn start(kind: Kind, programs: Option<&Path>, options: Options) -> PrivateServer {

@@ -1,4 +1,5 @@
-//! The kill tests (`tests/tests/verdict/matrix`) on server versions that Debian does not package.
+//! The kill tests (`tests/tests/verdict/durability/matrix`) on server versions that Debian does not
+//! package.
 //! `mvn` fetches their builds for embedding.
 
 use std::fs;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_tests::command::Running;
-use dyno_tests::private::start_private_server;
+use dyno_tests::private::{at_once, start_private_server};
 use dyno_tests::{Database, Kind, Output};
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
 
 #[test]
 fn a_server_that_is_silent_when_the_ledger_is_read_does_not_keep_the_run() {
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let server = start_private_server(kind);
         let folder = tempfile::tempdir().unwrap();
         let (asked, stands) = (folder.path().join("asked"), folder.path().join("stands"));
@@ -130,7 +130,7 @@ fn a_server_that_is_silent_when_the_ledger_is_read_does_not_keep_the_run() {
                 "it was waiting for the answer of a statement",
             ],
         );
-    }
+    });
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn with_spares(kind: Kind, event: &str) -> (Value, Output) {
 
 #[test]
 fn a_held_connection_that_ends_unnoticed_fails_the_run() {
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let (result, output) = with_spares(kind, "");
         has(
             &output,
@@ -254,15 +254,15 @@ fn a_held_connection_that_ends_unnoticed_fails_the_run() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         adds_up(&result, 4);
         assert_eq!(result["totals"]["reconnects"], 0, "{result}");
-    }
+    });
 }
 
 #[test]
 fn who_sleeps_in_an_event_without_a_connection_is_lost() {
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let (result, _) = with_spares(kind, "con:disconnect() dyno.sleep(60)");
         adds_up(&result, 4);
         let intervals = result["intervals"].as_array().unwrap();
         assert_eq!(intervals[3]["states"]["lost"], 4, "{result}");
-    }
+    });
 }

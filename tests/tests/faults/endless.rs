@@ -12,7 +12,7 @@ use dyno_core::Clock;
 use dyno_tests::Kind;
 use dyno_tests::Output;
 use dyno_tests::command::{Running, dyno_path};
-use dyno_tests::private::start_private_server;
+use dyno_tests::private::{at_once, start_private_server};
 use serde_json::Value;
 
 use crate::common::{LIMIT, command, dyno, has, sound};
@@ -336,7 +336,8 @@ fn ctrl_c_reaches_a_run_whose_script_runs_commands() {
 
 #[test]
 fn thread_done_has_a_time_of_its_own() {
-    for (kind, sleep) in [(Kind::Mariadb, "SLEEP"), (Kind::Postgres, "pg_sleep")] {
+    let servers = [(Kind::Mariadb, "SLEEP"), (Kind::Postgres, "pg_sleep")];
+    at_once(servers, |(kind, sleep)| {
         let server = start_private_server(kind);
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("done.lua");
@@ -369,12 +370,12 @@ fn thread_done_has_a_time_of_its_own() {
         let result = json(&output.stdout);
         assert_eq!(result["states"]["lost"], 2, "{result}");
         assert!(result["totals"]["events"].as_u64() > Some(50), "{result}");
-    }
+    });
 }
 
 #[test]
 fn sessions_without_a_connection_at_the_end_fail_the_run() {
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let mut server = start_private_server(kind);
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("reads.lua");
@@ -407,5 +408,5 @@ fn sessions_without_a_connection_at_the_end_fail_the_run() {
             .iter()
             .find(|finding| finding["check"] == "idle-sessions");
         assert_eq!(idle.unwrap()["outcome"], "refuse", "{idle:?}");
-    }
+    });
 }

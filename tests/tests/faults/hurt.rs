@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_tests::command::Running;
+use dyno_tests::private::at_once;
 use dyno_tests::{Kind, Output, PrivateServer, start_private_server};
 use serde_json::Value;
 
@@ -55,7 +56,7 @@ fn errors(result: &serde_json::Value) -> u64 {
 
 #[test]
 fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
-    for kind in Kind::ALL {
+    at_once(Kind::ALL, |kind| {
         let (private, url) = prepared(kind);
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 --observe off");
@@ -103,12 +104,12 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         );
         private.resume();
         dyno(&format!("{line} --events 9 --warmup 0")).success();
-    }
+    });
 }
 
 #[test]
 fn a_ledger_that_cannot_be_read_does_not_keep_a_run_from_its_end() {
-    for kind in Kind::ALL {
+    at_once(Kind::ALL, |kind| {
         let (private, url) = prepared(kind);
         dyno(&format!("prepare tpcb --scale 1 --target {url}")).success();
         let target = format!("--scale 1 --target {url}?connect_timeout=2s");
@@ -126,12 +127,12 @@ fn a_ledger_that_cannot_be_read_does_not_keep_a_run_from_its_end() {
             "{kind}: {ledger:#?}"
         );
         private.resume();
-    }
+    });
 }
 
 #[test]
 fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
-    for kind in Kind::ALL {
+    at_once(Kind::ALL, |kind| {
         let (private, url) = prepared(kind);
         let line = format!(
             "run oltp_point_select --target {url} --table-size 100 -c 4 -t 600s --warmup 0 \
@@ -155,12 +156,12 @@ fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
         let why = settings.unwrap_or_else(|| panic!("{kind}: {gaps:#?}"))["why"].to_string();
         assert!(why.contains("did not answer within 1 s"), "{kind}: {why}");
         private.resume();
-    }
+    });
 }
 
 #[test]
 fn a_server_that_dies_is_reported_with_what_it_did_before() {
-    for kind in Kind::ALL {
+    at_once(Kind::ALL, |kind| {
         let (mut private, url) = prepared(kind);
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 8s --warmup 0");
@@ -202,12 +203,12 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
         );
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
         assert!((1..=4).contains(&errors(&result)), "{kind}: {result}");
-    }
+    });
 }
 
 #[test]
 fn sessions_that_wait_for_an_event_notice_that_their_server_is_gone() {
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let (mut private, url) = prepared(kind);
         // No event within the run.
         let line = format!(
@@ -225,7 +226,7 @@ fn sessions_that_wait_for_an_event_notice_that_their_server_is_gone() {
                 "{kind}: {states}"
             );
         }
-    }
+    });
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn an_experiment_on_a_real_server_answers_its_question() {
         "experiment = 1\nquestion = 'What does a sync per commit cost?'\n[server]\n\
          kind = 'mariadb'\n[server.set]\ninnodb_buffer_pool_size = '64M'\n\
          [data]\nworkload = 'oltp_write_only'\noptions = { tables = 1, table_size = 1000 }\n\
-         [load]\nworkload = 'oltp_write_only'\nsessions = 4\nwarmup = '0.5s'\ntime = '2s'\n\
+         [load]\nworkload = 'oltp_write_only'\nsessions = 4\nwarmup = '0.2s'\ntime = '1s'\n\
          [[factor]]\nname = 'flush'\napplies = 'start'\n\
          setting = 'innodb_flush_log_at_trx_commit'\nlevels = [0, 1]\n\
          [[factor]]\nname = 'pad'\napplies = 'online'\nsetting = 'max_connect_errors'\n\

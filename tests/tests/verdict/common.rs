@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use dyno_tests::command::{Running, dyno_path, run};
@@ -32,11 +32,17 @@ fn is_nearly_full() -> bool {
 /// The time limit of a run on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Tests of this binary run one at a time: each would disturb the others.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
+static TURN: RwLock<()> = RwLock::new(());
+
+/// A test of checks that other load on the host affects runs alone.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
     // A failed test leaves nothing behind that affects the next one.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    TURN.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tests of all other checks run in parallel. Most of their time they wait for the end of a run.
+pub fn in_parallel() -> RwLockReadGuard<'static, ()> {
+    TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A script with options for the shape of its events.
@@ -218,11 +224,24 @@ impl Judged {
     /// Fails if checks other than these doubt or refuse the run. Excuses effects of other load on
     /// the host if the test itself saw such load.
     pub fn nothing_but(&self, allowed: &[&str]) {
+        let excused: &[&str] = match self.host.was_busy() {
+            true => LOAD_SENSITIVE,
+            false => &[],
+        };
+        self.nothing_but_either(allowed, excused);
+    }
+
+    /// The same for tests that run in parallel: always excuses effects of other load, on the disk
+    /// too.
+    pub fn nothing_but_load_and(&self, allowed: &[&str]) {
+        self.nothing_but_either(allowed, &[LOAD_SENSITIVE, &["disk"]].concat());
+    }
+
+    fn nothing_but_either(&self, allowed: &[&str], excused: &[&str]) {
         let false_ones: Vec<&str> = self
             .against()
             .into_iter()
-            .filter(|check| !allowed.contains(check))
-            .filter(|check| !(self.host.was_busy() && LOAD_SENSITIVE.contains(check)))
+            .filter(|check| !allowed.contains(check) && !excused.contains(check))
             .collect();
         assert!(
             false_ones.is_empty(),

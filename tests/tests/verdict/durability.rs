@@ -1,11 +1,14 @@
 //! Durability settings that tables, disks and scripts do not honour.
 
+mod matrix;
+
 use std::fs;
 use std::path::Path;
 
 use dyno_tests::Kind;
+use dyno_tests::private::start_private_server_with;
 
-use crate::common::{Judged, alone, dyno, judged, private};
+use crate::common::{Judged, dyno, in_parallel, judged, private, with_database};
 
 const TABLE: &str = "oltp_update_non_index --table-size 500 -c 2";
 const RUN: &str = "-t 3s --warmup 0";
@@ -59,7 +62,7 @@ fn class(run: &Judged) -> String {
 
 #[test]
 fn reports_a_storage_engine_without_a_log() {
-    let _turn = alone();
+    let _turn = in_parallel();
     let (server, url) = private(Kind::Mariadb);
     let server = server.server();
     dyno(&format!("prepare {TABLE} --target {url}"));
@@ -121,7 +124,7 @@ fn reports_a_storage_engine_without_a_log() {
 
 #[test]
 fn reports_a_table_that_a_crash_empties() {
-    let _turn = alone();
+    let _turn = in_parallel();
     let (server, url) = private(Kind::Postgres);
     dyno(&format!("prepare {TABLE} --target {url}"));
     let server = server.server();
@@ -135,8 +138,27 @@ fn reports_a_table_that_a_crash_empties() {
 }
 
 #[test]
+fn reports_a_server_that_may_lose_its_data() {
+    let _turn = in_parallel();
+    let arguments = ["-c", "fsync=off", "-c", "full_page_writes=off"];
+    let server = start_private_server_with(Kind::Postgres, &arguments);
+    let url = with_database(&server);
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let line = format!("{TABLE} --target {url} -t 1s --warmup 0");
+    let unsafe_one = judged(&line);
+    unsafe_one.caught("durability", "doubt", "fsync = off");
+    let waived = judged(&format!("{line} --waive durability=scratch"));
+    assert_eq!(
+        waived.finding("durability")["waived"],
+        "scratch",
+        "{}",
+        waived.findings_text()
+    );
+}
+
+#[test]
 fn reports_a_file_in_memory() {
-    let _turn = alone();
+    let _turn = in_parallel();
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let url = format!("sqlite:{}", folder.path().join("fleeting.db").display());
     dyno(&format!("prepare {TABLE} --target {url}"));
@@ -150,7 +172,7 @@ fn reports_a_file_in_memory() {
 
 #[test]
 fn reports_work_that_is_never_committed() {
-    let _turn = alone();
+    let _turn = in_parallel();
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("rolls_back.lua");
     fs::write(&script, ROLLS_BACK).unwrap();

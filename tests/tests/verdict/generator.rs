@@ -1,13 +1,11 @@
-//! The generator and its host: no CPU for it, a script that uses all of it, a clock that is set.
+//! The generator and its host: no CPU for it, and a script that uses all of it.
 
-use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use dyno_tests::Kind;
-use dyno_tests::command::{dyno_path, run};
+use dyno_tests::command::dyno_path;
 
-use crate::common::{Judged, SHAPES, alone, judge, judged_while, private, shapes};
+use crate::common::{alone, judge, judged_while, private, shapes};
 use crate::host::{a_cpu, burners, cpus};
 
 /// Two fifths of a core on any machine: 2 ms of CPU time and a pause of 3 ms.
@@ -97,56 +95,4 @@ fn reports_a_script_that_blocks_its_worker_briefly_in_each_event() {
     run("--pause=0.004").passed("client-cpu");
     let blocked = run("--pause=0.004 --block=1 --block-for=0.003");
     blocked.caught("client-cpu", "doubt", "blocked");
-}
-
-/// A library that moves the civil clock of one process.
-const STEPPER: &str = r"
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-int clock_gettime(clockid_t clock, struct timespec *now)
-{
-    static time_t first;
-    struct timespec monotonic;
-    int status = syscall(SYS_clock_gettime, clock, now);
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &monotonic);
-    if (!first)
-        first = monotonic.tv_sec;
-    if (!status && clock == CLOCK_REALTIME && monotonic.tv_sec >= first + 3)
-        now->tv_sec += 2;
-    return status;
-}
-";
-
-fn stepper(folder: &std::path::Path) -> PathBuf {
-    let (source, library) = (folder.join("step.c"), folder.join("step.so"));
-    std::fs::write(&source, STEPPER).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .arg(&library)
-        .arg(&source);
-    run(&mut compiler, Duration::from_secs(60)).success();
-    library
-}
-
-#[test]
-fn a_step_of_the_clock_is_seen() {
-    let _turn = alone();
-    let folder = tempfile::tempdir().unwrap();
-    let library = stepper(folder.path());
-    // Without a target: a temporary SQLite database.
-    let line = format!("{SHAPES} -c 1 -t 5s --warmup 0");
-    let run = |preload: Option<&PathBuf>| -> Judged {
-        let prepare = |command: &mut Command| {
-            if let Some(library) = preload {
-                command.env("LD_PRELOAD", library);
-            }
-        };
-        judge(&line, None, prepare, |_| {})
-    };
-    run(None).passed("clock-steps");
-    let stepped = run(Some(&library));
-    stepped.caught("clock-steps", "doubt", "set by 2000 ms");
 }

@@ -102,6 +102,7 @@ fn good_runs_on_servers_draw_no_false_finding() {
 fn good_runs_on_sqlite_draw_no_false_finding() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
+    keep_calibrations(folder.path());
     let url = format!("sqlite:{}", folder.path().join("good.db").display());
     let moved = good(&SQLITE, &url, None);
     assert!(

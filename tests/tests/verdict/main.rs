@@ -7,11 +7,11 @@
 mod caches;
 mod causes;
 mod common;
+mod counted;
 mod durability;
 mod generator;
 mod good;
 mod host;
-mod matrix;
 mod open_loop;
 mod records;
 mod relay;

@@ -9,7 +9,7 @@ use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Kind, PrivateServer, Server, start_private_server};
 use mysql::prelude::Queryable;
 
-use crate::common::{SHAPES, alone, dyno, judged_while, private};
+use crate::common::{SHAPES, dyno, in_parallel, judged_while, private};
 
 /// Creates a replica of the source and waits until it runs. It delays events by this many seconds.
 fn follow(replica: &Server, source: &Server, delay_s: u32) {
@@ -70,72 +70,78 @@ fn follows_closely(evidence: &serde_json::Value) -> bool {
 }
 
 #[test]
-fn reports_a_replica_that_falls_behind() {
-    let _turn = alone();
-    for kind in [Kind::Mariadb, Kind::Mysql] {
-        let start = |id: u32| {
-            let arguments = arguments(kind, id);
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            start_private_server_with(kind, &arguments)
-        };
-        let (source, replica) = (start(1), start(2));
-        let (source, replica) = (source.server(), replica.server());
-        follow(&replica, &source, 0);
-        source.execute(None, "CREATE DATABASE verdict");
-        dyno(&format!(
-            "prepare {SHAPES} --target {}",
-            source.url("verdict")
-        ));
-        let counted = || replica.query(None, "SELECT COUNT(*) FROM verdict.shape");
-        while replica.query(None, "SHOW TABLES FROM verdict").is_empty()
-            || counted()[0][0] != "1000"
-        {
-            thread::sleep(Duration::from_millis(100));
-        }
-        let reads = format!(
-            "{SHAPES} --target {} --reads=1 -c 2 -t 8s --warmup 0",
-            replica.url("verdict")
-        );
-        let follows = judged_while(&reads, None, |_| {});
-        follows.passed("replication-lag");
-        let evidence = &follows.finding("replication-lag")["evidence"];
-        assert!(follows_closely(evidence), "{evidence}");
-        let of_source = judged_while(
-            &format!(
-                "{SHAPES} --target {} --reads=1 -c 2 -t 3s --warmup 0",
-                source.url("verdict")
-            ),
-            None,
-            |_| {},
-        );
-        let evidence = &of_source.finding("replication-lag")["evidence"];
-        let role = "The server is a source of 1 replica";
-        assert!(evidence.as_str().unwrap().starts_with(role), "{evidence}");
+fn reports_a_mariadb_replica_that_falls_behind() {
+    let _turn = in_parallel();
+    reports_a_replica_that_falls_behind(Kind::Mariadb);
+}
 
-        // Lock the rows that the replica must change.
-        let mut holds = replica.mysql(Some("verdict"));
-        for sql in ["BEGIN", "SELECT v FROM shape WHERE id = 5 FOR UPDATE"] {
-            holds.query_drop(sql).unwrap();
-        }
-        let behind = judged_while(&reads, None, |running| {
-            running.measuring();
-            source.execute(Some("verdict"), "UPDATE shape SET v = v + 1 WHERE id = 5");
-        });
-        drop(holds);
-        behind.caught(
-            "replication-lag",
-            "doubt",
-            "replica of 127.0.0.1; the lag was 0 s",
-        );
+#[test]
+fn reports_a_mysql_replica_that_falls_behind() {
+    let _turn = in_parallel();
+    reports_a_replica_that_falls_behind(Kind::Mysql);
+}
 
-        let stop = match kind {
-            Kind::Mariadb => "STOP SLAVE SQL_THREAD",
-            _ => "STOP REPLICA SQL_THREAD",
-        };
-        replica.execute(None, stop);
-        let stopped = judged_while(&reads, None, |_| {});
-        stopped.caught("replication-lag", "doubt", "stopped receiving or applying");
+fn reports_a_replica_that_falls_behind(kind: Kind) {
+    let start = |id: u32| {
+        let arguments = arguments(kind, id);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        start_private_server_with(kind, &arguments)
+    };
+    let (source, replica) = (start(1), start(2));
+    let (source, replica) = (source.server(), replica.server());
+    follow(&replica, &source, 0);
+    source.execute(None, "CREATE DATABASE verdict");
+    dyno(&format!(
+        "prepare {SHAPES} --target {}",
+        source.url("verdict")
+    ));
+    let counted = || replica.query(None, "SELECT COUNT(*) FROM verdict.shape");
+    while replica.query(None, "SHOW TABLES FROM verdict").is_empty() || counted()[0][0] != "1000" {
+        thread::sleep(Duration::from_millis(100));
     }
+    let reads = format!(
+        "{SHAPES} --target {} --reads=1 -c 2 -t 8s --warmup 0",
+        replica.url("verdict")
+    );
+    let follows = judged_while(&reads, None, |_| {});
+    follows.passed("replication-lag");
+    let evidence = &follows.finding("replication-lag")["evidence"];
+    assert!(follows_closely(evidence), "{evidence}");
+    let of_source = judged_while(
+        &format!(
+            "{SHAPES} --target {} --reads=1 -c 2 -t 3s --warmup 0",
+            source.url("verdict")
+        ),
+        None,
+        |_| {},
+    );
+    let evidence = &of_source.finding("replication-lag")["evidence"];
+    let role = "The server is a source of 1 replica";
+    assert!(evidence.as_str().unwrap().starts_with(role), "{evidence}");
+
+    // Lock the rows that the replica must change.
+    let mut holds = replica.mysql(Some("verdict"));
+    for sql in ["BEGIN", "SELECT v FROM shape WHERE id = 5 FOR UPDATE"] {
+        holds.query_drop(sql).unwrap();
+    }
+    let behind = judged_while(&reads, None, |running| {
+        running.measuring();
+        source.execute(Some("verdict"), "UPDATE shape SET v = v + 1 WHERE id = 5");
+    });
+    drop(holds);
+    behind.caught(
+        "replication-lag",
+        "doubt",
+        "replica of 127.0.0.1; the lag was 0 s",
+    );
+
+    let stop = match kind {
+        Kind::Mariadb => "STOP SLAVE SQL_THREAD",
+        _ => "STOP REPLICA SQL_THREAD",
+    };
+    replica.execute(None, stop);
+    let stopped = judged_while(&reads, None, |_| {});
+    stopped.caught("replication-lag", "doubt", "stopped receiving or applying");
 }
 
 /// Stops both, and makes the second a copy of the first that follows it.
@@ -158,7 +164,7 @@ fn copy(source: &mut PrivateServer, replica: &mut PrivateServer) {
 
 #[test]
 fn reports_a_standby_that_falls_behind() {
-    let _turn = alone();
+    let _turn = in_parallel();
     let (mut source, source_url) = private(Kind::Postgres);
     dyno(&format!("prepare {SHAPES} --target {source_url}"));
     let mut replica = start_private_server(Kind::Postgres);

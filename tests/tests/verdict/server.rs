@@ -1,13 +1,12 @@
-//! Server faults: it stops, restarts, loses its observer, or has the wrong configuration.
+//! Server faults: it stops, or loses its observer.
 
 use std::thread;
 use std::time::Duration;
 
+use dyno_tests::Kind;
 use dyno_tests::command::Running;
-use dyno_tests::private::start_private_server_with;
-use dyno_tests::{Kind, Server};
 
-use crate::common::{SHAPES, alone, dyno, judged, judged_while, private, shapes, with_database};
+use crate::common::{alone, judged_while, private, shapes};
 
 const LOAD: &str = "-c 4 -t 8s --warmup 0";
 
@@ -18,10 +17,10 @@ fn into(running: &mut Running) {
 }
 
 #[test]
-fn a_server_that_stops_or_restarts_is_caught() {
+fn a_server_that_stops_is_caught() {
     let _turn = alone();
     for kind in [Kind::Mariadb, Kind::Postgres] {
-        let (mut server, url) = private(kind);
+        let (server, url) = private(kind);
         let line = format!("{} {LOAD}", shapes(&url));
         let pid = Some(server.pid());
         let healthy = judged_while(&line, pid, |_| {});
@@ -48,14 +47,6 @@ fn a_server_that_stops_or_restarts_is_caught() {
             server.resume();
         });
         stalled.caught("stalls", "doubt", "stall");
-
-        let restarted = judged_while(&line, pid, |running| {
-            into(running);
-            server.kill().unwrap();
-            server.start_again().unwrap();
-        });
-        restarted.caught("restarts", "refuse", "the server was restarted");
-        assert_eq!(restarted.result["verdict"], "refused");
     }
 }
 
@@ -106,98 +97,4 @@ fn an_observer_that_loses_its_connection_is_missed() {
     lost.caught("observers", "doubt", "no connection");
     // While the observer has no connection, the server does not answer it.
     lost.nothing_but(&["observers", "restarts"]);
-}
-
-/// The tables' durability found before the load no longer holds.
-#[test]
-fn reports_tables_stored_differently_at_the_end() {
-    let _turn = alone();
-    for (kind, alter, expected) in [
-        (
-            Kind::Mariadb,
-            "ALTER TABLE shape ENGINE = MEMORY",
-            "storage of table shape went from innodb to memory",
-        ),
-        (
-            Kind::Postgres,
-            "ALTER TABLE shape SET UNLOGGED",
-            "storage of table shape went from permanent to unlogged",
-        ),
-    ] {
-        let (server, url) = private(kind);
-        let line = format!("{} --reads=1 -c 2 -t 6s --warmup 0", shapes(&url));
-        let altered = judged_while(&line, Some(server.pid()), |running| {
-            into(running);
-            server.server().execute(Some("verdict"), alter);
-        });
-        altered.caught("moved-settings", "doubt", expected);
-    }
-}
-
-#[test]
-fn what_an_observer_may_not_see_is_not_taken_for_good() {
-    let _turn = alone();
-    let (server, _) = private(Kind::Mariadb);
-    let server = server.server();
-    server.execute(None, "CREATE USER plain@'127.0.0.1'");
-    server.execute(None, "GRANT ALL ON verdict.* TO plain@'127.0.0.1'");
-    let plain = server.url("verdict").replace("root@", "plain@");
-    let run = judged(&format!("{SHAPES} --target {plain} -c 2 -t 4s --warmup 0"));
-    let gaps = run.result["not_observed"].as_array().unwrap();
-    let gap = gaps.iter().find(|gap| gap["what"] == "db.innodb");
-    let why = gap.and_then(|gap| gap["why"].as_str()).unwrap_or_default();
-    assert!(why.contains("PROCESS"), "{gaps:?}");
-    assert_eq!(
-        run.finding("cache")["outcome"],
-        "pass",
-        "{}",
-        run.findings_text()
-    );
-}
-
-#[test]
-fn settings_are_compared_with_what_was_expected() {
-    let _turn = alone();
-    let (server, url) = private(Kind::Mariadb);
-    let line = format!("{SHAPES} --target {url} -c 2 -t 1s --warmup 0");
-    let name = "innodb_flush_log_at_trx_commit";
-    let kept = judged(&format!(
-        "{line} --expect {name}=1 --expect max_connections={}",
-        of(&server.server(), "max_connections")
-    ));
-    kept.passed("requested-settings");
-    kept.passed("durability");
-    let other = judged(&format!(
-        "{line} --force --expect {name}=2 --expect no_such_setting=on"
-    ));
-    other.caught("requested-settings", "refuse", "is 1 instead of 2");
-    other.caught(
-        "requested-settings",
-        "refuse",
-        "no_such_setting does not exist",
-    );
-}
-
-fn of(server: &Server, setting: &str) -> String {
-    server.query_one(None, &format!("SELECT @@{setting}"))
-}
-
-#[test]
-fn reports_a_server_that_may_lose_its_data() {
-    let _turn = alone();
-    let arguments = ["-c", "fsync=off", "-c", "full_page_writes=off"];
-    let server = start_private_server_with(Kind::Postgres, &arguments);
-    let url = with_database(&server);
-    let line = "oltp_update_non_index --table-size 500 -c 2";
-    dyno(&format!("prepare {line} --target {url}"));
-    let unsafe_one = judged(&format!("{line} --target {url} -t 1s --warmup 0"));
-    unsafe_one.caught("durability", "doubt", "fsync = off");
-    let waived = format!("{line} --target {url} -t 1s --warmup 0 --waive durability=scratch");
-    let waived = judged(&waived);
-    assert_eq!(
-        waived.finding("durability")["waived"],
-        "scratch",
-        "{}",
-        waived.findings_text()
-    );
 }

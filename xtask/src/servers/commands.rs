@@ -9,6 +9,9 @@ use super::{Kind, programs};
 /// The program that creates a data directory. `base` is the root of an unpacked server; `None`
 /// means the machine's installation.
 pub(super) fn initializer(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
+    if template(kind, base).is_some() {
+        return copier();
+    }
     match (kind, base) {
         (Kind::Mariadb, None) => {
             programs::locate(kind)?;
@@ -18,10 +21,23 @@ pub(super) fn initializer(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
             }
         }
         (Kind::Mariadb, Some(base)) => one_of(base, &[INSTALL, "scripts/mysql_install_db"]),
-        (Kind::Mysql, None) => programs::locate(kind),
-        // An old MySQL comes with a data directory.
-        (Kind::Mysql, Some(_)) => programs::find("cp").context("`cp` is not installed"),
+        (Kind::Mysql, _) => programs::locate(kind),
         (Kind::Postgres, _) => Ok(postgres(base)?.join("initdb")),
+    }
+}
+
+/// The program that copies a data directory.
+pub(super) fn copier() -> Result<PathBuf> {
+    programs::find("cp").context("`cp` is not installed")
+}
+
+/// A data directory to copy instead of creating one.
+fn template(kind: Kind, base: Option<&Path>) -> Option<PathBuf> {
+    match (kind, base) {
+        // An old MySQL comes with it.
+        (Kind::Mysql, Some(base)) => Some(base.join("data")),
+        (_, Some(_)) => None,
+        (_, None) => programs::template(kind),
     }
 }
 
@@ -55,8 +71,8 @@ fn one_of(base: &Path, files: &[&str]) -> Result<PathBuf> {
 /// Arguments that create a data directory below `dir`: user root (postgres) without a password.
 pub(super) fn initialize(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Vec<String>> {
     let data = path(dir, "data");
-    if let (Kind::Mysql, Some(base)) = (kind, base) {
-        return Ok(strings(&["-r", &path(base, "data"), &data]));
+    if let Some(template) = template(kind, base) {
+        return Ok(strings(&["-r", &template.display().to_string(), &data]));
     }
     if let (Kind::Mariadb, Some(base)) = (kind, base) {
         let mut arguments = strings(&["--no-defaults", &format!("--datadir={data}")]);

@@ -152,17 +152,9 @@ pub fn initialize_with(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Re
         identity,
         base: base.map(Path::to_owned),
     };
-    let log = dir.join("initialize.log");
     let mut command = ready.command(&commands::initializer(kind, base)?);
     command.args(commands::initialize(kind, dir, base)?);
-    let mut child = process::spawn(&mut command, &log, None)?;
-    if !child.wait()?.success() {
-        bail!(
-            "{kind} could not make a data directory in {}:\n{}",
-            dir.display(),
-            tail(&log)
-        );
-    }
+    ready.make_data(&mut command)?;
     Ok(ready)
 }
 
@@ -182,6 +174,35 @@ impl Ready {
         };
         server.wait_ready()?;
         Ok(server)
+    }
+
+    /// Copies the data directory, which no server has used, to a template for [`initialize`].
+    fn save(self, template: &Path) -> Result<Self> {
+        let mut command = self.command(&commands::copier()?);
+        command.arg("-r").arg(self.dir.join("data")).arg(template);
+        self.make_data(&mut command)?;
+        // MySQL's identity: replication needs a different one for each server, which makes it when
+        // it starts.
+        let identity = template.join("auto.cnf");
+        if identity.exists() {
+            fs::remove_file(&identity)
+                .with_context(|| format!("cannot remove {}", identity.display()))?;
+        }
+        Ok(self)
+    }
+
+    fn make_data(&self, command: &mut Command) -> Result<()> {
+        let log = self.dir.join("initialize.log");
+        let mut child = process::spawn(command, &log, None)?;
+        if !child.wait()?.success() {
+            bail!(
+                "{} could not make a data directory in {}:\n{}",
+                self.kind,
+                self.dir.display(),
+                tail(&log)
+            );
+        }
+        Ok(())
     }
 
     fn command(&self, program: &Path) -> Command {

@@ -13,6 +13,9 @@ use crate::{repository, say};
 /// The environment variable for the folder of the newest PostgreSQL's programs.
 pub const NEWEST_POSTGRES: &str = "DYNO_TEST_PG_NEWEST_BIN";
 
+/// The environment variable for the folder of new data directories, one of each kind of server.
+pub const TEMPLATES: &str = "DYNO_TEST_TEMPLATES";
+
 /// The environment variable that overrides the location of a server.
 pub fn variable(kind: Kind) -> &'static str {
     match kind {
@@ -46,6 +49,12 @@ pub fn locate(kind: Kind) -> Result<PathBuf> {
              it needs, or name one by {variable}"
         ),
     }
+}
+
+/// A new data directory to copy: creating one takes seconds of CPU time.
+pub(super) fn template(kind: Kind) -> Option<PathBuf> {
+    let folder = PathBuf::from(env::var_os(TEMPLATES)?);
+    Some(folder.join(kind.tag())).filter(|template| template.is_dir())
 }
 
 /// A program in the search path or in the usual folders of servers.

@@ -69,6 +69,7 @@ impl Set {
         if let Some(programs) = programs::newest_postgres_bin() {
             add(programs::NEWEST_POSTGRES.to_owned(), text(&programs));
         }
+        add(programs::TEMPLATES.to_owned(), text(&templates(&self.dir)));
         add("DYNO_TEST_TLS_CA".to_owned(), text(&self.authority));
         Ok(variables)
     }
@@ -111,11 +112,15 @@ impl Set {
         let certificates = Certificates::make(&dir)?;
         set.authority = certificates.authority();
         let folder = |kind: Kind| dir.join(kind.tag());
+        let templates = templates(&dir);
+        fs::create_dir(&templates)
+            .with_context(|| format!("cannot create {}", templates.display()))?;
+        programs::give_to_servers(&templates)?;
         // Creating the data directories takes longest and can run in parallel.
         let ready: Vec<_> = thread::scope(|scope| {
             let starts = Kind::ALL.map(|kind| {
-                let folder = folder(kind);
-                scope.spawn(move || initialize(kind, &folder))
+                let (folder, template) = (folder(kind), templates.join(kind.tag()));
+                scope.spawn(move || initialize(kind, &folder)?.save(&template))
             });
             starts.map(|start| start.join()).into_iter().collect()
         });
@@ -274,6 +279,11 @@ fn new_folder() -> Result<PathBuf> {
     let owner = format!("{} {}", me.pid, me.started_ticks);
     write(&dir.join("owner"), &owner)?;
     Ok(dir)
+}
+
+/// The folder of data directories that private servers copy.
+fn templates(dir: &Path) -> PathBuf {
+    dir.join("templates")
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

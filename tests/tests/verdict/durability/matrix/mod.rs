@@ -16,7 +16,7 @@ use std::thread;
 use dyno_core::finding::DurabilityClass;
 use dyno_tests::{PrivateServer, Server};
 
-use crate::common::{Judged, alone, judge};
+use crate::common::{Judged, in_parallel, judge};
 use ledger::Acknowledged;
 
 /// The script that Dyno runs on the table of acknowledged rows.
@@ -110,7 +110,7 @@ struct Row {
 
 #[test]
 fn a_killed_server_keeps_what_its_class_promises() {
-    let _turn = alone();
+    let _turn = in_parallel();
     let groups: &[fn() -> Vec<Row>] = &[
         mysql::mariadb,
         mysql::rocksdb,
