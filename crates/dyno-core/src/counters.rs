@@ -6,7 +6,7 @@ mod mysql;
 mod postgres;
 
 #[cfg(test)]
-mod guide;
+pub(crate) mod guide;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 
 use dyno_analysis::bins::{self, ROOM_S};
 use dyno_analysis::stalls::{Stalls, TooLittle};
+use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
@@ -96,7 +97,7 @@ impl<'a> View<'a> {
 
     /// Whether the server runs on the client's machine, as far as known.
     pub(crate) fn same_host(&self) -> Option<bool> {
-        match self.run.fact("server.same_host") {
+        match self.run.fact(names::SERVER_SAME_HOST) {
             Some("yes") => Some(true),
             Some("no") => Some(false),
             _ if self.embedded() => Some(true),
@@ -111,7 +112,7 @@ impl<'a> View<'a> {
 
     /// Why the location of the server is unknown, as the end of a sentence; empty without a reason.
     pub(crate) fn why_unplaced(&self) -> String {
-        let why = self.run.not_observed("server.cpu");
+        let why = self.run.not_observed(names::SERVER_CPU);
         why.map_or_else(String::new, |why| {
             format!(": {}", why.trim_end_matches('.'))
         })
@@ -240,7 +241,10 @@ impl<'a> View<'a> {
 
     /// Whether a series was observed and was always 0.
     pub(crate) fn always_zero(&self, name: &str) -> bool {
-        let names = self.run.fact("observer.always_zero").unwrap_or_default();
+        let names = self
+            .run
+            .fact(names::OBSERVER_ALWAYS_ZERO)
+            .unwrap_or_default();
         names.split_whitespace().any(|zero| zero == name)
     }
 
@@ -418,14 +422,14 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn cpus(&self) -> Option<f64> {
-        let threads = self.run.fact("host.cpu.threads")?;
+        let threads = self.run.fact(names::HOST_CPU_THREADS)?;
         threads.trim().parse().ok().filter(|cpus| *cpus > 0.0)
     }
 
     /// Busy CPU of the host in percent of all, as a mean.
     pub(crate) fn host_busy(&self) -> Option<f64> {
-        let idle = self.mean("host.cpu.idle")?;
-        Some((100.0 - idle - self.mean("host.cpu.iowait").unwrap_or(0.0)).clamp(0.0, 100.0))
+        let idle = self.mean(names::HOST_CPU_IDLE)?;
+        Some((100.0 - idle - self.mean(names::HOST_CPU_IOWAIT).unwrap_or(0.0)).clamp(0.0, 100.0))
     }
 
     /// Why something is missing, as the end of a sentence.

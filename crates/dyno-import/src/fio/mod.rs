@@ -8,6 +8,7 @@ mod latency;
 
 use std::collections::BTreeMap;
 
+use dyno_core::catalogue::names;
 use dyno_core::interval::OperationCounters;
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Fact, Operation, RunRecord, Source};
@@ -237,7 +238,7 @@ impl Group<'_> {
 
     fn facts(&self) -> Vec<Fact> {
         let mut facts = vec![Fact::new(
-            "client.version",
+            names::CLIENT_VERSION,
             self.last.version.clone(),
             "fio's JSON, fio version",
         )];

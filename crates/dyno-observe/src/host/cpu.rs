@@ -1,5 +1,6 @@
 //! CPU time of the whole host, its run queue and its context switches.
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 
 use crate::sink::{Gauge, Rate, SampleBuffer};
@@ -96,13 +97,13 @@ impl Cpu {
             ticks_per_s: ticks_per_s(),
             before: None,
             shares: STATES.map(|state| Gauge::new(&format!("host.cpu.{state}"), "percent", STAT)),
-            accounted: Gauge::new("host.cpu.accounted", "percent", STAT),
-            interrupts: rate("host.interrupts"),
-            switches: rate("host.context_switches"),
-            forks: rate("host.forks"),
-            running: gauge("host.run_queue", STAT),
-            blocked: gauge("host.blocked", STAT),
-            load1: gauge("host.load1", LOADAVG),
+            accounted: Gauge::new(names::HOST_CPU_ACCOUNTED, "percent", STAT),
+            interrupts: rate(names::HOST_INTERRUPTS),
+            switches: rate(names::HOST_CONTEXT_SWITCHES),
+            forks: rate(names::HOST_FORKS),
+            running: gauge(names::HOST_RUN_QUEUE, STAT),
+            blocked: gauge(names::HOST_BLOCKED, STAT),
+            load1: gauge(names::HOST_LOAD1, LOADAVG),
         }
     }
 

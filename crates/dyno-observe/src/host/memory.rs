@@ -1,5 +1,7 @@
 //! Memory of the whole host, its swapping and its page faults.
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::named_numbers;
 
@@ -38,10 +40,10 @@ impl Memory {
         Self {
             sizes: SIZES
                 .map(|(name, _)| Gauge::new(&format!("host.memory.{name}"), "bytes", MEMINFO)),
-            swap_in: swap("host.swap.in"),
-            swap_out: swap("host.swap.out"),
-            major_faults: Rate::new("host.page_faults.major", "count/s", VMSTAT),
-            oom_kills: Gauge::new("host.oom_kills", "count", VMSTAT),
+            swap_in: swap(names::HOST_SWAP_IN),
+            swap_out: swap(names::HOST_SWAP_OUT),
+            major_faults: Rate::new(names::HOST_PAGE_FAULTS_MAJOR, "count/s", VMSTAT),
+            oom_kills: Gauge::new(names::HOST_OOM_KILLS, "count", VMSTAT),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The threads that drive the load.
 
+use dyno_core::catalogue::names;
+
 use super::PidStat;
 use crate::host::ticks_per_s;
 use crate::sink::{Mean, Rate, SampleBuffer};
@@ -33,7 +35,7 @@ impl Workers {
         let source = "/proc/self/task/TID/schedstat of the workers";
         Self {
             threads: Vec::new(),
-            waits: Mean::new("client.run_queue_wait", "cores", source),
+            waits: Mean::new(names::CLIENT_RUN_QUEUE_WAIT, "cores", source),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The figures of one phase.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{IntervalSummary, LatencySummary, RoleSummary};
 
@@ -16,13 +17,17 @@ pub(super) const GB: f64 = 1e9;
 /// The series of deleted but unpurged data, with descriptions.
 pub(super) const PURGE_LAGS: [(&str, &str, &str); 3] = [
     (
-        "db.innodb.history_list_length",
+        names::DB_INNODB_HISTORY_LIST_LENGTH,
         "InnoDB's history list",
         "changes",
     ),
-    ("db.tables.dead_tuples", "PostgreSQL's dead rows", "rows"),
     (
-        "db.oldest_xmin.age",
+        names::DB_TABLES_DEAD_TUPLES,
+        "PostgreSQL's dead rows",
+        "rows",
+    ),
+    (
+        names::DB_OLDEST_XMIN_AGE,
         "PostgreSQL's oldest snapshot",
         "transactions",
     ),
@@ -226,10 +231,12 @@ impl<'a> Phase<'a> {
         let per = |value: Option<f64>, of: Option<f64>| Some(value? / of.filter(|of| *of > 0.0)?);
         let (reads, writes) = (self.disks("reads"), self.disks("writes"));
         let (read, written) = (self.disks("read_bytes"), self.disks("write_bytes"));
-        let switches = self.mean("host.context_switches");
-        let cpu = self.mean("host.cpu.user").zip(self.mean("host.cpu.system"));
+        let switches = self.mean(names::HOST_CONTEXT_SWITCHES);
+        let cpu = self
+            .mean(names::HOST_CPU_USER)
+            .zip(self.mean(names::HOST_CPU_SYSTEM));
         let cpu = cpu.map(|(user, system)| user + system);
-        let threads = self.run.fact("host.cpu.threads");
+        let threads = self.run.fact(names::HOST_CPU_THREADS);
         let threads = threads.and_then(|text| text.parse::<f64>().ok());
         let cpu_us = cpu.zip(threads).map(|(cpu, n)| cpu / 100.0 * n * 1e6);
         let summary = self.run.summary.as_ref();
@@ -259,9 +266,9 @@ impl<'a> Phase<'a> {
             ("cspq", per(switches, rate)),
             ("cpupq", per(cpu_us, rate)),
             // GB at the end: data files, the data directory, and the server's memory.
-            ("dbgb1", gb("data.data")),
-            ("dbgb2", gb("data.total")),
-            ("rss", gb("server.memory.rss")),
+            ("dbgb1", gb(names::DATA_DATA)),
+            ("dbgb2", gb(names::DATA_TOTAL)),
+            ("rss", gb(names::SERVER_MEMORY_RSS)),
             // The longest main operation, in seconds.
             ("maxop", self.longest_s()),
             // Operations per second and client: reached in half and in 99 % of the seconds, and in

@@ -2,6 +2,7 @@
 //! file have it too.
 
 use dyno_core::Secret;
+use dyno_core::catalogue::names;
 use dyno_core::record::{Fact, RunRecord};
 use dyno_core::settings::SET_BY_SESSIONS;
 use dyno_load::StatementFacts;
@@ -108,7 +109,7 @@ pub fn facts(context: &Context) -> Vec<Fact> {
         );
     }
     if let Some(claim) = context.claim {
-        add("run.claim", word(claim).to_owned(), "--claim");
+        add(names::RUN_CLAIM, word(claim).to_owned(), "--claim");
     }
     for setting in &context.requested_settings {
         add(

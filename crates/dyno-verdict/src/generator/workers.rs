@@ -1,6 +1,7 @@
 //! Check 2: the workers that drive the sessions.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
+use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
@@ -76,7 +77,7 @@ fn client_cpu(view: &View) -> CheckResult {
     if own.busiest.is_none() && own.waiting.is_none() {
         return CheckResult::not_checked(match view.imported() {
             true => "The log has no data on the generator's own CPU.".to_owned(),
-            false => format!("{}.", view.why_not("client.worker")),
+            false => format!("{}.", view.why_not(names::CLIENT_WORKER)),
         });
     }
     let (mut causes, mut evidence, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
@@ -137,7 +138,7 @@ impl Workers {
             .or_else(|| largest("].cpu"));
         let limit: Option<f64> = view
             .run
-            .fact("host.limits.descriptors")
+            .fact(names::HOST_LIMITS_DESCRIPTORS)
             .and_then(|limit| limit.trim().parse().ok())
             .filter(|limit| *limit > 0.0);
         let waiting = largest("].run_queue_wait").map(|cores| cores * 100.0);
@@ -159,9 +160,9 @@ impl Workers {
             stall_ms: client
                 .map(|client| client.stall_max_ms)
                 .filter(|_| !view.imported()),
-            major_faults: view.mean("client.page_faults.major"),
+            major_faults: view.mean(names::CLIENT_PAGE_FAULTS_MAJOR),
             descriptors: view
-                .largest("client.descriptors")
+                .largest(names::CLIENT_DESCRIPTORS)
                 .zip(limit)
                 .map(|(open, limit)| open / limit * 100.0),
         }
@@ -285,7 +286,7 @@ const WAITED: f64 = 5.0;
 
 /// The reason why a worker was away: waits for a CPU, or a user's script.
 fn kept_from_sockets(view: &View, waiting: Option<f64>) -> &'static str {
-    let others = view.mean("host.others.cpu").zip(view.cpus());
+    let others = view.mean(names::HOST_OTHERS_CPU).zip(view.cpus());
     let busy =
         others.is_some_and(|(cores, cpus)| cores / cpus * 100.0 >= crate::machine::OTHERS.value);
     let plan = view.run.head.plan.as_ref();
@@ -411,9 +412,9 @@ fn waited_meanwhile_s(view: &View, times: &[&Event]) -> f64 {
 
 /// Whether processes other than the server on the same host use the CPUs.
 fn starved(view: &View) -> bool {
-    let others = view.mean("host.others.cpu").zip(view.cpus());
+    let others = view.mean(names::HOST_OTHERS_CPU).zip(view.cpus());
     let share = others.map_or(0.0, |(cores, cpus)| cores / cpus * 100.0);
-    let throttled = view.mean("host.cgroup.cpu_throttled").unwrap_or(0.0);
+    let throttled = view.mean(names::HOST_CGROUP_CPU_THROTTLED).unwrap_or(0.0);
     view.same_host() == Some(false)
         || share >= crate::machine::OTHERS.value
         || throttled >= crate::machine::THROTTLED.value

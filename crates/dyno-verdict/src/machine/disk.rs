@@ -1,5 +1,6 @@
 //! Check 31: the disks.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 use dyno_core::record::Series;
 
@@ -60,7 +61,7 @@ const IN_MEMORY: &str = "Make room: a larger size (mount -o remount,size=), if t
 
 fn disk(view: &View) -> CheckResult {
     let free = space(view);
-    let in_memory = view.run.fact("host.filesystem.type");
+    let in_memory = view.run.fact(names::HOST_FILESYSTEM_TYPE);
     let in_memory = in_memory.filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
     let steps: Vec<(String, f64, f64, f64)> = view
         .devices("host.disk[", "].utilisation")
@@ -73,7 +74,7 @@ fn disk(view: &View) -> CheckResult {
         .any(|(_, series)| view.within(series).len() as f64 >= SAMPLES.value);
     if free.is_none() && !enough {
         return CheckResult::not_checked(match watched.is_empty() {
-            true => format!("{}.", view.why_not("host.disk")),
+            true => format!("{}.", view.why_not(names::HOST_DISK)),
             false => {
                 "The samples are too few to distinguish a burst from what follows it, and the free \
                  space is not known."
@@ -143,8 +144,8 @@ fn space(view: &View) -> Option<Space> {
             points.filter(|(at, value)| *at <= view.length_s + 1.0 && value.is_finite());
         known.next_back().copied()
     };
-    let (at_s, free) = last("host.filesystem.free")?;
-    let (_, size) = last("host.filesystem.size").filter(|(_, size)| *size > 0.0)?;
+    let (at_s, free) = last(names::HOST_FILESYSTEM_FREE)?;
+    let (_, size) = last(names::HOST_FILESYSTEM_SIZE).filter(|(_, size)| *size > 0.0)?;
     Some(Space { free, size, at_s })
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use dyno_core::Target;
+use dyno_core::catalogue::names;
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{Drive, Plan};
 use dyno_core::record::{Fact, RunHead, RunRecord};
@@ -24,14 +25,14 @@ use super::bundle::Bundle;
 use super::outcome::{Known, SENT_AT, operations, together};
 
 /// The fact with the run's name on its bus.
-pub const RUN: &str = "fleet.run";
+pub const RUN: &str = names::FLEET_RUN;
 /// Prefix of the facts with the agents' locations.
 pub const AGENT: &str = "fleet.agent.";
 
 /// The fact with the program that started Dyno on other hosts.
-pub const COMMAND: &str = "fleet.command";
+pub const COMMAND: &str = names::FLEET_COMMAND;
 /// The fact that a run was assembled from files.
-const COLLECTED: &str = "fleet.collected";
+const COLLECTED: &str = names::FLEET_COLLECTED;
 /// The source of the facts of a run that was assembled from files.
 const KEPT: &str = "the files that agents kept of the run";
 

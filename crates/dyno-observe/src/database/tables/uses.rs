@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
 use dyno_core::tables::ranges;
 
@@ -10,7 +11,7 @@ use super::Asking;
 use crate::sink::Sink;
 
 /// The fact about tables of other schemas.
-pub(super) const ELSEWHERE: &str = "db.tables.elsewhere";
+pub(super) const ELSEWHERE: &str = names::DB_TABLES_ELSEWHERE;
 /// The most tables of other schemas read, and the most schemas named.
 pub(super) const ELSEWHERE_MAX: usize = 300;
 
@@ -30,7 +31,7 @@ pub(super) fn routines(
     tables: &[String],
     source: &str,
 ) -> Result<(), DbError> {
-    for row in asking.rows_or_gap("db.tables.uses", query, "")? {
+    for row in asking.rows_or_gap(names::DB_TABLES_USES, query, "")? {
         if let [Some(name), Some(text)] = row.as_slice() {
             let used = mentioned(text, tables.iter());
             report_uses(asking.sink, name, &used, source);

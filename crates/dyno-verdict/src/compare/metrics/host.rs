@@ -1,6 +1,8 @@
 //! The host's cost per event in runs of other tools: the server's share is unknown, and the logs of
 //! vmstat and iostat cover the whole host.
 
+use dyno_core::catalogue::names;
+
 use super::{Row, cost_series, events, weighted};
 use crate::compare::estimate::Estimate;
 use crate::compare::{Better, MetricKind};
@@ -21,25 +23,25 @@ const ROWS: [(&str, &str, f64, &str); 6] = [
     ("read from disks", "].read_bytes", 1.0 / KIB, "KB per event"),
     (
         "host context switches",
-        "host.context_switches",
+        names::HOST_CONTEXT_SWITCHES,
         1.0,
         "per event",
     ),
     (
         "host CPU, user",
-        "host.cpu.user",
+        names::HOST_CPU_USER,
         1000.0,
         "% per 1000 events/s",
     ),
     (
         "host CPU, system",
-        "host.cpu.system",
+        names::HOST_CPU_SYSTEM,
         1000.0,
         "% per 1000 events/s",
     ),
     (
         "host CPU, waiting for disks",
-        "host.cpu.iowait",
+        names::HOST_CPU_IOWAIT,
         1000.0,
         "% per 1000 events/s",
     ),
