@@ -108,3 +108,13 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     let others = [counted::ROWS, imported::ROWS, scopes::ROWS];
     series.into_iter().chain(others).flatten()
 }
+
+/// The row of a name, or of its family.
+pub fn row(name: &str) -> Option<&'static Row> {
+    let family = |row: &&Row| {
+        let parts = row.name.split_once('…');
+        parts.is_some_and(|(before, after)| Family { before, after }.part(name).is_some())
+    };
+    let exact = rows().find(|row| row.name == name);
+    exact.or_else(|| rows().find(family))
+}

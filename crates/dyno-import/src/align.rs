@@ -119,7 +119,7 @@ fn first_left_out(log: &HostLog) -> Option<NotObserved> {
         "taken as the mean since the machine started; if {tool} ran with -y, use --first-report"
     );
     log.first_since_boot
-        .then(|| gap(&format!("import.first_report[{tool}]"), &why))
+        .then(|| gap(&names::IMPORT_FIRST_REPORT_EACH.of(tool), &why))
 }
 
 /// Gaps of the logs that no other log fills.

@@ -4,7 +4,7 @@
 mod tests;
 mod written;
 
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::counters::{self, Counts};
 use dyno_core::record::{Cost, RunRecord};
 
@@ -235,10 +235,10 @@ impl Meter<'_> {
         vec![
             self.summed(&READ),
             self.written(),
-            self.disks("read from disks", "].read_bytes", KB, "kb"),
-            self.disks("written to disks", "].write_bytes", KB, "kb"),
-            self.disks("disk reads", "].reads", 1.0, "count"),
-            self.disks("disk writes", "].writes", 1.0, "count"),
+            self.disks("read from disks", names::HOST_DISK_READ_BYTES, KB, "kb"),
+            self.disks("written to disks", names::HOST_DISK_WRITE_BYTES, KB, "kb"),
+            self.disks("disk reads", names::HOST_DISK_READS, 1.0, "count"),
+            self.disks("disk writes", names::HOST_DISK_WRITES, 1.0, "count"),
         ]
     }
 
@@ -336,7 +336,7 @@ impl Meter<'_> {
                 };
             }
         }
-        let disks = self.view.devices_mean("host.disk[", "].write_bytes");
+        let disks = self.view.devices_mean(names::HOST_DISK_WRITE_BYTES);
         let (Some(server), Some(disks)) = (server, disks) else {
             return cost;
         };
@@ -356,9 +356,9 @@ impl Meter<'_> {
         }
     }
 
-    fn disks(&self, name: &str, after: &str, unit_size: f64, unit: &str) -> Cost {
-        let mean = self.view.devices_mean("host.disk[", after);
-        self.cost(name, mean, unit_size, unit, &format!("host.disk[*{after}"))
+    fn disks(&self, name: &str, series: Family, unit_size: f64, unit: &str) -> Cost {
+        let mean = self.view.devices_mean(series);
+        self.cost(name, mean, unit_size, unit, &series.of('*'))
     }
 
     fn cost(

@@ -8,7 +8,7 @@ mod tests;
 
 pub(crate) use resources::THROTTLED;
 
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;
 
@@ -169,11 +169,29 @@ fn network(view: &View) -> CheckResult {
     }
     let trip = dyno_stats::median(&view.values(names::DB_ROUND_TRIP));
     // A server in a container has a separate network on this host.
-    match (Traffic::of(view, "host"), Traffic::of(view, "server")) {
+    match (Traffic::of(view, OF_HOST), Traffic::of(view, OF_SERVER)) {
         (None, None) => CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_TCP))),
         (own, there) => network_result(own.as_ref(), there.as_ref(), trip),
     }
 }
+
+/// Segments sent again and sent, and dropped packets.
+type TrafficSeries = ([&'static str; 2], [Family; 2]);
+
+const OF_HOST: TrafficSeries = (
+    [names::HOST_TCP_RETRANSMITS, names::HOST_TCP_OUT_SEGMENTS],
+    [names::HOST_NETWORK_RX_DROPS, names::HOST_NETWORK_TX_DROPS],
+);
+const OF_SERVER: TrafficSeries = (
+    [
+        names::SERVER_TCP_RETRANSMITS,
+        names::SERVER_TCP_OUT_SEGMENTS,
+    ],
+    [
+        names::SERVER_NETWORK_RX_DROPS,
+        names::SERVER_NETWORK_TX_DROPS,
+    ],
+);
 
 /// Network losses by the counters of one end.
 struct Traffic {
@@ -184,12 +202,11 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn of(view: &View, scope: &str) -> Option<Self> {
-        let again_s = view.mean(&format!("{scope}.tcp.retransmits"));
-        let segments = again_s.zip(view.mean(&format!("{scope}.tcp.out_segments")));
-        let dropped = ["].rx_drops", "].tx_drops"]
-            .iter()
-            .filter_map(|after| view.devices_mean(&format!("{scope}.network["), after))
+    fn of(view: &View, ([again, all], drops): TrafficSeries) -> Option<Self> {
+        let segments = view.mean(again).zip(view.mean(all));
+        let dropped = drops
+            .into_iter()
+            .filter_map(|series| view.devices_mean(series))
             .reduce(|one, other| one + other);
         let share = |(again, all): (f64, f64)| {
             let percent = if all > 0.0 { again / all * 100.0 } else { 0.0 };

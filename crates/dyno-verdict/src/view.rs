@@ -3,12 +3,11 @@
 
 use dyno_analysis::bins::{self, ROOM_S};
 use dyno_analysis::stalls::{Stalls, TooLittle};
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{self, names};
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{Event, EventKind, Fact, RunRecord, Series, SeriesKind, Source};
-use dyno_core::settings::SET_BY_SESSIONS;
 use dyno_core::summary::{AgentSummary, LatencySummary, RunSummary};
 
 use crate::context::Context;
@@ -356,7 +355,7 @@ impl<'a> View<'a> {
     /// Settings that the run's sessions set for themselves: name and value, in lower case.
     pub(crate) fn set_by_sessions(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let of = |fact: &'a Fact| {
-            let name = fact.name.strip_prefix(SET_BY_SESSIONS)?.strip_suffix(']')?;
+            let name = names::CLIENT_SETTINGS_EACH.part(&fact.name)?;
             Some(fact.value.split(", ").map(move |value| (name, value)))
         };
         self.run.facts.iter().filter_map(of).flatten()
@@ -387,13 +386,11 @@ impl<'a> View<'a> {
         Some((*values.first()?, *values.last()?))
     }
 
-    /// The series of all devices: `host.disk[` and `].read_bytes` give the device and the series.
-    /// If one combines all of them, only that.
-    pub(crate) fn devices(&self, before: &str, after: &str) -> Vec<(&'a str, &'a Series)> {
-        let all = self.run.series.iter().filter_map(|series| {
-            let rest = series.key.name.strip_prefix(before)?;
-            Some((rest.strip_suffix(after)?, series))
-        });
+    /// The devices with a series of this family, and these series. If one combines all of them,
+    /// only that.
+    pub(crate) fn devices(&self, family: catalogue::Family) -> Vec<(&'a str, &'a Series)> {
+        let all = self.run.series.iter();
+        let all = all.filter_map(|series| Some((family.part(&series.key.name)?, series)));
         let found: Vec<_> = all.collect();
         match found.iter().find(|(device, _)| *device == "all") {
             Some(whole) => vec![*whole],
@@ -401,8 +398,8 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(crate) fn devices_mean(&self, before: &str, after: &str) -> Option<f64> {
-        let found = self.devices(before, after);
+    pub(crate) fn devices_mean(&self, family: catalogue::Family) -> Option<f64> {
+        let found = self.devices(family);
         let means: Vec<f64> = found
             .iter()
             .filter_map(|(_, series)| self.mean_of(series))

@@ -1,11 +1,11 @@
 //! Dyno itself: its process, its workers, its agents, its observers and what it was asked to do.
 
 define! {
-    Rate "cores" from "getrusage" {
+    one Rate "cores" from "getrusage" {
         CLIENT_CPU_USER = "client.cpu.user": "CPU time in Dyno's code";
         CLIENT_CPU_SYSTEM = "client.cpu.system": "CPU time in the kernel";
     }
-    Rate "count/s" from "getrusage" {
+    one Rate "count/s" from "getrusage" {
         CLIENT_CONTEXT_SWITCHES_VOLUNTARY = "client.context_switches.voluntary":
             "context switches because a thread waited";
         CLIENT_CONTEXT_SWITCHES_INVOLUNTARY = "client.context_switches.involuntary":
@@ -13,37 +13,37 @@ define! {
         CLIENT_PAGE_FAULTS_MINOR = "client.page_faults.minor": "page faults without reading a disk";
         CLIENT_PAGE_FAULTS_MAJOR = "client.page_faults.major": "page faults that read a disk";
     }
-    Gauge "bytes" from "/proc/self/status" {
+    one Gauge "bytes" from "/proc/self/status" {
         CLIENT_MEMORY_RSS = "client.memory.rss": "resident memory";
     }
-    Gauge "count" from "/proc/self/stat" {
+    one Gauge "count" from "/proc/self/stat" {
         CLIENT_THREADS = "client.threads": "threads";
     }
-    Gauge "count" from "/proc/self/fd, and workers with a separate table" {
+    one Gauge "count" from "/proc/self/fd, and workers with a separate table" {
         CLIENT_DESCRIPTORS = "client.descriptors": "open descriptors";
     }
-    Gauge "cores" from "/proc/self/task/TID/schedstat" {
+    one Rate "cores" from "/proc/self/task/TID/schedstat" {
         CLIENT_RUN_QUEUE_WAIT = "client.run_queue_wait": "waits of all workers for a CPU";
     }
-    Rate "cores" from "CLOCK_THREAD_CPUTIME_ID" {
+    one Rate "cores" from "CLOCK_THREAD_CPUTIME_ID" {
         OBSERVER_CPU = "observer.cpu": "CPU time of the observers";
     }
-    Gauge "ms" from "CLOCK_MONOTONIC" {
+    one Gauge "ms" from "CLOCK_MONOTONIC" {
         OBSERVER_LATE = "observer.late": "delay of a sample";
         OBSERVER_TOOK = "observer.took": "duration of a sample";
     }
-    Fact "" from "Dyno" {
+    one Fact "" from "Dyno" {
         CLIENT_VERSION = "client.version": "version of the load generator";
         CLIENT_PID = "client.pid": "process ID";
         CLIENT_OBSERVER_CPUS = "client.observer.cpus": "CPUs of the observers";
         CLIENT_SESSIONS_IN_TRANSACTION = "client.sessions.in_transaction":
             "at the end: sessions that ended with an open transaction, such as `4 of 4`";
     }
-    Fact "" from "the observer's connection" {
+    one Fact "" from "the observer's connection" {
         CLIENT_TLS = "client.tls": "its TLS version, or `none`";
         CLIENT_TCP_NODELAY = "client.tcp_nodelay": "`on`: it sends without delay";
     }
-    Fact "" from "a sample of the texts and parameters" {
+    one Fact "" from "a sample of the texts and parameters" {
         CLIENT_STATEMENTS_LOOKED_AT = "client.statements.looked_at": "statements in the sample";
         CLIENT_STATEMENTS_DIFFERENT = "client.statements.different": "different ones";
         CLIENT_STATEMENTS_BY_TEXT = "client.statements.by_text":
@@ -51,7 +51,7 @@ define! {
         CLIENT_STATEMENTS_DRAWN = "client.statements.drawn":
             "those with functions or variables that may choose other rows";
     }
-    Fact "" from "all statements" {
+    one Fact "" from "all statements" {
         CLIENT_STATEMENTS_WITHOUT_EFFECT = "client.statements.without_effect":
             "UPDATE, DELETE, INSERT, REPLACE, MERGE and DO that changed no row";
         CLIENT_STATEMENTS_COMMITS = "client.statements.commits": "commits";
@@ -67,7 +67,7 @@ define! {
         CLIENT_STATEMENTS_CHANGES_TEMPORARY_ONLY = "client.statements.changes_temporary_only":
             "whether they changed rows of temporary tables only";
     }
-    Fact "" from "the observers" {
+    one Fact "" from "the observers" {
         OBSERVER_ALWAYS_ZERO = "observer.always_zero": "database series that were always 0";
         OBSERVER_CPU_S = "observer.cpu_s": "CPU seconds of the observers";
         OBSERVER_SAMPLES = "observer.samples": "samples taken";
@@ -80,17 +80,17 @@ define! {
         OBSERVER_PROFILE_CPU_S = "observer.profile.cpu_s": "with `--cpu-profile`: its CPU seconds";
         OBSERVER_PROFILE_CORES = "observer.profile.cores": "the same in cores";
     }
-    Fact "" from "perf" {
+    one Fact "" from "perf" {
         PROFILE_FREQUENCY_HZ = "profile.frequency_hz": "samples per second of CPU time";
         PROFILE_EVENT = "profile.event": "`cycles`, or `cpu-clock` without hardware counters";
         PROFILE_CALL_GRAPH = "profile.call_graph": "how perf walks the stack";
     }
-    Fact "" from "the coordinator" {
+    one Fact "" from "the coordinator" {
         FLEET_RUN = "fleet.run": "the run's name on its bus";
         FLEET_COMMAND = "fleet.command": "the program that started Dyno on other hosts";
         FLEET_COLLECTED = "fleet.collected": "the run was assembled from its agents' files";
     }
-    Fact "" from "--claim" {
+    one Fact "" from "--claim" {
         RUN_CLAIM = "run.claim": "what you claim about the cache";
     }
     each Rate "count/s" from "the session's own counter" {

@@ -46,7 +46,9 @@ bare! {
         DB_STATUS_INNODB_BUFFER_POOL_READS = "db.status.innodb_buffer_pool_reads";
         DB_STATUS_INNODB_BUFFER_POOL_WAIT_FREE = "db.status.innodb_buffer_pool_wait_free";
         DB_STATUS_INNODB_BUFFER_POOL_PAGES_FLUSHED = "db.status.innodb_buffer_pool_pages_flushed";
+        DB_STATUS_INNODB_BUFFER_POOL_PAGES_DATA = "db.status.innodb_buffer_pool_pages_data";
         DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY = "db.status.innodb_buffer_pool_pages_dirty";
+        DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL = "db.status.innodb_buffer_pool_pages_total";
         DB_STATUS_INNODB_BUFFER_POOL_BYTES_DATA = "db.status.innodb_buffer_pool_bytes_data";
         DB_STATUS_INNODB_PAGES_READ = "db.status.innodb_pages_read";
         DB_STATUS_INNODB_PAGES_WRITTEN = "db.status.innodb_pages_written";

@@ -1,38 +1,38 @@
 //! The database: what its observer measures, and its tables. Counters are in `counted`.
 
 define! {
-    Gauge "count" from "the observer's connection" {
+    one Gauge "count" from "the observer's connection" {
         DB_UP = "db.up": "1 if it answers within a period, else 0";
     }
-    Gauge "ms" from "SELECT 1" {
+    one Gauge "ms" from "SELECT 1" {
         DB_ROUND_TRIP = "db.round_trip": "round trip of the observer";
     }
-    Gauge "s" from "Uptime, pg_postmaster_start_time()" {
+    one Gauge "s" from "Uptime, pg_postmaster_start_time()" {
         DB_UPTIME = "db.uptime": "time since the server's start";
     }
-    Gauge "count" from "the list of sessions, every 3rd to 5th sample or less often" {
+    one Gauge "count" from "the list of sessions, every 3rd to 5th sample or less often" {
         DB_OTHER_SESSIONS = "db.other_sessions": "sessions of others";
         DB_OTHER_SESSIONS_ACTIVE = "db.other_sessions_active":
             "those that execute a statement (PostgreSQL: or did within 0.1 s)";
     }
-    Gauge "count" from "SHOW REPLICA STATUS" {
+    one Gauge "count" from "SHOW REPLICA STATUS" {
         DB_REPLICATION_RUNNING = "db.replication.running":
             "MySQL, MariaDB, replica: 1 while it receives and applies, else 0";
     }
-    Gauge "bytes" from "stat" {
+    one Gauge "bytes" from "stat" {
         DB_FILE_SIZE = "db.file.size": "SQLite: size of the file";
         DB_WAL_SIZE = "db.wal.size": "SQLite: size of its WAL";
     }
-    Fact "" from "SQLite, at the end" {
+    one Fact "" from "SQLite, at the end" {
         DB_FILE_CHANGED = "db.file.changed": "`yes` or `no`";
     }
-    Fact "" from "the server's table definitions, see [below](#tables)" {
+    one Fact "" from "the server's table definitions, see [below](#tables)" {
         DB_TABLES = "db.tables": "number of tables (`1000 or more`)";
         DB_TABLES_READ = "db.tables.read": "number of those that were read";
         DB_TABLES_ELSEWHERE_UNREAD = "db.tables.elsewhere.unread":
             "other schemas that were too large or slow to read";
     }
-    Fact "" from "the statements, at the end" {
+    one Fact "" from "the statements, at the end" {
         DB_TABLES_NAMED = "db.tables.named": "tables that were read and that statements name";
         DB_TABLES_UNSEEN = "db.tables.unseen":
             "tables that statements name and that could not be read: temporary, created by the \

@@ -3,7 +3,7 @@
 /// Names by kind, unit and source, then families of names.
 macro_rules! define {
     (
-        $($kind:ident $unit:literal from $source:literal {
+        $(one $kind:ident $unit:literal from $source:literal {
             $($constant:ident = $name:literal: $meaning:literal;)*
         })*
         $(each $each_kind:ident $each_unit:literal from $each_source:literal {
@@ -47,7 +47,7 @@ macro_rules! define {
 macro_rules! bare {
     ($kind:ident { $($constant:ident = $name:literal;)* }) => {
         define! {
-            $kind "" from "" {
+            one $kind "" from "" {
                 $($constant = $name: "";)*
             }
         }

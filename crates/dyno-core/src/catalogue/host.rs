@@ -1,7 +1,7 @@
 //! The host: Linux's counters and what identifies the machine.
 
 define! {
-    Gauge "percent" from "/proc/stat" {
+    one Gauge "percent" from "/proc/stat" {
         HOST_CPU_USER = "host.cpu.user": "CPU time of programs, of all CPUs";
         HOST_CPU_NICE = "host.cpu.nice": "CPU time of programs with a lower priority";
         HOST_CPU_SYSTEM = "host.cpu.system": "CPU time of the kernel";
@@ -12,19 +12,19 @@ define! {
         HOST_CPU_STEAL = "host.cpu.steal": "time that the hypervisor gave to others";
         HOST_CPU_ACCOUNTED = "host.cpu.accounted": "the sum of the others, about 100";
     }
-    Gauge "count" from "/proc/stat" {
+    one Gauge "count" from "/proc/stat" {
         HOST_RUN_QUEUE = "host.run_queue": "threads that run or wait for a CPU";
         HOST_BLOCKED = "host.blocked": "threads that wait for a disk";
     }
-    Gauge "count" from "/proc/loadavg" {
+    one Gauge "count" from "/proc/loadavg" {
         HOST_LOAD1 = "host.load1": "load average of a minute";
     }
-    Rate "count/s" from "/proc/stat" {
+    one Rate "count/s" from "/proc/stat" {
         HOST_CONTEXT_SWITCHES = "host.context_switches": "context switches";
         HOST_INTERRUPTS = "host.interrupts": "interrupts";
         HOST_FORKS = "host.forks": "processes and threads created";
     }
-    Gauge "bytes" from "/proc/meminfo" {
+    one Gauge "bytes" from "/proc/meminfo" {
         HOST_MEMORY_TOTAL = "host.memory.total": "memory; also a fact";
         HOST_MEMORY_FREE = "host.memory.free": "unused memory";
         HOST_MEMORY_AVAILABLE = "host.memory.available": "memory that programs can get";
@@ -38,22 +38,22 @@ define! {
         HOST_MEMORY_SWAP_TOTAL = "host.memory.swap_total": "swap space";
         HOST_MEMORY_SWAP_FREE = "host.memory.swap_free": "unused swap space";
     }
-    Gauge "count" from "/proc/sys/fs" {
+    one Gauge "count" from "/proc/sys/fs" {
         HOST_FILES_DENTRIES = "host.files.dentries": "cached directory entries";
         HOST_FILES_INODES = "host.files.inodes": "cached inodes";
         HOST_FILES_OPEN = "host.files.open": "open files";
     }
-    Rate "bytes/s" from "/proc/vmstat" {
+    one Rate "bytes/s" from "/proc/vmstat" {
         HOST_SWAP_IN = "host.swap.in": "read from swap";
         HOST_SWAP_OUT = "host.swap.out": "written to swap";
     }
-    Rate "count/s" from "/proc/vmstat" {
+    one Rate "count/s" from "/proc/vmstat" {
         HOST_PAGE_FAULTS_MAJOR = "host.page_faults.major": "page faults that read a disk";
     }
-    Gauge "count" from "/proc/vmstat" {
+    one Gauge "count" from "/proc/vmstat" {
         HOST_OOM_KILLS = "host.oom_kills": "processes killed for lack of memory since the boot";
     }
-    Rate "percent" from "/proc/pressure" {
+    one Rate "percent" from "/proc/pressure" {
         HOST_PRESSURE_CPU_SOME = "host.pressure.cpu.some": "time in which a task waited for a CPU";
         HOST_PRESSURE_CPU_FULL = "host.pressure.cpu.full": "time in which all tasks did";
         HOST_PRESSURE_IO_SOME = "host.pressure.io.some": "time in which a task waited for a disk";
@@ -62,93 +62,93 @@ define! {
             "time in which a task waited for memory";
         HOST_PRESSURE_MEMORY_FULL = "host.pressure.memory.full": "time in which all tasks did";
     }
-    Rate "count/s" from "/proc/net/snmp" {
+    one Rate "count/s" from "/proc/net/snmp" {
         HOST_TCP_RETRANSMITS = "host.tcp.retransmits": "TCP segments sent again";
         HOST_TCP_OUT_SEGMENTS = "host.tcp.out_segments": "TCP segments sent";
     }
-    Rate "count/s" from "/proc/net/netstat" {
+    one Rate "count/s" from "/proc/net/netstat" {
         HOST_TCP_LISTEN_OVERFLOWS = "host.tcp.listen_overflows":
             "connections that found the listen queue full";
         HOST_TCP_DELAYED_ACKS = "host.tcp.delayed_acks":
             "acknowledgements sent without data after a wait";
     }
-    Gauge "percent" from "cpu.stat" {
+    one Gauge "percent" from "cpu.stat" {
         HOST_CGROUP_CPU_THROTTLED = "host.cgroup.cpu_throttled":
             "periods of the CPU quota in which Dyno's control group was throttled";
     }
-    Gauge "bytes" from "memory.current, memory.max; version 1: memory.usage_in_bytes, …" {
+    one Gauge "bytes" from "memory.current, memory.max; version 1: memory.usage_in_bytes, …" {
         HOST_CGROUP_MEMORY_CURRENT = "host.cgroup.memory_current": "memory of the control group";
         HOST_CGROUP_MEMORY_LIMIT = "host.cgroup.memory_limit": "its limit";
     }
-    Gauge "mhz" from "scaling_cur_freq of up to 64 CPUs, every 5th sample" {
+    one Gauge "mhz" from "scaling_cur_freq of up to 64 CPUs, every 5th sample" {
         HOST_CPU_FREQUENCY_MIN = "host.cpu_frequency.min": "frequency of the slowest CPU";
         HOST_CPU_FREQUENCY_MEAN = "host.cpu_frequency.mean": "mean frequency";
         HOST_CPU_FREQUENCY_MAX = "host.cpu_frequency.max": "frequency of the fastest CPU";
     }
-    Gauge "bytes" from "statvfs, every 5th sample" {
+    one Gauge "bytes" from "statvfs, every 5th sample" {
         HOST_FILESYSTEM_FREE = "host.filesystem.free":
             "free space where the data directory is, else where the results file is";
         HOST_FILESYSTEM_SIZE = "host.filesystem.size": "size of that file system";
     }
-    Gauge "ms" from "CLOCK_REALTIME, CLOCK_MONOTONIC" {
+    one Gauge "ms" from "CLOCK_REALTIME, CLOCK_MONOTONIC" {
         HOST_CLOCK_STEP = "host.clock.step": "steps of the wall clock against the monotonic clock";
     }
-    Rate "cores" from "/proc/stat and /proc/PID/stat" {
+    one Rate "cores" from "/proc/stat and /proc/PID/stat" {
         HOST_OTHERS_CPU = "host.others.cpu":
             "user, nice and system time without Dyno and the server (if unknown, \
              `server.presumed` and `server.proxy`)";
     }
-    Fact "" from "/proc/sys/kernel, /etc/os-release" {
+    one Fact "" from "/proc/sys/kernel, /etc/os-release" {
         HOST_NAME = "host.name": "host name";
         HOST_OS = "host.os": "distribution";
         HOST_KERNEL = "host.kernel": "kernel version";
         HOST_BOOT_ID = "host.boot_id": "identifies the boot";
     }
-    Fact "" from "/proc/cpuinfo, /sys/class/dmi/id" {
+    one Fact "" from "/proc/cpuinfo, /sys/class/dmi/id" {
         HOST_VIRTUALIZATION = "host.virtualization": "the hypervisor, or `none seen`";
     }
-    Fact "" from "/sys/devices/system/clocksource" {
+    one Fact "" from "/sys/devices/system/clocksource" {
         HOST_CLOCK_SOURCE = "host.clock.source": "the kernel's clock source";
     }
-    Fact "" from "clock_getres(CLOCK_MONOTONIC)" {
+    one Fact "" from "clock_getres(CLOCK_MONOTONIC)" {
         HOST_CLOCK_RESOLUTION_NS = "host.clock.resolution_ns": "resolution of the clock";
     }
-    Fact "" from "/proc/cpuinfo, sysconf, /proc/self/status" {
+    one Fact "" from "/proc/cpuinfo, sysconf, /proc/self/status" {
         HOST_CPU_MODEL = "host.cpu.model": "CPU model";
         HOST_CPU_THREADS = "host.cpu.threads": "number of hardware threads";
         HOST_CPU_ALLOWED = "host.cpu.allowed": "CPUs that Dyno may use";
     }
-    Fact "" from "/sys/devices/system/cpu" {
+    one Fact "" from "/sys/devices/system/cpu" {
         HOST_CPU_CORES = "host.cpu.cores": "number of cores";
         HOST_CPU_GOVERNOR = "host.cpu.governor": "frequency governor; several if CPUs differ";
         HOST_CPU_TURBO = "host.cpu.turbo": "whether the CPU may exceed its base frequency";
         HOST_CPU_IDLE_STATES = "host.cpu.idle_states": "idle states that may be entered";
         HOST_CPU_MITIGATIONS = "host.cpu.mitigations": "mitigations of CPU vulnerabilities";
     }
-    Fact "" from "/sys/devices/system/node" {
+    one Fact "" from "/sys/devices/system/node" {
         HOST_NUMA_NODES = "host.numa.nodes": "number of NUMA nodes";
     }
-    Fact "" from "/proc/meminfo, /proc/sys/vm/swappiness" {
+    one Fact "" from "/proc/meminfo, /proc/sys/vm/swappiness" {
         HOST_SWAP_TOTAL = "host.swap.total": "swap space in bytes";
         HOST_SWAPPINESS = "host.swappiness": "how readily the kernel swaps";
     }
-    Fact "" from "/sys/kernel/mm/transparent_hugepage" {
+    one Fact "" from "/sys/kernel/mm/transparent_hugepage" {
         HOST_THP = "host.thp": "transparent huge pages";
         HOST_THP_DEFRAG = "host.thp.defrag": "when memory is compacted for huge pages";
     }
-    Fact "" from "/proc/self/limits" {
+    one Fact "" from "/proc/self/limits" {
         HOST_LIMITS_DESCRIPTORS = "host.limits.descriptors": "most descriptors of a process";
     }
-    Fact "" from "control group" {
+    one Fact "" from "control group" {
         HOST_CGROUP_CPU_MAX = "host.cgroup.cpu_max": "CPU quota of Dyno's control group";
     }
-    Fact "" from "/dev/kmsg" {
+    one Fact "" from "/dev/kmsg" {
         HOST_KERNEL_LOG_READABLE = "host.kernel_log.readable": "whether Dyno reads the kernel log";
     }
-    Fact "" from "statfs" {
+    one Fact "" from "statfs" {
         HOST_FILESYSTEM_TYPE = "host.filesystem.type": "type of `host.filesystem`";
     }
-    Fact "" from "/proc/PID/stat, at the end" {
+    one Fact "" from "/proc/PID/stat, at the end" {
         HOST_OTHERS_TOP = "host.others.top": "the largest other processes";
         HOST_OTHERS_TOP_CORES = "host.others.top_cores": "what they used, in cores";
     }

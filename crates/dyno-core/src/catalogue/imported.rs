@@ -1,29 +1,29 @@
 //! What other tools print, as imported.
 
 define! {
-    Rate "bytes/s" from "sysbench" {
+    one Rate "bytes/s" from "sysbench" {
         IMPORT_FILEIO_READ_BYTES = "import.fileio.read_bytes": "fileio: read";
         IMPORT_FILEIO_WRITE_BYTES = "import.fileio.write_bytes": "fileio: written";
         IMPORT_MEMORY_BYTES = "import.memory.bytes": "memory: read or written";
     }
-    Rate "count/s" from "sysbench" {
+    one Rate "count/s" from "sysbench" {
         IMPORT_FILEIO_FSYNCS = "import.fileio.fsyncs": "fileio: syncs";
     }
-    Rate "count/s" from "pgbench, HammerDB" {
+    one Gauge "count/s" from "pgbench, HammerDB" {
         IMPORT_TRANSACTIONS = "import.transactions": "transactions";
     }
-    Gauge "ms" from "pgbench" {
+    one Gauge "ms" from "pgbench" {
         IMPORT_LATENCY_MEAN = "import.latency.mean": "mean latency";
         IMPORT_LATENCY_STDDEV = "import.latency.stddev": "its standard deviation";
         IMPORT_LATENCY_MIN = "import.latency.min": "shortest latency";
         IMPORT_LATENCY_MAX = "import.latency.max": "longest latency";
         IMPORT_LAG_MEAN = "import.lag.mean": "mean schedule lag";
     }
-    Gauge "count" from "pgbench" {
+    one Gauge "count" from "pgbench" {
         IMPORT_SKIPPED = "import.skipped": "transactions skipped";
         IMPORT_FAILED = "import.failed": "transactions failed";
     }
-    Fact "" from "the log" {
+    one Fact "" from "the log" {
         IMPORT_SOURCE = "import.source": "file and line";
         IMPORT_SHA256 = "import.sha256": "SHA-256 of the lines";
         IMPORT_PATH = "import.path": "path below the imported folder";
@@ -35,21 +35,21 @@ define! {
             "duration in seconds, as a count and its rate imply";
         IMPORT_STATED_TIME_S = "import.stated_time_s": "duration in seconds, as stated";
     }
-    Fact "" from "dyno import" {
+    one Fact "" from "dyno import" {
         IMPORT_WORKLOAD = "import.workload": "the workload, as you name it";
         IMPORT_SERVER = "import.server": "the server, as you name it";
     }
-    Fact "" from "pgbench's report" {
+    one Fact "" from "pgbench's report" {
         IMPORT_CLIENTS = "import.clients": "clients";
         IMPORT_TRIES = "import.tries": "most tries of a transaction";
         IMPORT_CONNECTING_MS = "import.connecting_ms": "time to connect";
         IMPORT_RECONNECTING_MS = "import.reconnecting_ms": "mean time to connect";
         IMPORT_UNTIMED = "import.untimed": "transactions without a latency";
     }
-    Fact "" from "HammerDB's log" {
+    one Fact "" from "HammerDB's log" {
         IMPORT_RAMPUP = "import.rampup": "ramp-up time";
     }
-    Fact "" from "sysbench's report" {
+    one Fact "" from "sysbench's report" {
         IMPORT_FILEIO_READS = "import.fileio.reads": "reads";
         IMPORT_FILEIO_WRITES = "import.fileio.writes": "writes";
         IMPORT_FILEIO_OTHER = "import.fileio.other": "other operations";

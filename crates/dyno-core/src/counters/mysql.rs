@@ -208,7 +208,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     )
     .counts(Block),
     status(
-        "db.status.innodb_buffer_pool_pages_data",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DATA,
         "Innodb_buffer_pool_pages_data",
     )
     .state(Block, "count"),
@@ -218,7 +218,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     )
     .state(Block, "count"),
     status(
-        "db.status.innodb_buffer_pool_pages_total",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL,
         "Innodb_buffer_pool_pages_total",
     )
     .state(Block, "count"),

@@ -244,7 +244,7 @@ impl Group<'_> {
         )];
         for disk in &self.last.disk_util {
             if let Some(util) = disk.util {
-                let name = format!("import.disk[{}].utilisation", disk.name);
+                let name = names::IMPORT_DISK_UTILISATION.of(&disk.name);
                 facts.push(Fact::new(
                     name,
                     format!("{util:.1} %"),
@@ -254,7 +254,7 @@ impl Group<'_> {
         }
         for job in &self.jobs {
             if let (Some(user), Some(system)) = (job.usr_cpu, job.sys_cpu) {
-                let name = format!("import.cpu[{}]", dyno_core::redact::text(&job.jobname));
+                let name = names::IMPORT_CPU_EACH.of(dyno_core::redact::text(&job.jobname));
                 let value = format!("{user:.1} % user, {system:.1} % system");
                 facts.push(Fact::new(name, value, "fio's JSON, usr_cpu and sys_cpu"));
             }

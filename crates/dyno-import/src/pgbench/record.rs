@@ -346,7 +346,7 @@ fn facts(output: &Output) -> Vec<Fact> {
     }
     for (number, statement) in output.statements.iter().enumerate() {
         facts.push(Fact::new(
-            format!("import.statement[{}]", number + 1),
+            names::IMPORT_STATEMENT_EACH.of(number + 1),
             format!(
                 "{} ms: {}",
                 statement.mean_ms,

@@ -208,7 +208,7 @@ impl Mysql {
             table.put(recorder, name, count, |name| {
                 let kind = String::from_utf8_lossy(kind);
                 (
-                    format!("db.innodb.{name}"),
+                    names::DB_INNODB_EACH.of(name),
                     metric_class(name, &kind),
                     METRICS,
                 )
@@ -373,8 +373,8 @@ fn sample_status(
         _ => status.put(recorder, name, value, |name| {
             let lower = name.to_ascii_lowercase().replace(' ', "_");
             match lower.strip_prefix("rocksdb_") {
-                Some(rest) => (format!("db.rocksdb.{rest}"), rocksdb_class(rest), STATUS),
-                None => (format!("db.status.{lower}"), class_of(&lower), STATUS),
+                Some(rest) => (names::DB_ROCKSDB_EACH.of(rest), rocksdb_class(rest), STATUS),
+                None => (names::DB_STATUS_EACH.of(&lower), class_of(&lower), STATUS),
             }
         }),
     }

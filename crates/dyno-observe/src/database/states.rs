@@ -170,7 +170,7 @@ impl States {
 impl State {
     /// A state without sessions since that sample.
     fn new(name: String, since: usize) -> Self {
-        let series = format!("db.sessions[{name}]");
+        let series = names::DB_SESSIONS_EACH.of(&name);
         Self {
             gauge: Gauge::new(&series, "count", SOURCE).zero_since(since),
             name,

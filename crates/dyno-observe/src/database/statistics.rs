@@ -171,7 +171,7 @@ fn backends() -> Part {
     // Analogous to MySQL's sessions by state.
     let session = |(name, filter): (&str, &str)| {
         let expression = format!("count(*) FILTER (WHERE state = 'active' AND {filter})");
-        let name = format!("db.sessions[{name}]");
+        let name = names::DB_SESSIONS_EACH.of(name);
         gauge(&name, "count", "pg_stat_activity", &expression)
     };
     let mut columns = vec![

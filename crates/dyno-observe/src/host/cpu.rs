@@ -12,7 +12,14 @@ const LOADAVG: &str = "/proc/loadavg";
 /// The states of the line `cpu`, in the order of proc_stat(5). Guest time is already in `user` and
 /// `nice`.
 const STATES: [&str; 8] = [
-    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
+    names::HOST_CPU_USER,
+    names::HOST_CPU_NICE,
+    names::HOST_CPU_SYSTEM,
+    names::HOST_CPU_IDLE,
+    names::HOST_CPU_IOWAIT,
+    names::HOST_CPU_IRQ,
+    names::HOST_CPU_SOFTIRQ,
+    names::HOST_CPU_STEAL,
 ];
 /// `user`, `nice` and `system`.
 const OF_PROGRAMS: usize = 3;
@@ -96,7 +103,7 @@ impl Cpu {
         Self {
             ticks_per_s: ticks_per_s(),
             before: None,
-            shares: STATES.map(|state| Gauge::new(&format!("host.cpu.{state}"), "percent", STAT)),
+            shares: STATES.map(|name| Gauge::new(name, "percent", STAT)),
             accounted: Gauge::new(names::HOST_CPU_ACCOUNTED, "percent", STAT),
             interrupts: rate(names::HOST_INTERRUPTS),
             switches: rate(names::HOST_CONTEXT_SWITCHES),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::record::{Fact, NotObserved};
 
 use super::cgroup::Places;
@@ -188,15 +188,24 @@ fn disks(facts: &mut Facts) {
             continue;
         }
         let queue = format!("/sys/block/{name}/queue");
-        let full = |what: &str| format!("host.disk[{}].{what}", name.replace('!', "/"));
+        let full = |fact: Family| fact.of(name.replace('!', "/"));
         let path = format!("{queue}/scheduler");
         let scheduler = small(&path);
         // A queue with a single scheduler has no brackets.
         let scheduler = scheduler.map(|text| chosen(&text).unwrap_or(text));
-        facts.add(&full("scheduler"), scheduler, &path);
-        facts.file(&full("write_cache"), &format!("{queue}/write_cache"));
-        facts.file(&full("rotational"), &format!("{queue}/rotational"));
-        facts.file(&full("model"), &format!("/sys/block/{name}/device/model"));
+        facts.add(&full(names::HOST_DISK_SCHEDULER), scheduler, &path);
+        facts.file(
+            &full(names::HOST_DISK_WRITE_CACHE),
+            &format!("{queue}/write_cache"),
+        );
+        facts.file(
+            &full(names::HOST_DISK_ROTATIONAL),
+            &format!("{queue}/rotational"),
+        );
+        facts.file(
+            &full(names::HOST_DISK_MODEL),
+            &format!("/sys/block/{name}/device/model"),
+        );
     }
 }
 

@@ -390,8 +390,11 @@ impl Work {
         let event = found.event.unwrap_or_default();
         facts.retain(|fact| fact.name != names::PROFILE_EVENT);
         facts.push(Fact::new(names::PROFILE_EVENT, event, SOURCE));
-        for (what, count) in [("samples", found.samples), ("lost", found.lost)] {
-            let name = format!("profile.{}.{what}", process.name());
+        for (fact, count) in [
+            (names::PROFILE_SAMPLES, found.samples),
+            (names::PROFILE_LOST, found.lost),
+        ] {
+            let name = fact.of(process.name());
             facts.push(Fact::new(name, count.to_string(), SOURCE));
         }
         Some(CpuProfile {

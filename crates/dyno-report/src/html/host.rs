@@ -152,7 +152,7 @@ fn generator(page: &mut Page, view: &View<'_>) {
     page.section(view, "generator", title);
     let workers: Vec<(String, String)> = devices(view, names::CLIENT_WORKER)
         .into_iter()
-        .map(|n| (format!("client.worker[{n}].cpu"), format!("worker {n}")))
+        .map(|n| (names::CLIENT_WORKER_CPU.of(&n), format!("worker {n}")))
         .collect();
     let whole = Plot {
         id: "client-cpu",

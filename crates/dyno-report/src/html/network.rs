@@ -1,6 +1,6 @@
 //! The observed network.
 
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{Family, names};
 
 use super::markup::slug;
 use super::observed::{PLAIN, Plot, devices, pair, plot};
@@ -18,10 +18,12 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         });
     }
     for interface in interfaces {
-        let name = |what: &str| format!("host.network[{interface}].{what}");
         let slug = slug(&interface);
-        let (rx, tx) = (name("rx_bytes"), name("tx_bytes"));
-        let (rx_packets, tx_packets) = (name("rx_packets"), name("tx_packets"));
+        let name = |series: Family| series.of(&interface);
+        let rx = name(names::HOST_NETWORK_RX_BYTES);
+        let tx = name(names::HOST_NETWORK_TX_BYTES);
+        let rx_packets = name(names::HOST_NETWORK_RX_PACKETS);
+        let tx_packets = name(names::HOST_NETWORK_TX_PACKETS);
         pair(
             page,
             view,

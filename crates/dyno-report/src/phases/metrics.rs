@@ -1,6 +1,6 @@
 //! The figures of one phase.
 
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{IntervalSummary, LatencySummary, RoleSummary};
 
@@ -105,13 +105,10 @@ impl<'a> Phase<'a> {
     }
 
     /// The sum over all disks.
-    fn disks(&self, what: &str) -> Option<f64> {
+    fn disks(&self, family: Family) -> Option<f64> {
         let measured_s = self.run.summary.as_ref()?.measured_s;
-        let end = format!("].{what}");
         let all = self.run.series.iter();
-        let of = all.filter(|series| {
-            series.key.name.starts_with("host.disk[") && series.key.name.ends_with(&end)
-        });
+        let of = all.filter(|series| family.part(&series.key.name).is_some());
         of.filter_map(|series| series.mean(0.0, measured_s))
             .reduce(|a, b| a + b)
     }
@@ -143,7 +140,7 @@ impl<'a> Phase<'a> {
             .any(|own| own.name == role && own.finished_last_s.is_some());
         let named = |number| {
             self.run
-                .series(&format!("client.session[{role}.{number}].events"))
+                .series(&names::CLIENT_SESSION_EVENTS.of(format_args!("{role}.{number}")))
         };
         let mut sessions = Vec::new();
         while let Some(series) = named(sessions.len() + 1) {
@@ -167,8 +164,11 @@ impl<'a> Phase<'a> {
         let per_event = phase.map_or(1.0, |phase| phase.per_event);
         let foreground = self.roles().iter().filter(|role| !role.background);
         let sessions = foreground.flat_map(|role| self.sessions_of(&role.name));
-        let recorded =
-            (self.run.series.iter()).any(|series| series.key.name.starts_with("client.session["));
+        let recorded = (self.run.series.iter()).any(|series| {
+            names::CLIENT_SESSION_EVENTS
+                .part(&series.key.name)
+                .is_some()
+        });
         let mut rates: Vec<f64> = sessions
             .flatten()
             .map(|(_, rate)| rate * per_event)
@@ -229,8 +229,14 @@ impl<'a> Phase<'a> {
         let rate = self.rate().filter(|rate| *rate > 0.0);
         let inserted = self.inserted_per_s();
         let per = |value: Option<f64>, of: Option<f64>| Some(value? / of.filter(|of| *of > 0.0)?);
-        let (reads, writes) = (self.disks("reads"), self.disks("writes"));
-        let (read, written) = (self.disks("read_bytes"), self.disks("write_bytes"));
+        let (reads, writes) = (
+            self.disks(names::HOST_DISK_READS),
+            self.disks(names::HOST_DISK_WRITES),
+        );
+        let (read, written) = (
+            self.disks(names::HOST_DISK_READ_BYTES),
+            self.disks(names::HOST_DISK_WRITE_BYTES),
+        );
         let switches = self.mean(names::HOST_CONTEXT_SWITCHES);
         let cpu = self
             .mean(names::HOST_CPU_USER)

@@ -14,10 +14,6 @@ const CALLS: [&str; 2] = ["call", "exec"];
 const RESTRICTING: [&str; 11] = [
     "where", "join", "natural", "on", "using", "having", "limit", "offset", "fetch", "min", "max",
 ];
-/// Prefix of facts about the objects that a statement uses when it names a view or a table.
-const USES: &str = "db.tables.uses[";
-/// Facts of tables of other schemas, by their engine or persistence.
-const ELSEWHERE: &str = "db.tables.elsewhere[";
 /// The observers' term for an unknown engine, and for views.
 const UNKNOWN: &str = "unknown";
 
@@ -84,12 +80,11 @@ impl Mentioned {
 impl ObservedTables {
     /// Stores a fact if it is about a table.
     pub fn fact(&mut self, fact: &Fact) {
-        let inner = |before: &str| fact.name.strip_prefix(before)?.strip_suffix(']');
-        if let Some(name) = inner(USES) {
+        if let Some(name) = names::DB_TABLES_USES_EACH.part(&fact.name) {
             // A function may have a table's name.
             let used = self.uses.entry(name.to_lowercase()).or_default();
             used.extend(names_in(&fact.value));
-        } else if let Some(kind) = inner(ELSEWHERE) {
+        } else if let Some(kind) = names::DB_TABLES_ELSEWHERE_EACH.part(&fact.name) {
             self.elsewhere
                 .insert(kind.to_owned(), names_in(&fact.value));
         } else if fact.name == names::DB_TABLES_ELSEWHERE_UNREAD {
@@ -155,7 +150,7 @@ impl ObservedTables {
             if kind == UNKNOWN {
                 unseen.extend(used);
             } else if !used.is_empty() {
-                let name = format!("db.tables.used_elsewhere[{kind}]");
+                let name = names::DB_TABLES_USED_ELSEWHERE_EACH.of(kind);
                 facts.push(Fact::new(name, used.join(", "), SOURCE));
             }
         }

@@ -247,8 +247,8 @@ fn percent(part: &[(f64, f64)]) -> f64 {
 
 /// How full InnoDB's cache was, if that changed.
 fn filled(view: &View) -> String {
-    let pages = |what: &str| view.ends(&format!("db.status.innodb_buffer_pool_pages_{what}"));
-    let shares = pages("data").zip(pages("total"));
+    let data = view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DATA);
+    let shares = data.zip(view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL));
     let shares = shares.filter(|(_, total)| total.0 > 0.0 && total.1 > 0.0);
     match shares.map(|(data, total)| (data.0 / total.0 * 100.0, data.1 / total.1 * 100.0)) {
         Some((first, last)) if last - first >= 1.0 => format!(

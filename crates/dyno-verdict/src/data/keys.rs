@@ -147,18 +147,24 @@ fn keys(view: &View) -> CheckResult {
 
 /// The number of sampled statements, and of different ones among them.
 fn looked_at(view: &View) -> Option<(f64, f64)> {
-    Some((counted(view, "looked_at")?, counted(view, "different")?))
+    Some((
+        counted(view, names::CLIENT_STATEMENTS_LOOKED_AT)?,
+        counted(view, names::CLIENT_STATEMENTS_DIFFERENT)?,
+    ))
 }
 
-fn counted(view: &View, which: &str) -> Option<f64> {
-    let count = view.run.fact(&format!("client.statements.{which}"))?;
-    count.trim().parse().ok()
+fn counted(view: &View, fact: &str) -> Option<f64> {
+    view.run.fact(fact)?.trim().parse().ok()
 }
 
 fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<CheckResult> {
     let totals = view.totals();
     let statements = totals.reads.saturating_add(totals.writes);
-    let [by_text, drawn] = ["by_text", "drawn"].map(|kind| counted(view, kind));
+    let [by_text, drawn] = [
+        names::CLIENT_STATEMENTS_BY_TEXT,
+        names::CLIENT_STATEMENTS_DRAWN,
+    ]
+    .map(|fact| counted(view, fact));
     let (by_text, drawn) = (by_text?, drawn?);
     if by_text < LOOKED_AT.value || drawn * 100.0 > DRAWN.value * by_text {
         return None;

@@ -252,13 +252,12 @@ fn schedulers(known: &Known<'_>) -> Vec<Finding> {
         rule: "Solid-state and virtual disks have the scheduler none, mq-deadline or kyber.",
     };
     let disks = known.facts.iter().filter_map(|fact| {
-        let disk = fact.name.strip_prefix("host.disk[")?;
-        let (disk, rest) = disk.split_once(']')?;
-        (rest == ".scheduler").then_some((disk, fact.value.as_str()))
+        let disk = names::HOST_DISK_SCHEDULER.part(&fact.name)?;
+        Some((disk, fact.value.as_str()))
     });
     disks
         .map(|(disk, scheduler)| {
-            let spins = known.fact(&format!("host.disk[{disk}].rotational"));
+            let spins = known.fact(&names::HOST_DISK_ROTATIONAL.of(disk));
             let spins = matches!(spins, Some("1" | "yes"));
             match scheduler {
                 "none" | "mq-deadline" | "kyber" | "noop" | "deadline" => {

@@ -1,7 +1,7 @@
 //! Check 2: the workers that drive the sessions.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
@@ -127,22 +127,22 @@ struct Workers {
 
 impl Workers {
     fn of(view: &View) -> Self {
-        let largest = |after: &str| {
-            let all = view.devices("client.worker[", after);
+        let largest = |series: Family| {
+            let all = view.devices(series);
             let means = all.iter().filter_map(|(_, series)| view.mean_of(series));
             means.reduce(f64::max)
         };
         let client = view.summary().and_then(|summary| summary.client.as_ref());
         let busiest = client
             .and_then(|client| client.worker_busy.iter().copied().reduce(f64::max))
-            .or_else(|| largest("].cpu"));
+            .or_else(|| largest(names::CLIENT_WORKER_CPU));
         let limit: Option<f64> = view
             .run
             .fact(names::HOST_LIMITS_DESCRIPTORS)
             .and_then(|limit| limit.trim().parse().ok())
             .filter(|limit| *limit > 0.0);
-        let waiting = largest("].run_queue_wait").map(|cores| cores * 100.0);
-        let waits = view.devices("client.worker[", "].run_queue_wait");
+        let waiting = largest(names::CLIENT_WORKER_RUN_QUEUE_WAIT).map(|cores| cores * 100.0);
+        let waits = view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT);
         let waited = |worker: usize| {
             let mut own = waits.iter().filter(|(name, _)| name.parse() == Ok(worker));
             own.find_map(|(_, series)| view.mean_of(series))
@@ -366,10 +366,7 @@ fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> 
     if let Some(own) = own {
         return Some(own.iter().sum::<f64>() * 2.0 >= all_s);
     }
-    if view
-        .devices("client.worker[", "].run_queue_wait")
-        .is_empty()
-    {
+    if view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT).is_empty() {
         return None;
     }
     // A stopped thread does not wait for a CPU; apart from the freezes it waits as much as usual.
@@ -379,7 +376,7 @@ fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> 
 
 /// The usual share of the time that a worker waits for a CPU, at most.
 fn usual_wait(view: &View) -> f64 {
-    let all = view.devices("client.worker[", "].run_queue_wait");
+    let all = view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT);
     let usual = |series: &Series| {
         let within = view.within(series).into_iter();
         let values: Vec<f64> = within.map(|(_, wait)| wait).collect();
@@ -404,7 +401,7 @@ fn waited_meanwhile_s(view: &View, times: &[&Event]) -> f64 {
         let waits = then.map(|pair| pair[1].1 * (pair[1].0 - pair[0].0));
         waits.filter(|wait| wait.is_finite()).sum::<f64>()
     };
-    let all = view.devices("client.worker[", "].run_queue_wait");
+    let all = view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT);
     all.iter()
         .map(|(_, series)| waited(series))
         .fold(0.0, f64::max)

@@ -64,11 +64,11 @@ fn disk(view: &View) -> CheckResult {
     let in_memory = view.run.fact(names::HOST_FILESYSTEM_TYPE);
     let in_memory = in_memory.filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
     let steps: Vec<(String, f64, f64, f64)> = view
-        .devices("host.disk[", "].utilisation")
+        .devices(names::HOST_DISK_UTILISATION)
         .into_iter()
         .filter_map(|(device, busy)| step(view, device, busy))
         .collect();
-    let watched = view.devices("host.disk[", "].utilisation");
+    let watched = view.devices(names::HOST_DISK_UTILISATION);
     let enough = watched
         .iter()
         .any(|(_, series)| view.within(series).len() as f64 >= SAMPLES.value);
@@ -166,9 +166,8 @@ fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f
     if view.mean_of(busy)? < DISK_BUSY.value {
         return None;
     }
-    let series = |what: &str| view.points(&format!("host.disk[{device}].{what}"));
-    let mut bytes = series("read_bytes");
-    let writes = series("write_bytes");
+    let mut bytes = view.points(&names::HOST_DISK_READ_BYTES.of(device));
+    let writes = view.points(&names::HOST_DISK_WRITE_BYTES.of(device));
     if bytes.len() == writes.len() {
         for (sum, write) in bytes.iter_mut().zip(&writes) {
             sum.1 += write.1;
@@ -185,11 +184,12 @@ fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f
     let at_s = bytes.get(change.index)?.0;
     let fell = after <= before * (1.0 - STEP.value / 100.0);
     let waits = |from: f64, to: f64| -> Option<f64> {
-        let means = ["read_await", "write_await"].iter().filter_map(|what| {
-            let name = format!("host.disk[{device}].{what}");
-            view.run.series(&name)?.mean(from, to)
-        });
-        means.reduce(f64::max)
+        let both = [names::HOST_DISK_READ_AWAIT, names::HOST_DISK_WRITE_AWAIT];
+        let both = both
+            .iter()
+            .filter_map(|what| view.run.series(&what.of(device)));
+        both.filter_map(|series| series.mean(from, to))
+            .reduce(f64::max)
     };
     let longer = waits(at_s, view.length_s)? >= waits(0.0, at_s)? * (1.0 + STEP.value / 100.0);
     (fell && longer).then(|| (device.to_owned(), at_s, before, after))
@@ -197,8 +197,7 @@ fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f
 
 fn schedulers(view: &View) -> Vec<String> {
     let facts = view.run.facts.iter().filter_map(|fact| {
-        let rest = fact.name.strip_prefix("host.disk[")?;
-        let device = rest.strip_suffix("].scheduler")?;
+        let device = names::HOST_DISK_SCHEDULER.part(&fact.name)?;
         Some(format!("{device} has the scheduler {}", fact.value.trim()))
     });
     facts.take(3).collect()

@@ -5,7 +5,7 @@ mod signs;
 mod tests;
 
 use dyno_analysis::stalls::Span;
-use dyno_core::catalogue::names;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Cause;
 use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, Series};
@@ -247,7 +247,7 @@ impl Comparison<'_, '_> {
     /// The state that most sessions waited in.
     fn sessions(&self) -> Option<Moved> {
         let sessions = f64::from(self.view.drive()?.sessions);
-        let states = self.view.devices("db.sessions[", "]").into_iter();
+        let states = self.view.devices(names::DB_SESSIONS_EACH).into_iter();
         let (state, count) = states
             .filter(|(state, _)| !["no_state", "no_wait", "client", "other"].contains(state))
             .filter_map(|(state, series)| {
@@ -395,20 +395,23 @@ impl Comparison<'_, '_> {
 
     fn disks(&self) -> Vec<Moved> {
         let mut found = Vec::new();
-        let both = |what: &str| {
-            let of = self.view.devices("host.disk[", what).into_iter();
+        let both = |series: Family| {
+            let of = self.view.devices(series).into_iter();
             let of = of.filter_map(|(device, series)| Some((device, self.both(series)?)));
             of.collect::<Vec<(&str, (f64, f64))>>()
         };
-        for (device, series) in self.view.devices("host.disk[", "].utilisation") {
+        for (device, series) in self.view.devices(names::HOST_DISK_UTILISATION) {
             let then = dyno_stats::mean(&within(series, self.seconds.slower));
             let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
             if then.is_some_and(|then| then >= BUSY_MIN && then > usual) {
                 found.push(format!("{device} was busy"));
             }
         }
-        for (what, words) in [("write_bytes", "written to"), ("read_bytes", "read from")] {
-            for (device, (then, usual)) in both(&format!("].{what}")) {
+        for (series, words) in [
+            (names::HOST_DISK_WRITE_BYTES, "written to"),
+            (names::HOST_DISK_READ_BYTES, "read from"),
+        ] {
+            for (device, (then, usual)) in both(series) {
                 if then >= MOVED_MIN && then >= usual * MOVED_FACTOR {
                     let device = if device == "all" { "the disks" } else { device };
                     found.push(format!(

@@ -8,9 +8,7 @@ use dyno_core::db::DbError;
 use dyno_core::tables::{elements, places};
 
 use super::super::{is_lost, refusal};
-use super::uses::{
-    ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, report_elsewhere, report_uses, routines,
-};
+use super::uses::{ELSEWHERE_MAX, mentioned, of_view, report_elsewhere, report_uses, routines};
 use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, report_tables};
 
 const SOURCE: &str = "SHOW CREATE TABLE";
@@ -171,7 +169,7 @@ fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
         "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ({SYSTEM}) \
          AND SCHEMA_NAME <> DATABASE() LIMIT {most}"
     );
-    let schemas = asking.rows_or_gap(ELSEWHERE, &schemas, "")?;
+    let schemas = asking.rows_or_gap(names::DB_TABLES_ELSEWHERE, &schemas, "")?;
     let schemas: Vec<String> = schemas.into_iter().flatten().flatten().collect();
     if schemas.is_empty() {
         return Ok(());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
 
-use super::uses::{ELSEWHERE, ELSEWHERE_MAX, report_elsewhere, report_uses, routines};
+use super::uses::{ELSEWHERE_MAX, report_elsewhere, report_uses, routines};
 use super::{Asking, LISTED_MAX, LISTING, Listed, READING, Stores, Table, TextRow, report_tables};
 
 const SOURCE: &str = "pg_catalog";
@@ -181,7 +181,7 @@ fn elsewhere(asking: &mut Asking<'_>) -> Result<(), DbError> {
     );
     let mut schemas = BTreeSet::new();
     let mut names = Vec::new();
-    for row in asking.rows_or_gap(ELSEWHERE, &sql, "")? {
+    for row in asking.rows_or_gap(names::DB_TABLES_ELSEWHERE, &sql, "")? {
         if let [Some(schema), Some(name)] = row.as_slice() {
             schemas.insert(schema.clone());
             names.push(name.clone());

@@ -10,15 +10,13 @@ use dyno_core::tables::ranges;
 use super::Asking;
 use crate::sink::Sink;
 
-/// The fact about tables of other schemas.
-pub(super) const ELSEWHERE: &str = names::DB_TABLES_ELSEWHERE;
 /// The most tables of other schemas read, and the most schemas named.
 pub(super) const ELSEWHERE_MAX: usize = 300;
 
 /// Reports the tables used by statements that name this view or table.
 pub(super) fn report_uses(sink: &Sink, name: &str, used: &[String], source: &str) {
     if !used.is_empty() {
-        let what = format!("db.tables.uses[{name}]");
+        let what = names::DB_TABLES_USES_EACH.of(name);
         sink.fact(&what, ranges(used), source);
     }
 }
@@ -48,11 +46,12 @@ pub(super) fn report_elsewhere(
     unread: &[String],
     source: &str,
 ) {
-    for (kind, names) in kinds {
-        sink.fact(&format!("{ELSEWHERE}[{kind}]"), ranges(&names), source);
+    for (kind, tables) in kinds {
+        let what = names::DB_TABLES_ELSEWHERE_EACH.of(kind);
+        sink.fact(&what, ranges(&tables), source);
     }
     if !unread.is_empty() {
-        sink.fact(&format!("{ELSEWHERE}.unread"), ranges(unread), source);
+        sink.fact(names::DB_TABLES_ELSEWHERE_UNREAD, ranges(unread), source);
     }
 }
 

@@ -161,12 +161,13 @@ impl<'a> Ends<'a> {
         let mean = |name: &str| view.mean(name);
         // Failed statements are rolled back too; the errors report them.
         let failed = per_s(view, view.totals().errors);
-        let to_savepoint = || client(view, "rollbacks_to_savepoint").unwrap_or(0.0);
+        let to_savepoint =
+            || client(view, names::CLIENT_STATEMENTS_ROLLBACKS_TO_SAVEPOINT).unwrap_or(0.0);
         let (who, commits, rollbacks, to_savepoint) = match () {
             () if view.embedded() => (
                 "client",
-                client(view, "commits")?,
-                client(view, "rollbacks")?,
+                client(view, names::CLIENT_STATEMENTS_COMMITS)?,
+                client(view, names::CLIENT_STATEMENTS_ROLLBACKS)?,
                 to_savepoint(),
             ),
             () if view.postgres() => (
@@ -205,7 +206,7 @@ impl<'a> Ends<'a> {
     /// Whether the commits are not the run's: observers and others make some.
     fn are_few(&self) -> bool {
         let below = |commits: f64, part: f64| commits < part * self.writing;
-        let own = client(self.view, "commits");
+        let own = client(self.view, names::CLIENT_STATEMENTS_COMMITS);
         below(self.commits, COMMITS_MIN)
             || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN))
     }
@@ -275,9 +276,8 @@ impl<'a> Ends<'a> {
 }
 
 /// Statements of the measurement by the client's count of their first words, per second.
-fn client(view: &View, what: &str) -> Option<f64> {
-    let count = view.run.fact(&format!("client.statements.{what}"))?;
-    Some(per_s(view, count.parse().ok()?))
+fn client(view: &View, fact: &str) -> Option<f64> {
+    Some(per_s(view, view.run.fact(fact)?.parse().ok()?))
 }
 
 fn per_s(view: &View, count: u64) -> f64 {

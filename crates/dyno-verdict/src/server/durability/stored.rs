@@ -98,8 +98,6 @@ const DIRECTORIES: [Directory; 10] = [
         Some("rocksdb"),
     ),
 ];
-/// Facts about tables of other schemas that the run used, by their engine or persistence.
-const ELSEWHERE: &str = "db.tables.used_elsewhere[";
 
 /// Storage that promises less than the settings, with its class.
 pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
@@ -164,7 +162,7 @@ fn names_none(view: &View) -> bool {
 fn elsewhere(view: &View) -> Vec<TableGroup> {
     let facts = view.run.facts.iter();
     let group = |fact: &Fact| {
-        let kind = fact.name.strip_prefix(ELSEWHERE)?.strip_suffix(']')?;
+        let kind = names::DB_TABLES_USED_ELSEWHERE_EACH.part(&fact.name)?;
         Some(TableGroup {
             label: fact.value.clone(),
             engine: Some(kind.to_owned()),

@@ -42,7 +42,7 @@ pub(super) fn ignored(view: &View) -> Option<String> {
         return None;
     }
     let syncs = SYNCS.iter().find_map(|name| view.mean(name))?;
-    let writes = view.devices_mean("host.disk[", "].writes")?;
+    let writes = view.devices_mean(names::HOST_DISK_WRITES)?;
     (syncs >= SYNCS_MIN && syncs > WITHOUT_WRITES.value * writes).then(|| {
         format!(
             "the log was synced {} times per second, and all disks together wrote {} times: \
