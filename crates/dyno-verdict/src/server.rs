@@ -244,11 +244,8 @@ fn restarts(view: &View) -> CheckResult {
     let totals = view.totals();
     let events = totals.events.saturating_add(totals.errors).max(1) as f64;
     let share = totals.reconnects as f64 / events * 100.0;
-    let silent = view
-        .values(names::DB_UP)
-        .iter()
-        .filter(|up| **up == 0.0)
-        .count() as f64;
+    let up = view.values(names::DB_UP);
+    let silent = up.iter().filter(|up| **up == 0.0).count() as f64;
     let restart = restarted(view);
     let observed = view.run.series(names::DB_UP).is_some()
         || view.run.series(names::DB_UPTIME).is_some()

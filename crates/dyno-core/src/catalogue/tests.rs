@@ -44,10 +44,10 @@ fn constants_are_named_like_their_values() {
 fn rows_say_what_their_kind_needs() {
     for row in rows() {
         let is_family = row.name.contains('…');
-        let is_told = !row.meaning.is_empty() && !row.source.is_empty();
+        let is_described = !row.meaning.is_empty() && !row.source.is_empty();
         let complete = match row.kind {
-            Kind::Gauge | Kind::Rate => is_told && !row.unit.is_empty(),
-            Kind::Fact => is_told && row.unit.is_empty(),
+            Kind::Gauge | Kind::Rate => is_described && !row.unit.is_empty(),
+            Kind::Fact => is_described && row.unit.is_empty(),
             Kind::Counter => is_family || counters::of(row.name).is_some(),
             Kind::Scope => true,
         };

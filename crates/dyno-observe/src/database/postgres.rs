@@ -146,11 +146,8 @@ impl Postgres {
             Some("on") => "debug",
             _ => "unknown",
         };
-        asking.fact(
-            names::SERVER_BUILD,
-            Some(build.to_owned()),
-            "debug_assertions",
-        );
+        let build = Some(build.to_owned());
+        asking.fact(names::SERVER_BUILD, build, "debug_assertions");
         let sql = "SELECT current_setting('data_directory')";
         let directory = asking.one_or_gap(names::SERVER_DATA_DIRECTORY, sql, NEEDS_MONITOR)?;
         self.data_directory = directory.clone();
@@ -160,28 +157,18 @@ impl Postgres {
                    'shared_preload_libraries', true), ''), (SELECT string_agg(extname, ' ' ORDER \
                    BY extname) FROM pg_extension)), ''), 'none')";
         let plugins = asking.one_or_gap(names::SERVER_PLUGINS, sql, "")?;
-        asking.fact(
-            names::SERVER_PLUGINS,
-            plugins,
-            "shared_preload_libraries, pg_extension",
-        );
+        let source = "shared_preload_libraries, pg_extension";
+        asking.fact(names::SERVER_PLUGINS, plugins, source);
         let sql = "SELECT extract(epoch FROM pg_postmaster_start_time())";
         let started = asking.one_or_gap(names::SERVER_START_TIME, sql, "")?;
-        asking.fact(
-            names::SERVER_START_TIME,
-            started,
-            "pg_postmaster_start_time()",
-        );
+        let source = "pg_postmaster_start_time()";
+        asking.fact(names::SERVER_START_TIME, started, source);
         let sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity a \
                    WHERE coalesce(to_jsonb(a) ->> 'backend_type', 'client backend') \
                    = 'client backend' AND pid <> pg_backend_pid()";
-        let others =
-            asking.one_or_gap(names::SERVER_THREADS_CONNECTED_START, sql, NEEDS_MONITOR)?;
-        asking.fact(
-            names::SERVER_THREADS_CONNECTED_START,
-            others,
-            "pg_stat_activity",
-        );
+        let fact = names::SERVER_THREADS_CONNECTED_START;
+        let others = asking.one_or_gap(fact, sql, NEEDS_MONITOR)?;
+        asking.fact(fact, others, "pg_stat_activity");
         let sql = "SELECT coalesce(nullif(concat_ws(', ', CASE WHEN pg_is_in_recovery() THEN \
                    'replica' END, CASE count(*) WHEN 0 THEN NULL WHEN 1 THEN 'source of 1 replica' \
                    ELSE format('source of %s replicas', count(*)) END), ''), 'none') \
