@@ -70,7 +70,7 @@ define! {
         IMPORT_DISK_UTILISATION = "import.disk[" "].utilisation": "utilisation of a disk";
         IMPORT_CPU_EACH = "import.cpu[" "]": "CPU time of a job";
     }
-    each Fact "" from "the host's log" {
-        IMPORT_FIRST_REPORT_EACH = "import.first_report[" "]": "when a tool's first report ended";
+    each Scope "" from "the host's log" {
+        IMPORT_FIRST_REPORT_EACH = "import.first_report[" "]": "a tool's first report, left out";
     }
 }

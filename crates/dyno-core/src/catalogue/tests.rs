@@ -102,7 +102,7 @@ fn code_writes_no_names_of_its_own() {
 
 fn series<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut text = "| series | unit | meaning | source |\n|---|---|---|---|\n".to_owned();
-    for row in rows.filter(|row| row.kind != Kind::Fact) {
+    for row in rows.filter(|row| !matches!(row.kind, Kind::Fact | Kind::Scope)) {
         let (name, unit, meaning, source) = (row.name, row.unit, row.meaning, row.source);
         text += &format!("| `{name}` | {unit} | {meaning} | {source} |\n");
     }

@@ -76,7 +76,8 @@ pub(super) fn differences(
         ..difference
     }));
     // A setting that both sides have is more informative than the class that follows from it.
-    // Servers of two families have no common settings.
+    // Servers of two families have no common settings. The file system decides the cost of a host
+    // crash.
     let decided = |what: &str| {
         let setting = what.strip_prefix("setting ");
         setting.is_some_and(decides) || tables::decides(what) || what == names::DATA_FILESYSTEM_TYPE

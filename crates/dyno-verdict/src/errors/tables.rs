@@ -36,7 +36,7 @@ const PAGES: [&str; 3] = [
 /// Rows per second that observers read from tables created by the server for them.
 pub(crate) const OBSERVERS_ROWS: f64 = 5_000.0;
 
-/// Its page requests. TABLESAMPLE, look-ups by `ctid` and `nextval` do not count as scans.
+/// PostgreSQL's page requests. TABLESAMPLE, look-ups by `ctid` and `nextval` do not count as scans.
 const BLOCKS: [&str; 2] = [names::DB_DATABASE_BLKS_HIT, names::DB_DATABASE_BLKS_READ];
 /// Pages that a scan or a row change requests in addition to one per row: the levels of one or
 /// several indexes.
@@ -80,6 +80,7 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
             scans.max(blocks - explained)
         }
         false => {
+            // Engines without indexes only count rows.
             view.mean(names::DB_STATUS_HANDLER_READ_RND_NEXT)
                 .filter(|rows| *rows < reads + OBSERVERS_ROWS)?;
             let opened = view.mean_sum(&OPENED).map(|opened| opened - writes);
