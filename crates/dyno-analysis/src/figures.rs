@@ -1,5 +1,6 @@
 //! The named figures of a record.
 
+use dyno_core::catalogue::names;
 use dyno_core::figures::{Measurements, NAMED, NamedFigure};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
@@ -13,7 +14,9 @@ use crate::stalls;
 pub fn of(run: &RunRecord, summary: &RunSummary) -> Vec<(NamedFigure, f64, Option<f64>)> {
     let seconds: Vec<f64> = bins::of(run).iter().map(Bin::events_per_s).collect();
     let stalls = stalls::of_run(run).ok();
-    let size = run.series("data.total").and_then(|own| own.points.last());
+    let size = run
+        .series(names::DATA_TOTAL)
+        .and_then(|own| own.points.last());
     let measurements = Measurements {
         median_per_s: dyno_stats::median(&seconds),
         stalls: stalls.map(|own| (own.stalls.len(), own.stalled_s(), own.longest_s())),

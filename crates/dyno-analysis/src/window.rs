@@ -1,5 +1,6 @@
 //! A part of a run as a separate run.
 
+use dyno_core::catalogue::names;
 use dyno_core::plan::{Drive, Scheduled};
 use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
 use dyno_core::summary::{IntervalSummary, OperationSummary, RunSummary};
@@ -307,7 +308,7 @@ fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
             "each session's share is known for the whole run",
         ),
         gap(
-            "client.cost",
+            names::CLIENT_COST,
             "the client's own cost is known for the whole run",
         ),
         gap(

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dyno_core::catalogue::names;
 use dyno_core::clock::{Clock, thread_cpu, wall_time};
 use dyno_core::interval::Interval;
 use dyno_core::record::{RunHead, SeriesKey, SeriesKind};
@@ -198,7 +199,7 @@ impl Push {
         let sender = vec![
             ("service.name", "dyno".to_owned()),
             ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("host.name", host_name()),
+            (names::HOST_NAME, host_name()),
         ];
         let url = destination.url().to_owned();
         let temporality = destination.temporality();

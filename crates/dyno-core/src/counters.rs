@@ -6,7 +6,7 @@ mod mysql;
 mod postgres;
 
 #[cfg(test)]
-mod guide;
+pub(crate) mod guide;
 #[cfg(test)]
 mod tests;
 
@@ -323,7 +323,7 @@ pub fn meaning(series: &str, server: Server, version: Version) -> Option<&'stati
 
 /// What a variable of MySQL's or MariaDB's `SHOW GLOBAL STATUS` counts, by its name in lower case.
 pub fn status(name: &str) -> Option<&'static Counter> {
-    of(&format!("db.status.{name}"))
+    of(&crate::catalogue::names::DB_STATUS_EACH.of(name))
 }
 
 /// Major and minor version from a server's version string: `10.11.19-MariaDB`, `18.6 (Debian)`.

@@ -17,8 +17,10 @@
 //!   `src/interval/codec.rs`; as agents send it: `src/interval/sparse.rs`; merging workers:
 //!   `crates/dyno-load/src/merger.rs`.
 //! - A new counter per interval: `src/interval.rs`, which lists the other files.
-//! - What a database counter counts, on which versions, what resets it: `src/counters`, the source
-//!   of the table in `docs/observers.md`.
+//! - A new series or fact: its name, unit, meaning and source in `src/catalogue`, the source of
+//!   tables in `docs/observers.md`; recorded in `crates/dyno-observe`.
+//! - What a database counter counts, on which versions, what resets it: `src/counters`, another
+//!   source of that guide.
 //! - The values of an event (a changed setting, a kernel message, a stalled generator):
 //!   `src/record/detail.rs`. Text is rendered from them and never parsed.
 //! - What a crash may cost: the classes in `src/finding/durability.rs`; which setting, directory or
@@ -35,6 +37,7 @@
 //!   `crates/dyno-load/tests/simulated.rs`, `crates/dyno-run/tests/simulated.rs`.
 
 pub mod bulk;
+pub mod catalogue;
 pub mod clock;
 pub mod counters;
 pub mod cpu_profile;

@@ -148,20 +148,6 @@ impl Fact {
     }
 }
 
-/// The name of the fact with the hash of an imported log.
-pub const LOG_DIGEST: &str = "import.sha256";
-
-/// The name of the fact with the observer on the server's host: `ssh:db1`.
-pub const SERVER_OBSERVER: &str = "server.observer";
-
-/// The name of the fact that an imported log is truncated; its value is a sentence without the full
-/// stop.
-pub const LOG_CUT_OFF: &str = "import.cut_off";
-
-/// The name of the fact that an imported log calls its load or rate unsteady. Its value is a
-/// sentence without the full stop.
-pub const LOG_UNSTEADY: &str = "import.unsteady";
-
 /// One effective setting of the server, at the start and at the end of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::names;
 use crate::record::Fact;
 
 /// The prefix of a script's facts among the facts of a run.
-pub const WORKLOAD: &str = "workload.";
+pub const WORKLOAD: &str = names::WORKLOAD_EACH.before;
 
 /// The prefix of facts that vary with every run and are not compared.
-pub const WORKLOAD_VARIES: &str = "run.workload.";
+pub const WORKLOAD_VARIES: &str = names::RUN_WORKLOAD_EACH.before;
 
 /// The script's own name for its fact; `None` for other facts.
 pub fn own_name(fact: &Fact) -> Option<&str> {

@@ -54,9 +54,6 @@ pub const OF_SESSIONS: [&str; 22] = [
     "pgaudit.log",
 ];
 
-/// The prefix of a fact with the values that sessions set: `client.settings[synchronous_commit]`.
-pub const SET_BY_SESSIONS: &str = "client.settings[";
-
 /// Whether a setting changes by itself.
 pub fn is_servers_own(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

@@ -18,12 +18,7 @@ pub use names::{general, names_in, natural, ranges, without_number};
 pub use places::{directory_of, places, tablespace, tablespace_of};
 
 /// The prefix of these facts.
-pub const TABLE: &str = "db.table[";
-/// The fact with the number of tables.
-pub const TABLES: &str = "db.tables";
-/// The fact with the number of tables read.
-pub const TABLES_READ: &str = "db.tables.read";
-
+pub const TABLE: &str = crate::catalogue::names::DB_TABLE_EACH.before;
 /// The prefix of a setting for a table's storage that changed during the run: `storage of table
 /// sbtest1`.
 pub const STORAGE_OF: &str = "storage of table ";

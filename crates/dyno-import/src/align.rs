@@ -1,5 +1,6 @@
 //! Aligns a host's logs with a run: converts sample times to seconds of the measurement.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::{Fact, NotObserved, RunRecord, Series, SeriesKey};
 use dyno_core::summary::IntervalSummary;
 
@@ -89,11 +90,11 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, s
         let tools: Vec<&str> = logs.iter().map(|log| log.tool).collect();
         let why = format!("not in the log of {}", tools.join(", nor in that of "));
         for what in [
-            "host.pressure",
-            "host.network",
-            "host.tcp",
-            "host.cgroup",
-            "host.clock",
+            names::HOST_PRESSURE,
+            names::HOST_NETWORK,
+            names::HOST_TCP,
+            names::HOST_CGROUP,
+            names::HOST_CLOCK,
         ] {
             let there = |series: &Series| series.key.name.starts_with(what);
             if !run.series.iter().any(there) {
@@ -118,7 +119,7 @@ fn first_left_out(log: &HostLog) -> Option<NotObserved> {
         "taken as the mean since the machine started; if {tool} ran with -y, use --first-report"
     );
     log.first_since_boot
-        .then(|| gap(&format!("import.first_report[{tool}]"), &why))
+        .then(|| gap(&names::IMPORT_FIRST_REPORT_EACH.of(tool), &why))
 }
 
 /// Gaps of the logs that no other log fills.

@@ -1,6 +1,7 @@
 //! A server's configuration file that accompanies a log. The server may have run with other
 //! settings.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
 use dyno_core::redact;
 
@@ -44,7 +45,7 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
         }
         let (name, value) = option(text);
         let fact = Fact::new(
-            format!("server.configured.{name}"),
+            names::SERVER_CONFIGURED_EACH.of(&name),
             secretless(&name, value),
             source.clone(),
         );

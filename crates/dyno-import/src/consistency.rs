@@ -1,5 +1,6 @@
 //! Checks that the figures of one log agree with each other.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
 
 use crate::coverage::{self, Coverage};
@@ -69,7 +70,7 @@ fn length(
     let typed = commanded_s(draft).map(|s| (s, "the command line"));
     if let Some(implied) = implied {
         let source = "a count divided by its printed rate";
-        fact("import.implied_time_s", implied, source);
+        fact(names::IMPORT_IMPLIED_TIME_S, implied, source);
     }
     let reference = implied.or(report.total_time_s);
     let differs = |stated: f64| {
@@ -83,7 +84,7 @@ fn length(
         .find(|(seconds, _)| differs(*seconds))
         .or(stated.first());
     if let Some(&(seconds, source)) = reported {
-        fact("import.stated_time_s", seconds, source);
+        fact(names::IMPORT_STATED_TIME_S, seconds, source);
     }
     for (stated, source) in stated {
         if let Some(reference) = reference.filter(|_| differs(stated)) {

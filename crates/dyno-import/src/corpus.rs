@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dyno_core::record::{LOG_CUT_OFF, RunRecord};
+use dyno_core::catalogue::names;
+use dyno_core::record::RunRecord;
 use dyno_core::summary::{LatencySummary, RunSummary};
 use serde_json::{Map, Value};
 
@@ -75,14 +76,17 @@ fn differences(name: &str, text: &str, entry: &Value) -> Vec<String> {
         .flat_map(|(run, expected)| compared(expected, &of_run(run)))
         .collect();
     let incomplete = entry.get("incomplete").is_some();
-    let cut_off = imported.runs.iter().filter_map(|run| run.fact(LOG_CUT_OFF));
+    let cut_off = imported
+        .runs
+        .iter()
+        .filter_map(|run| run.fact(names::IMPORT_CUT_OFF));
     if cut_off.clone().count() > 0 && !incomplete {
         wrong.extend(cut_off.map(str::to_owned));
     } else if cut_off.count() == 0 && incomplete {
         wrong.push("not known to be incomplete".to_owned());
     }
     let contradictions = imported.runs.iter();
-    let contradictions = contradictions.filter_map(|run| run.fact("import.contradictions"));
+    let contradictions = contradictions.filter_map(|run| run.fact(names::IMPORT_CONTRADICTIONS));
     wrong.extend(contradictions.map(str::to_owned));
     wrong
 }

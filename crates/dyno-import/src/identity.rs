@@ -6,7 +6,7 @@ use dyno_core::text::hex;
 use sha2::{Digest as _, Sha256};
 
 /// The identity of a run's log, in addition to the fact
-/// [`LOG_DIGEST`](dyno_core::record::LOG_DIGEST).
+/// [`names::IMPORT_SHA256`](dyno_core::catalogue::names::IMPORT_SHA256).
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
     earlier: HashSet<[u8; 32]>,

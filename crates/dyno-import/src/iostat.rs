@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dyno_core::catalogue::names;
 use dyno_core::record::SeriesKind::Rate;
 
 use crate::align::HostLog;
@@ -45,12 +46,12 @@ static DEVICE: [Meaning; 18] = [
 static UTILISATION: Meaning = column("%util", "utilisation", "percent", 1.0, Rate);
 
 const CPU: [Meaning; 6] = [
-    column("%user", "host.cpu.user", "percent", 1.0, Rate),
-    column("%nice", "host.cpu.nice", "percent", 1.0, Rate),
-    column("%system", "host.cpu.system", "percent", 1.0, Rate),
-    column("%iowait", "host.cpu.iowait", "percent", 1.0, Rate),
-    column("%steal", "host.cpu.steal", "percent", 1.0, Rate),
-    column("%idle", "host.cpu.idle", "percent", 1.0, Rate),
+    column("%user", names::HOST_CPU_USER, "percent", 1.0, Rate),
+    column("%nice", names::HOST_CPU_NICE, "percent", 1.0, Rate),
+    column("%system", names::HOST_CPU_SYSTEM, "percent", 1.0, Rate),
+    column("%iowait", names::HOST_CPU_IOWAIT, "percent", 1.0, Rate),
+    column("%steal", names::HOST_CPU_STEAL, "percent", 1.0, Rate),
+    column("%idle", names::HOST_CPU_IDLE, "percent", 1.0, Rate),
 ];
 
 /// Reads a log.

@@ -15,7 +15,8 @@
 
 use std::borrow::Cow;
 
-use dyno_core::record::{LOG_CUT_OFF, LOG_DIGEST, NotObserved, Profile, RunRecord};
+use dyno_core::catalogue::names;
+use dyno_core::record::{NotObserved, Profile, RunRecord};
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 mod align;
@@ -155,9 +156,17 @@ impl Imported {
     /// Keeps a run, unless the same log was read already: the name derives from the log's contents.
     /// If one of two logs is the beginning of the other, the longer one is kept.
     fn keep(&mut self, run: RunRecord, log: Identity) {
-        let digest = |run: &RunRecord| run.fact(LOG_DIGEST).unwrap_or_default().to_owned();
+        let digest = |run: &RunRecord| {
+            run.fact(names::IMPORT_SHA256)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let own = digest(&run);
-        let place = |run: &RunRecord| run.fact("import.source").unwrap_or_default().to_owned();
+        let place = |run: &RunRecord| {
+            run.fact(names::IMPORT_SOURCE)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let mut others = self.runs.iter().zip(&self.logs);
         let same = others
             .clone()
@@ -390,7 +399,7 @@ fn unfinished(draft: &mut Draft, run: &mut RunRecord) {
         let text = "the statistics at the end are missing or cut off; the totals are those of the \
                     report lines";
         draft.warnings.push((Some(draft.line), text.to_owned()));
-        if run.fact(LOG_CUT_OFF).is_none() {
+        if run.fact(names::IMPORT_CUT_OFF).is_none() {
             run.facts.push(runs::cut_off(CUT_OFF));
         }
     }

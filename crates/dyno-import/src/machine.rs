@@ -1,5 +1,6 @@
 //! The first line of all sysstat tools: `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
 
 use crate::{civil, locale};
@@ -22,16 +23,16 @@ impl Machine {
             facts.push(Fact::new(name, value, source));
         };
         if let Some(kernel) = words.get(1) {
-            fact("host.kernel", kernel);
+            fact(names::HOST_KERNEL, kernel);
         }
         let inside = |word: &&&str| word.starts_with('(') && word.ends_with(')');
         if let Some(name) = words.iter().find(inside) {
-            fact("host.name", name.trim_matches(['(', ')']));
+            fact(names::HOST_NAME, name.trim_matches(['(', ')']));
         }
         if let Some(at) = words.iter().position(|word| *word == "CPU)")
             && let Some(threads) = at.checked_sub(1).and_then(|at| words.get(at))
         {
-            fact("host.cpu.threads", threads.trim_start_matches('('));
+            fact(names::HOST_CPU_THREADS, threads.trim_start_matches('('));
         }
         // The kernel's version may look like a date.
         let date = words.iter().skip(2).find_map(|word| civil::date(word));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dyno_core::catalogue::names;
 use dyno_core::interval::{Counters, latency_histogram};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::record::*;
@@ -265,14 +266,16 @@ fn operations(draft: &Draft, to_s: f64) -> Vec<Operation> {
 fn throughput(draft: &Draft) -> Vec<Series> {
     type Pick = fn(&crate::sysbench::model::Throughput) -> Option<f64>;
     let kinds: [(&str, &str, &str, Pick); 4] = [
-        ("import.fileio.read_bytes", "bytes/s", "reads", |t| {
+        (names::IMPORT_FILEIO_READ_BYTES, "bytes/s", "reads", |t| {
             t.read_bytes
         }),
-        ("import.fileio.write_bytes", "bytes/s", "writes", |t| {
+        (names::IMPORT_FILEIO_WRITE_BYTES, "bytes/s", "writes", |t| {
             t.write_bytes
         }),
-        ("import.fileio.fsyncs", "count/s", "fsyncs", |t| t.fsyncs),
-        ("import.memory.bytes", "bytes/s", "MiB/sec", |t| {
+        (names::IMPORT_FILEIO_FSYNCS, "count/s", "fsyncs", |t| {
+            t.fsyncs
+        }),
+        (names::IMPORT_MEMORY_BYTES, "bytes/s", "MiB/sec", |t| {
             t.memory_bytes
         }),
     ];
@@ -295,18 +298,18 @@ fn throughput(draft: &Draft) -> Vec<Series> {
 
 fn facts(draft: &Draft) -> Vec<Fact> {
     let mut facts = vec![Fact::new(
-        "import.source",
+        names::IMPORT_SOURCE,
         format!("{}:{}", draft.file, draft.line),
         "the imported log",
     )];
     facts.push(Fact::new(
-        LOG_DIGEST,
+        names::IMPORT_SHA256,
         draft.digest.hex(),
         "the imported log's lines",
     ));
     if let Some(version) = &draft.version {
         facts.push(Fact::new(
-            "client.version",
+            names::CLIENT_VERSION,
             version.clone(),
             "sysbench's banner",
         ));

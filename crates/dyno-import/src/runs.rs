@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use dyno_core::catalogue::names;
 use dyno_core::interval::{Counters, LATENCY_NS_MAX, Latencies};
 use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::record::{
-    Fact, LOG_CUT_OFF, LOG_DIGEST, LOG_UNSTEADY, RunHead, RunRecord, RunState, Series, SeriesKey,
-    SeriesKind, Source, Span,
+    Fact, RunHead, RunRecord, RunState, Series, SeriesKey, SeriesKind, Source, Span,
 };
 use dyno_core::summary::{
     IntervalSummary, LatencySummary, RunSummary, TargetSummary, WorkloadSummary,
@@ -71,8 +71,12 @@ impl About {
         });
         run.state = RunState::Imported;
         run.facts = vec![
-            Fact::new("import.source", self.place, "the imported log"),
-            Fact::new(LOG_DIGEST, self.digest, "the imported log's lines"),
+            Fact::new(names::IMPORT_SOURCE, self.place, "the imported log"),
+            Fact::new(
+                names::IMPORT_SHA256,
+                self.digest,
+                "the imported log's lines",
+            ),
         ];
         run
     }
@@ -107,18 +111,18 @@ pub(crate) fn named(workload: &str, digest: &str) -> String {
 
 /// The fact that a log lacks its end, with the missing part.
 pub(crate) fn cut_off(what: &str) -> Fact {
-    Fact::new(LOG_CUT_OFF, what, "the imported log")
+    Fact::new(names::IMPORT_CUT_OFF, what, "the imported log")
 }
 
 /// The fact that the load or rate was not steady, according to the log itself.
 pub(crate) fn unsteady(why: Option<String>) -> Option<Fact> {
-    why.map(|why| Fact::new(LOG_UNSTEADY, why, "the imported log"))
+    why.map(|why| Fact::new(names::IMPORT_UNSTEADY, why, "the imported log"))
 }
 
 /// The fact that figures of one log cannot all be true; `None` without contradictions.
 pub(crate) fn contradictions(all: &[String]) -> Option<Fact> {
     let source = "figures of the same log";
-    (!all.is_empty()).then(|| Fact::new("import.contradictions", all.join("; "), source))
+    (!all.is_empty()).then(|| Fact::new(names::IMPORT_CONTRADICTIONS, all.join("; "), source))
 }
 
 /// A series of printed values; `None` without a value.

@@ -1,6 +1,7 @@
 //! Converts the statistics at the end of a run to its summary.
 
 use dyno_analysis::{summarize, summary};
+use dyno_core::catalogue::names;
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::Drive;
 use dyno_core::record::{NotObserved, Operation, RunHead};
@@ -192,14 +193,18 @@ fn machine(draft: &Draft, report: &Report) -> Option<MachineSummary> {
 
 fn figures(report: &Report) -> Vec<MachineFigure> {
     const MACHINE_FIGURES: [(&str, &str, &str); 8] = [
-        ("import.fileio.read_mib_per_s", "read", "MiB/s"),
-        ("import.fileio.written_mib_per_s", "written", "MiB/s"),
-        ("import.fileio.reads_per_s", "reads", "per second"),
-        ("import.fileio.writes_per_s", "writes", "per second"),
-        ("import.fileio.fsyncs_per_s", "fsyncs", "per second"),
-        ("import.fileio.requests_per_s", "requests", "per second"),
-        ("import.memory.mib_per_s", "memory", "MiB/s"),
-        ("import.memory.mb_per_s", "memory", "MB/s"),
+        (names::IMPORT_FILEIO_READ_MIB_PER_S, "read", "MiB/s"),
+        (names::IMPORT_FILEIO_WRITTEN_MIB_PER_S, "written", "MiB/s"),
+        (names::IMPORT_FILEIO_READS_PER_S, "reads", "per second"),
+        (names::IMPORT_FILEIO_WRITES_PER_S, "writes", "per second"),
+        (names::IMPORT_FILEIO_FSYNCS_PER_S, "fsyncs", "per second"),
+        (
+            names::IMPORT_FILEIO_REQUESTS_PER_S,
+            "requests",
+            "per second",
+        ),
+        (names::IMPORT_MEMORY_MIB_PER_S, "memory", "MiB/s"),
+        (names::IMPORT_MEMORY_MB_PER_S, "memory", "MB/s"),
     ];
     let figure = |(fact, name, unit): (&str, &str, &str)| {
         let printed = report.figures.iter().find(|(own, ..)| *own == fact);

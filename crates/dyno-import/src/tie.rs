@@ -1,17 +1,18 @@
 //! Aligns a host's log without times with a run by its correlation with throughput: finds when the
 //! log began, and how its samples drift from nominal seconds.
 
+use dyno_core::catalogue::names;
 use dyno_core::summary::IntervalSummary;
 
 use crate::table::Values;
 
 /// Series of the host's logs that follow the throughput of a server.
 const SIGNALS: [&str; 5] = [
-    "host.context_switches",
-    "host.cpu.idle",
-    "host.interrupts",
-    "host.disk[all].write_bytes",
-    "host.cpu.user",
+    names::HOST_CONTEXT_SWITCHES,
+    names::HOST_CPU_IDLE,
+    names::HOST_INTERRUPTS,
+    names::HOST_DISK_ALL_WRITE_BYTES,
+    names::HOST_CPU_USER,
 ];
 /// Search range for the log's beginning, in seconds before and after the measurement's.
 const OFFSET_MAX_S: i32 = 30;

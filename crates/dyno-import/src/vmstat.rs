@@ -2,8 +2,8 @@
 //! repeated or wrapped headings. Memory is in KiB unless `-S` gave another unit, which only the
 //! figures reveal.
 
-use dyno_core::record::NotObserved;
-use dyno_core::record::SeriesKind::{Gauge, Rate};
+use dyno_core::catalogue::names;
+use dyno_core::record::{NotObserved, SeriesKind::Gauge, SeriesKind::Rate};
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
@@ -17,22 +17,22 @@ const KIB: f64 = 1024.0;
 
 /// From vmstat(8). `bi` and `bo` are KiB per second of all block devices together.
 const MEANINGS: [Meaning; 16] = [
-    column("r", "host.run_queue", "count", 1.0, Gauge),
-    column("b", "host.blocked", "count", 1.0, Gauge),
-    column("free", "host.memory.free", "bytes", KIB, Gauge),
-    column("buff", "host.memory.buffers", "bytes", KIB, Gauge),
-    column("cache", "host.memory.cached", "bytes", KIB, Gauge),
-    column("si", "host.swap.in", "bytes/s", KIB, Rate),
-    column("so", "host.swap.out", "bytes/s", KIB, Rate),
-    column("bi", "host.disk[all].read_bytes", "bytes/s", KIB, Rate),
-    column("bo", "host.disk[all].write_bytes", "bytes/s", KIB, Rate),
-    column("in", "host.interrupts", "count/s", 1.0, Rate),
-    column("cs", "host.context_switches", "count/s", 1.0, Rate),
-    column("us", "host.cpu.user", "percent", 1.0, Rate),
-    column("sy", "host.cpu.system", "percent", 1.0, Rate),
-    column("id", "host.cpu.idle", "percent", 1.0, Rate),
-    column("wa", "host.cpu.iowait", "percent", 1.0, Rate),
-    column("st", "host.cpu.steal", "percent", 1.0, Rate),
+    column("r", names::HOST_RUN_QUEUE, "count", 1.0, Gauge),
+    column("b", names::HOST_BLOCKED, "count", 1.0, Gauge),
+    column("free", names::HOST_MEMORY_FREE, "bytes", KIB, Gauge),
+    column("buff", names::HOST_MEMORY_BUFFERS, "bytes", KIB, Gauge),
+    column("cache", names::HOST_MEMORY_CACHED, "bytes", KIB, Gauge),
+    column("si", names::HOST_SWAP_IN, "bytes/s", KIB, Rate),
+    column("so", names::HOST_SWAP_OUT, "bytes/s", KIB, Rate),
+    column("bi", names::HOST_DISK_ALL_READ_BYTES, "bytes/s", KIB, Rate),
+    column("bo", names::HOST_DISK_ALL_WRITE_BYTES, "bytes/s", KIB, Rate),
+    column("in", names::HOST_INTERRUPTS, "count/s", 1.0, Rate),
+    column("cs", names::HOST_CONTEXT_SWITCHES, "count/s", 1.0, Rate),
+    column("us", names::HOST_CPU_USER, "percent", 1.0, Rate),
+    column("sy", names::HOST_CPU_SYSTEM, "percent", 1.0, Rate),
+    column("id", names::HOST_CPU_IDLE, "percent", 1.0, Rate),
+    column("wa", names::HOST_CPU_IOWAIT, "percent", 1.0, Rate),
+    column("st", names::HOST_CPU_STEAL, "percent", 1.0, Rate),
 ];
 
 /// Known columns that do not become series: swap in use, the two of `-a`, and the share of guests,
@@ -41,9 +41,9 @@ const OTHERS: [&str; 4] = ["swpd", "inact", "active", "gu"];
 
 /// Columns from `/proc/meminfo`.
 const MEMORY: [&str; 3] = [
-    "host.memory.free",
-    "host.memory.buffers",
-    "host.memory.cached",
+    names::HOST_MEMORY_FREE,
+    names::HOST_MEMORY_BUFFERS,
+    names::HOST_MEMORY_CACHED,
 ];
 /// The kernel counts pages of this size, or larger ones.
 const PAGE_KIB: f64 = 4.0;
@@ -257,14 +257,14 @@ impl Reader<'_> {
             let why = "the vmstat log has a unit other than KiB (-S) and does not name it; use \
                        --vmstat-unit";
             return vec![
-                self.leave_out("host.memory", why),
-                self.leave_out("host.swap", why),
+                self.leave_out(names::HOST_MEMORY, why),
+                self.leave_out(names::HOST_SWAP, why),
             ];
         }
         if still {
             let why = "vmstat printed the same free memory in all rows, as vmstat of procps 4.0.2 \
                        does: it repeats its first figures";
-            return vec![self.leave_out("host.memory", why)];
+            return vec![self.leave_out(names::HOST_MEMORY, why)];
         }
         let scale = unit_bytes.unwrap_or(KIB) / KIB;
         let all = self.collected.all.iter_mut();

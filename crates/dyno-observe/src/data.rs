@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::db::Family;
 
@@ -30,12 +31,12 @@ enum Class {
 }
 
 const CLASSES: [(Class, &str); 6] = [
-    (Class::Data, "data.data"),
-    (Class::Redo, "data.redo"),
-    (Class::Binlog, "data.binlog"),
-    (Class::Undo, "data.undo"),
-    (Class::Temp, "data.temp"),
-    (Class::Other, "data.other"),
+    (Class::Data, names::DATA_DATA),
+    (Class::Redo, names::DATA_REDO),
+    (Class::Binlog, names::DATA_BINLOG),
+    (Class::Undo, names::DATA_UNDO),
+    (Class::Temp, names::DATA_TEMP),
+    (Class::Other, names::DATA_OTHER),
 ];
 
 pub(crate) struct Data {
@@ -55,7 +56,7 @@ impl Data {
             folder,
             family,
             sizes: CLASSES.map(|(_, name)| gauge(name)),
-            total: gauge("data.total"),
+            total: gauge(names::DATA_TOTAL),
             due: 0,
             is_given_up: false,
         }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dyno_core::catalogue::names;
 use dyno_core::mounts::{self, Mount};
 
 use crate::host::device_of;
@@ -33,7 +34,7 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
     });
     let table = pid.and_then(|pid| small(of_process(pid, "mountinfo")));
     let Some(table) = table.or_else(|| small("/proc/self/mountinfo")) else {
-        sink.gap("data.filesystem", "cannot read /proc/self/mountinfo");
+        sink.gap(names::DATA_FILESYSTEM, "cannot read /proc/self/mountinfo");
         return;
     };
     let mounts = mounts::parse(&table);

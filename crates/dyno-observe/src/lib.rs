@@ -13,7 +13,8 @@
 //!
 //! # Where to change what
 //!
-//! - What is observed: `src/host`, `src/process`, `src/database`, and the page `docs/observers.md`.
+//! - What is observed: `src/host`, `src/process`, `src/database`; names, units and meanings:
+//!   `crates/dyno-core/src/catalogue`, from which `docs/observers.md` is generated.
 //! - What a database counter means: `crates/dyno-core/src/counters`.
 //! - CPU profiles: `src/profile`, `crates/dyno-run/src/recording/profiling.rs`,
 //!   `crates/dyno-report/src/html/profiles.rs`.

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::db::Family;
 
@@ -193,6 +194,7 @@ impl Observer {
         }
         let place = folder.or(config.results_directory);
         let own = |name: &str, unit: &str| Gauge::new(name, unit, "CLOCK_MONOTONIC");
+        let cpu_source = "CLOCK_THREAD_CPUTIME_ID";
         let is_embedded = config.connector.is_none_or(|connector| connector.blocks());
         Self {
             host: Host::new(place),
@@ -201,14 +203,14 @@ impl Observer {
             rest: Rest::new(is_embedded, &further),
             is_embedded,
             database,
-            up: Gauge::new("db.up", "count", "the observer's connection"),
+            up: Gauge::new(names::DB_UP, "count", "the observer's connection"),
             server: None,
             data: None,
             buffer: Vec::new(),
             period_ns: (config.period.as_nanos() as Nanos).max(1_000_000),
-            cpu: Rate::scaled("observer.cpu", "cores", "CLOCK_THREAD_CPUTIME_ID", 1e-9),
-            late: own("observer.late", "ms"),
-            took: own("observer.took", "ms"),
+            cpu: Rate::scaled(names::OBSERVER_CPU, "cores", cpu_source, 1e-9),
+            late: own(names::OBSERVER_LATE, "ms"),
+            took: own(names::OBSERVER_TOOK, "ms"),
             samples: 0,
             late_ns_max: 0,
             last_at: None,
@@ -257,8 +259,8 @@ impl Observer {
             sink.send(Observation::Fact(known));
         }
         let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id().to_string());
-        sink.fact("client.version", version, "this program");
-        sink.fact("client.pid", pid, "getpid");
+        sink.fact(names::CLIENT_VERSION, version, "this program");
+        sink.fact(names::CLIENT_PID, pid, "getpid");
         for gap in host_gaps() {
             sink.send(Observation::NotObserved(gap));
         }
@@ -381,7 +383,7 @@ impl Observer {
         }
         let cpus = affinity::list(&moved.unwrap_or_else(|| self.allowed.clone()));
         let sink = self.recorder.sink();
-        sink.fact("client.observer.cpus", cpus, "sched_setaffinity");
+        sink.fact(names::CLIENT_OBSERVER_CPUS, cpus, "sched_setaffinity");
     }
 
     /// Takes the last sample and the state at the end.

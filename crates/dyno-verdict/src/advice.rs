@@ -5,6 +5,7 @@
 mod mysql;
 mod postgres;
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::DigestSummary;
 use serde::Serialize;
@@ -141,7 +142,7 @@ impl Look<'_> {
 fn series(counter: &str) -> String {
     match counter.split_once('.') {
         Some(_) => format!("db.{counter}"),
-        None => format!("db.status.{}", counter.to_lowercase()),
+        None => names::DB_STATUS_EACH.of(counter.to_lowercase()),
     }
 }
 
@@ -182,8 +183,8 @@ fn digests(run: &RunRecord) -> Vec<String> {
 }
 
 fn disks(view: &View) -> Vec<String> {
-    let size = |device: &str, bytes: &str, requests: &str| {
-        let mean = |what: &str| view.mean(&format!("host.disk[{device}].{what}"));
+    let size = |device: &str, bytes: Family, requests: Family| {
+        let mean = |what: Family| view.mean(&what.of(device));
         let (bytes, requests) = (mean(bytes)?, mean(requests)?);
         (requests >= 1.0).then(|| {
             format!(
@@ -194,9 +195,13 @@ fn disks(view: &View) -> Vec<String> {
         })
     };
     let mut lines = Vec::new();
-    for (device, _) in view.devices("host.disk[", "].writes") {
-        let reads = size(device, "read_bytes", "reads");
-        let writes = size(device, "write_bytes", "writes");
+    for (device, _) in view.devices(names::HOST_DISK_WRITES) {
+        let reads = size(device, names::HOST_DISK_READ_BYTES, names::HOST_DISK_READS);
+        let writes = size(
+            device,
+            names::HOST_DISK_WRITE_BYTES,
+            names::HOST_DISK_WRITES,
+        );
         let each: Vec<String> = [("reads", reads), ("writes", writes)]
             .into_iter()
             .filter_map(|(what, words)| Some(format!("{what}: {}", words?)))

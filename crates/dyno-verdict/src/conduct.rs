@@ -5,9 +5,10 @@ mod gaps;
 mod tests;
 
 use dyno_analysis::bins::ROOM_S;
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::interval::Counters;
-use dyno_core::record::{EventKind, LOG_CUT_OFF, RunRecord};
+use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::{AgentSummary, IntervalSummary};
 
 use crate::check::{Check, CheckResult, Threshold, doubted};
@@ -71,12 +72,6 @@ pub(crate) const CHECKS: &[Check] = &[
         make: provenance,
     },
 ];
-
-/// The fact with the CPU time, in cores, of the live metrics exports.
-pub const EXPORT_CORES: &str = "observer.export.cores";
-
-/// The fact with the CPU time, in cores, of the sampling CPU profiler.
-pub const PROFILE_CORES: &str = "observer.profile.cores";
 
 const COST: Threshold = Threshold {
     name: "CPU of the observers",
@@ -152,15 +147,18 @@ fn agents(view: &View) -> CheckResult {
 }
 
 fn cost(view: &View) -> CheckResult {
-    let Some(cores) = view.mean("observer.cpu") else {
-        return CheckResult::not_checked(format!("{}.", view.why_not("observer.cpu")));
+    let Some(cores) = view.mean(names::OBSERVER_CPU) else {
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::OBSERVER_CPU)));
     };
     let cores_of = |name| {
         view.run
             .fact(name)
             .and_then(|cores| cores.parse::<f64>().ok())
     };
-    let (exports, profile) = (cores_of(EXPORT_CORES), cores_of(PROFILE_CORES));
+    let (exports, profile) = (
+        cores_of(names::OBSERVER_EXPORT_CORES),
+        cores_of(names::OBSERVER_PROFILE_CORES),
+    );
     let percent = (cores + exports.unwrap_or(0.0) + profile.unwrap_or(0.0)) * 100.0;
     let who = match (exports, profile) {
         (None, None) => "The observers",
@@ -189,7 +187,11 @@ fn cost(view: &View) -> CheckResult {
 }
 
 /// At least one of these series is sampled every period, whatever the target.
-const EVERY_SECOND: [&str; 3] = ["host.cpu.idle", "client.cpu.user", "observer.cpu"];
+const EVERY_SECOND: [&str; 3] = [
+    names::HOST_CPU_IDLE,
+    names::CLIENT_CPU_USER,
+    names::OBSERVER_CPU,
+];
 
 fn observers(view: &View) -> CheckResult {
     let samples = EVERY_SECOND
@@ -203,7 +205,7 @@ fn observers(view: &View) -> CheckResult {
         });
     };
     let failures = failures(view);
-    let late = view.largest("observer.late");
+    let late = view.largest(names::OBSERVER_LATE);
     let missing = missing(view, series);
     let mut outcome = Outcome::Pass;
     if !failures.is_empty() || late.is_some_and(|late| late >= LATE.value) {
@@ -283,7 +285,11 @@ fn failures(view: &View) -> Vec<String> {
 }
 
 fn record(view: &View) -> CheckResult {
-    if let Some(missing) = view.run.fact(LOG_CUT_OFF).filter(|_| view.imported()) {
+    if let Some(missing) = view
+        .run
+        .fact(names::IMPORT_CUT_OFF)
+        .filter(|_| view.imported())
+    {
         return CheckResult::doubt(
             format!("The log is incomplete: {}.", missing.trim_end_matches('.')),
             "Import the whole log. Without its end it is not known whether the run ended properly, \

@@ -4,6 +4,7 @@
 mod tests;
 mod written;
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::counters::{self, Counts};
 use dyno_core::record::{Cost, RunRecord};
 
@@ -87,38 +88,38 @@ pub(crate) struct Summed {
 
 pub(crate) const SERVER_CPU: Summed = Summed {
     name: "server CPU",
-    series: &["server.cpu.user", "server.cpu.system"],
+    series: &[names::SERVER_CPU_USER, names::SERVER_CPU_SYSTEM],
     unit_size: 1.0 / US_PER_S,
     unit: "us",
 };
 pub(crate) const CLIENT_CPU: Summed = Summed {
     name: "client CPU",
-    series: &["client.cpu.user", "client.cpu.system"],
+    series: &[names::CLIENT_CPU_USER, names::CLIENT_CPU_SYSTEM],
     ..SERVER_CPU
 };
 const SERVER_SWITCHES: Summed = Summed {
     name: "server context switches",
     series: &[
-        "server.context_switches.voluntary",
-        "server.context_switches.involuntary",
+        names::SERVER_CONTEXT_SWITCHES_VOLUNTARY,
+        names::SERVER_CONTEXT_SWITCHES_INVOLUNTARY,
     ],
     unit_size: 1.0,
     unit: "count",
 };
 const HOST_SWITCHES: Summed = Summed {
     name: "host context switches",
-    series: &["host.context_switches"],
+    series: &[names::HOST_CONTEXT_SWITCHES],
     ..SERVER_SWITCHES
 };
 pub(crate) const READ: Summed = Summed {
     name: "read by the server",
-    series: &["server.io.read_bytes"],
+    series: &[names::SERVER_IO_READ_BYTES],
     unit_size: KB,
     unit: "kb",
 };
 pub(crate) const WRITTEN: Summed = Summed {
     name: "written by the server",
-    series: &["server.io.write_bytes"],
+    series: &[names::SERVER_IO_WRITE_BYTES],
     ..READ
 };
 
@@ -142,24 +143,24 @@ type Row = (&'static str, &'static str);
 const MYSQL: &[Row] = &[
     (
         "page requests",
-        "db.status.innodb_buffer_pool_read_requests",
+        names::DB_STATUS_INNODB_BUFFER_POOL_READ_REQUESTS,
     ),
-    ("pages read", "db.status.innodb_pages_read"),
-    ("pages written", "db.status.innodb_pages_written"),
-    ("redo log", "db.status.innodb_os_log_written"),
-    ("redo log syncs", "db.status.innodb_os_log_fsyncs"),
-    ("file syncs", "db.status.innodb_data_fsyncs"),
-    ("rows read", "db.status.innodb_rows_read"),
-    ("row lock waits", "db.status.innodb_row_lock_waits"),
+    ("pages read", names::DB_STATUS_INNODB_PAGES_READ),
+    ("pages written", names::DB_STATUS_INNODB_PAGES_WRITTEN),
+    ("redo log", names::DB_STATUS_INNODB_OS_LOG_WRITTEN),
+    ("redo log syncs", names::DB_STATUS_INNODB_OS_LOG_FSYNCS),
+    ("file syncs", names::DB_STATUS_INNODB_DATA_FSYNCS),
+    ("rows read", names::DB_STATUS_INNODB_ROWS_READ),
+    ("row lock waits", names::DB_STATUS_INNODB_ROW_LOCK_WAITS),
 ];
 
 const POSTGRES: &[Row] = &[
-    ("pages found", "db.database.blks_hit"),
-    ("pages read", "db.database.blks_read"),
-    ("write-ahead log", "db.wal.bytes"),
-    ("full-page images", "db.wal.fpi"),
-    ("rows fetched", "db.database.tup_fetched"),
-    ("temporary files", "db.database.temp_bytes"),
+    ("pages found", names::DB_DATABASE_BLKS_HIT),
+    ("pages read", names::DB_DATABASE_BLKS_READ),
+    ("write-ahead log", names::DB_WAL_BYTES),
+    ("full-page images", names::DB_WAL_FPI),
+    ("rows fetched", names::DB_DATABASE_TUP_FETCHED),
+    ("temporary files", names::DB_DATABASE_TEMP_BYTES),
 ];
 
 /// From this share of the CPU time used, in percent, the part of other processes in a host's cost
@@ -188,7 +189,7 @@ fn counts_come_late(view: &View) -> Option<String> {
 
 /// Why figures of the whole host are not those of the run.
 fn charged_with_others(view: &View) -> Option<String> {
-    let (others, cpus) = view.mean("host.others.cpu").zip(view.cpus())?;
+    let (others, cpus) = view.mean(names::HOST_OTHERS_CPU).zip(view.cpus())?;
     let busy = view.host_busy()? / 100.0 * cpus;
     let share = others / busy.max(others) * 100.0;
     (share >= OTHERS_MATTER).then(|| {
@@ -223,7 +224,7 @@ impl Meter<'_> {
                 host_cores,
                 1.0 / US_PER_S,
                 "us",
-                "host.cpu.idle",
+                names::HOST_CPU_IDLE,
             ),
             self.summed(&SERVER_SWITCHES),
             self.summed(&HOST_SWITCHES),
@@ -234,10 +235,10 @@ impl Meter<'_> {
         vec![
             self.summed(&READ),
             self.written(),
-            self.disks("read from disks", "].read_bytes", KB, "kb"),
-            self.disks("written to disks", "].write_bytes", KB, "kb"),
-            self.disks("disk reads", "].reads", 1.0, "count"),
-            self.disks("disk writes", "].writes", 1.0, "count"),
+            self.disks("read from disks", names::HOST_DISK_READ_BYTES, KB, "kb"),
+            self.disks("written to disks", names::HOST_DISK_WRITE_BYTES, KB, "kb"),
+            self.disks("disk reads", names::HOST_DISK_READS, 1.0, "count"),
+            self.disks("disk writes", names::HOST_DISK_WRITES, 1.0, "count"),
         ]
     }
 
@@ -323,10 +324,10 @@ impl Meter<'_> {
     /// are right.
     fn written(&self) -> Cost {
         let cost = self.summed(&WRITTEN);
-        let server = self.view.mean("server.io.write_bytes");
+        let server = self.view.mean(names::SERVER_IO_WRITE_BYTES);
         let own = Own::of(self.view).filter(|own| own.per_s > 0.0);
         if let Some(own) = own.filter(|own| server > Some(own.most_per_s * WRITTEN_MAX)) {
-            let counted = self.cost("", Some(own.per_s), KB, "kb", "server.io.write_bytes");
+            let counted = self.cost("", Some(own.per_s), KB, "kb", names::SERVER_IO_WRITE_BYTES);
             if counted.value.is_some() {
                 return Cost {
                     value: counted.value,
@@ -335,7 +336,7 @@ impl Meter<'_> {
                 };
             }
         }
-        let disks = self.view.devices_mean("host.disk[", "].write_bytes");
+        let disks = self.view.devices_mean(names::HOST_DISK_WRITE_BYTES);
         let (Some(server), Some(disks)) = (server, disks) else {
             return cost;
         };
@@ -355,9 +356,9 @@ impl Meter<'_> {
         }
     }
 
-    fn disks(&self, name: &str, after: &str, unit_size: f64, unit: &str) -> Cost {
-        let mean = self.view.devices_mean("host.disk[", after);
-        self.cost(name, mean, unit_size, unit, &format!("host.disk[*{after}"))
+    fn disks(&self, name: &str, series: Family, unit_size: f64, unit: &str) -> Cost {
+        let mean = self.view.devices_mean(series);
+        self.cost(name, mean, unit_size, unit, &series.of('*'))
     }
 
     fn cost(

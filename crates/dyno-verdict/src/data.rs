@@ -12,6 +12,8 @@ mod tests;
 
 pub(crate) use misses::missed;
 
+use dyno_core::catalogue::names;
+
 use crate::check::{Check, CheckResult};
 use crate::context::RowCount;
 use crate::text;
@@ -39,17 +41,17 @@ pub(crate) const CHECKS: &[Check] = &[
 
 /// The series with the size of the data, the most exact first.
 pub(super) const SIZES: [&str; 4] = [
-    "db.database.size",
-    "data.data",
-    "db.file.size",
-    "data.total",
+    names::DB_DATABASE_SIZE,
+    names::DATA_DATA,
+    names::DB_FILE_SIZE,
+    names::DATA_TOTAL,
 ];
 
 /// The object that the size of the data refers to.
 pub(super) fn whose_size(view: &View) -> &'static str {
     match SIZES.iter().find(|name| view.mean(name).is_some()) {
-        Some(&"db.database.size") => "the database",
-        Some(&"db.file.size") => "the database's file",
+        Some(&names::DB_DATABASE_SIZE) => "the database",
+        Some(&names::DB_FILE_SIZE) => "the database's file",
         _ => "the server's data directory, all schemas in it,",
     }
 }

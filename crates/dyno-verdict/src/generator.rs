@@ -16,6 +16,7 @@ mod session_tests;
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::summary::AgentSummary;
 
@@ -174,12 +175,12 @@ const SLOW_CLOCKS: [&str; 4] = ["acpi_pm", "hpet", "jiffies", "pit"];
 const FINE_NS: f64 = 1.0;
 
 fn clock(view: &View) -> CheckResult {
-    let Some(source) = view.run.fact("host.clock.source") else {
-        return CheckResult::not_checked(format!("{}.", view.why_not("host.clock.source")));
+    let Some(source) = view.run.fact(names::HOST_CLOCK_SOURCE) else {
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_CLOCK_SOURCE)));
     };
     let resolution: Option<f64> = view
         .run
-        .fact("host.clock.resolution_ns")
+        .fact(names::HOST_CLOCK_RESOLUTION_NS)
         .and_then(|ns| ns.trim().parse().ok());
     let shortest_ms = view
         .latency()
@@ -232,12 +233,12 @@ fn same_host(view: &View) -> CheckResult {
         return CheckResult::not_checked("No database was used.");
     }
     match view.same_host() {
-        None => CheckResult::not_checked(match view.run.fact("server.same_host") {
+        None => CheckResult::not_checked(match view.run.fact(names::SERVER_SAME_HOST) {
             Some(_) => format!(
                 "Whether the server runs on this host could not be determined{}.",
                 view.why_unplaced()
             ),
-            None => format!("{}.", view.why_not("server.same_host")),
+            None => format!("{}.", view.why_not(names::SERVER_SAME_HOST)),
         }),
         Some(false) => CheckResult::pass(match view.agents().is_empty() {
             true => "The server runs on another host than the generator.",
@@ -249,12 +250,12 @@ fn same_host(view: &View) -> CheckResult {
 
 /// CPU time of the generator on this host, in cores: of all its processes, if there are several.
 fn generator_cores(view: &View) -> Option<f64> {
-    let own = view.mean_sum(&["client.cpu.user", "client.cpu.system"])?;
+    let own = view.mean_sum(&[names::CLIENT_CPU_USER, names::CLIENT_CPU_SYSTEM])?;
     agents_here(view).try_fold(own, |sum, agent| Some(sum + agent.cpu_cores?))
 }
 
 fn agents_here<'a>(view: &View<'a>) -> impl Iterator<Item = &'a AgentSummary> + use<'a> {
-    let host = view.run.fact("host.name").map(str::trim);
+    let host = view.run.fact(names::HOST_NAME).map(str::trim);
     let all = view.agents().iter();
     all.filter(move |agent| host.is_none_or(|host| agent.host.is_empty() || agent.host == host))
 }
@@ -266,7 +267,7 @@ fn shared(view: &View) -> CheckResult {
         );
     }
     let client = generator_cores(view);
-    let server = view.mean_sum(&["server.cpu.user", "server.cpu.system"]);
+    let server = view.mean_sum(&[names::SERVER_CPU_USER, names::SERVER_CPU_SYSTEM]);
     let busy = view.host_busy();
     let (Some(client), Some(busy), Some(cpus)) = (client, busy, view.cpus()) else {
         return CheckResult::pass(

@@ -52,7 +52,6 @@ pub use compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Difference, Metric, RunLabel,
     RunToRun, Side, compare, described,
 };
-pub use conduct::{EXPORT_CORES, PROFILE_CORES};
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;

@@ -8,6 +8,7 @@ mod tests;
 
 pub(crate) use resources::THROTTLED;
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;
 
@@ -113,17 +114,19 @@ const STEP: Threshold = Threshold {
 
 fn frequency(view: &View) -> CheckResult {
     let facts = [
-        ("governor", view.run.fact("host.cpu.governor")),
-        ("turbo", view.run.fact("host.cpu.turbo")),
+        ("governor", view.run.fact(names::HOST_CPU_GOVERNOR)),
+        ("turbo", view.run.fact(names::HOST_CPU_TURBO)),
     ];
     let details: Vec<String> = facts
         .iter()
         .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)))
         .collect();
-    let values = view.values("host.cpu_frequency.max");
+    let values = view.values(names::HOST_CPU_FREQUENCY_MAX);
     if (values.len() as f64) < SAMPLES.value {
         return match details.is_empty() {
-            true => CheckResult::not_checked(format!("{}.", view.why_not("host.cpu_frequency"))),
+            true => {
+                CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_CPU_FREQUENCY)))
+            }
             false => CheckResult::not_checked(format!(
                 "The frequency over time is not known, only the {}.",
                 text::list(&details)
@@ -164,13 +167,31 @@ fn network(view: &View) -> CheckResult {
     if view.embedded() {
         return CheckResult::not_checked("An embedded database has no network.");
     }
-    let trip = dyno_stats::median(&view.values("db.round_trip"));
+    let trip = dyno_stats::median(&view.values(names::DB_ROUND_TRIP));
     // A server in a container has a separate network on this host.
-    match (Traffic::of(view, "host"), Traffic::of(view, "server")) {
-        (None, None) => CheckResult::not_checked(format!("{}.", view.why_not("host.tcp"))),
+    match (Traffic::of(view, OF_HOST), Traffic::of(view, OF_SERVER)) {
+        (None, None) => CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_TCP))),
         (own, there) => network_result(own.as_ref(), there.as_ref(), trip),
     }
 }
+
+/// Segments sent again and sent, and dropped packets.
+type TrafficSeries = ([&'static str; 2], [Family; 2]);
+
+const OF_HOST: TrafficSeries = (
+    [names::HOST_TCP_RETRANSMITS, names::HOST_TCP_OUT_SEGMENTS],
+    [names::HOST_NETWORK_RX_DROPS, names::HOST_NETWORK_TX_DROPS],
+);
+const OF_SERVER: TrafficSeries = (
+    [
+        names::SERVER_TCP_RETRANSMITS,
+        names::SERVER_TCP_OUT_SEGMENTS,
+    ],
+    [
+        names::SERVER_NETWORK_RX_DROPS,
+        names::SERVER_NETWORK_TX_DROPS,
+    ],
+);
 
 /// Network losses by the counters of one end.
 struct Traffic {
@@ -181,12 +202,11 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn of(view: &View, scope: &str) -> Option<Self> {
-        let again_s = view.mean(&format!("{scope}.tcp.retransmits"));
-        let segments = again_s.zip(view.mean(&format!("{scope}.tcp.out_segments")));
-        let dropped = ["].rx_drops", "].tx_drops"]
-            .iter()
-            .filter_map(|after| view.devices_mean(&format!("{scope}.network["), after))
+    fn of(view: &View, ([again, all], drops): TrafficSeries) -> Option<Self> {
+        let segments = view.mean(again).zip(view.mean(all));
+        let dropped = drops
+            .into_iter()
+            .filter_map(|series| view.devices_mean(series))
             .reduce(|one, other| one + other);
         let share = |(again, all): (f64, f64)| {
             let percent = if all > 0.0 { again / all * 100.0 } else { 0.0 };
@@ -265,7 +285,7 @@ fn kernel_log(view: &View) -> CheckResult {
         .filter_map(|event| event.detail.kernel_log.clone())
         .collect();
     let kills = view
-        .ends("host.oom_kills")
+        .ends(names::HOST_OOM_KILLS)
         .map_or(0.0, |(first, last)| last - first);
     if !lines.is_empty() || kills > 0.0 {
         let killed = match kills > 0.0 {
@@ -286,20 +306,22 @@ fn kernel_log(view: &View) -> CheckResult {
         .with("lines that matter", lines.len() as f64, "count")
         .with("processes killed for memory", kills, "count");
     }
-    match view.run.fact("host.kernel_log.readable") {
+    match view.run.fact(names::HOST_KERNEL_LOG_READABLE) {
         Some("yes") => CheckResult::pass("The kernel's log shows no problem at this time.").with(
             "lines that matter",
             0.0,
             "count",
         ),
         Some(_) => CheckResult::not_checked("The kernel's log is not readable for this user."),
-        None => CheckResult::not_checked(format!("{}.", view.why_not("host.kernel_log"))),
+        None => CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_KERNEL_LOG))),
     }
 }
 
 /// The share of the host's CPUs used by other processes, in percent, and in cores.
 fn others(view: &View) -> Option<(f64, f64)> {
-    let cores = view.mean("host.others.cpu").or_else(|| all_others(view))?;
+    let cores = view
+        .mean(names::HOST_OTHERS_CPU)
+        .or_else(|| all_others(view))?;
     let cpus = view.cpus()?;
     Some((cores / cpus * 100.0, cores))
 }
@@ -310,7 +332,7 @@ fn all_others(view: &View) -> Option<f64> {
         return None;
     }
     let busy = view.host_busy()? / 100.0 * view.cpus()?;
-    let own = view.mean_sum(&["client.cpu.user", "client.cpu.system"])?;
+    let own = view.mean_sum(&[names::CLIENT_CPU_USER, names::CLIENT_CPU_SYSTEM])?;
     Some((busy - own).max(0.0))
 }
 
@@ -322,8 +344,8 @@ pub(crate) fn server_among_others(view: &View) -> (String, String) {
     }
     let fact = |name: &str| view.run.fact(name).map(|value| value.trim_end_matches('.'));
     let why = view.why_unplaced();
-    let proxy = fact("server.proxy").map(|proxy| format!("{proxy} is in between"));
-    match (fact("server.presumed"), proxy) {
+    let proxy = fact(names::SERVER_PROXY).map(|proxy| format!("{proxy} is in between"));
+    match (fact(names::SERVER_PRESUMED), proxy) {
         (Some(server), proxy) => {
             let proxy = proxy.map_or_else(String::new, |proxy| format!("; {proxy}"));
             let why = format!(
@@ -360,9 +382,9 @@ pub(crate) fn others_are_many(view: &View) -> bool {
 /// begin and end between two samples have no names.
 pub(crate) fn others_by_name(view: &View) -> Option<String> {
     const BRIEF: &str = "processes that started and ended between two samples";
-    let top = view.run.fact("host.others.top")?.trim();
+    let top = view.run.fact(names::HOST_OTHERS_TOP)?.trim();
     let top = Some(top.trim_end_matches('.')).filter(|top| !top.is_empty())?;
-    let named = view.run.fact("host.others.top_cores");
+    let named = view.run.fact(names::HOST_OTHERS_TOP_CORES);
     let named = named.and_then(|cores| cores.parse::<f64>().ok());
     let all = others(view).map_or(0.0, |(_, cores)| cores);
     Some(match named.filter(|named| *named * 2.0 < all) {
@@ -374,7 +396,7 @@ pub(crate) fn others_by_name(view: &View) -> Option<String> {
 
 fn other_processes(view: &View) -> CheckResult {
     let Some((share, cores)) = others(view) else {
-        return CheckResult::not_checked(format!("{}.", view.why_not("host.others")));
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_OTHERS)));
     };
     if others_are_many(view) && other_load::for_a_part(view) {
         return CheckResult::not_checked(
@@ -398,9 +420,9 @@ fn other_processes(view: &View) -> CheckResult {
 }
 
 fn clock_steps(view: &View) -> CheckResult {
-    let offsets = view.points("host.clock.step");
+    let offsets = view.points(names::HOST_CLOCK_STEP);
     if offsets.len() < 2 {
-        return CheckResult::not_checked(format!("{}.", view.why_not("host.clock.step")));
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_CLOCK_STEP)));
     }
     let largest = offsets
         .windows(2)

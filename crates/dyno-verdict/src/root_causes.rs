@@ -7,6 +7,7 @@
 mod tests;
 
 use dyno_analysis::stalls::Span;
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Finding, Outcome};
 use dyno_core::summary::RunEnd;
 
@@ -332,7 +333,7 @@ impl Judged<'_> {
 
     /// Whether the server listed other sessions and its counters show their work.
     fn shared(&self) -> bool {
-        self.doubted("server-counters") && self.view.largest("db.other_sessions") > Some(0.0)
+        self.doubted("server-counters") && self.view.largest(names::DB_OTHER_SESSIONS) > Some(0.0)
     }
 
     /// Whether errors refuse the run, and it did nothing else or ended because of them.

@@ -14,6 +14,7 @@ pub use settings::same as same_setting;
 
 pub(crate) use dyno_core::settings::is_servers_own;
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
@@ -103,13 +104,16 @@ fn build(view: &View) -> CheckResult {
             false => "No database was used.",
         });
     }
-    let fact = view.run.fact("server.version").unwrap_or_default();
+    let fact = view.run.fact(names::SERVER_VERSION).unwrap_or_default();
     let stated = view
         .summary()
         .map_or("", |summary| summary.target.version.as_str());
     let version = if fact.is_empty() { stated } else { fact };
-    let comment = view.run.fact("server.version_comment").unwrap_or_default();
-    let build = view.run.fact("server.build").unwrap_or("unknown");
+    let comment = view
+        .run
+        .fact(names::SERVER_VERSION_COMMENT)
+        .unwrap_or_default();
+    let build = view.run.fact(names::SERVER_BUILD).unwrap_or("unknown");
     let marks = format!("{build} {version} {comment}").to_ascii_lowercase();
     let kind = if ["debug", "assert"].iter().any(|mark| marks.contains(mark))
         || view.run.setting("debug_assertions") == Some("on")
@@ -136,7 +140,7 @@ fn build(view: &View) -> CheckResult {
         ),
         None if build == "release" => CheckResult::pass(format!("{name} is a release build.")),
         None if name.is_empty() => {
-            CheckResult::not_checked(format!("{}.", view.why_not("server.version")))
+            CheckResult::not_checked(format!("{}.", view.why_not(names::SERVER_VERSION)))
         }
         None => CheckResult::not_checked(format!(
             "{name} does not report its kind of build; nothing indicates a debug build."
@@ -212,12 +216,12 @@ fn prepared_share(view: &View) -> Option<f64> {
         return None;
     }
     // The server also counts the observers' statements.
-    let (_, own) = view.rates_while("db.status.questions")?;
-    let statements = view.mean("db.status.questions")?;
+    let (_, own) = view.rates_while(names::DB_STATUS_QUESTIONS)?;
+    let statements = view.mean(names::DB_STATUS_QUESTIONS)?;
     if own < statements * OWN_MIN {
         return None;
     }
-    Some(view.mean("db.status.com_stmt_execute")? / own * 100.0)
+    Some(view.mean(names::DB_STATUS_COM_STMT_EXECUTE)? / own * 100.0)
 }
 
 /// Whether the plan declares prepared statements; the built-in OLTP scripts prepare theirs
@@ -240,11 +244,12 @@ fn restarts(view: &View) -> CheckResult {
     let totals = view.totals();
     let events = totals.events.saturating_add(totals.errors).max(1) as f64;
     let share = totals.reconnects as f64 / events * 100.0;
-    let silent = view.values("db.up").iter().filter(|up| **up == 0.0).count() as f64;
+    let up = view.values(names::DB_UP);
+    let silent = up.iter().filter(|up| **up == 0.0).count() as f64;
     let restart = restarted(view);
-    let observed = view.run.series("db.up").is_some()
-        || view.run.series("db.uptime").is_some()
-        || view.run.fact("server.uptime_s.end").is_some();
+    let observed = view.run.series(names::DB_UP).is_some()
+        || view.run.series(names::DB_UPTIME).is_some()
+        || view.run.fact(names::SERVER_UPTIME_S_END).is_some();
     let asked = asked_to_reconnect(view);
     let reconnects = match asked {
         true => reconnects(totals.reconnects) + ", as --reconnect asks",
@@ -293,7 +298,7 @@ fn restarts(view: &View) -> CheckResult {
             "The server was up from the start to the end; {reconnects}."
         ))
     } else {
-        return CheckResult::not_checked(format!("{}.", view.why_not("db.uptime")));
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::DB_UPTIME)));
     };
     result
         .with("reconnects", totals.reconnects as f64, "count")
@@ -315,7 +320,7 @@ fn all_ended(view: &View) -> bool {
 /// Connections, if their number per event shows that the run's script makes them.
 fn connects_anew(view: &View) -> Option<CheckResult> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
-    let counters = ["db.status.connections", "db.database.sessions"];
+    let counters = [names::DB_STATUS_CONNECTIONS, names::DB_DATABASE_SESSIONS];
     let found = counters.iter().find_map(|name| {
         // Connections made at the same moment come from starting sessions.
         let per_s = dyno_stats::median(&view.values(name))?;
@@ -391,8 +396,8 @@ fn capital(sentence: &str) -> String {
 /// measurement.
 fn stayed_up(view: &View) -> Option<String> {
     let age = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
-    let facts = age("server.uptime_s.start").zip(age("server.uptime_s.end"));
-    let (start, end) = facts.or_else(|| view.ends("db.uptime"))?;
+    let facts = age(names::SERVER_UPTIME_S_START).zip(age(names::SERVER_UPTIME_S_END));
+    let (start, end) = facts.or_else(|| view.ends(names::DB_UPTIME))?;
     (end >= start + view.length_s - ENDS_S).then(|| {
         format!(
             "its uptime grew from {} to {}",
@@ -411,7 +416,7 @@ pub(crate) fn restarted(view: &View) -> Option<String> {
             event.text.trim_end_matches('.')
         ));
     }
-    let uptimes = view.points("db.uptime");
+    let uptimes = view.points(names::DB_UPTIME);
     let fell = uptimes.windows(2).find(|pair| pair[1].1 + 1.0 < pair[0].1);
     if let Some(pair) = fell {
         return Some(format!(
@@ -423,8 +428,8 @@ pub(crate) fn restarted(view: &View) -> Option<String> {
     }
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let (start, end) = (
-        number("server.uptime_s.start")?,
-        number("server.uptime_s.end")?,
+        number(names::SERVER_UPTIME_S_START)?,
+        number(names::SERVER_UPTIME_S_END)?,
     );
     (end + 1.0 < start).then(|| {
         format!(

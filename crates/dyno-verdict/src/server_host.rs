@@ -3,8 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Finding, Outcome};
-use dyno_core::record::{Fact, RunRecord, SERVER_OBSERVER};
+use dyno_core::record::{Fact, RunRecord};
 use dyno_core::summary::ServerHost;
 
 use crate::context::Context;
@@ -37,17 +38,17 @@ const LENGTH_MIN: f64 = 0.5;
 
 /// The use of the server's host; `None` if it was not observed from there.
 pub fn server_host(run: &RunRecord) -> Option<ServerHost> {
-    let observer = run.fact(SERVER_OBSERVER)?.to_owned();
+    let observer = run.fact(names::SERVER_OBSERVER)?.to_owned();
     let context = Context::default();
     let there = as_own(run);
     let view = View::new(&there, &context);
-    let server = view.mean_sum(&["server.cpu.user", "server.cpu.system"]);
-    let server = server.filter(|_| view.covers_little("server.cpu.user").is_none());
+    let server = view.mean_sum(&[names::SERVER_CPU_USER, names::SERVER_CPU_SYSTEM]);
+    let server = server.filter(|_| view.covers_little(names::SERVER_CPU_USER).is_none());
     let busy = view.host_busy();
     Some(ServerHost {
         observer,
         cpus: view.cpus(),
-        busy_percent: busy.filter(|_| view.covers_little("host.cpu.idle").is_none()),
+        busy_percent: busy.filter(|_| view.covers_little(names::HOST_CPU_IDLE).is_none()),
         server_percent: server
             .zip(view.cpus())
             .map(|(cores, cpus)| cores / cpus * 100.0),
@@ -77,7 +78,7 @@ pub fn server_host_limit(run: &RunRecord, host: &ServerHost) -> Option<String> {
 
 /// Runs the host checks on the server's host and adds the results to the findings.
 pub(crate) fn apply(run: &RunRecord, context: &Context, findings: &mut [Finding]) {
-    if run.fact(SERVER_OBSERVER).is_none() || !is_another(run) {
+    if run.fact(names::SERVER_OBSERVER).is_none() || !is_another(run) {
         return;
     }
     let there = as_own(run);
@@ -145,11 +146,11 @@ fn as_own(run: &RunRecord) -> RunRecord {
                 ..fact.clone()
             })
         })
-        .filter(|fact| fact.name != "server.same_host")
+        .filter(|fact| fact.name != names::SERVER_SAME_HOST)
         .collect();
     if let Some(fact) = there.facts.first().cloned() {
         there.facts.push(Fact {
-            name: "server.same_host".to_owned(),
+            name: names::SERVER_SAME_HOST.to_owned(),
             value: "yes".to_owned(),
             ..fact
         });

@@ -3,11 +3,11 @@
 
 use dyno_analysis::bins::{self, ROOM_S};
 use dyno_analysis::stalls::{Stalls, TooLittle};
+use dyno_core::catalogue::{self, names};
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{Event, EventKind, Fact, RunRecord, Series, SeriesKind, Source};
-use dyno_core::settings::SET_BY_SESSIONS;
 use dyno_core::summary::{AgentSummary, LatencySummary, RunSummary};
 
 use crate::context::Context;
@@ -96,7 +96,7 @@ impl<'a> View<'a> {
 
     /// Whether the server runs on the client's machine, as far as known.
     pub(crate) fn same_host(&self) -> Option<bool> {
-        match self.run.fact("server.same_host") {
+        match self.run.fact(names::SERVER_SAME_HOST) {
             Some("yes") => Some(true),
             Some("no") => Some(false),
             _ if self.embedded() => Some(true),
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
 
     /// Why the location of the server is unknown, as the end of a sentence; empty without a reason.
     pub(crate) fn why_unplaced(&self) -> String {
-        let why = self.run.not_observed("server.cpu");
+        let why = self.run.not_observed(names::SERVER_CPU);
         why.map_or_else(String::new, |why| {
             format!(": {}", why.trim_end_matches('.'))
         })
@@ -240,7 +240,10 @@ impl<'a> View<'a> {
 
     /// Whether a series was observed and was always 0.
     pub(crate) fn always_zero(&self, name: &str) -> bool {
-        let names = self.run.fact("observer.always_zero").unwrap_or_default();
+        let names = self
+            .run
+            .fact(names::OBSERVER_ALWAYS_ZERO)
+            .unwrap_or_default();
         names.split_whitespace().any(|zero| zero == name)
     }
 
@@ -352,7 +355,7 @@ impl<'a> View<'a> {
     /// Settings that the run's sessions set for themselves: name and value, in lower case.
     pub(crate) fn set_by_sessions(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let of = |fact: &'a Fact| {
-            let name = fact.name.strip_prefix(SET_BY_SESSIONS)?.strip_suffix(']')?;
+            let name = names::CLIENT_SETTINGS_EACH.part(&fact.name)?;
             Some(fact.value.split(", ").map(move |value| (name, value)))
         };
         self.run.facts.iter().filter_map(of).flatten()
@@ -383,13 +386,11 @@ impl<'a> View<'a> {
         Some((*values.first()?, *values.last()?))
     }
 
-    /// The series of all devices: `host.disk[` and `].read_bytes` give the device and the series.
-    /// If one combines all of them, only that.
-    pub(crate) fn devices(&self, before: &str, after: &str) -> Vec<(&'a str, &'a Series)> {
-        let all = self.run.series.iter().filter_map(|series| {
-            let rest = series.key.name.strip_prefix(before)?;
-            Some((rest.strip_suffix(after)?, series))
-        });
+    /// The devices with a series of this family, and these series. If one combines all of them,
+    /// only that.
+    pub(crate) fn devices(&self, family: catalogue::Family) -> Vec<(&'a str, &'a Series)> {
+        let all = self.run.series.iter();
+        let all = all.filter_map(|series| Some((family.part(&series.key.name)?, series)));
         let found: Vec<_> = all.collect();
         match found.iter().find(|(device, _)| *device == "all") {
             Some(whole) => vec![*whole],
@@ -397,8 +398,8 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(crate) fn devices_mean(&self, before: &str, after: &str) -> Option<f64> {
-        let found = self.devices(before, after);
+    pub(crate) fn devices_mean(&self, family: catalogue::Family) -> Option<f64> {
+        let found = self.devices(family);
         let means: Vec<f64> = found
             .iter()
             .filter_map(|(_, series)| self.mean_of(series))
@@ -418,14 +419,14 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn cpus(&self) -> Option<f64> {
-        let threads = self.run.fact("host.cpu.threads")?;
+        let threads = self.run.fact(names::HOST_CPU_THREADS)?;
         threads.trim().parse().ok().filter(|cpus| *cpus > 0.0)
     }
 
     /// Busy CPU of the host in percent of all, as a mean.
     pub(crate) fn host_busy(&self) -> Option<f64> {
-        let idle = self.mean("host.cpu.idle")?;
-        Some((100.0 - idle - self.mean("host.cpu.iowait").unwrap_or(0.0)).clamp(0.0, 100.0))
+        let idle = self.mean(names::HOST_CPU_IDLE)?;
+        Some((100.0 - idle - self.mean(names::HOST_CPU_IOWAIT).unwrap_or(0.0)).clamp(0.0, 100.0))
     }
 
     /// Why something is missing, as the end of a sentence.

@@ -1,5 +1,6 @@
 //! The waits of sessions in the server, if they limit the figures.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::{RunRecord, Series};
 
 /// The least share of the sessions to report.
@@ -14,8 +15,6 @@ const MISSES_MIN: f64 = 0.01;
 /// In percent of the periods of a quota.
 const THROTTLED_MIN: f64 = 50.0;
 
-const OPENING: &str = "db.sessions[opening_tables]";
-
 /// Limits shown by the server's list of sessions, as sentences; usually empty.
 pub fn waits(run: &RunRecord) -> Vec<String> {
     [opening_tables(run), throttled(run)]
@@ -27,7 +26,7 @@ pub fn waits(run: &RunRecord) -> Vec<String> {
 /// A CPU quota that the server used up in most of its periods.
 fn throttled(run: &RunRecord) -> Option<String> {
     let measured_s = run.summary.as_ref()?.measured_s;
-    let series = run.series("server.cgroup.cpu_throttled")?;
+    let series = run.series(names::SERVER_CGROUP_CPU_THROTTLED)?;
     let percent = series.mean(0.0, measured_s)?;
     (percent >= THROTTLED_MIN).then(|| {
         format!(
@@ -41,7 +40,7 @@ fn throttled(run: &RunRecord) -> Option<String> {
 fn opening_tables(run: &RunRecord) -> Option<String> {
     let sessions = f64::from(run.head.drive.as_ref()?.sessions);
     let measured_s = run.summary.as_ref()?.measured_s;
-    let series = run.series(OPENING)?;
+    let series = run.series(names::DB_SESSIONS_OPENING_TABLES)?;
     let mean = series.mean(0.0, measured_s)?;
     // The server's list includes the sessions of others: the share is one of all.
     let largest = |series: &Series| {
@@ -51,7 +50,7 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
             .map(|(_, count)| *count)
             .fold(0.0, f64::max)
     };
-    let others = run.series("db.other_sessions").map_or(0.0, largest);
+    let others = run.series(names::DB_OTHER_SESSIONS).map_or(0.0, largest);
     let at_once = largest(series);
     let all = (sessions + others).max(at_once).max(1.0);
     let share = mean / all;
@@ -79,14 +78,14 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
 /// that has all tables.
 fn missed(run: &RunRecord, measured_s: f64) -> Option<f64> {
     let mean = |name: &str| run.series(name)?.mean(0.0, measured_s);
-    let misses = mean("db.status.table_open_cache_misses");
-    let hits = mean("db.status.table_open_cache_hits");
+    let misses = mean(names::DB_STATUS_TABLE_OPEN_CACHE_MISSES);
+    let hits = mean(names::DB_STATUS_TABLE_OPEN_CACHE_HITS);
     // Older servers count each table that they open, but not cache hits.
     let (misses, all) = match misses {
         Some(misses) => (misses, misses + hits.unwrap_or(0.0)),
         None => (
-            mean("db.status.opened_tables")?,
-            mean("db.status.questions")?,
+            mean(names::DB_STATUS_OPENED_TABLES)?,
+            mean(names::DB_STATUS_QUESTIONS)?,
         ),
     };
     (all > 0.0).then(|| misses / all)
@@ -112,7 +111,12 @@ mod tests {
             (3.0, opening * sessions),
             (4.0, opening * sessions),
         ];
-        let opening = values::series(OPENING, "count", SeriesKind::Gauge, &points);
+        let opening = values::series(
+            names::DB_SESSIONS_OPENING_TABLES,
+            "count",
+            SeriesKind::Gauge,
+            &points,
+        );
         run.series.push(opening);
         run.settings
             .retain(|setting| setting.name != "table_open_cache");

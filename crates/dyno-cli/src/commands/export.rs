@@ -1,6 +1,7 @@
 //! `dyno export`: convert a run for other programs.
 
 use anyhow::{Context as _, Result, bail};
+use dyno_core::catalogue::names;
 use dyno_core::clock::wall_time;
 use dyno_core::record::RunRecord;
 use dyno_metrics::text;
@@ -26,8 +27,8 @@ fn openmetrics(run: &RunRecord) -> Result<Vec<u8>> {
 
 fn stacks(run: &RunRecord) -> Result<Vec<u8>> {
     if run.profiles.is_empty() {
-        let why = run.not_observed("profile.server");
-        let why = why.or_else(|| run.not_observed("profile.client"));
+        let why = run.not_observed(names::PROFILE_SERVER);
+        let why = why.or_else(|| run.not_observed(names::PROFILE_CLIENT));
         bail!(
             "it has no CPU profile: {}",
             why.unwrap_or("dyno run --cpu-profile records one")

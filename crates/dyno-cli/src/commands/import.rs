@@ -8,8 +8,8 @@ mod text;
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, anyhow};
+use dyno_core::catalogue::names;
 use dyno_core::factors::Factors;
-use dyno_core::record::LOG_DIGEST;
 use dyno_core::text::number_of;
 use dyno_import::{ImportError, Imported, Log, Looks, Monitor, Options, Pattern, Tool};
 use dyno_report::terminal::runs as table;
@@ -188,7 +188,7 @@ fn of_files(
     let mut shelf = Shelf::of(&mut results, parsed.has("replace"))?;
     let mut there = Vec::new();
     for (run, log) in imported.runs.iter().zip(&imported.logs) {
-        let place = run.fact("import.source").unwrap_or("the log");
+        let place = run.fact(names::IMPORT_SOURCE).unwrap_or("the log");
         match shelf.keep(run, log)? {
             StoreOutcome::New(record) if !parsed.has("quiet") => {
                 let summary = show::summary_with_intervals(*record, &path);
@@ -373,7 +373,10 @@ fn one_of_folder(
     };
     tally.remarks += imported.warnings.len();
     for (run, known) in imported.runs.iter().zip(&imported.logs) {
-        let digest = run.fact(LOG_DIGEST).unwrap_or_default().to_owned();
+        let digest = run
+            .fact(names::IMPORT_SHA256)
+            .unwrap_or_default()
+            .to_owned();
         if let Some(other) = tally.seen.get(&digest) {
             tally
                 .twice

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use dyno_core::catalogue::names;
 use dyno_core::clock::Clock;
 use dyno_core::plan::{Arrivals, Calibrate, Division, Drive, Plan};
 use dyno_core::record::Fact;
@@ -25,7 +26,6 @@ use dyno_run::{LoadEnd, Notice, Ready, RunError, Sinks};
 
 use super::agent::{LaunchConfig, build, machine};
 use super::bundle::Bundle;
-use super::collect::{AGENT, COMMAND, RUN};
 use super::launch::Launched;
 use super::outcome::{Known, together};
 use super::specs::{AgentLocation, Fleet};
@@ -196,12 +196,12 @@ fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
             AgentLocation::Ssh(host) => format!("ssh:{host}"),
             AgentLocation::Joins => "joins".to_owned(),
         };
-        Fact::new(format!("{AGENT}{}", spec.name), place, source)
+        Fact::new(names::FLEET_AGENT_EACH.of(&spec.name), place, source)
     });
-    let run = Fact::new(RUN, run.to_string(), source);
+    let run = Fact::new(names::FLEET_RUN, run.to_string(), source);
     let by_ssh = |spec: &super::specs::Spec| matches!(spec.place, AgentLocation::Ssh(_));
     let command = fleet.specs.iter().any(by_ssh);
-    let command = command.then(|| Fact::new(COMMAND, fleet.program.clone(), source));
+    let command = command.then(|| Fact::new(names::FLEET_COMMAND, fleet.program.clone(), source));
     std::iter::once(run).chain(command).chain(agents).collect()
 }
 

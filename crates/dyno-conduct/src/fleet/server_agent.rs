@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Target;
+use dyno_core::catalogue::names;
 use dyno_core::clock::{Clock, Nanos};
-use dyno_core::record::{EventDetail, EventKind, Fact, NotObserved, SERVER_OBSERVER};
+use dyno_core::record::{EventDetail, EventKind, Fact, NotObserved};
 use dyno_fleet::clock::{Estimator, Exchange, Relation};
 use dyno_fleet::message::PROTOCOL;
 use dyno_observe::{OBSERVATIONS_MAX, Observation};
@@ -81,7 +82,7 @@ impl ServerAgent {
         }
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
         let observer = Observation::Fact(Fact::new(
-            SERVER_OBSERVER,
+            names::SERVER_OBSERVER,
             self.place.to_string(),
             "--server-agent",
         ));
@@ -181,7 +182,7 @@ fn lost(sender: &SyncSender<Observation>, how: &str) {
         detail: Box::default(),
     };
     let gap = Observation::NotObserved(NotObserved {
-        what: "server.cpu".to_owned(),
+        what: names::SERVER_CPU.to_owned(),
         why,
     });
     // Dropped if the queue is full, as with observers on this host.
@@ -323,7 +324,7 @@ fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observatio
             at: at.into_iter().map(ours).collect(),
         },
         // It compares with the observer's own host.
-        Observation::Fact(fact) if fact.name == "server.same_host" => return None,
+        Observation::Fact(fact) if fact.name == names::SERVER_SAME_HOST => return None,
         Observation::Fact(mut fact) => {
             fact.name = name(&fact.name)?;
             Observation::Fact(fact)

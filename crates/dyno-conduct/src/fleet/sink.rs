@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::{SeriesKey, SeriesKind};
 use dyno_core::redact;
@@ -80,8 +81,8 @@ impl Sink for LoadSink {
 
     fn series(&mut self, number: u32, key: &SeriesKey, _kind: SeriesKind) {
         match key.name.as_str() {
-            "host.cpu.idle" => self.idle.number = Some(number),
-            "host.cpu.iowait" => self.waits.number = Some(number),
+            names::HOST_CPU_IDLE => self.idle.number = Some(number),
+            names::HOST_CPU_IOWAIT => self.waits.number = Some(number),
             _ => {}
         }
     }

@@ -8,6 +8,7 @@ use super::Counts::{
 use super::Reset::FlushStatus;
 use super::Server::{MariaDb, MySql};
 use super::{Counter, Span};
+use crate::catalogue::names;
 
 const BOTH: &[Span] = &[Span::all(MariaDb), Span::all(MySql)];
 const MARIADB: &[Span] = &[Span::all(MariaDb)];
@@ -34,7 +35,7 @@ const fn galera_mean(series: &'static str, source: &'static str) -> Counter {
 }
 
 pub(super) const COUNTERS: &[Counter] = &[
-    status("db.status.questions", "Questions")
+    status(names::DB_STATUS_QUESTIONS, "Questions")
         .counts(Statement)
         .also(&[Connections])
         .note(
@@ -45,17 +46,17 @@ pub(super) const COUNTERS: &[Counter] = &[
         .counts(Statement)
         .also(&[Connections])
         .note("as Questions, plus statements within procedures"),
-    status("db.status.com_stmt_execute", "Com_stmt_execute")
+    status(names::DB_STATUS_COM_STMT_EXECUTE, "Com_stmt_execute")
         .counts(Statement)
         .note(
             "executions of prepared statements, which also count as their kind (`Com_select`) and \
              as a question. MySQL's digests list them separately from text statements (`EXECUTE \
              …`); MariaDB's digests omit those that a driver executes",
         ),
-    status("db.status.com_commit", "Com_commit")
+    status(names::DB_STATUS_COM_COMMIT, "Com_commit")
         .counts(Statement)
         .note("COMMIT statements; autocommits do not count"),
-    status("db.status.com_rollback", "Com_rollback")
+    status(names::DB_STATUS_COM_ROLLBACK, "Com_rollback")
         .counts(Statement)
         .note("ROLLBACK statements; the rollback of a lost session does not count"),
     status("db.status.com_*", "Com_…")
@@ -71,14 +72,17 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.handler_prepare", "Handler_prepare")
         .counts(Engine)
         .note("both phases of a commit with the binary log: 2 for an UPDATE with autocommit"),
-    status("db.status.handler_read_rnd_next", "Handler_read_rnd_next")
-        .counts(Row)
-        .note("rows read by scans, including scans of internal temporary tables"),
-    status("db.status.handler_tmp_write", "Handler_tmp_write")
+    status(
+        names::DB_STATUS_HANDLER_READ_RND_NEXT,
+        "Handler_read_rnd_next",
+    )
+    .counts(Row)
+    .note("rows read by scans, including scans of internal temporary tables"),
+    status(names::DB_STATUS_HANDLER_TMP_WRITE, "Handler_tmp_write")
         .counts(Row)
         .note("rows written into internal temporary tables")
         .only(MARIADB),
-    status("db.status.handler_write", "Handler_write")
+    status(names::DB_STATUS_HANDLER_WRITE, "Handler_write")
         .counts(Row)
         .note("on MySQL including rows of internal temporary tables"),
     status("db.status.handler_read_*", "Handler_read_…")
@@ -95,15 +99,15 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.binlog_cache_*", "Binlog_cache_…")
         .counts(Transaction)
         .note("transactions that used the binary log cache (`_use`), or exceeded it (`_disk_use`)"),
-    status("db.status.connections", "Connections")
+    status(names::DB_STATUS_CONNECTIONS, "Connections")
         .counts(Connection)
         .note("attempts, including refused ones"),
-    status("db.status.aborted_clients", "Aborted_clients").counts(Connection),
+    status(names::DB_STATUS_ABORTED_CLIENTS, "Aborted_clients").counts(Connection),
     status("db.status.aborted_connects", "Aborted_connects").counts(Connection),
     status("db.status.connection_errors_*", "Connection_errors_…").counts(Connection),
-    status("db.status.threads_created", "Threads_created"),
-    status("db.status.threads_connected", "Threads_connected").state(Session, "count"),
-    status("db.status.threads_running", "Threads_running")
+    status(names::DB_STATUS_THREADS_CREATED, "Threads_created"),
+    status(names::DB_STATUS_THREADS_CONNECTED, "Threads_connected").state(Session, "count"),
+    status(names::DB_STATUS_THREADS_RUNNING, "Threads_running")
         .state(Session, "count")
         .note("includes the session that asks"),
     status("db.status.threads_cached", "Threads_cached").state(Session, "count"),
@@ -111,8 +115,8 @@ pub(super) const COUNTERS: &[Counter] = &[
         .state(Connection, "count")
         .reset(FlushStatus)
         .note("the maximum since the last reset"),
-    status("db.status.prepared_stmt_count", "Prepared_stmt_count").state(Statement, "count"),
-    status("db.status.slow_queries", "Slow_queries")
+    status(names::DB_STATUS_PREPARED_STMT_COUNT, "Prepared_stmt_count").state(Statement, "count"),
+    status(names::DB_STATUS_SLOW_QUERIES, "Slow_queries")
         .counts(Statement)
         .note(
             "longer than `long_query_time`. The slow log's `Lock_time` includes row lock waits on \
@@ -126,15 +130,15 @@ pub(super) const COUNTERS: &[Counter] = &[
              meaningful",
         ),
     status("db.status.created_tmp_*", "Created_tmp_…").counts(Table),
-    status("db.status.sort_merge_passes", "Sort_merge_passes"),
-    status("db.status.opened_tables", "Opened_tables").counts(Table),
+    status(names::DB_STATUS_SORT_MERGE_PASSES, "Sort_merge_passes"),
+    status(names::DB_STATUS_OPENED_TABLES, "Opened_tables").counts(Table),
     status(
         "db.status.table_open_cache_active_instances",
         "Table_open_cache_active_instances",
     )
     .state(Event, "count"),
     status("db.status.table_open_cache_*", "Table_open_cache_…").counts(Table),
-    status("db.status.qcache_hits", "Qcache_hits")
+    status(names::DB_STATUS_QCACHE_HITS, "Qcache_hits")
         .counts(Statement)
         .note("answers from the query cache, which `Com_select` does not count")
         .only(MARIADB),
@@ -156,59 +160,65 @@ pub(super) const COUNTERS: &[Counter] = &[
         .seconds(1.0)
         .note("summed over all statements")
         .only(MARIADB),
-    status("db.status.innodb_row_lock_waits", "Innodb_row_lock_waits")
-        .counts(Wait)
-        .note("table locks and metadata locks do not count"),
-    status("db.status.innodb_row_lock_time", "Innodb_row_lock_time")
-        .seconds(MS)
-        .note("milliseconds, summed over all waiting sessions; a wait counts when it ends"),
+    status(
+        names::DB_STATUS_INNODB_ROW_LOCK_WAITS,
+        "Innodb_row_lock_waits",
+    )
+    .counts(Wait)
+    .note("table locks and metadata locks do not count"),
+    status(
+        names::DB_STATUS_INNODB_ROW_LOCK_TIME,
+        "Innodb_row_lock_time",
+    )
+    .seconds(MS)
+    .note("milliseconds, summed over all waiting sessions; a wait counts when it ends"),
     status(
         "db.status.innodb_row_lock_time_avg",
         "Innodb_row_lock_time_avg",
     )
     .mean(),
     status(
-        "db.status.innodb_row_lock_current_waits",
+        names::DB_STATUS_INNODB_ROW_LOCK_CURRENT_WAITS,
         "Innodb_row_lock_current_waits",
     )
     .state(Session, "count"),
-    status("db.status.innodb_deadlocks", "Innodb_deadlocks")
+    status(names::DB_STATUS_INNODB_DEADLOCKS, "Innodb_deadlocks")
         .counts(Transaction)
         .only(MARIADB),
     status(
-        "db.status.innodb_buffer_pool_read_requests",
+        names::DB_STATUS_INNODB_BUFFER_POOL_READ_REQUESTS,
         "Innodb_buffer_pool_read_requests",
     )
     .counts(Block)
     .note("requests for a page, found or not; several per row lookup"),
     status(
-        "db.status.innodb_buffer_pool_reads",
+        names::DB_STATUS_INNODB_BUFFER_POOL_READS,
         "Innodb_buffer_pool_reads",
     )
     .counts(Block)
     .note("pages that a request had to read; read-ahead does not count"),
     status(
-        "db.status.innodb_buffer_pool_wait_free",
+        names::DB_STATUS_INNODB_BUFFER_POOL_WAIT_FREE,
         "Innodb_buffer_pool_wait_free",
     )
     .counts(Wait),
     status(
-        "db.status.innodb_buffer_pool_pages_flushed",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_FLUSHED,
         "Innodb_buffer_pool_pages_flushed",
     )
     .counts(Block),
     status(
-        "db.status.innodb_buffer_pool_pages_data",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DATA,
         "Innodb_buffer_pool_pages_data",
     )
     .state(Block, "count"),
     status(
-        "db.status.innodb_buffer_pool_pages_dirty",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY,
         "Innodb_buffer_pool_pages_dirty",
     )
     .state(Block, "count"),
     status(
-        "db.status.innodb_buffer_pool_pages_total",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL,
         "Innodb_buffer_pool_pages_total",
     )
     .state(Block, "count"),
@@ -224,64 +234,79 @@ pub(super) const COUNTERS: &[Counter] = &[
     status("db.status.innodb_data_written", "Innodb_data_written")
         .counts(Byte)
         .note("without the redo log on MariaDB"),
-    status("db.status.innodb_data_fsyncs", "Innodb_data_fsyncs")
+    status(names::DB_STATUS_INNODB_DATA_FSYNCS, "Innodb_data_fsyncs")
         .counts(Sync)
         .note("of all InnoDB files; most are redo log syncs"),
-    status("db.status.innodb_os_log_written", "Innodb_os_log_written")
-        .counts(Byte)
-        .note("of the redo log; MySQL counts whole blocks of 512 bytes"),
-    status("db.status.innodb_os_log_fsyncs", "Innodb_os_log_fsyncs")
-        .counts(Sync)
-        .only(BEFORE_MARIADB_10_6),
-    status("db.status.innodb_log_writes", "Innodb_log_writes").counts(Operation),
     status(
-        "db.status.innodb_dblwr_pages_written",
+        names::DB_STATUS_INNODB_OS_LOG_WRITTEN,
+        "Innodb_os_log_written",
+    )
+    .counts(Byte)
+    .note("of the redo log; MySQL counts whole blocks of 512 bytes"),
+    status(
+        names::DB_STATUS_INNODB_OS_LOG_FSYNCS,
+        "Innodb_os_log_fsyncs",
+    )
+    .counts(Sync)
+    .only(BEFORE_MARIADB_10_6),
+    status(names::DB_STATUS_INNODB_LOG_WRITES, "Innodb_log_writes").counts(Operation),
+    status(
+        names::DB_STATUS_INNODB_DBLWR_PAGES_WRITTEN,
         "Innodb_dblwr_pages_written",
     )
     .counts(Block),
-    status("db.status.key_blocks_used", "Key_blocks_used").state(Block, "count"),
-    status("db.status.key_read_requests", "Key_read_requests").counts(Block),
-    status("db.status.key_writes", "Key_writes").counts(Block),
+    status(names::DB_STATUS_KEY_BLOCKS_USED, "Key_blocks_used").state(Block, "count"),
+    status(names::DB_STATUS_KEY_READ_REQUESTS, "Key_read_requests").counts(Block),
+    status(names::DB_STATUS_KEY_WRITES, "Key_writes").counts(Block),
     status(
-        "db.status.aria_pagecache_blocks_used",
+        names::DB_STATUS_ARIA_PAGECACHE_BLOCKS_USED,
         "Aria_pagecache_blocks_used",
     )
     .state(Block, "count")
     .only(MARIADB),
     status(
-        "db.status.aria_pagecache_read_requests",
+        names::DB_STATUS_ARIA_PAGECACHE_READ_REQUESTS,
         "Aria_pagecache_read_requests",
     )
     .counts(Block)
     .only(MARIADB),
-    status("db.status.aria_pagecache_writes", "Aria_pagecache_writes")
-        .counts(Block)
-        .only(MARIADB),
-    status("db.status.binlog_bytes_written", "Binlog_bytes_written")
-        .counts(Byte)
-        .only(MARIADB),
-    status("db.status.innodb_log_waits", "Innodb_log_waits").counts(Wait),
+    status(
+        names::DB_STATUS_ARIA_PAGECACHE_WRITES,
+        "Aria_pagecache_writes",
+    )
+    .counts(Block)
+    .only(MARIADB),
+    status(
+        names::DB_STATUS_BINLOG_BYTES_WRITTEN,
+        "Binlog_bytes_written",
+    )
+    .counts(Byte)
+    .only(MARIADB),
+    status(names::DB_STATUS_INNODB_LOG_WAITS, "Innodb_log_waits").counts(Wait),
     status("db.status.innodb_rows_*", "Innodb_rows_…")
         .counts(Row)
         .note("`_read` counts rows that InnoDB returned to the server, not to the client")
         .only(BEFORE_MARIADB_10_6),
-    status("db.status.innodb_checkpoint_age", "Innodb_checkpoint_age")
-        .state(Byte, "bytes")
-        .only(MARIADB),
     status(
-        "db.status.innodb_checkpoint_max_age",
+        names::DB_STATUS_INNODB_CHECKPOINT_AGE,
+        "Innodb_checkpoint_age",
+    )
+    .state(Byte, "bytes")
+    .only(MARIADB),
+    status(
+        names::DB_STATUS_INNODB_CHECKPOINT_MAX_AGE,
         "Innodb_checkpoint_max_age",
     )
     .state(Byte, "bytes")
     .only(MARIADB),
     status(
-        "db.status.innodb_redo_log_logical_size",
+        names::DB_STATUS_INNODB_REDO_LOG_LOGICAL_SIZE,
         "Innodb_redo_log_logical_size",
     )
     .state(Byte, "bytes")
     .only(MYSQL),
     status(
-        "db.status.wsrep_flow_control_paused_ns",
+        names::DB_STATUS_WSREP_FLOW_CONTROL_PAUSED_NS,
         "wsrep_flow_control_paused_ns",
     )
     .seconds(NS)
@@ -310,7 +335,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     galera_mean("db.status.wsrep_commit_oool", "wsrep_commit_oool"),
     galera_mean("db.status.wsrep_commit_window", "wsrep_commit_window"),
     status(
-        "db.status.wsrep_flow_control_sent",
+        names::DB_STATUS_WSREP_FLOW_CONTROL_SENT,
         "wsrep_flow_control_sent",
     )
     .reset(FlushStatus)
@@ -334,8 +359,11 @@ pub(super) const COUNTERS: &[Counter] = &[
     )
     .counts(Transaction),
     status("db.status.wsrep_local_bf_aborts", "wsrep_local_bf_aborts").counts(Transaction),
-    status("db.status.wsrep_local_recv_queue", "wsrep_local_recv_queue")
-        .state(Transaction, "count"),
+    status(
+        names::DB_STATUS_WSREP_LOCAL_RECV_QUEUE,
+        "wsrep_local_recv_queue",
+    )
+    .state(Transaction, "count"),
     status("db.status.wsrep_cluster_size", "wsrep_cluster_size").state(Node, "count"),
     semi_sync(
         "db.status.rpl_semi_sync_master_net_wait_time",
@@ -364,7 +392,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     .state(Transaction, "count")
     .only(GROUP),
     time_sum(
-        "db.status.gr_flow_control_throttle_time_sum",
+        names::DB_STATUS_GR_FLOW_CONTROL_THROTTLE_TIME_SUM,
         "Gr_flow_control_throttle_time_sum",
     ),
     time_sum(
@@ -395,32 +423,44 @@ pub(super) const COUNTERS: &[Counter] = &[
         "db.status.gr_transactions_consistency_before_begin_time_sum",
         "Gr_transactions_consistency_before_begin_time_sum",
     ),
-    innodb("db.innodb.history_list_length", "trx_rseg_history_len")
+    innodb(names::DB_INNODB_HISTORY_LIST_LENGTH, "trx_rseg_history_len")
         .state(Transaction, "count")
         .note("undo logs not yet purged"),
     innodb(
-        "db.innodb.buffer_pool_read_requests",
+        names::DB_INNODB_BUFFER_POOL_READ_REQUESTS,
         "buffer_pool_read_requests",
     )
     .counts(Block),
-    innodb("db.innodb.buffer_pool_reads", "buffer_pool_reads").counts(Block),
+    innodb(names::DB_INNODB_BUFFER_POOL_READS, "buffer_pool_reads").counts(Block),
     innodb("db.innodb.buffer_flush_sync*", "buffer_flush_sync…").counts(Block),
-    innodb("db.innodb.lock_deadlocks", "lock_deadlocks").counts(Transaction),
-    innodb("db.innodb.lock_row_lock_waits", "lock_row_lock_waits").counts(Wait),
-    innodb("db.innodb.os_data_fsyncs", "os_data_fsyncs").counts(Sync),
-    innodb("db.innodb.os_log_fsyncs", "os_log_fsyncs").counts(Sync),
-    innodb("db.innodb.os_log_bytes_written", "os_log_bytes_written").counts(Byte),
-    rocksdb("db.rocksdb.block_cache_usage", "Rocksdb_block_cache_usage").state(Byte, "bytes"),
+    innodb(names::DB_INNODB_LOCK_DEADLOCKS, "lock_deadlocks").counts(Transaction),
+    innodb(names::DB_INNODB_LOCK_ROW_LOCK_WAITS, "lock_row_lock_waits").counts(Wait),
+    innodb(names::DB_INNODB_OS_DATA_FSYNCS, "os_data_fsyncs").counts(Sync),
+    innodb(names::DB_INNODB_OS_LOG_FSYNCS, "os_log_fsyncs").counts(Sync),
+    innodb(
+        names::DB_INNODB_OS_LOG_BYTES_WRITTEN,
+        "os_log_bytes_written",
+    )
+    .counts(Byte),
     rocksdb(
-        "db.rocksdb.compact_write_bytes",
+        names::DB_ROCKSDB_BLOCK_CACHE_USAGE,
+        "Rocksdb_block_cache_usage",
+    )
+    .state(Byte, "bytes"),
+    rocksdb(
+        names::DB_ROCKSDB_COMPACT_WRITE_BYTES,
         "Rocksdb_compact_write_bytes",
     )
     .counts(Byte),
-    rocksdb("db.rocksdb.flush_write_bytes", "Rocksdb_flush_write_bytes").counts(Byte),
+    rocksdb(
+        names::DB_ROCKSDB_FLUSH_WRITE_BYTES,
+        "Rocksdb_flush_write_bytes",
+    )
+    .counts(Byte),
     rocksdb("db.rocksdb.rows_*", "Rocksdb_rows_…").counts(Row),
-    rocksdb("db.rocksdb.wal_bytes", "Rocksdb_wal_bytes").counts(Byte),
-    rocksdb("db.rocksdb.wal_synced", "Rocksdb_wal_synced").counts(Sync),
-    Counter::new("db.binlog.size", "SHOW BINARY LOGS", BOTH).state(Byte, "bytes"),
+    rocksdb(names::DB_ROCKSDB_WAL_BYTES, "Rocksdb_wal_bytes").counts(Byte),
+    rocksdb(names::DB_ROCKSDB_WAL_SYNCED, "Rocksdb_wal_synced").counts(Sync),
+    Counter::new(names::DB_BINLOG_SIZE, "SHOW BINARY LOGS", BOTH).state(Byte, "bytes"),
 ];
 
 /// Times of group replication, summed over all members.

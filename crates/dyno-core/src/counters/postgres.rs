@@ -7,6 +7,7 @@ use super::Counts::{
 use super::Reset::Statistics;
 use super::Server::Postgres;
 use super::{Counter, Span};
+use crate::catalogue::names;
 
 const ALL: &[Span] = &[Span::all(Postgres)];
 const BEFORE_17: &[Span] = &[Span::before(Postgres, (17, 0))];
@@ -44,43 +45,52 @@ const fn io_bytes(series: &'static str, source: &'static str) -> Counter {
 }
 
 pub(super) const COUNTERS: &[Counter] = &[
-    count("db.database.xact_commit", "pg_stat_database.xact_commit")
-        .counts(Transaction)
-        .also(&[Connections])
-        .note(
-            "a statement without BEGIN is one, including reads; so are a connection's first \
-             queries",
-        ),
     count(
-        "db.database.xact_rollback",
+        names::DB_DATABASE_XACT_COMMIT,
+        "pg_stat_database.xact_commit",
+    )
+    .counts(Transaction)
+    .also(&[Connections])
+    .note(
+        "a statement without BEGIN is one, including reads; so are a connection's first \
+             queries",
+    ),
+    count(
+        names::DB_DATABASE_XACT_ROLLBACK,
         "pg_stat_database.xact_rollback",
     )
     .counts(Transaction)
     .note("includes failed transactions that end with COMMIT"),
-    count("db.database.blks_read", "pg_stat_database.blks_read")
+    count(names::DB_DATABASE_BLKS_READ, "pg_stat_database.blks_read")
         .counts(Block)
         .note("not found in shared buffers; may come from the kernel's page cache"),
-    count("db.database.blks_hit", "pg_stat_database.blks_hit")
+    count(names::DB_DATABASE_BLKS_HIT, "pg_stat_database.blks_hit")
         .counts(Block)
         .note("a block counts each time it is accessed"),
-    count("db.database.tup_returned", "pg_stat_database.tup_returned")
-        .counts(Row)
-        .note("live rows read by table scans, and entries returned by index scans"),
-    count("db.database.tup_fetched", "pg_stat_database.tup_fetched")
-        .counts(Row)
-        .note("live rows fetched through indexes"),
+    count(
+        names::DB_DATABASE_TUP_RETURNED,
+        "pg_stat_database.tup_returned",
+    )
+    .counts(Row)
+    .note("live rows read by table scans, and entries returned by index scans"),
+    count(
+        names::DB_DATABASE_TUP_FETCHED,
+        "pg_stat_database.tup_fetched",
+    )
+    .counts(Row)
+    .note("live rows fetched through indexes"),
     count("db.database.tup_*", "pg_stat_database.tup_…")
         .counts(Row)
         .note("including rows of transactions that were rolled back"),
     count("db.database.conflicts", "pg_stat_database.conflicts"),
-    count("db.database.temp_files", "pg_stat_database.temp_files"),
-    count("db.database.temp_bytes", "pg_stat_database.temp_bytes").counts(Byte),
-    count("db.database.deadlocks", "pg_stat_database.deadlocks"),
-    count("db.database.sessions", "pg_stat_database.sessions")
+    count(names::DB_DATABASE_TEMP_FILES, "pg_stat_database.temp_files"),
+    count(names::DB_DATABASE_TEMP_BYTES, "pg_stat_database.temp_bytes").counts(Byte),
+    count(names::DB_DATABASE_DEADLOCKS, "pg_stat_database.deadlocks"),
+    count(names::DB_DATABASE_SESSIONS, "pg_stat_database.sessions")
         .counts(Session)
         .only(SINCE_14),
-    count("db.database.size", "pg_database_size").state(Byte, "bytes"),
-    count("db.backends", "pg_stat_database.numbackends").state(Session, "count"),
+    count(names::DB_DATABASE_SIZE, "pg_database_size").state(Byte, "bytes"),
+    count(names::DB_BACKENDS, "pg_stat_database.numbackends").state(Session, "count"),
     count("db.backends.*", "pg_stat_activity")
         .state(Session, "count")
         .note("without the observer"),
@@ -91,30 +101,44 @@ pub(super) const COUNTERS: &[Counter] = &[
     .state(Session, "count")
     .note("active sessions, by wait type or state"),
     count("db.locks.*", "pg_locks").state(Lock, "count"),
-    count("db.oldest_xmin.age", "pg_stat_activity.backend_xmin").state(Transaction, "count"),
-    count("db.tables.live_tuples", "pg_stat_user_tables.n_live_tup").state(Row, "count"),
-    count("db.tables.dead_tuples", "pg_stat_user_tables.n_dead_tup").state(Row, "count"),
+    count(names::DB_OLDEST_XMIN_AGE, "pg_stat_activity.backend_xmin").state(Transaction, "count"),
     count(
-        "db.tables.autovacuums",
+        names::DB_TABLES_LIVE_TUPLES,
+        "pg_stat_user_tables.n_live_tup",
+    )
+    .state(Row, "count"),
+    count(
+        names::DB_TABLES_DEAD_TUPLES,
+        "pg_stat_user_tables.n_dead_tup",
+    )
+    .state(Row, "count"),
+    count(
+        names::DB_TABLES_AUTOVACUUMS,
         "pg_stat_user_tables.autovacuum_count",
     )
     .counts(Event),
-    count("db.tables.scans", "pg_stat_user_tables.seq_scan + idx_scan")
-        .counts(Descent)
-        .note(
-            "not statements: an index scan counts once per row of an outer table, and before 17 \
+    count(
+        names::DB_TABLES_SCANS,
+        "pg_stat_user_tables.seq_scan + idx_scan",
+    )
+    .counts(Descent)
+    .note(
+        "not statements: an index scan counts once per row of an outer table, and before 17 \
              once per value of an IN list. Each parallel worker's scan counts; TABLESAMPLE and \
              `ctid =` do not",
-        ),
-    count("db.tables.seq_scans", "pg_stat_user_tables.seq_scan")
+    ),
+    count(names::DB_TABLES_SEQ_SCANS, "pg_stat_user_tables.seq_scan")
         .counts(Descent)
         .note(
             "a scan of a whole table; each parallel worker's counts, TABLESAMPLE and ranges of \
              `ctid` do not",
         ),
-    count("db.tables.seq_tuples", "pg_stat_user_tables.seq_tup_read")
-        .counts(Row)
-        .note("includes rows that TABLESAMPLE and ranges of `ctid` read"),
+    count(
+        names::DB_TABLES_SEQ_TUPLES,
+        "pg_stat_user_tables.seq_tup_read",
+    )
+    .counts(Row)
+    .note("includes rows that TABLESAMPLE and ranges of `ctid` read"),
     count(
         "db.checkpointer.timed",
         "pg_stat_bgwriter.checkpoints_timed",
@@ -125,11 +149,11 @@ pub(super) const COUNTERS: &[Counter] = &[
         .only(&[Span::since(Postgres, (17, 0))])
         .note("including skipped checkpoints; `num_done` of 18 counts completed ones"),
     count(
-        "db.checkpointer.requested",
+        names::DB_CHECKPOINTER_REQUESTED,
         "pg_stat_checkpointer.num_requested, checkpoints_req",
     ),
     count(
-        "db.checkpointer.buffers_written",
+        names::DB_CHECKPOINTER_BUFFERS_WRITTEN,
         "pg_stat_checkpointer.buffers_written",
     )
     .counts(Block),
@@ -145,7 +169,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     )
     .seconds(DIVIDED),
     count(
-        "db.bgwriter.maxwritten_clean",
+        names::DB_BGWRITER_MAXWRITTEN_CLEAN,
         "pg_stat_bgwriter.maxwritten_clean",
     )
     .note("rounds that stopped at `bgwriter_lru_maxpages`"),
@@ -160,39 +184,45 @@ pub(super) const COUNTERS: &[Counter] = &[
     count("db.wal.records", "pg_stat_wal.wal_records")
         .counts(LogRecord)
         .only(SINCE_14),
-    count("db.wal.fpi", "pg_stat_wal.wal_fpi")
+    count(names::DB_WAL_FPI, "pg_stat_wal.wal_fpi")
         .counts(Block)
         .only(SINCE_14),
-    count("db.wal.bytes", "pg_stat_wal.wal_bytes")
+    count(names::DB_WAL_BYTES, "pg_stat_wal.wal_bytes")
         .counts(Byte)
         .only(SINCE_14)
         .note("generated, not written; the server writes whole pages"),
-    count("db.wal.buffers_full", "pg_stat_wal.wal_buffers_full")
+    count(names::DB_WAL_BUFFERS_FULL, "pg_stat_wal.wal_buffers_full")
         .counts(Wait)
         .only(SINCE_14),
-    count("db.wal.writes", "pg_stat_wal.wal_write")
+    count(names::DB_WAL_WRITES, "pg_stat_wal.wal_write")
         .counts(Operation)
         .only(BEFORE_18),
-    count("db.wal.writes", "pg_stat_io.writes where object = 'wal'")
-        .counts(Operation)
-        .only(SINCE_18),
-    count("db.wal.syncs", "pg_stat_wal.wal_sync")
+    count(
+        names::DB_WAL_WRITES,
+        "pg_stat_io.writes where object = 'wal'",
+    )
+    .counts(Operation)
+    .only(SINCE_18),
+    count(names::DB_WAL_SYNCS, "pg_stat_wal.wal_sync")
         .counts(Sync)
         .only(BEFORE_18)
         .note("0 with `wal_sync_method` open_sync or open_datasync, and with fsync off"),
-    count("db.wal.syncs", "pg_stat_io.fsyncs where object = 'wal'")
-        .counts(Sync)
-        .only(SINCE_18)
-        .note("0 with `wal_sync_method` open_sync or open_datasync, and with fsync off"),
+    count(
+        names::DB_WAL_SYNCS,
+        "pg_stat_io.fsyncs where object = 'wal'",
+    )
+    .counts(Sync)
+    .only(SINCE_18)
+    .note("0 with `wal_sync_method` open_sync or open_datasync, and with fsync off"),
     blocks("db.io.read_blocks", "pg_stat_io.reads"),
     blocks("db.io.written_blocks", "pg_stat_io.writes"),
     blocks("db.io.extended_blocks", "pg_stat_io.extends"),
     requests("db.io.reads", "pg_stat_io.reads"),
     requests("db.io.writes", "pg_stat_io.writes"),
     requests("db.io.extends", "pg_stat_io.extends"),
-    io_bytes("db.io.read_bytes", "pg_stat_io.read_bytes"),
-    io_bytes("db.io.write_bytes", "pg_stat_io.write_bytes"),
-    io_bytes("db.io.extend_bytes", "pg_stat_io.extend_bytes"),
+    io_bytes(names::DB_IO_READ_BYTES, "pg_stat_io.read_bytes"),
+    io_bytes(names::DB_IO_WRITE_BYTES, "pg_stat_io.write_bytes"),
+    io_bytes(names::DB_IO_EXTEND_BYTES, "pg_stat_io.extend_bytes"),
     count("db.io.hits", "pg_stat_io.hits")
         .counts(Block)
         .only(SINCE_16),
@@ -217,14 +247,14 @@ pub(super) const COUNTERS: &[Counter] = &[
         .only(BLOCKS)
         .note("excludes the WAL; each read, write or extend covers one block"),
     count(
-        "db.replication.lag",
+        names::DB_REPLICATION_LAG,
         "pg_last_xact_replay_timestamp(), replay_lag; Seconds_Behind_Source",
     )
     .state(super::Counts::Time, "s"),
     count(
-        "db.replication.behind",
+        names::DB_REPLICATION_BEHIND,
         "pg_last_wal_replay_lsn(), replay_lsn",
     )
     .state(Byte, "bytes"),
-    count("db.replication.replicas", "pg_stat_replication").state(Session, "count"),
+    count(names::DB_REPLICATION_REPLICAS, "pg_stat_replication").state(Session, "count"),
 ];

@@ -1,30 +1,28 @@
 //! The location of a table's files if its definition puts them outside the database's directory.
 
-/// The prefix of a directory's facts: `data.directory[/fast].filesystem.type`.
-const DIRECTORY: &str = "data.directory[";
-/// The prefix of a tablespace's facts.
-const TABLESPACE: &str = "data.tablespace[";
+use crate::catalogue::names;
+
 /// Options of MySQL's and MariaDB's tables and partitions that name a directory.
 const DIRECTORIES: [&str; 2] = ["DATA DIRECTORY", "INDEX DIRECTORY"];
 
 /// The name of a directory's facts.
 pub fn directory(path: &str) -> String {
-    format!("{DIRECTORY}{path}]")
+    names::DATA_DIRECTORY_EACH.of(path)
 }
 
 /// The name of a tablespace's facts.
 pub fn tablespace(name: &str) -> String {
-    format!("{TABLESPACE}{name}]")
+    names::DATA_TABLESPACE_EACH.of(name)
 }
 
 /// The directory in the name of a directory's facts.
 pub fn directory_of(place: &str) -> Option<&str> {
-    place.strip_prefix(DIRECTORY)?.strip_suffix(']')
+    names::DATA_DIRECTORY_EACH.part(place)
 }
 
 /// The tablespace in the name of a tablespace's facts.
 pub fn tablespace_of(place: &str) -> Option<&str> {
-    place.strip_prefix(TABLESPACE)?.strip_suffix(']')
+    names::DATA_TABLESPACE_EACH.part(place)
 }
 
 /// The fact names of each directory and tablespace in a definition, in order.

@@ -8,6 +8,7 @@ mod latency;
 
 use std::collections::BTreeMap;
 
+use dyno_core::catalogue::names;
 use dyno_core::interval::OperationCounters;
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Fact, Operation, RunRecord, Source};
@@ -237,13 +238,13 @@ impl Group<'_> {
 
     fn facts(&self) -> Vec<Fact> {
         let mut facts = vec![Fact::new(
-            "client.version",
+            names::CLIENT_VERSION,
             self.last.version.clone(),
             "fio's JSON, fio version",
         )];
         for disk in &self.last.disk_util {
             if let Some(util) = disk.util {
-                let name = format!("import.disk[{}].utilisation", disk.name);
+                let name = names::IMPORT_DISK_UTILISATION.of(&disk.name);
                 facts.push(Fact::new(
                     name,
                     format!("{util:.1} %"),
@@ -253,7 +254,7 @@ impl Group<'_> {
         }
         for job in &self.jobs {
             if let (Some(user), Some(system)) = (job.usr_cpu, job.sys_cpu) {
-                let name = format!("import.cpu[{}]", dyno_core::redact::text(&job.jobname));
+                let name = names::IMPORT_CPU_EACH.of(dyno_core::redact::text(&job.jobname));
                 let value = format!("{user:.1} % user, {system:.1} % system");
                 facts.push(Fact::new(name, value, "fio's JSON, usr_cpu and sys_cpu"));
             }

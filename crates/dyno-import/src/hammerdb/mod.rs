@@ -7,6 +7,7 @@ mod profile;
 
 use std::time::Duration;
 
+use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 use dyno_core::interval::OperationCounters;
 use dyno_core::record::{Fact, NotObserved, Series, Source};
@@ -109,7 +110,7 @@ fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
     run.not_observed = gaps(draft, started.is_some(), measured_s.is_some());
     run.series.extend(counter(draft, started));
     let rampup = draft.rampup_min.map(|minutes| format!("{minutes} min"));
-    let rampup = rampup.map(|text| Fact::new("import.rampup", text, "HammerDB's log"));
+    let rampup = rampup.map(|text| Fact::new(names::IMPORT_RAMPUP, text, "HammerDB's log"));
     run.facts.extend(rampup);
     if measured_s.is_none() {
         run.facts
@@ -231,7 +232,7 @@ fn counter(draft: &Draft, started: Option<f64>) -> Option<Series> {
         (at, Some(tpm / S_PER_MIN))
     });
     let source = "HammerDB's transaction counter".to_owned();
-    runs::series("import.transactions", "count/s", source, points)
+    runs::series(names::IMPORT_TRANSACTIONS, "count/s", source, points)
 }
 
 fn operations(profile: &Profile) -> Vec<OperationSummary> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dyno_analysis::summary;
+use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
@@ -20,9 +21,6 @@ use super::{Logged, Parts};
 use crate::identity::LogHash;
 use crate::runs::{self, About};
 use crate::{Options, ParsedRun};
-
-/// Transactions without a time; a check of the verdict uses this name.
-const UNTIMED: &str = "import.untimed";
 
 /// Progress times from this value on are seconds since 1970.
 const EPOCH_S: f64 = 1e9;
@@ -101,7 +99,8 @@ pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
 fn untimed(single: Option<&Single>) -> Option<Fact> {
     let untimed = single.and_then(Single::untimed)?;
     let source = "the log of transactions";
-    Some(Fact::new(UNTIMED, untimed.to_string(), source))
+    let untimed = untimed.to_string();
+    Some(Fact::new(names::IMPORT_UNTIMED, untimed, source))
 }
 
 /// When the run began: from the progress lines, the first transaction, or the caller.
@@ -284,10 +283,12 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
 fn series(output: &Output, started: Option<f64>) -> Vec<Series> {
     type Pick = fn(&Point) -> Option<f64>;
     let kinds: [(&str, &str, &str, Pick); 4] = [
-        ("import.latency.mean", "ms", "lat", |p| p.latency_ms),
-        ("import.latency.stddev", "ms", "stddev", |p| p.stddev_ms),
-        ("import.lag.mean", "ms", "lag", |p| p.lag_ms),
-        ("import.skipped", "count", "skipped", |p| {
+        (names::IMPORT_LATENCY_MEAN, "ms", "lat", |p| p.latency_ms),
+        (names::IMPORT_LATENCY_STDDEV, "ms", "stddev", |p| {
+            p.stddev_ms
+        }),
+        (names::IMPORT_LAG_MEAN, "ms", "lag", |p| p.lag_ms),
+        (names::IMPORT_SKIPPED, "count", "skipped", |p| {
             p.skipped.map(|count| count as f64)
         }),
     ];
@@ -302,34 +303,42 @@ fn facts(output: &Output) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(version) = &output.version {
         facts.push(Fact::new(
-            "client.version",
+            names::CLIENT_VERSION,
             version.clone(),
             "pgbench's banner",
         ));
     }
-    let printed = "pgbench's report";
-    if let Some(ms) = output.connecting_ms {
-        facts.push(Fact::new("import.connecting_ms", ms.to_string(), printed));
-    }
-    if let Some(ms) = output.reconnecting_ms {
-        facts.push(Fact::new("import.reconnecting_ms", ms.to_string(), printed));
-    }
-    if let Some(clients) = output.clients {
-        facts.push(Fact::new("import.clients", clients.to_string(), printed));
-    }
-    if let Some(tries) = output.tries {
-        facts.push(Fact::new("import.tries", tries.to_string(), printed));
+    for (name, figure) in [
+        (
+            names::IMPORT_CONNECTING_MS,
+            output.connecting_ms.map(|ms| ms.to_string()),
+        ),
+        (
+            names::IMPORT_RECONNECTING_MS,
+            output.reconnecting_ms.map(|ms| ms.to_string()),
+        ),
+        (
+            names::IMPORT_CLIENTS,
+            output.clients.map(|clients| clients.to_string()),
+        ),
+        (
+            names::IMPORT_TRIES,
+            output.tries.map(|tries| tries.to_string()),
+        ),
+    ] {
+        let fact = |figure: String| Fact::new(name, figure, "pgbench's report");
+        facts.extend(figure.map(fact));
     }
     if let (Some(processed), Some(tps)) = (output.processed, output.tps.filter(|tps| *tps > 0.0)) {
         // The rate excludes the time to connect, which the duration includes.
         let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
         let implied = format!("{:.3}", processed as f64 / tps + connecting_s);
         let source = "a count divided by its rate, and the time to connect";
-        facts.push(Fact::new("import.implied_time_s", implied, source));
+        facts.push(Fact::new(names::IMPORT_IMPLIED_TIME_S, implied, source));
         if let Some(duration) = output.duration_s {
             let stated = format!("{duration:.3}");
             facts.push(Fact::new(
-                "import.stated_time_s",
+                names::IMPORT_STATED_TIME_S,
                 stated,
                 "the report's duration",
             ));
@@ -337,7 +346,7 @@ fn facts(output: &Output) -> Vec<Fact> {
     }
     for (number, statement) in output.statements.iter().enumerate() {
         facts.push(Fact::new(
-            format!("import.statement[{}]", number + 1),
+            names::IMPORT_STATEMENT_EACH.of(number + 1),
             format!(
                 "{} ms: {}",
                 statement.mean_ms,

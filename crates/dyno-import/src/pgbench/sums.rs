@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::catalogue::names;
 use dyno_core::interval::Counters;
 use dyno_core::record::Series;
 use dyno_core::summary::{IntervalSummary, LatencySummary, RunSummary};
@@ -149,26 +150,26 @@ impl Sums {
         };
         type Pick = fn(&Sum) -> Option<f64>;
         let picks: [(&str, &str, &str, Pick); 7] = [
-            ("import.latency.mean", "ms", "sum_latency", |sum| {
+            (names::IMPORT_LATENCY_MEAN, "ms", "sum_latency", |sum| {
                 sum.of_done(sum.latency().mean_ms)
             }),
-            ("import.latency.stddev", "ms", "sum_latency_2", |sum| {
+            (names::IMPORT_LATENCY_STDDEV, "ms", "sum_latency_2", |sum| {
                 sum.of_done(sum.latency().stddev_ms?)
             }),
-            ("import.latency.min", "ms", "min_latency", |sum| {
+            (names::IMPORT_LATENCY_MIN, "ms", "min_latency", |sum| {
                 sum.of_done(sum.min_us / US_PER_MS)
             }),
-            ("import.latency.max", "ms", "max_latency", |sum| {
+            (names::IMPORT_LATENCY_MAX, "ms", "max_latency", |sum| {
                 sum.of_done(sum.max_us / US_PER_MS)
             }),
-            ("import.lag.mean", "ms", "sum_lag", |sum| {
+            (names::IMPORT_LAG_MEAN, "ms", "sum_lag", |sum| {
                 sum.of_done(sum.lag_us? / sum.count as f64 / US_PER_MS)
             }),
-            ("import.skipped", "count", "skipped", |sum| {
+            (names::IMPORT_SKIPPED, "count", "skipped", |sum| {
                 sum.skipped.map(|count| count as f64)
             }),
             (
-                "import.failed",
+                names::IMPORT_FAILED,
                 "count",
                 "serialization_failures, deadlock_failures",
                 |sum| sum.failed.map(|count| count as f64),
@@ -178,7 +179,7 @@ impl Sums {
             let times = self.times.values();
             times.map(|sum| (sum.from_s as f64 - origin + step, sum))
         };
-        let is_counted = |name: &str| name != "import.failed" || self.counts_failed;
+        let is_counted = |name: &str| name != names::IMPORT_FAILED || self.counts_failed;
         let picks = picks.into_iter().filter(|(name, ..)| is_counted(name));
         let mut series: Vec<Series> = picks
             .filter_map(|(name, unit, column, pick)| {
@@ -190,7 +191,7 @@ impl Sums {
         let rates = all().map(|(at, sum)| (at, Some(sum.count as f64 / step)));
         let source = "pgbench --aggregate-interval, num_transactions".to_owned();
         series.extend(runs::series(
-            "import.transactions",
+            names::IMPORT_TRANSACTIONS,
             "count/s",
             source,
             rates,

@@ -1,6 +1,8 @@
 //! Parses the statistics at the end of a run, of sysbench 0.4 to 1.1. Lines are recognised by their
 //! labels.
 
+use dyno_core::catalogue::names;
+
 use super::model::{Counted, Report};
 use crate::number;
 
@@ -149,27 +151,27 @@ fn files(report: &mut Report, label: &str, value: &str) -> Option<bool> {
     match label {
         "read" => {
             let (iops, rest) = number::leading(value.strip_prefix("IOPS=")?)?;
-            figure("import.fileio.reads_per_s", iops, "read: IOPS");
+            figure(names::IMPORT_FILEIO_READS_PER_S, iops, "read: IOPS");
             let (mib, _) = number::leading(rest)?;
-            figure("import.fileio.read_mib_per_s", mib, "read: MiB/s");
+            figure(names::IMPORT_FILEIO_READ_MIB_PER_S, mib, "read: MiB/s");
         }
         "write" => {
             let (iops, rest) = number::leading(value.strip_prefix("IOPS=")?)?;
-            figure("import.fileio.writes_per_s", iops, "write: IOPS");
+            figure(names::IMPORT_FILEIO_WRITES_PER_S, iops, "write: IOPS");
             let (mib, _) = number::leading(rest)?;
-            figure("import.fileio.written_mib_per_s", mib, "write: MiB/s");
+            figure(names::IMPORT_FILEIO_WRITTEN_MIB_PER_S, mib, "write: MiB/s");
         }
         "fsync" => {
             let (iops, _) = number::leading(value.strip_prefix("IOPS=")?)?;
-            figure("import.fileio.fsyncs_per_s", iops, "fsync: IOPS");
+            figure(names::IMPORT_FILEIO_FSYNCS_PER_S, iops, "fsync: IOPS");
         }
         _ => {
             let (name, label) = match label {
-                "reads/s" => ("import.fileio.reads_per_s", "reads/s"),
-                "writes/s" => ("import.fileio.writes_per_s", "writes/s"),
-                "fsyncs/s" => ("import.fileio.fsyncs_per_s", "fsyncs/s"),
-                "read, mib/s" => ("import.fileio.read_mib_per_s", "read, MiB/s"),
-                "written, mib/s" => ("import.fileio.written_mib_per_s", "written, MiB/s"),
+                "reads/s" => (names::IMPORT_FILEIO_READS_PER_S, "reads/s"),
+                "writes/s" => (names::IMPORT_FILEIO_WRITES_PER_S, "writes/s"),
+                "fsyncs/s" => (names::IMPORT_FILEIO_FSYNCS_PER_S, "fsyncs/s"),
+                "read, mib/s" => (names::IMPORT_FILEIO_READ_MIB_PER_S, "read, MiB/s"),
+                "written, mib/s" => (names::IMPORT_FILEIO_WRITTEN_MIB_PER_S, "written, MiB/s"),
                 _ => return Some(false),
             };
             figure(name, number::leading(value)?.0, label);
@@ -186,9 +188,9 @@ fn old_file_operations(report: &mut Report, text: &str) -> bool {
             continue;
         };
         let (fact, label) = match name.trim().to_ascii_lowercase().as_str() {
-            "read" | "reads" => ("import.fileio.reads", "Operations performed: Read"),
-            "write" | "writes" => ("import.fileio.writes", "Operations performed: Write"),
-            "other" => ("import.fileio.other", "Operations performed: Other"),
+            "read" | "reads" => (names::IMPORT_FILEIO_READS, "Operations performed: Read"),
+            "write" | "writes" => (names::IMPORT_FILEIO_WRITES, "Operations performed: Write"),
+            "other" => (names::IMPORT_FILEIO_OTHER, "Operations performed: Other"),
             _ => continue,
         };
         report.figures.push((fact, count as f64, label));
@@ -207,9 +209,9 @@ fn transferred(report: &mut Report, value: f64, rest: &str) -> bool {
         && let Some((per_s, unit)) = rate
     {
         let name = if unit.trim_start().starts_with("MiB") {
-            "import.memory.mib_per_s"
+            names::IMPORT_MEMORY_MIB_PER_S
         } else {
-            "import.memory.mb_per_s"
+            names::IMPORT_MEMORY_MB_PER_S
         };
         report.figures.push((name, per_s, "transferred"));
         return true;
@@ -221,7 +223,7 @@ fn transferred(report: &mut Report, value: f64, rest: &str) -> bool {
         let label = "Requests/sec executed";
         report
             .figures
-            .push(("import.fileio.requests_per_s", value, label));
+            .push((names::IMPORT_FILEIO_REQUESTS_PER_S, value, label));
         return true;
     }
     false

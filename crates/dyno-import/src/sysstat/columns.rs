@@ -1,5 +1,6 @@
 //! Maps columns of sysstat's tables to series.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::SeriesKind::{Gauge, Rate};
 
 use crate::table::{Meaning, column, meaning};
@@ -10,34 +11,58 @@ const SECTOR: f64 = 512.0;
 
 /// Columns of tables with one row for each time.
 const ALONE: [Meaning; 19] = [
-    column("cswch/s", "host.context_switches", "count/s", 1.0, Rate),
-    column("proc/s", "host.forks", "count/s", 1.0, Rate),
-    column("retrans/s", "host.tcp.retransmits", "count/s", 1.0, Rate),
-    column("oseg/s", "host.tcp.out_segments", "count/s", 1.0, Rate),
-    column("runq-sz", "host.run_queue", "count", 1.0, Gauge),
-    column("blocked", "host.blocked", "count", 1.0, Gauge),
-    column("ldavg-1", "host.load1", "count", 1.0, Gauge),
-    column("kbmemfree", "host.memory.free", "bytes", KIB, Gauge),
-    column("kbavail", "host.memory.available", "bytes", KIB, Gauge),
-    column("kbbuffers", "host.memory.buffers", "bytes", KIB, Gauge),
-    column("kbcached", "host.memory.cached", "bytes", KIB, Gauge),
-    column("kbdirty", "host.memory.dirty", "bytes", KIB, Gauge),
+    column(
+        "cswch/s",
+        names::HOST_CONTEXT_SWITCHES,
+        "count/s",
+        1.0,
+        Rate,
+    ),
+    column("proc/s", names::HOST_FORKS, "count/s", 1.0, Rate),
+    column(
+        "retrans/s",
+        names::HOST_TCP_RETRANSMITS,
+        "count/s",
+        1.0,
+        Rate,
+    ),
+    column("oseg/s", names::HOST_TCP_OUT_SEGMENTS, "count/s", 1.0, Rate),
+    column("runq-sz", names::HOST_RUN_QUEUE, "count", 1.0, Gauge),
+    column("blocked", names::HOST_BLOCKED, "count", 1.0, Gauge),
+    column("ldavg-1", names::HOST_LOAD1, "count", 1.0, Gauge),
+    column("kbmemfree", names::HOST_MEMORY_FREE, "bytes", KIB, Gauge),
+    column("kbavail", names::HOST_MEMORY_AVAILABLE, "bytes", KIB, Gauge),
+    column("kbbuffers", names::HOST_MEMORY_BUFFERS, "bytes", KIB, Gauge),
+    column("kbcached", names::HOST_MEMORY_CACHED, "bytes", KIB, Gauge),
+    column("kbdirty", names::HOST_MEMORY_DIRTY, "bytes", KIB, Gauge),
     // Pages have this size on all usual machines.
-    column("pswpin/s", "host.swap.in", "bytes/s", 4.0 * KIB, Rate),
-    column("pswpout/s", "host.swap.out", "bytes/s", 4.0 * KIB, Rate),
-    column("majflt/s", "host.page_faults.major", "count/s", 1.0, Rate),
-    column("rtps", "host.disk[all].reads", "count/s", 1.0, Rate),
-    column("wtps", "host.disk[all].writes", "count/s", 1.0, Rate),
+    column("pswpin/s", names::HOST_SWAP_IN, "bytes/s", 4.0 * KIB, Rate),
+    column(
+        "pswpout/s",
+        names::HOST_SWAP_OUT,
+        "bytes/s",
+        4.0 * KIB,
+        Rate,
+    ),
+    column(
+        "majflt/s",
+        names::HOST_PAGE_FAULTS_MAJOR,
+        "count/s",
+        1.0,
+        Rate,
+    ),
+    column("rtps", names::HOST_DISK_ALL_READS, "count/s", 1.0, Rate),
+    column("wtps", names::HOST_DISK_ALL_WRITES, "count/s", 1.0, Rate),
     column(
         "bread/s",
-        "host.disk[all].read_bytes",
+        names::HOST_DISK_ALL_READ_BYTES,
         "bytes/s",
         SECTOR,
         Rate,
     ),
     column(
         "bwrtn/s",
-        "host.disk[all].write_bytes",
+        names::HOST_DISK_ALL_WRITE_BYTES,
         "bytes/s",
         SECTOR,
         Rate,
@@ -46,16 +71,16 @@ const ALONE: [Meaning; 19] = [
 
 /// The shares of all CPUs together: in `sar -u`, and in `mpstat` and `sar -u ALL`.
 const CPU: [Meaning; 10] = [
-    column("%user", "host.cpu.user", "percent", 1.0, Rate),
-    column("%usr", "host.cpu.user", "percent", 1.0, Rate),
-    column("%nice", "host.cpu.nice", "percent", 1.0, Rate),
-    column("%system", "host.cpu.system", "percent", 1.0, Rate),
-    column("%sys", "host.cpu.system", "percent", 1.0, Rate),
-    column("%iowait", "host.cpu.iowait", "percent", 1.0, Rate),
-    column("%irq", "host.cpu.irq", "percent", 1.0, Rate),
-    column("%soft", "host.cpu.softirq", "percent", 1.0, Rate),
-    column("%steal", "host.cpu.steal", "percent", 1.0, Rate),
-    column("%idle", "host.cpu.idle", "percent", 1.0, Rate),
+    column("%user", names::HOST_CPU_USER, "percent", 1.0, Rate),
+    column("%usr", names::HOST_CPU_USER, "percent", 1.0, Rate),
+    column("%nice", names::HOST_CPU_NICE, "percent", 1.0, Rate),
+    column("%system", names::HOST_CPU_SYSTEM, "percent", 1.0, Rate),
+    column("%sys", names::HOST_CPU_SYSTEM, "percent", 1.0, Rate),
+    column("%iowait", names::HOST_CPU_IOWAIT, "percent", 1.0, Rate),
+    column("%irq", names::HOST_CPU_IRQ, "percent", 1.0, Rate),
+    column("%soft", names::HOST_CPU_SOFTIRQ, "percent", 1.0, Rate),
+    column("%steal", names::HOST_CPU_STEAL, "percent", 1.0, Rate),
+    column("%idle", names::HOST_CPU_IDLE, "percent", 1.0, Rate),
 ];
 
 /// Columns after a device's name.

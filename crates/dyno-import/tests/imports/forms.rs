@@ -2,8 +2,9 @@
 
 // Clippy does not treat test helpers as tests.
 
+use dyno_core::catalogue::names;
 use dyno_core::plan::OptionValue;
-use dyno_core::record::{LOG_UNSTEADY, RunRecord};
+use dyno_core::record::RunRecord;
 use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use dyno_import::{Imported, Log, Options, Tool, import};
 use serde_json::{Value, json};
@@ -200,13 +201,13 @@ fn the_steady_state_that_fio_looked_for() {
         one(Tool::Fio, &document(&[job]).to_string())
     };
     let run = with(0);
-    let fact = run.fact(LOG_UNSTEADY).unwrap();
+    let fact = run.fact(names::IMPORT_UNSTEADY).unwrap();
     assert!(
         fact.contains("bw_slope:2.5%: its criterion was 17.25%"),
         "{fact}"
     );
     assert!(said(&run).contains("did not reach"), "{}", said(&run));
-    assert_eq!(with(1).fact(LOG_UNSTEADY), None);
+    assert_eq!(with(1).fact(names::IMPORT_UNSTEADY), None);
 }
 
 #[test]
@@ -351,7 +352,7 @@ fn virtual_users_that_failed_count_once() {
         "{}",
         said(&run)
     );
-    assert_eq!(run.fact(LOG_UNSTEADY), None);
+    assert_eq!(run.fact(names::IMPORT_UNSTEADY), None);
 }
 
 #[test]
@@ -363,21 +364,24 @@ fn virtual_users_that_end_before_the_test_does() {
         (9, "Vuser 1:FINISHED SUCCESS"),
     ];
     let run = one(Tool::Hammerdb, &hammerdb(&early));
-    let unsteady = run.fact(LOG_UNSTEADY).unwrap();
+    let unsteady = run.fact(names::IMPORT_UNSTEADY).unwrap();
     assert!(
         unsteady.starts_with("3 of 3 virtual users had ended after 1 of 4 minutes"),
         "{unsteady}"
     );
     let some = one(Tool::Hammerdb, &hammerdb(&early[2..]));
     assert!(
-        some.fact(LOG_UNSTEADY)
+        some.fact(names::IMPORT_UNSTEADY)
             .unwrap()
             .starts_with("1 of 3 virtual users")
     );
     // The test ends with its last minute.
     let ends = early.map(|(at, line)| (at.max(4), line));
     let run = one(Tool::Hammerdb, &hammerdb(&ends));
-    assert_eq!((run.fact(LOG_UNSTEADY), said(&run).as_str()), (None, ""));
+    assert_eq!(
+        (run.fact(names::IMPORT_UNSTEADY), said(&run).as_str()),
+        (None, "")
+    );
 }
 
 #[test]

@@ -3,7 +3,8 @@
 // Clippy does not treat test helpers as tests.
 
 use crate::common::sysbench;
-use dyno_core::record::{LOG_CUT_OFF, RunRecord, RunState, Series, Source};
+use dyno_core::catalogue::names;
+use dyno_core::record::{RunRecord, RunState, Series, Source};
 use dyno_import::{ImportError, Imported, Log, Options};
 
 macro_rules! fixture {
@@ -433,7 +434,11 @@ fn damage_costs_only_what_it_hit() {
     let imported = import(log);
     assert_eq!(imported.warnings.len(), 1);
     let run = &imported.runs[0];
-    assert!(run.fact(LOG_CUT_OFF).unwrap().contains("the total time"));
+    assert!(
+        run.fact(names::IMPORT_CUT_OFF)
+            .unwrap()
+            .contains("the total time")
+    );
     // The rate of a count still gives the length.
     let summary = run.summary.as_ref().unwrap();
     assert!(

@@ -2,7 +2,8 @@
 
 // Clippy does not treat test helpers as tests.
 
-use dyno_core::record::{LOG_CUT_OFF, RunRecord};
+use dyno_core::catalogue::names;
+use dyno_core::record::RunRecord;
 use dyno_import::{Imported, Log, Options, Tool, import};
 
 fn all(tool: Tool, text: &str) -> Imported {
@@ -79,7 +80,7 @@ fn the_tail_of_a_cut_log_of_sysbench_is_no_figure() {
             let read = (events_per_s(&run), run.intervals.len());
             assert_eq!(read, (700.0, 30), "{text}");
             assert_eq!(run.summary.as_ref().unwrap().measured_s, 30.0);
-            assert!(run.fact(LOG_CUT_OFF).is_some());
+            assert!(run.fact(names::IMPORT_CUT_OFF).is_some());
             assert!(run.not_observed("service.mean_ms").is_some());
         }
     }
@@ -101,7 +102,7 @@ fn a_report_of_sysbench_cut_within_a_figure_is_none() {
         let run = one(Tool::Sysbench, &whole[..end]);
         let rate = events_per_s(&run);
         assert!((rate - 700.0).abs() < 1.0, "{at}: {rate}");
-        assert!(run.fact(LOG_CUT_OFF).is_some(), "{at}");
+        assert!(run.fact(names::IMPORT_CUT_OFF).is_some(), "{at}");
         assert_eq!(run.fact("import.contradictions"), None, "{at}");
     }
     // Only the last deviation is missing.
@@ -111,7 +112,7 @@ fn a_report_of_sysbench_cut_within_a_figure_is_none() {
     assert_eq!(run.summary.unwrap().service.mean_ms, 5.7);
     // A complete report without a line feed is complete.
     let run = one(Tool::Sysbench, whole.trim_end());
-    assert_eq!(run.fact(LOG_CUT_OFF), None);
+    assert_eq!(run.fact(names::IMPORT_CUT_OFF), None);
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn a_report_of_pgbench_cut_within_its_rate() {
                  number of failed transactions: 0 (0.000%)\nlatency average = 7.499 ms\ntps = 80";
     let run = one(Tool::Pgbench, &format!("{PGBENCH}{timed}"));
     assert_eq!(events_per_s(&run), 800.0);
-    assert!(run.fact(LOG_CUT_OFF).is_some());
+    assert!(run.fact(names::IMPORT_CUT_OFF).is_some());
     // By 6 clients with 7.5 ms each.
     let counted = "number of transactions per client: 4000\n\
                    number of transactions actually processed: 24000/24000\n\
@@ -198,9 +199,12 @@ fn a_sampled_transaction_log_is_detected_by_its_numbers() {
         };
         numbers.map(line).collect()
     };
-    assert_eq!(one(Tool::Pgbench, &log(1)).fact(LOG_CUT_OFF), None);
+    assert_eq!(
+        one(Tool::Pgbench, &log(1)).fact(names::IMPORT_CUT_OFF),
+        None
+    );
     let imported = all(Tool::Pgbench, &log(4));
-    let fact = imported.runs[0].fact(LOG_CUT_OFF).unwrap();
+    let fact = imported.runs[0].fact(names::IMPORT_CUT_OFF).unwrap();
     assert!(fact.contains("contains 50 of 197"), "{fact}");
     assert_eq!(warns(&imported, "contains 50 of 197"), 1);
 }
@@ -217,7 +221,7 @@ fn a_transaction_log_that_lacks_clients_is_doubted() {
     };
     let fact = |clients: &[u32]| {
         let run = one(Tool::Pgbench, &log(clients));
-        run.fact(LOG_CUT_OFF).map(str::to_owned)
+        run.fact(names::IMPORT_CUT_OFF).map(str::to_owned)
     };
     assert_eq!(fact(&[0, 1, 2, 3]), None);
     for clients in [&[2, 3][..], &[0, 3]] {
@@ -247,7 +251,7 @@ fn a_transaction_log_of_another_run_is_doubted() {
         let mut imported = import(Tool::Pgbench, &logs, &[], &Options::default()).unwrap();
         assert_eq!(imported.runs.len(), 1);
         let run = imported.runs.remove(0);
-        run.fact(LOG_CUT_OFF).map(str::to_owned)
+        run.fact(names::IMPORT_CUT_OFF).map(str::to_owned)
     };
     assert_eq!(fact(100), None);
     let found = fact(120).unwrap_or_default();

@@ -2,7 +2,8 @@
 
 // Clippy does not treat test helpers as tests.
 
-use dyno_core::record::{LOG_CUT_OFF, RunRecord};
+use dyno_core::catalogue::names;
+use dyno_core::record::RunRecord;
 use dyno_core::summary::RunEnd;
 use dyno_import::{Log, Options, Tool, import};
 
@@ -176,7 +177,7 @@ fn keeps_skipped_counts_and_reports_a_missing_end() {
     assert_eq!(run.head.drive.unwrap().sessions, 2);
     let cut = &THROTTLED[..THROTTLED.find("latency average").unwrap()];
     let run = read(&cut.replace("lag 0.124 ms, 0 skipped", "lag 0.124 ms, 9 skipped"));
-    assert!(run.fact(LOG_CUT_OFF).is_some());
+    assert!(run.fact(names::IMPORT_CUT_OFF).is_some());
     let warnings = run.summary.unwrap().warnings.join(" ");
     assert!(
         warnings.contains("9 transactions were skipped"),

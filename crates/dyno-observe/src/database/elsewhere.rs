@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
 use dyno_core::tables::{directory_of, tablespace, tablespace_of};
 
@@ -11,18 +12,18 @@ use crate::directories::ServerDirectory;
 
 /// Settings that contain a directory, and the prefix of its facts.
 const DIRECTORIES: [(&str, &str); 7] = [
-    ("innodb_log_group_home_dir", "data.redo"),
-    ("innodb_undo_directory", "data.undo"),
-    ("innodb_data_home_dir", "data.system"),
-    ("innodb_doublewrite_dir", "data.doublewrite"),
-    ("aria_log_dir_path", "data.aria_log"),
-    ("rocksdb_datadir", "data.rocksdb"),
-    ("rocksdb_wal_dir", "data.rocksdb_wal"),
+    ("innodb_log_group_home_dir", names::DATA_REDO),
+    ("innodb_undo_directory", names::DATA_UNDO),
+    ("innodb_data_home_dir", names::DATA_SYSTEM),
+    ("innodb_doublewrite_dir", names::DATA_DOUBLEWRITE),
+    ("aria_log_dir_path", names::DATA_ARIA_LOG),
+    ("rocksdb_datadir", names::DATA_ROCKSDB),
+    ("rocksdb_wal_dir", names::DATA_ROCKSDB_WAL),
 ];
 /// Settings that contain a file, or several with sizes: `ibdata1:12M;/fast/ibdata2:12M`.
 const FILES: [(&str, &str); 2] = [
-    ("log_bin_basename", "data.binlog"),
-    ("innodb_data_file_path", "data.system"),
+    ("log_bin_basename", names::DATA_BINLOG),
+    ("innodb_data_file_path", names::DATA_SYSTEM),
 ];
 
 /// The directories in settings.
@@ -61,8 +62,8 @@ pub(super) fn of_tables(
         let what = what.to_owned();
         places.push(ServerDirectory { what, path });
     };
-    if let Some(name) = asking.one_or_gap("data.database", "SELECT DATABASE()", "")? {
-        add("data.database", name.into());
+    if let Some(name) = asking.one_or_gap(names::DATA_DATABASE, "SELECT DATABASE()", "")? {
+        add(names::DATA_DATABASE, name.into());
     }
     for place in named {
         if let Some(path) = directory_of(place) {
@@ -72,7 +73,7 @@ pub(super) fn of_tables(
     if named.iter().any(|place| tablespace_of(place).is_some()) {
         let sql = "SELECT TABLESPACE_NAME, FILE_NAME FROM information_schema.FILES \
                    WHERE FILE_TYPE = 'TABLESPACE'";
-        for row in asking.rows_or_gap("data.tablespaces", sql, "")? {
+        for row in asking.rows_or_gap(names::DATA_TABLESPACES, sql, "")? {
             let [Some(name), Some(file)] = row.as_slice() else {
                 continue;
             };

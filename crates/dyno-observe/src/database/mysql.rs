@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::db::{DbError, Family, Row, ServerInfo};
 
@@ -53,13 +54,13 @@ impl Mysql {
             is_mariadb: server.product == "MariaDB",
             status: Table::default(),
             metrics: Some(Table::default()),
-            history: Gauge::new("db.innodb.history_list_length", "count", STATUS),
+            history: Gauge::new(names::DB_INNODB_HISTORY_LIST_LENGTH, "count", STATUS),
             has_binlog: false,
-            binlog: Gauge::new("db.binlog.size", "bytes", "SHOW BINARY LOGS").seldom(),
+            binlog: Gauge::new(names::DB_BINLOG_SIZE, "bytes", "SHOW BINARY LOGS").seldom(),
             data_directory: None,
             elsewhere: Vec::new(),
             age_s: None,
-            uptime: Gauge::new("db.uptime", "s", STATUS),
+            uptime: Gauge::new(names::DB_UPTIME, "s", STATUS),
             states: States::new(),
             others: Others::new(&PROCESSLIST, several),
             binlog_at: 0,
@@ -100,19 +101,23 @@ impl Mysql {
         if is_on("performance_schema") && !self.is_mariadb {
             self.states.read_threads();
         }
-        asking.fact("server.version", variable("version"), "@@version");
+        asking.fact(names::SERVER_VERSION, variable("version"), "@@version");
         asking.fact(
-            "server.version_comment",
+            names::SERVER_VERSION_COMMENT,
             variable("version_comment"),
             "@@version_comment",
         );
-        asking.fact("server.data_directory", variable("datadir"), "@@datadir");
+        asking.fact(
+            names::SERVER_DATA_DIRECTORY,
+            variable("datadir"),
+            "@@datadir",
+        );
         let version = variable("version").unwrap_or_default();
         let comment = variable("version_comment").unwrap_or_default();
         // The variable `debug` exists only in debug builds.
         let build = build(&version, &comment, found.contains_key("debug"));
         asking.fact(
-            "server.build",
+            names::SERVER_BUILD,
             Some(build.to_owned()),
             "@@version, @@version_comment, @@debug",
         );
@@ -122,14 +127,18 @@ impl Mysql {
     fn plugins(asking: &mut Asking<'_>) -> Result<(), DbError> {
         let sql = "SELECT PLUGIN_NAME FROM information_schema.PLUGINS \
                    WHERE PLUGIN_STATUS = 'ACTIVE' AND PLUGIN_LIBRARY IS NOT NULL ORDER BY 1";
-        let rows = asking.rows_or_gap("server.plugins", sql, "")?;
+        let rows = asking.rows_or_gap(names::SERVER_PLUGINS, sql, "")?;
         let names: Vec<String> = rows.into_iter().flatten().flatten().collect();
         let names = if names.is_empty() {
             "none loaded".to_owned()
         } else {
             names.join(" ")
         };
-        asking.fact("server.plugins", Some(names), "information_schema.PLUGINS");
+        asking.fact(
+            names::SERVER_PLUGINS,
+            Some(names),
+            "information_schema.PLUGINS",
+        );
         Ok(())
     }
 
@@ -137,7 +146,7 @@ impl Mysql {
     fn counts(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         let sql = "SHOW GLOBAL STATUS WHERE Variable_name IN \
                    ('Queries', 'Com_commit', 'Uptime', 'Threads_connected')";
-        let rows = asking.rows_or_gap("server.statements", sql, "")?;
+        let rows = asking.rows_or_gap(names::SERVER_STATEMENTS, sql, "")?;
         for row in rows {
             let mut fields = row.into_iter().flatten();
             let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
@@ -160,7 +169,7 @@ impl Mysql {
                 "Threads_connected" if !at_end => {
                     let others = fraction(value.as_bytes()).map(|all| format!("{:.0}", all - 1.0));
                     let source = "Threads_connected, without the observer's";
-                    asking.fact("server.threads_connected.start", others, source);
+                    asking.fact(names::SERVER_THREADS_CONNECTED_START, others, source);
                 }
                 _ => {}
             }
@@ -199,7 +208,7 @@ impl Mysql {
             table.put(recorder, name, count, |name| {
                 let kind = String::from_utf8_lossy(kind);
                 (
-                    format!("db.innodb.{name}"),
+                    names::DB_INNODB_EACH.of(name),
                     metric_class(name, &kind),
                     METRICS,
                 )
@@ -207,7 +216,9 @@ impl Mysql {
         });
         match read {
             Err(error) if !is_lost(&error) => {
-                asking.sink.gap("db.innodb", refusal(&error, NEEDS_PROCESS));
+                asking
+                    .sink
+                    .gap(names::DB_INNODB, refusal(&error, NEEDS_PROCESS));
                 self.metrics = None;
                 Ok(())
             }
@@ -238,7 +249,7 @@ impl Mysql {
             Err(error) => {
                 let needed = "GRANT REPLICATION CLIENT (MariaDB: BINLOG MONITOR) ON *.* TO the \
                               user of the target";
-                asking.sink.gap("db.binlog", refusal(&error, needed));
+                asking.sink.gap(names::DB_BINLOG, refusal(&error, needed));
                 self.has_binlog = false;
             }
         }
@@ -261,7 +272,7 @@ impl Collector for Mysql {
         // A user who may not read these does not see others' sessions either.
         if self.metrics.is_none() {
             let why = format!("sessions of other users are hidden: {NEEDS_PROCESS}");
-            asking.sink.gap("server.other_sessions", why);
+            asking.sink.gap(names::SERVER_OTHER_SESSIONS, why);
         }
         Ok(())
     }
@@ -362,8 +373,8 @@ fn sample_status(
         _ => status.put(recorder, name, value, |name| {
             let lower = name.to_ascii_lowercase().replace(' ', "_");
             match lower.strip_prefix("rocksdb_") {
-                Some(rest) => (format!("db.rocksdb.{rest}"), rocksdb_class(rest), STATUS),
-                None => (format!("db.status.{lower}"), class_of(&lower), STATUS),
+                Some(rest) => (names::DB_ROCKSDB_EACH.of(rest), rocksdb_class(rest), STATUS),
+                None => (names::DB_STATUS_EACH.of(&lower), class_of(&lower), STATUS),
             }
         }),
     }

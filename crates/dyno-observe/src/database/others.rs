@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::fd::RawFd;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
 
 use super::{Asking, is_lost, refusal};
@@ -83,8 +84,8 @@ impl Others {
     pub(super) fn new(list: &'static List, several: bool) -> Self {
         Self {
             list: Some(list),
-            count: Gauge::new("db.other_sessions", "count", list.source).seldom(),
-            active: Gauge::new("db.other_sessions_active", "count", list.source).seldom(),
+            count: Gauge::new(names::DB_OTHER_SESSIONS, "count", list.source).seldom(),
+            active: Gauge::new(names::DB_OTHER_SESSIONS_ACTIVE, "count", list.source).seldom(),
             most: BTreeMap::new(),
             doubtful: HashSet::new(),
             alike: several,
@@ -126,7 +127,7 @@ impl Others {
             Err(error) => {
                 asking
                     .sink
-                    .gap("server.other_sessions", refusal(&error, list.needed));
+                    .gap(names::SERVER_OTHER_SESSIONS, refusal(&error, list.needed));
                 self.list = None;
             }
         }
@@ -198,7 +199,11 @@ impl Others {
             return;
         };
         let source = format!("{}, sampled {} times", list.source, self.looks);
-        asking.fact("server.other_sessions", Some(named(&self.most)), &source);
+        asking.fact(
+            names::SERVER_OTHER_SESSIONS,
+            Some(named(&self.most)),
+            &source,
+        );
         if self.alike {
             let why = match self.several {
                 true => {
@@ -210,7 +215,7 @@ impl Others {
                      from its own: the server does not see the ports of this host"
                 }
             };
-            asking.sink.gap("server.other_sessions.alike", why);
+            asking.sink.gap(names::SERVER_OTHER_SESSIONS_ALIKE, why);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::db::{DbError, Family};
 use dyno_core::tables::tablespace;
 
@@ -53,7 +54,7 @@ impl Postgres {
             slow: Vec::new(),
             fast_sql: String::new(),
             slow_sql: String::new(),
-            uptime: Gauge::new("db.uptime", "s", "pg_postmaster_start_time()"),
+            uptime: Gauge::new(names::DB_UPTIME, "s", "pg_postmaster_start_time()"),
             started_unix_s: None,
             data_directory: None,
             elsewhere: Vec::new(),
@@ -118,17 +119,17 @@ impl Postgres {
         }
         if self.counts_statements {
             let sql = "SELECT sum(calls)::bigint FROM pg_stat_statements";
-            let count = asking.one_or_gap("server.statements", sql, NEEDS_MONITOR)?;
+            let count = asking.one_or_gap(names::SERVER_STATEMENTS, sql, NEEDS_MONITOR)?;
             let source = "sum(calls) of pg_stat_statements, all databases";
             asking.fact(&format!("server.statements.{end}"), count, source);
         }
         let sql = "SELECT xact_commit FROM pg_catalog.pg_stat_database \
                    WHERE datname = current_database()";
-        let commits = asking.one_or_gap("server.commits", sql, "")?;
+        let commits = asking.one_or_gap(names::SERVER_COMMITS, sql, "")?;
         let source = "pg_stat_database.xact_commit of this database";
         asking.fact(&format!("server.commits.{end}"), commits, source);
         let sql = "SELECT extract(epoch FROM now() - pg_postmaster_start_time())";
-        let uptime = asking.one_or_gap("server.uptime_s", sql, "")?;
+        let uptime = asking.one_or_gap(names::SERVER_UPTIME_S, sql, "")?;
         let source = "pg_postmaster_start_time()";
         asking.fact(&format!("server.uptime_s.{end}"), uptime, source);
         Ok(())
@@ -136,59 +137,59 @@ impl Postgres {
 
     fn introduce(&mut self, asking: &mut Asking<'_>) -> Result<(), DbError> {
         let version = asking.one("SHOW server_version")?;
-        asking.fact("server.version", version, "server_version");
+        asking.fact(names::SERVER_VERSION, version, "server_version");
         let comment = asking.one("SELECT version()")?;
-        asking.fact("server.version_comment", comment, "version()");
-        let debug = asking.one_or_gap("server.build", "SHOW debug_assertions", "")?;
+        asking.fact(names::SERVER_VERSION_COMMENT, comment, "version()");
+        let debug = asking.one_or_gap(names::SERVER_BUILD, "SHOW debug_assertions", "")?;
         let build = match debug.as_deref() {
             Some("off") => "release",
             Some("on") => "debug",
             _ => "unknown",
         };
-        asking.fact("server.build", Some(build.to_owned()), "debug_assertions");
+        let build = Some(build.to_owned());
+        asking.fact(names::SERVER_BUILD, build, "debug_assertions");
         let sql = "SELECT current_setting('data_directory')";
-        let directory = asking.one_or_gap("server.data_directory", sql, NEEDS_MONITOR)?;
+        let directory = asking.one_or_gap(names::SERVER_DATA_DIRECTORY, sql, NEEDS_MONITOR)?;
         self.data_directory = directory.clone();
-        asking.fact("server.data_directory", directory, "data_directory");
+        asking.fact(names::SERVER_DATA_DIRECTORY, directory, "data_directory");
         self.elsewhere = tablespaces(asking)?;
         let sql = "SELECT coalesce(nullif(concat_ws(' ', nullif(current_setting(\
                    'shared_preload_libraries', true), ''), (SELECT string_agg(extname, ' ' ORDER \
                    BY extname) FROM pg_extension)), ''), 'none')";
-        let plugins = asking.one_or_gap("server.plugins", sql, "")?;
-        asking.fact(
-            "server.plugins",
-            plugins,
-            "shared_preload_libraries, pg_extension",
-        );
+        let plugins = asking.one_or_gap(names::SERVER_PLUGINS, sql, "")?;
+        let source = "shared_preload_libraries, pg_extension";
+        asking.fact(names::SERVER_PLUGINS, plugins, source);
         let sql = "SELECT extract(epoch FROM pg_postmaster_start_time())";
-        let started = asking.one_or_gap("server.start_time", sql, "")?;
-        asking.fact("server.start_time", started, "pg_postmaster_start_time()");
+        let started = asking.one_or_gap(names::SERVER_START_TIME, sql, "")?;
+        let source = "pg_postmaster_start_time()";
+        asking.fact(names::SERVER_START_TIME, started, source);
         let sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity a \
                    WHERE coalesce(to_jsonb(a) ->> 'backend_type', 'client backend') \
                    = 'client backend' AND pid <> pg_backend_pid()";
-        let others = asking.one_or_gap("server.threads_connected.start", sql, NEEDS_MONITOR)?;
-        asking.fact("server.threads_connected.start", others, "pg_stat_activity");
+        let fact = names::SERVER_THREADS_CONNECTED_START;
+        let others = asking.one_or_gap(fact, sql, NEEDS_MONITOR)?;
+        asking.fact(fact, others, "pg_stat_activity");
         let sql = "SELECT coalesce(nullif(concat_ws(', ', CASE WHEN pg_is_in_recovery() THEN \
                    'replica' END, CASE count(*) WHEN 0 THEN NULL WHEN 1 THEN 'source of 1 replica' \
                    ELSE format('source of %s replicas', count(*)) END), ''), 'none') \
                    FROM pg_catalog.pg_stat_replication WHERE state IN ('catchup', 'streaming')";
-        let replication = asking.one_or_gap("server.replication", sql, NEEDS_MONITOR)?;
+        let replication = asking.one_or_gap(names::SERVER_REPLICATION, sql, NEEDS_MONITOR)?;
         let source = "pg_is_in_recovery(), pg_stat_replication";
-        asking.fact("server.replication", replication, source);
+        asking.fact(names::SERVER_REPLICATION, replication, source);
         let sql = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
         self.counts_statements = asking.one(sql)?.as_deref() == Some("1");
         if !self.counts_statements {
             let why = "PostgreSQL counts statements only with the extension pg_stat_statements in \
                        the target's database";
-            asking.sink.gap("server.statements", why);
+            asking.sink.gap(names::SERVER_STATEMENTS, why);
         }
         let sql = "SELECT pg_has_role(current_user, 'pg_monitor', 'USAGE')";
-        if asking.one_or_gap("db.privileges", sql, "")?.as_deref() == Some("f") {
+        if asking.one_or_gap(names::DB_PRIVILEGES, sql, "")?.as_deref() == Some("f") {
             let why = format!(
                 "the target's user cannot see other users' session states and some settings: \
                  {NEEDS_MONITOR}"
             );
-            asking.sink.gap("db.backends", why.clone());
+            asking.sink.gap(names::DB_BACKENDS, why.clone());
             asking.sink.gap("settings.hidden", why);
         }
         Ok(())
@@ -309,14 +310,14 @@ fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError>
         what,
         path: path.into(),
     };
-    let mut places = vec![place("data.redo".to_owned(), "pg_wal")];
-    for row in asking.rows_or_gap("data.tablespaces", sql, "")? {
+    let mut places = vec![place(names::DATA_REDO.to_owned(), "pg_wal")];
+    for row in asking.rows_or_gap(names::DATA_TABLESPACES, sql, "")? {
         let [Some(name), Some(path), Some(is_default)] = row.as_slice() else {
             continue;
         };
         places.push(place(tablespace(name), path));
         if is_default == "t" {
-            places.push(place("data.database".to_owned(), path));
+            places.push(place(names::DATA_DATABASE.to_owned(), path));
         }
     }
     Ok(places)
@@ -331,7 +332,10 @@ fn await_sessions(asking: &mut Asking<'_>) -> Result<(), DbError> {
                WHERE datname = current_database() AND pid <> pg_backend_pid() \
                AND application_name = current_setting('application_name')";
     for _ in 0..ATTEMPTS {
-        match asking.one_or_gap("server.sessions", sql, "")?.as_deref() {
+        match asking
+            .one_or_gap(names::SERVER_SESSIONS, sql, "")?
+            .as_deref()
+        {
             Some("0") | None => break,
             Some(_) => std::thread::sleep(PAUSE),
         }

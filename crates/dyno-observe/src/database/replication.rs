@@ -1,6 +1,7 @@
 //! The lag of a replica of MySQL or MariaDB behind its source. PostgreSQL reports it in its
 //! statistics.
 
+use dyno_core::catalogue::names;
 use dyno_core::db::{DbError, Row};
 
 use super::others::PROCESSLIST;
@@ -37,8 +38,8 @@ impl Replication {
             sql,
             first,
             is_replica: false,
-            lag: Gauge::new("db.replication.lag", "s", sql),
-            running: Gauge::new("db.replication.running", "count", sql),
+            lag: Gauge::new(names::DB_REPLICATION_LAG, "s", sql),
+            running: Gauge::new(names::DB_REPLICATION_RUNNING, "count", sql),
         }
     }
 
@@ -64,8 +65,8 @@ impl Replication {
             Err(error) if is_lost(&error) => return Err(error),
             Err(error) => {
                 let why = refusal(&error, NEEDS_MONITOR);
-                asking.sink.gap("db.replication", why.clone());
-                asking.sink.gap("server.replication", why);
+                asking.sink.gap(names::DB_REPLICATION, why.clone());
+                asking.sink.gap(names::SERVER_REPLICATION, why);
                 return Ok(());
             }
         };
@@ -75,7 +76,7 @@ impl Replication {
             format!("replica of {}", host.unwrap_or("an unknown source"))
         });
         let mut roles: Vec<String> = hosts.collect();
-        let sessions = asking.rows_or_gap("server.replication", PROCESSLIST.sql, "")?;
+        let sessions = asking.rows_or_gap(names::SERVER_REPLICATION, PROCESSLIST.sql, "")?;
         let command = |row: &Vec<Option<String>>| row.get(4).cloned().flatten();
         let dumps = sessions.iter().filter_map(command);
         match dumps.filter(|it| it.starts_with("Binlog Dump")).count() {
@@ -88,7 +89,7 @@ impl Replication {
             false => roles.join(", "),
         };
         let source = format!("{}, {}", self.sql, PROCESSLIST.source);
-        asking.fact("server.replication", Some(roles), &source);
+        asking.fact(names::SERVER_REPLICATION, Some(roles), &source);
         Ok(())
     }
 
@@ -126,7 +127,7 @@ impl Replication {
             Err(error) if is_lost(&error) => Err(error),
             Err(error) => {
                 let why = refusal(&error, NEEDS_MONITOR);
-                asking.sink.gap("db.replication", why);
+                asking.sink.gap(names::DB_REPLICATION, why);
                 self.is_replica = false;
                 Ok(())
             }

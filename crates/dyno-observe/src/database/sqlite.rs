@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::db::{DbError, Family};
 
 use super::watch::beside;
@@ -62,8 +63,8 @@ impl Sqlite {
         Self {
             log: beside(&file, "-wal"),
             file,
-            file_size: size("db.file.size"),
-            log_size: size("db.wal.size"),
+            file_size: size(names::DB_FILE_SIZE),
+            log_size: size(names::DB_WAL_SIZE),
             before: None,
         }
     }
@@ -91,31 +92,35 @@ impl Collector for Sqlite {
                 true => "no".to_owned(),
                 false => "yes".to_owned(),
             });
-            asking.fact("db.file.changed", changed, "stat of the file and its log");
+            asking.fact(
+                names::DB_FILE_CHANGED,
+                changed,
+                "stat of the file and its log",
+            );
             return Ok(());
         }
         self.before = Some(self.stamps());
         let version = asking.one("SELECT sqlite_version()")?;
-        asking.fact("server.version", version, "sqlite_version()");
-        let rows = asking.rows_or_gap("server.build", "PRAGMA compile_options", "")?;
+        asking.fact(names::SERVER_VERSION, version, "sqlite_version()");
+        let rows = asking.rows_or_gap(names::SERVER_BUILD, "PRAGMA compile_options", "")?;
         let options: Vec<String> = rows.into_iter().flatten().flatten().collect();
         let debug = options.iter().any(|option| option == "DEBUG");
         let build = if debug { "debug" } else { "release" };
         asking.fact(
-            "server.build",
+            names::SERVER_BUILD,
             Some(build.to_owned()),
             "PRAGMA compile_options",
         );
         asking.fact(
-            "server.compile_options",
+            names::SERVER_COMPILE_OPTIONS,
             Some(options.join(" ")),
             "PRAGMA compile_options",
         );
-        asking.fact("server.same_host", Some("yes".to_owned()), "embedded");
+        asking.fact(names::SERVER_SAME_HOST, Some("yes".to_owned()), "embedded");
         report_ignored_syncs(asking.sink, std::process::id().cast_signed());
         let why = "SQLite counts hits, misses and spills per connection, and only that connection \
                    can read them";
-        asking.sink.gap("db.page_cache", why);
+        asking.sink.gap(names::DB_PAGE_CACHE, why);
         let why = "SQLite runs inside this process: see client.cpu and related series";
         asking.sink.gap("server", why);
         Ok(())

@@ -1,5 +1,6 @@
 //! The states of MySQL's and MariaDB's sessions, as reported by the server.
 
+use dyno_core::catalogue::names;
 use dyno_core::db::{DbError, Row};
 
 use super::{Asking, is_lost, refusal};
@@ -91,7 +92,7 @@ impl States {
         Self {
             list: Some(List::Processlist),
             states: vec![opening],
-            other: Gauge::new("db.sessions[other]", "count", SOURCE),
+            other: Gauge::new(names::DB_SESSIONS_OTHER, "count", SOURCE),
             since: None,
         }
     }
@@ -116,7 +117,7 @@ impl States {
                 Err(error) if is_lost(&error) => return Err(error),
                 Err(_) if list == List::Threads => self.list = Some(List::Processlist),
                 Err(error) => {
-                    asking.sink.gap("db.sessions", refusal(&error, ""));
+                    asking.sink.gap(names::DB_SESSIONS, refusal(&error, ""));
                     self.list = None;
                 }
             }
@@ -169,7 +170,7 @@ impl States {
 impl State {
     /// A state without sessions since that sample.
     fn new(name: String, since: usize) -> Self {
-        let series = format!("db.sessions[{name}]");
+        let series = names::DB_SESSIONS_EACH.of(&name);
         Self {
             gauge: Gauge::new(&series, "count", SOURCE).zero_since(since),
             name,

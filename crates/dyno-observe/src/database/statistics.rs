@@ -4,6 +4,8 @@ mod log;
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Gauge, Rate, SampleBuffer};
 
 /// One subquery that returns one row.
@@ -127,14 +129,14 @@ fn database(has: &dyn Fn(&str) -> bool) -> Part {
         columns.push(count(&"sessions"));
     }
     columns.push(rate(
-        "db.database.temp_bytes",
+        names::DB_DATABASE_TEMP_BYTES,
         "bytes/s",
         source,
         "temp_bytes",
     ));
-    columns.push(gauge("db.backends", "count", source, "numbackends"));
+    columns.push(gauge(names::DB_BACKENDS, "count", source, "numbackends"));
     Part {
-        what: "db.database",
+        what: names::DB_DATABASE,
         columns,
         from: "FROM pg_catalog.pg_stat_database WHERE datname = current_database()",
         is_slow: false,
@@ -169,7 +171,7 @@ fn backends() -> Part {
     // Analogous to MySQL's sessions by state.
     let session = |(name, filter): (&str, &str)| {
         let expression = format!("count(*) FILTER (WHERE state = 'active' AND {filter})");
-        let name = format!("db.sessions[{name}]");
+        let name = names::DB_SESSIONS_EACH.of(name);
         gauge(&name, "count", "pg_stat_activity", &expression)
     };
     let mut columns = vec![
@@ -179,7 +181,7 @@ fn backends() -> Part {
     ];
     columns.extend(SESSIONS.map(session));
     Part {
-        what: "db.backends",
+        what: names::DB_BACKENDS,
         columns,
         from: "FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid() \
                AND backend_type IN ('client backend', 'parallel worker')",
@@ -198,7 +200,7 @@ fn locks() -> Part {
         )
     };
     Part {
-        what: "db.locks",
+        what: names::DB_LOCKS,
         columns: vec![count("granted", "granted"), count("waiting", "NOT granted")],
         from: "FROM pg_catalog.pg_locks WHERE pid IS DISTINCT FROM pg_backend_pid()",
         is_slow: false,
@@ -209,11 +211,11 @@ fn oldest() -> Part {
     let age = "coalesce(max(age(backend_xmin)), 0)";
     let vacuums = "count(*) FILTER (WHERE backend_type = 'autovacuum worker')";
     Part {
-        what: "db.oldest_xmin",
+        what: names::DB_OLDEST_XMIN,
         columns: vec![
-            gauge("db.oldest_xmin.age", "count", "pg_stat_activity", age),
+            gauge(names::DB_OLDEST_XMIN_AGE, "count", "pg_stat_activity", age),
             gauge(
-                "db.backends.autovacuum",
+                names::DB_BACKENDS_AUTOVACUUM,
                 "count",
                 "pg_stat_activity",
                 vacuums,
@@ -228,8 +230,8 @@ fn size() -> Part {
     let source = "pg_database_size";
     let expression = "pg_database_size(current_database())";
     Part {
-        what: "db.database.size",
-        columns: vec![gauge("db.database.size", "bytes", source, expression).seldom()],
+        what: names::DB_DATABASE_SIZE,
+        columns: vec![gauge(names::DB_DATABASE_SIZE, "bytes", source, expression).seldom()],
         from: "",
         is_slow: true,
     }
@@ -242,15 +244,21 @@ fn tables() -> Part {
     let runs = sum("autovacuum_count");
     let scans = sum("coalesce(seq_scan, 0) + coalesce(idx_scan, 0)");
     Part {
-        what: "db.tables",
+        what: names::DB_TABLES,
         columns: vec![
-            count("db.tables.live_tuples", "n_live_tup"),
-            count("db.tables.dead_tuples", "n_dead_tup"),
-            rate("db.tables.autovacuums", "count/s", source, &runs).seldom(),
-            rate("db.tables.scans", "count/s", source, &scans).seldom(),
-            rate("db.tables.seq_scans", "count/s", source, &sum("seq_scan")).seldom(),
+            count(names::DB_TABLES_LIVE_TUPLES, "n_live_tup"),
+            count(names::DB_TABLES_DEAD_TUPLES, "n_dead_tup"),
+            rate(names::DB_TABLES_AUTOVACUUMS, "count/s", source, &runs).seldom(),
+            rate(names::DB_TABLES_SCANS, "count/s", source, &scans).seldom(),
             rate(
-                "db.tables.seq_tuples",
+                names::DB_TABLES_SEQ_SCANS,
+                "count/s",
+                source,
+                &sum("seq_scan"),
+            )
+            .seldom(),
+            rate(
+                names::DB_TABLES_SEQ_TUPLES,
                 "count/s",
                 source,
                 &sum("seq_tup_read"),
@@ -313,7 +321,7 @@ fn checkpointer(has: &dyn Fn(&str) -> bool) -> Option<Part> {
         )
     };
     Some(Part {
-        what: "db.checkpointer",
+        what: names::DB_CHECKPOINTER,
         columns: vec![
             count("timed", timed),
             count("requested", requested),
@@ -340,7 +348,7 @@ fn background_writer(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     let columns = known.map(|name| rate(&format!("db.bgwriter.{name}"), "count/s", source, name));
     let columns: Vec<Column> = columns.collect();
     (!columns.is_empty()).then_some(Part {
-        what: "db.bgwriter",
+        what: names::DB_BGWRITER,
         columns,
         from: "FROM pg_catalog.pg_stat_bgwriter",
         is_slow: false,
@@ -372,9 +380,9 @@ fn io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
     };
     let mut columns: Vec<Column> = known.map(count).collect();
     for (name, bytes, count) in [
-        ("db.io.read_bytes", "read_bytes", "reads"),
-        ("db.io.write_bytes", "write_bytes", "writes"),
-        ("db.io.extend_bytes", "extend_bytes", "extends"),
+        (names::DB_IO_READ_BYTES, "read_bytes", "reads"),
+        (names::DB_IO_WRITE_BYTES, "write_bytes", "writes"),
+        (names::DB_IO_EXTEND_BYTES, "extend_bytes", "extends"),
     ] {
         let expression = match (has(&format!("{source}.{bytes}")), of_blocks) {
             (true, _) => sum(bytes),
@@ -384,7 +392,7 @@ fn io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
         columns.push(rate(name, "bytes/s", source, &expression));
     }
     Some(Part {
-        what: "db.io",
+        what: names::DB_IO,
         columns,
         from: "FROM pg_catalog.pg_stat_io WHERE object <> 'wal'",
         is_slow: false,
@@ -410,11 +418,11 @@ fn replication(has: &dyn Fn(&str) -> bool) -> Option<Part> {
                   ) ELSE greatest(0, pg_wal_lsn_diff(pg_last_wal_receive_lsn(), \
                   pg_last_wal_replay_lsn())) END";
     Some(Part {
-        what: "db.replication",
+        what: names::DB_REPLICATION,
         columns: vec![
-            gauge("db.replication.lag", "s", source, lag),
-            gauge("db.replication.behind", "bytes", source, behind),
-            gauge("db.replication.replicas", "count", source, "count(*)"),
+            gauge(names::DB_REPLICATION_LAG, "s", source, lag),
+            gauge(names::DB_REPLICATION_BEHIND, "bytes", source, behind),
+            gauge(names::DB_REPLICATION_REPLICAS, "count", source, "count(*)"),
         ],
         from: "FROM pg_catalog.pg_stat_replication WHERE state IN ('catchup', 'streaming')",
         is_slow: false,

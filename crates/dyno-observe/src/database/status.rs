@@ -1,5 +1,6 @@
 //! Classifies the status variables of MySQL and MariaDB: counters, states, or not a series.
 
+use dyno_core::catalogue::names;
 pub(super) use dyno_core::counters::Class;
 use dyno_core::counters::{of, status};
 
@@ -165,7 +166,7 @@ fn is_wsrep_count(name: &str) -> bool {
 
 /// MyRocks' variables, without `rocksdb_`.
 pub(super) fn rocksdb_class(name: &str) -> Class {
-    if let Some(counter) = of(&format!("db.rocksdb.{name}")) {
+    if let Some(counter) = of(&names::DB_ROCKSDB_EACH.of(name)) {
         return counter.class;
     }
     let states = [

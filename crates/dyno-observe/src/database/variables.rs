@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use dyno_core::catalogue::names;
+
 use super::status::Class;
 use crate::sink::{Gauge, Rate, SampleBuffer};
 
@@ -70,7 +72,7 @@ impl Table {
                 "the server has more than {NAMES_MAX} variables, or names longer than \
                  {NAME_BYTES_MAX} bytes: those are omitted"
             );
-            recorder.sink().gap("db.status", why);
+            recorder.sink().gap(names::DB_STATUS, why);
         }
         refuses
     }

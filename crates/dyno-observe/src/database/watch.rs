@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::db::{Connector, DbError, Family};
 use dyno_core::record::EventKind;
-use dyno_core::tables::TABLES;
 use dyno_core::{Clock, Target};
 use dyno_drivers::Control;
 
@@ -116,7 +116,7 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
         finder,
         sink: sink.clone(),
         recorder: SampleBuffer::new(sink.clone(), true),
-        round_trip: Gauge::new("db.round_trip", "ms", "SELECT 1"),
+        round_trip: Gauge::new(names::DB_ROUND_TRIP, "ms", "SELECT 1"),
         control: None,
         collector: None,
         started_s: None,
@@ -289,7 +289,7 @@ impl Watcher {
             match collector.tables(&mut asking) {
                 Ok(places) => claim.elsewhere.extend(places),
                 // They are queried once; the next sample notices a lost connection.
-                Err(error) => self.sink.gap(TABLES, error.to_string()),
+                Err(error) => self.sink.gap(names::DB_TABLES, error.to_string()),
             }
         }
         let claim = match claim {
@@ -425,7 +425,7 @@ impl Watcher {
         let zero = collector.always_zero();
         if !zero.is_empty() {
             self.sink
-                .fact("observer.always_zero", zero.join(" "), "the observer");
+                .fact(names::OBSERVER_ALWAYS_ZERO, zero.join(" "), "the observer");
         }
     }
 }
@@ -441,14 +441,14 @@ pub(super) fn beside(file: &std::path::Path, suffix: &str) -> PathBuf {
 fn introduce(sink: &Sink, tls: Option<String>, socket: Option<RawFd>, several: bool) {
     let source = "the observer's connection";
     let tls = tls.unwrap_or_else(|| "none".to_owned());
-    sink.fact("client.tls", tls, source);
+    sink.fact(names::CLIENT_TLS, tls, source);
     if let Some(on) = socket.and_then(nodelay_of) {
         let on = if on { "on" } else { "off" };
-        sink.fact("client.tcp_nodelay", on, source);
+        sink.fact(names::CLIENT_TCP_NODELAY, on, source);
     }
     if several {
         let why = "the target has several endpoints: only the first one is observed";
-        sink.gap("db.endpoints", why);
+        sink.gap(names::DB_ENDPOINTS, why);
     }
 }
 

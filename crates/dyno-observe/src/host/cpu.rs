@@ -1,5 +1,6 @@
 //! CPU time of the whole host, its run queue and its context switches.
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 
 use crate::sink::{Gauge, Rate, SampleBuffer};
@@ -11,7 +12,14 @@ const LOADAVG: &str = "/proc/loadavg";
 /// The states of the line `cpu`, in the order of proc_stat(5). Guest time is already in `user` and
 /// `nice`.
 const STATES: [&str; 8] = [
-    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
+    names::HOST_CPU_USER,
+    names::HOST_CPU_NICE,
+    names::HOST_CPU_SYSTEM,
+    names::HOST_CPU_IDLE,
+    names::HOST_CPU_IOWAIT,
+    names::HOST_CPU_IRQ,
+    names::HOST_CPU_SOFTIRQ,
+    names::HOST_CPU_STEAL,
 ];
 /// `user`, `nice` and `system`.
 const OF_PROGRAMS: usize = 3;
@@ -95,14 +103,14 @@ impl Cpu {
         Self {
             ticks_per_s: ticks_per_s(),
             before: None,
-            shares: STATES.map(|state| Gauge::new(&format!("host.cpu.{state}"), "percent", STAT)),
-            accounted: Gauge::new("host.cpu.accounted", "percent", STAT),
-            interrupts: rate("host.interrupts"),
-            switches: rate("host.context_switches"),
-            forks: rate("host.forks"),
-            running: gauge("host.run_queue", STAT),
-            blocked: gauge("host.blocked", STAT),
-            load1: gauge("host.load1", LOADAVG),
+            shares: STATES.map(|name| Gauge::new(name, "percent", STAT)),
+            accounted: Gauge::new(names::HOST_CPU_ACCOUNTED, "percent", STAT),
+            interrupts: rate(names::HOST_INTERRUPTS),
+            switches: rate(names::HOST_CONTEXT_SWITCHES),
+            forks: rate(names::HOST_FORKS),
+            running: gauge(names::HOST_RUN_QUEUE, STAT),
+            blocked: gauge(names::HOST_BLOCKED, STAT),
+            load1: gauge(names::HOST_LOAD1, LOADAVG),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::clock::Nanos;
 
 use crate::sink::{Gauge, Rate, SampleBuffer};
@@ -84,21 +85,22 @@ impl Disks {
 
 impl Disk {
     fn new(name: &str) -> Self {
-        let full = |what: &str| format!("host.disk[{name}].{what}");
-        let rate = |what: &str| Rate::new(&full(what), "count/s", SOURCE);
-        let bytes = |what: &str| Rate::scaled(&full(what), "bytes/s", SOURCE, SECTOR_BYTES);
-        let gauge = |what: &str, unit: &str| Gauge::new(&full(what), unit, SOURCE);
+        let rate = |series: Family| Rate::new(&series.of(name), "count/s", SOURCE);
+        let scaled = |series: Family, unit: &str, one: f64| {
+            Rate::scaled(&series.of(name), unit, SOURCE, one)
+        };
+        let gauge = |series: Family, unit: &str| Gauge::new(&series.of(name), unit, SOURCE);
         Self {
             before: None,
-            reads: rate("reads"),
-            writes: rate("writes"),
-            read_bytes: bytes("read_bytes"),
-            write_bytes: bytes("write_bytes"),
+            reads: rate(names::HOST_DISK_READS),
+            writes: rate(names::HOST_DISK_WRITES),
+            read_bytes: scaled(names::HOST_DISK_READ_BYTES, "bytes/s", SECTOR_BYTES),
+            write_bytes: scaled(names::HOST_DISK_WRITE_BYTES, "bytes/s", SECTOR_BYTES),
             // Milliseconds per second, as percent.
-            utilisation: Rate::scaled(&full("utilisation"), "percent", SOURCE, 0.1),
-            read_await: gauge("read_await", "ms"),
-            write_await: gauge("write_await", "ms"),
-            queue: gauge("queue", "count"),
+            utilisation: scaled(names::HOST_DISK_UTILISATION, "percent", 0.1),
+            read_await: gauge(names::HOST_DISK_READ_AWAIT, "ms"),
+            write_await: gauge(names::HOST_DISK_WRITE_AWAIT, "ms"),
+            queue: gauge(names::HOST_DISK_QUEUE, "count"),
         }
     }
 

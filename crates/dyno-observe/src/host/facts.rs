@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::record::{Fact, NotObserved};
 
 use super::cgroup::Places;
@@ -34,15 +35,15 @@ pub fn host_gaps() -> Vec<NotObserved> {
         });
     };
     for (what, path) in [
-        ("host.cpu", "/proc/stat"),
-        ("host.load1", "/proc/loadavg"),
-        ("host.memory", "/proc/meminfo"),
-        ("host.swap", "/proc/vmstat"),
-        ("host.page_faults", "/proc/vmstat"),
-        ("host.oom_kills", "/proc/vmstat"),
-        ("host.disk", "/proc/diskstats"),
-        ("host.network", "/proc/net/dev"),
-        ("host.tcp", "/proc/net/snmp"),
+        (names::HOST_CPU, "/proc/stat"),
+        (names::HOST_LOAD1, "/proc/loadavg"),
+        (names::HOST_MEMORY, "/proc/meminfo"),
+        (names::HOST_SWAP, "/proc/vmstat"),
+        (names::HOST_PAGE_FAULTS, "/proc/vmstat"),
+        (names::HOST_OOM_KILLS, "/proc/vmstat"),
+        (names::HOST_DISK, "/proc/diskstats"),
+        (names::HOST_NETWORK, "/proc/net/dev"),
+        (names::HOST_TCP, "/proc/net/snmp"),
     ] {
         if let Err(error) = std::fs::read(path) {
             gap(what, &format!("cannot read {path}: {error}"));
@@ -50,16 +51,16 @@ pub fn host_gaps() -> Vec<NotObserved> {
     }
     if Pressure::find().is_none() {
         let why = "the kernel provides no pressure stall information: boot it with psi=1";
-        gap("host.pressure", why);
+        gap(names::HOST_PRESSURE, why);
     }
     if Frequency::find(cpus_configured()).is_none() {
         let why = "neither the kernel nor the hypervisor reports the CPU frequency: there is no \
                    cpufreq below /sys/devices/system/cpu/cpu0";
-        gap("host.cpu_frequency", why);
+        gap(names::HOST_CPU_FREQUENCY, why);
     }
-    if super::Cgroup::of("self", "host.cgroup").is_none() {
+    if super::Cgroup::of("self", names::HOST_CGROUP).is_none() {
         gap(
-            "host.cgroup",
+            names::HOST_CGROUP,
             "cannot read the files of this process's control group: mount /sys/fs/cgroup",
         );
     }
@@ -67,7 +68,7 @@ pub fn host_gaps() -> Vec<NotObserved> {
         let why = format!(
             "cannot read /dev/kmsg: {error}; CAP_SYSLOG or kernel.dmesg_restrict=0 is needed"
         );
-        gap("host.kernel_log", &why);
+        gap(names::HOST_KERNEL_LOG, &why);
     }
     gaps
 }
@@ -98,24 +99,24 @@ fn chosen(text: &str) -> Option<String> {
 }
 
 fn system(facts: &mut Facts) {
-    facts.file("host.name", "/proc/sys/kernel/hostname");
+    facts.file(names::HOST_NAME, "/proc/sys/kernel/hostname");
     let release = small("/etc/os-release").unwrap_or_default();
-    facts.add("host.os", pretty_name(&release), "/etc/os-release");
-    facts.file("host.kernel", "/proc/sys/kernel/osrelease");
-    facts.file("host.boot_id", "/proc/sys/kernel/random/boot_id");
+    facts.add(names::HOST_OS, pretty_name(&release), "/etc/os-release");
+    facts.file(names::HOST_KERNEL, "/proc/sys/kernel/osrelease");
+    facts.file(names::HOST_BOOT_ID, "/proc/sys/kernel/random/boot_id");
     let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    facts.file("host.clock.source", clock);
+    facts.file(names::HOST_CLOCK_SOURCE, clock);
     facts.add(
-        "host.clock.resolution_ns",
+        names::HOST_CLOCK_RESOLUTION_NS,
         clock_resolution_ns().map(|ns| ns.to_string()),
         "clock_getres(CLOCK_MONOTONIC)",
     );
     let (value, source) = virtualization();
-    facts.add("host.virtualization", Some(value), source);
+    facts.add(names::HOST_VIRTUALIZATION, Some(value), source);
     let readable = kernel_log_error().is_ok();
     let value = if readable { "yes" } else { "no" };
     facts.add(
-        "host.kernel_log.readable",
+        names::HOST_KERNEL_LOG_READABLE,
         Some(value.to_owned()),
         "/dev/kmsg",
     );
@@ -126,39 +127,39 @@ fn processor(facts: &mut Facts) {
     let source = "/proc/cpuinfo";
     let model = cpuinfo(&info, "model name").next();
     let model = model.or_else(|| cpuinfo(&info, "CPU part").next());
-    facts.add("host.cpu.model", model, source);
+    facts.add(names::HOST_CPU_MODEL, model, source);
     let threads = cpus_configured();
     facts.add(
-        "host.cpu.threads",
+        names::HOST_CPU_THREADS,
         Some(threads.to_string()),
         "sysconf(_SC_NPROCESSORS_CONF)",
     );
     facts.add(
-        "host.cpu.cores",
+        names::HOST_CPU_CORES,
         cores().map(|count| count.to_string()),
         CPU,
     );
     let status = std::fs::read("/proc/self/status").unwrap_or_default();
     let allowed = cpuinfo(&status, "Cpus_allowed_list").next();
-    facts.add("host.cpu.allowed", allowed, "/proc/self/status");
+    facts.add(names::HOST_CPU_ALLOWED, allowed, "/proc/self/status");
     let nodes = names_in("/sys/devices/system/node");
     let nodes = nodes.iter().filter(|name| numbered(name, "node").is_some());
     facts.add(
-        "host.numa.nodes",
+        names::HOST_NUMA_NODES,
         some_count(nodes.count()),
         "/sys/devices/system/node",
     );
     let source = format!("{CPU}/cpu*/cpufreq/scaling_governor");
-    facts.add("host.cpu.governor", governors(), &source);
+    facts.add(names::HOST_CPU_GOVERNOR, governors(), &source);
     let (turbo, source) = turbo();
-    facts.add("host.cpu.turbo", turbo, source);
+    facts.add(names::HOST_CPU_TURBO, turbo, source);
     facts.add(
-        "host.cpu.idle_states",
+        names::HOST_CPU_IDLE_STATES,
         idle_states(),
         &format!("{CPU}/cpu0/cpuidle"),
     );
     let source = format!("{CPU}/vulnerabilities");
-    facts.add("host.cpu.mitigations", mitigations(&source), &source);
+    facts.add(names::HOST_CPU_MITIGATIONS, mitigations(&source), &source);
 }
 
 fn memory(facts: &mut Facts) {
@@ -168,14 +169,17 @@ fn memory(facts: &mut Facts) {
         let (_, bytes) = all.find(|(name, _)| *name == wanted)?;
         Some(format!("{bytes:.0}"))
     };
-    facts.add("host.memory.total", size(b"MemTotal"), "/proc/meminfo");
-    facts.add("host.swap.total", size(b"SwapTotal"), "/proc/meminfo");
-    facts.choice("host.thp", "/sys/kernel/mm/transparent_hugepage/enabled");
+    facts.add(names::HOST_MEMORY_TOTAL, size(b"MemTotal"), "/proc/meminfo");
+    facts.add(names::HOST_SWAP_TOTAL, size(b"SwapTotal"), "/proc/meminfo");
     facts.choice(
-        "host.thp.defrag",
+        names::HOST_THP,
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+    );
+    facts.choice(
+        names::HOST_THP_DEFRAG,
         "/sys/kernel/mm/transparent_hugepage/defrag",
     );
-    facts.file("host.swappiness", "/proc/sys/vm/swappiness");
+    facts.file(names::HOST_SWAPPINESS, "/proc/sys/vm/swappiness");
 }
 
 fn disks(facts: &mut Facts) {
@@ -184,15 +188,24 @@ fn disks(facts: &mut Facts) {
             continue;
         }
         let queue = format!("/sys/block/{name}/queue");
-        let full = |what: &str| format!("host.disk[{}].{what}", name.replace('!', "/"));
+        let full = |fact: Family| fact.of(name.replace('!', "/"));
         let path = format!("{queue}/scheduler");
         let scheduler = small(&path);
         // A queue with a single scheduler has no brackets.
         let scheduler = scheduler.map(|text| chosen(&text).unwrap_or(text));
-        facts.add(&full("scheduler"), scheduler, &path);
-        facts.file(&full("write_cache"), &format!("{queue}/write_cache"));
-        facts.file(&full("rotational"), &format!("{queue}/rotational"));
-        facts.file(&full("model"), &format!("/sys/block/{name}/device/model"));
+        facts.add(&full(names::HOST_DISK_SCHEDULER), scheduler, &path);
+        facts.file(
+            &full(names::HOST_DISK_WRITE_CACHE),
+            &format!("{queue}/write_cache"),
+        );
+        facts.file(
+            &full(names::HOST_DISK_ROTATIONAL),
+            &format!("{queue}/rotational"),
+        );
+        facts.file(
+            &full(names::HOST_DISK_MODEL),
+            &format!("/sys/block/{name}/device/model"),
+        );
     }
 }
 
@@ -200,12 +213,12 @@ fn limits(facts: &mut Facts) {
     let limits = small("/proc/self/limits").unwrap_or_default();
     let soft = descriptors_limit(&limits);
     facts.add(
-        "host.limits.descriptors",
+        names::HOST_LIMITS_DESCRIPTORS,
         soft.map(str::to_owned),
         "/proc/self/limits",
     );
     facts.add(
-        "host.cgroup.cpu_max",
+        names::HOST_CGROUP_CPU_MAX,
         Places::find().cpu_max(),
         "control group",
     );

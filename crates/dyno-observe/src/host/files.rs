@@ -1,5 +1,7 @@
 //! The kernel's tables for files: names, inodes, open files.
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{ProcFile, number, words};
 
@@ -17,9 +19,9 @@ impl OpenFiles {
     /// Omits what this kernel does not show.
     pub(crate) fn find() -> Self {
         let files = [
-            ("host.files.dentries", DENTRIES),
-            ("host.files.inodes", INODES),
-            ("host.files.open", OPEN),
+            (names::HOST_FILES_DENTRIES, DENTRIES),
+            (names::HOST_FILES_INODES, INODES),
+            (names::HOST_FILES_OPEN, OPEN),
         ];
         let found = files.into_iter().filter_map(|(name, path)| {
             let file = ProcFile::find(path)?;

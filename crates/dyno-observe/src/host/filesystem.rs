@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Gauge, SampleBuffer, Sink};
 
 /// Types of file systems by their numbers: see statfs(2).
@@ -39,15 +41,15 @@ impl FileSystem {
         Some(Self {
             kind: kind_of(&path),
             path,
-            free: gauge("host.filesystem.free"),
-            size: gauge("host.filesystem.size"),
+            free: gauge(names::HOST_FILESYSTEM_FREE),
+            size: gauge(names::HOST_FILESYSTEM_SIZE),
         })
     }
 
     /// Reports its type, once.
     fn report_type(&mut self, sink: &Sink) {
         if let Some(kind) = self.kind.take() {
-            sink.fact("host.filesystem.type", kind, "statfs");
+            sink.fact(names::HOST_FILESYSTEM_TYPE, kind, "statfs");
         }
     }
 

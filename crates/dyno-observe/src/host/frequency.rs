@@ -1,5 +1,7 @@
 //! The CPUs' frequencies.
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{ProcFile, number};
 
@@ -25,9 +27,9 @@ impl Frequency {
         let gauge = |name: &str| Gauge::new(name, "mhz", "cpufreq/scaling_cur_freq");
         (!files.is_empty()).then(|| Self {
             files,
-            min: gauge("host.cpu_frequency.min"),
-            mean: gauge("host.cpu_frequency.mean"),
-            max: gauge("host.cpu_frequency.max"),
+            min: gauge(names::HOST_CPU_FREQUENCY_MIN),
+            mean: gauge(names::HOST_CPU_FREQUENCY_MEAN),
+            max: gauge(names::HOST_CPU_FREQUENCY_MAX),
         })
     }
 

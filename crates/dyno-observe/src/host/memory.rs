@@ -1,5 +1,7 @@
 //! Memory of the whole host, its swapping and its page faults.
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Gauge, Rate, SampleBuffer};
 use crate::text::named_numbers;
 
@@ -8,18 +10,18 @@ const VMSTAT: &str = "/proc/vmstat";
 
 /// Our names, and the kernel's.
 const SIZES: [(&str, &[u8]); 12] = [
-    ("total", b"MemTotal"),
-    ("free", b"MemFree"),
-    ("available", b"MemAvailable"),
-    ("cached", b"Cached"),
-    ("buffers", b"Buffers"),
-    ("dirty", b"Dirty"),
-    ("writeback", b"Writeback"),
-    ("anon", b"AnonPages"),
-    ("slab_reclaimable", b"SReclaimable"),
-    ("slab_unreclaimable", b"SUnreclaim"),
-    ("swap_total", b"SwapTotal"),
-    ("swap_free", b"SwapFree"),
+    (names::HOST_MEMORY_TOTAL, b"MemTotal"),
+    (names::HOST_MEMORY_FREE, b"MemFree"),
+    (names::HOST_MEMORY_AVAILABLE, b"MemAvailable"),
+    (names::HOST_MEMORY_CACHED, b"Cached"),
+    (names::HOST_MEMORY_BUFFERS, b"Buffers"),
+    (names::HOST_MEMORY_DIRTY, b"Dirty"),
+    (names::HOST_MEMORY_WRITEBACK, b"Writeback"),
+    (names::HOST_MEMORY_ANON, b"AnonPages"),
+    (names::HOST_MEMORY_SLAB_RECLAIMABLE, b"SReclaimable"),
+    (names::HOST_MEMORY_SLAB_UNRECLAIMABLE, b"SUnreclaim"),
+    (names::HOST_MEMORY_SWAP_TOTAL, b"SwapTotal"),
+    (names::HOST_MEMORY_SWAP_FREE, b"SwapFree"),
 ];
 
 pub(crate) struct Memory {
@@ -36,12 +38,11 @@ impl Memory {
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as f64;
         let swap = |name: &str| Rate::scaled(name, "bytes/s", VMSTAT, page);
         Self {
-            sizes: SIZES
-                .map(|(name, _)| Gauge::new(&format!("host.memory.{name}"), "bytes", MEMINFO)),
-            swap_in: swap("host.swap.in"),
-            swap_out: swap("host.swap.out"),
-            major_faults: Rate::new("host.page_faults.major", "count/s", VMSTAT),
-            oom_kills: Gauge::new("host.oom_kills", "count", VMSTAT),
+            sizes: SIZES.map(|(name, _)| Gauge::new(name, "bytes", MEMINFO)),
+            swap_in: swap(names::HOST_SWAP_IN),
+            swap_out: swap(names::HOST_SWAP_OUT),
+            major_faults: Rate::new(names::HOST_PAGE_FAULTS_MAJOR, "count/s", VMSTAT),
+            oom_kills: Gauge::new(names::HOST_OOM_KILLS, "count", VMSTAT),
         }
     }
 

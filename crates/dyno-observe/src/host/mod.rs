@@ -17,6 +17,7 @@ pub(crate) mod testing;
 
 use std::path::{Path, PathBuf};
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::record::EventKind;
 
@@ -92,7 +93,7 @@ impl Host {
             pressure: Pressure::find(),
             disks: Disks::new(wanted),
             network: Network::new("host"),
-            cgroup: Cgroup::of("self", "host.cgroup"),
+            cgroup: Cgroup::of("self", names::HOST_CGROUP),
             frequency: Frequency::find(facts::cpus_configured()),
             filesystem: place.as_deref().and_then(FileSystem::of),
             open_files: OpenFiles::find(),

@@ -1,10 +1,28 @@
 //! Pressure stall information: the share of time in which tasks waited for a resource.
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Rate, SampleBuffer};
 use crate::text::{ProcFile, lines, number, words};
 
-/// The resources that tasks wait for.
-const RESOURCES: [&str; 3] = ["cpu", "io", "memory"];
+/// The resources that tasks wait for, with the series for some and for all tasks.
+const RESOURCES: [(&str, &str, &str); 3] = [
+    (
+        "cpu",
+        names::HOST_PRESSURE_CPU_SOME,
+        names::HOST_PRESSURE_CPU_FULL,
+    ),
+    (
+        "io",
+        names::HOST_PRESSURE_IO_SOME,
+        names::HOST_PRESSURE_IO_FULL,
+    ),
+    (
+        "memory",
+        names::HOST_PRESSURE_MEMORY_SOME,
+        names::HOST_PRESSURE_MEMORY_FULL,
+    ),
+];
 
 pub(crate) struct Pressure {
     files: Vec<(ProcFile, Rate, Rate)>,
@@ -13,7 +31,7 @@ pub(crate) struct Pressure {
 impl Pressure {
     /// `None` if the kernel does not account for it.
     pub(crate) fn find() -> Option<Self> {
-        let files: Vec<_> = RESOURCES.iter().filter_map(|name| resource(name)).collect();
+        let files: Vec<_> = RESOURCES.into_iter().filter_map(resource).collect();
         (!files.is_empty()).then_some(Self { files })
     }
 
@@ -29,19 +47,12 @@ impl Pressure {
     }
 }
 
-fn resource(name: &str) -> Option<(ProcFile, Rate, Rate)> {
-    let path = format!("/proc/pressure/{name}");
+fn resource((resource, some, full): (&str, &str, &str)) -> Option<(ProcFile, Rate, Rate)> {
+    let path = format!("/proc/pressure/{resource}");
     let file = ProcFile::find(&path)?;
-    let rate = |who: &str| {
-        // Microseconds per second, as percent.
-        Rate::scaled(
-            &format!("host.pressure.{name}.{who}"),
-            "percent",
-            &path,
-            1e-4,
-        )
-    };
-    Some((file, rate("some"), rate("full")))
+    // Microseconds per second, as percent.
+    let rate = |name: &str| Rate::scaled(name, "percent", &path, 1e-4);
+    Some((file, rate(some), rate(full)))
 }
 
 /// Microseconds since boot.

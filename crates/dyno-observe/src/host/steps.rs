@@ -1,6 +1,7 @@
 //! Steps of the civil clock against the monotonic one.
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::record::EventKind;
 
@@ -23,7 +24,11 @@ impl Steps {
         Self {
             first_ns: None,
             last_ms: 0.0,
-            step: Gauge::new("host.clock.step", "ms", "CLOCK_REALTIME, CLOCK_MONOTONIC"),
+            step: Gauge::new(
+                names::HOST_CLOCK_STEP,
+                "ms",
+                "CLOCK_REALTIME, CLOCK_MONOTONIC",
+            ),
         }
     }
 

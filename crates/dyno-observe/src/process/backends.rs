@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use dyno_core::catalogue::names;
+
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::of_process;
 
@@ -47,8 +49,8 @@ impl Backends {
             sum: 0.0,
             count: 0.0,
             largest: 0.0,
-            mean: gauge("server.memory.session_mean"),
-            max: gauge("server.memory.session_max"),
+            mean: gauge(names::SERVER_MEMORY_SESSION_MEAN),
+            max: gauge(names::SERVER_MEMORY_SESSION_MAX),
         }
     }
 

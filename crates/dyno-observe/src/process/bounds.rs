@@ -1,6 +1,8 @@
 //! The limits of the server's process: its control group, and its network if separate from this
 //! process's.
 
+use dyno_core::catalogue::names;
+
 use crate::host::{Cgroup, Network};
 use crate::sink::SampleBuffer;
 use crate::text::{ProcFile, of_process};
@@ -20,7 +22,7 @@ struct Namespace {
 impl Bounds {
     pub(super) fn of(pid: i32) -> Self {
         Self {
-            cgroup: Cgroup::of(&pid.to_string(), "server.cgroup"),
+            cgroup: Cgroup::of(&pid.to_string(), names::SERVER_CGROUP),
             network: Namespace::of(pid),
         }
     }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
+use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 
 use super::PidStat;
@@ -95,12 +96,12 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
                     )
                 }
             };
-            sink.fact("server.same_host", answer, "the observer's connection");
+            sink.fact(names::SERVER_SAME_HOST, answer, "the observer's connection");
             for what in [
-                "server.cpu",
-                "server.memory",
-                "server.io",
-                "server.threads",
+                names::SERVER_CPU,
+                names::SERVER_MEMORY,
+                names::SERVER_IO,
+                names::SERVER_THREADS,
                 "data",
             ] {
                 sink.gap(what, why.clone());
@@ -108,22 +109,22 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
             return placed;
         }
     };
-    sink.fact("server.same_host", "yes", evidence);
-    sink.fact("server.pid", pid.to_string(), evidence);
+    sink.fact(names::SERVER_SAME_HOST, "yes", evidence);
+    sink.fact(names::SERVER_PID, pid.to_string(), evidence);
     match std::fs::read_link(of_process(pid, "exe")) {
         Ok(path) => {
             let path = path.to_string_lossy().into_owned();
-            sink.fact("server.executable", path, "/proc/PID/exe");
+            sink.fact(names::SERVER_EXECUTABLE, path, "/proc/PID/exe");
         }
         Err(error) => sink.gap(
-            "server.executable",
+            names::SERVER_EXECUTABLE,
             format!("cannot read /proc/{pid}/exe: {error}; run as root or as the server's user"),
         ),
     }
     identity::report(sink, pid);
     let limits = small(of_process(pid, "limits")).unwrap_or_default();
     if let Some(soft) = descriptors_limit(&limits) {
-        sink.fact("server.limits.descriptors", soft, "/proc/PID/limits");
+        sink.fact(names::SERVER_LIMITS_DESCRIPTORS, soft, "/proc/PID/limits");
     }
     let data = claim
         .data_directory

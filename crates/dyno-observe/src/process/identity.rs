@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use dyno_core::catalogue::names;
 use dyno_core::text::hex;
 
 use crate::sink::Sink;
@@ -42,20 +43,20 @@ pub(super) fn report(sink: &Sink, pid: i32) {
         report_ignored(sink, libraries);
     }
     match libraries.map(|libraries| allocator_of(&libraries)) {
-        Ok(Some(name)) => sink.fact("server.allocator", name, "/proc/PID/maps"),
+        Ok(Some(name)) => sink.fact(names::SERVER_ALLOCATOR, name, "/proc/PID/maps"),
         Ok(None) => {
             let why = "none of the server's libraries is a known allocator or C library: it is \
                        linked into the program";
-            sink.gap("server.allocator", why);
+            sink.gap(names::SERVER_ALLOCATOR, why);
         }
         Err(error) => sink.gap(
-            "server.allocator",
+            names::SERVER_ALLOCATOR,
             format!("cannot read /proc/{pid}/maps: {error}; run as root or as the server's user"),
         ),
     }
     // The gap of the executable gives the reason.
     if let Some(id) = build_id(&of_process(pid, "exe")) {
-        sink.fact("server.build_id", id, "the executable's GNU build ID");
+        sink.fact(names::SERVER_BUILD_ID, id, "the executable's GNU build ID");
     }
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn report_ignored_syncs(sink: &Sink, pid: i32) {
 fn report_ignored(sink: &Sink, libraries: &BTreeSet<String>) {
     if let Some(name) = ignores_syncs(libraries) {
         let source = "/proc/PID/maps";
-        sink.fact("server.ignores_syncs", name.to_owned(), source);
+        sink.fact(names::SERVER_IGNORES_SYNCS, name.to_owned(), source);
     }
 }
 

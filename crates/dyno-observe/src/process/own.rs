@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::{Nanos, process_usage};
 
 use super::PidStat;
@@ -44,15 +45,15 @@ impl Own {
             stat: ProcFile::find("/proc/self/stat"),
             status: ProcFile::find("/proc/self/status"),
             samples: 0,
-            user: cpu("client.cpu.user"),
-            system: cpu("client.cpu.system"),
-            rss: Gauge::new("client.memory.rss", "bytes", "/proc/self/status"),
-            threads: Gauge::new("client.threads", "count", "/proc/self/stat"),
-            descriptors: Gauge::new("client.descriptors", "count", "/proc/self/task/TID/fd"),
-            voluntary: rate("client.context_switches.voluntary"),
-            involuntary: rate("client.context_switches.involuntary"),
-            minor: rate("client.page_faults.minor"),
-            major: rate("client.page_faults.major"),
+            user: cpu(names::CLIENT_CPU_USER),
+            system: cpu(names::CLIENT_CPU_SYSTEM),
+            rss: Gauge::new(names::CLIENT_MEMORY_RSS, "bytes", "/proc/self/status"),
+            threads: Gauge::new(names::CLIENT_THREADS, "count", "/proc/self/stat"),
+            descriptors: Gauge::new(names::CLIENT_DESCRIPTORS, "count", "/proc/self/task/TID/fd"),
+            voluntary: rate(names::CLIENT_CONTEXT_SWITCHES_VOLUNTARY),
+            involuntary: rate(names::CLIENT_CONTEXT_SWITCHES_INVOLUNTARY),
+            minor: rate(names::CLIENT_PAGE_FAULTS_MINOR),
+            major: rate(names::CLIENT_PAGE_FAULTS_MAJOR),
             cores: None,
             helpers_ticks: HashMap::new(),
             helpers_at: 0,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 
 use super::find::{Placed, stat_of};
@@ -10,8 +11,6 @@ use super::others::{Near, Others, named};
 use super::server::{Server, children};
 use crate::host::ticks_per_s;
 use crate::sink::{Mean, SampleBuffer, Sink};
-
-const CPU: &str = "host.others.cpu";
 
 /// CPU time of processes that belong neither to Dyno nor to the server.
 pub(crate) struct Rest {
@@ -44,7 +43,11 @@ impl Rest {
         Self {
             further: Used::of_servers(further),
             others: Others::now(),
-            cpu: Mean::new(CPU, "cores", "/proc/stat, /proc/PID/stat"),
+            cpu: Mean::new(
+                names::HOST_OTHERS_CPU,
+                "cores",
+                "/proc/stat, /proc/PID/stat",
+            ),
             is_reported: false,
             server: match is_embedded {
                 true => ServerLocation::Embedded,
@@ -113,12 +116,12 @@ impl Rest {
     pub(crate) fn finish(&mut self, sink: &Sink, server: Option<&Server>) {
         let top = self.others.top(&self.known(server));
         let cores = format!("{:.2}", top.cores);
-        sink.fact("host.others.top", top.words, "/proc/PID/stat");
-        sink.fact("host.others.top_cores", cores, "/proc/PID/stat");
+        sink.fact(names::HOST_OTHERS_TOP, top.words, "/proc/PID/stat");
+        sink.fact(names::HOST_OTHERS_TOP_CORES, cores, "/proc/PID/stat");
         if let ServerLocation::Unknown { near, used } = &mut self.server {
             for (name, pid) in [
-                ("server.presumed", near.server),
-                ("server.proxy", near.proxy),
+                (names::SERVER_PRESUMED, near.server),
+                (names::SERVER_PROXY, near.proxy),
             ] {
                 if let Some(cores_used) = pid.and_then(|pid| used.of(pid)) {
                     sink.fact(name, cores_used, "/proc/PID/stat");
@@ -137,7 +140,7 @@ impl Rest {
             | ServerLocation::Elsewhere
             | ServerLocation::Unknown { .. } => "cannot read the CPU time of the host's processes",
         };
-        sink.gap("host.others", why);
+        sink.gap(names::HOST_OTHERS, why);
     }
 }
 
@@ -273,7 +276,9 @@ mod tests {
             rest.sample(&mut recorder, Some((2.0, 0.0)), None, 2);
             recorder.finish();
         }
-        values(&seen).remove(CPU).unwrap_or_default()
+        values(&seen)
+            .remove(names::HOST_OTHERS_CPU)
+            .unwrap_or_default()
     }
 
     /// The facts at the end, and why the series is missing.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
+use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 
 use super::backends::Backends;
@@ -86,8 +87,8 @@ impl Server {
         if io_hidden {
             let why = "only root and the server's user can read the server's /proc/PID/io and \
                        /proc/PID/fd: run Dyno as one of them";
-            sink.gap("server.io", why);
-            sink.gap("server.descriptors", why);
+            sink.gap(names::SERVER_IO, why);
+            sink.gap(names::SERVER_DESCRIPTORS, why);
         }
         Some(Self {
             backends: Backends::new(located.backend),
@@ -98,17 +99,17 @@ impl Server {
             kept_max: 0,
             page,
             samples: 0,
-            user: cpu("server.cpu.user"),
-            system: cpu("server.cpu.system"),
+            user: cpu(names::SERVER_CPU_USER),
+            system: cpu(names::SERVER_CPU_SYSTEM),
             user_ticks_max: 0.0,
             system_ticks_max: 0.0,
-            rss: Gauge::new("server.memory.rss", "bytes", "/proc/PID/statm"),
-            private: Gauge::new("server.memory.private", "bytes", "/proc/PID/statm"),
-            threads: count("server.threads", "/proc/PID/stat"),
-            descriptors: count("server.descriptors", "/proc/PID/fd"),
-            processes: count("server.processes", "/proc"),
-            read_bytes: io("server.io.read_bytes"),
-            write_bytes: io("server.io.write_bytes"),
+            rss: Gauge::new(names::SERVER_MEMORY_RSS, "bytes", "/proc/PID/statm"),
+            private: Gauge::new(names::SERVER_MEMORY_PRIVATE, "bytes", "/proc/PID/statm"),
+            threads: count(names::SERVER_THREADS, "/proc/PID/stat"),
+            descriptors: count(names::SERVER_DESCRIPTORS, "/proc/PID/fd"),
+            processes: count(names::SERVER_PROCESSES, "/proc"),
+            read_bytes: io(names::SERVER_IO_READ_BYTES),
+            write_bytes: io(names::SERVER_IO_WRITE_BYTES),
             switches: Switches::new(),
             cores: None,
             io_hidden,
@@ -288,7 +289,8 @@ fn report_starved(sink: &Sink, error: &io::Error) {
          files, connections included: raise the limit (ulimit -n, ulimit -Hn as root) or use fewer \
          sessions"
     );
-    for what in ["server.cpu", "server.memory", "server.io", "server.threads"] {
+    let cpu_and_memory = [names::SERVER_CPU, names::SERVER_MEMORY];
+    for what in (cpu_and_memory.iter()).chain(&[names::SERVER_IO, names::SERVER_THREADS]) {
         sink.gap(what, why.clone());
     }
 }
@@ -345,8 +347,8 @@ impl Switches {
         Self {
             threads: HashMap::new(),
             before_at: None,
-            voluntary: mean("server.context_switches.voluntary"),
-            involuntary: mean("server.context_switches.involuntary"),
+            voluntary: mean(names::SERVER_CONTEXT_SWITCHES_VOLUNTARY),
+            involuntary: mean(names::SERVER_CONTEXT_SWITCHES_INVOLUNTARY),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The threads that drive the load.
 
+use dyno_core::catalogue::{Family, names};
+
 use super::PidStat;
 use crate::host::ticks_per_s;
 use crate::sink::{Mean, Rate, SampleBuffer};
@@ -33,7 +35,7 @@ impl Workers {
         let source = "/proc/self/task/TID/schedstat of the workers";
         Self {
             threads: Vec::new(),
-            waits: Mean::new("client.run_queue_wait", "cores", source),
+            waits: Mean::new(names::CLIENT_RUN_QUEUE_WAIT, "cores", source),
         }
     }
 
@@ -103,7 +105,7 @@ fn worker_of(comm: &str) -> Option<u32> {
 impl Thread {
     fn open(worker: u32, tid: i32) -> Option<Self> {
         let file = |name: &str| format!("{TASKS}/{tid}/{name}");
-        let full = |what: &str| format!("client.worker[{worker}].{what}");
+        let full = |series: Family| series.of(worker);
         let schedstat = ProcFile::find(file("schedstat"));
         let (source, scale) = match schedstat {
             Some(_) => ("/proc/self/task/TID/schedstat", 1e-9),
@@ -115,10 +117,15 @@ impl Thread {
             stat: ProcFile::open(file("stat")).ok()?,
             schedstat,
             status: ProcFile::find(file("status")),
-            cpu: Rate::scaled(&full("cpu"), "cores", source, scale),
-            run_queue_wait: Rate::scaled(&full("run_queue_wait"), "cores", source, scale),
+            cpu: Rate::scaled(&full(names::CLIENT_WORKER_CPU), "cores", source, scale),
+            run_queue_wait: Rate::scaled(
+                &full(names::CLIENT_WORKER_RUN_QUEUE_WAIT),
+                "cores",
+                source,
+                scale,
+            ),
             involuntary: Rate::new(
-                &full("involuntary_switches"),
+                &full(names::CLIENT_WORKER_INVOLUNTARY_SWITCHES),
                 "count/s",
                 "/proc/self/task/TID/status",
             ),

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 use dyno_core::record::{Fact, NotObserved};
@@ -49,8 +50,6 @@ const SETTLED: Duration = Duration::from_millis(600);
 const FOLD_PATIENCE: Duration = Duration::from_secs(60);
 /// The source of facts about profiles.
 const SOURCE: &str = "perf record";
-/// The fact with the sampled event.
-const EVENT: &str = "profile.event";
 /// The name of the thread that reads the workers' usage when the measurement begins, and then ends.
 const PASSING: &str = "usage";
 
@@ -349,8 +348,8 @@ impl Work {
         if !profiled.profiles.is_empty() {
             let hz = self.frequency_hz.to_string();
             profiled.facts.extend([
-                Fact::new("profile.frequency_hz", hz, SOURCE),
-                Fact::new("profile.call_graph", CALL_GRAPH, SOURCE),
+                Fact::new(names::PROFILE_FREQUENCY_HZ, hz, SOURCE),
+                Fact::new(names::PROFILE_CALL_GRAPH, CALL_GRAPH, SOURCE),
             ]);
         }
         profiled.profiles.sort_by_key(|profile| profile.process);
@@ -389,10 +388,13 @@ impl Work {
             return None;
         }
         let event = found.event.unwrap_or_default();
-        facts.retain(|fact| fact.name != EVENT);
-        facts.push(Fact::new(EVENT, event, SOURCE));
-        for (what, count) in [("samples", found.samples), ("lost", found.lost)] {
-            let name = format!("profile.{}.{what}", process.name());
+        facts.retain(|fact| fact.name != names::PROFILE_EVENT);
+        facts.push(Fact::new(names::PROFILE_EVENT, event, SOURCE));
+        for (fact, count) in [
+            (names::PROFILE_SAMPLES, found.samples),
+            (names::PROFILE_LOST, found.lost),
+        ] {
+            let name = fact.of(process.name());
             facts.push(Fact::new(name, count.to_string(), SOURCE));
         }
         Some(CpuProfile {

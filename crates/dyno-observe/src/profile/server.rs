@@ -2,15 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 
 use crate::Observation;
 use crate::process::children;
-
-/// The fact with the server's process number.
-const PID: &str = "server.pid";
-/// The gap that is reported if it is unknown.
-const GAP: &str = "server.cpu";
 
 /// The server's process according to the observers, updated during a run.
 pub struct KnownServer {
@@ -45,7 +41,7 @@ impl KnownServer {
     /// Takes in an observation.
     pub fn hear(&self, observation: &Observation) {
         match observation {
-            Observation::Fact(fact) if fact.name == PID => {
+            Observation::Fact(fact) if fact.name == names::SERVER_PID => {
                 let mut state = self.state();
                 match (fact.value.parse(), &mut *state) {
                     (Ok(pid), State::Processes(pids)) => pids.push(pid),
@@ -53,7 +49,7 @@ impl KnownServer {
                     (Err(_), _) => {}
                 }
             }
-            Observation::NotObserved(gap) if gap.what == GAP => {
+            Observation::NotObserved(gap) if gap.what == names::SERVER_CPU => {
                 let mut state = self.state();
                 // A known process may still be unreadable.
                 if !matches!(*state, State::Processes(_)) {

@@ -1,5 +1,7 @@
 //! The agents of a run.
 
+use dyno_core::catalogue::{Family, names};
+
 use super::observed::{PLAIN, Plot, devices, pair};
 use super::page::{Page, put};
 use super::run::View;
@@ -33,10 +35,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 /// Each agent's work, second by second.
 fn over_time(page: &mut Page, view: &View<'_>, names: &[String]) {
     let names = &names[..names.len().min(SHOWN_MAX)];
-    let [events, service] = ["events", "service_mean"].map(|what| -> Vec<String> {
-        let series = names.iter().map(|name| format!("agent[{name}].{what}"));
-        series.collect()
-    });
+    let of_each =
+        |series: Family| -> Vec<String> { names.iter().map(|name| series.of(name)).collect() };
+    let events = of_each(names::AGENT_EVENTS);
+    let service = of_each(names::AGENT_SERVICE_MEAN);
     let rate = Plot {
         id: "agents-events",
         title: "Events of each load generator",

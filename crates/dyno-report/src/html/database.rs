@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Series;
 use dyno_stats::describe;
 
@@ -20,12 +21,12 @@ const POINTS_ALL_MAX: usize = 150_000;
 
 /// Counters drawn initially, if present.
 const PICKED: [&str; 6] = [
-    "db.status.innodb_row_lock_waits",
-    "db.status.innodb_buffer_pool_reads",
-    "db.status.innodb_buffer_pool_pages_dirty",
-    "db.database.blks_read",
-    "db.backends.waiting",
-    "db.wal.size",
+    names::DB_STATUS_INNODB_ROW_LOCK_WAITS,
+    names::DB_STATUS_INNODB_BUFFER_POOL_READS,
+    names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY,
+    names::DB_DATABASE_BLKS_READ,
+    names::DB_BACKENDS_WAITING,
+    names::DB_WAL_SIZE,
 ];
 
 /// Writes the sections on counters and on size.
@@ -225,12 +226,12 @@ fn size(page: &mut Page, view: &View<'_>) {
         about: "Disk space of the files in the data directory, every ten seconds.",
         axis: "allocated",
         lines: &[
-            ("data.data", "data", 0),
-            ("data.redo", "redo log, WAL", 1),
-            ("data.binlog", "binary log", 3),
-            ("data.undo", "undo", 5),
-            ("data.temp", "temporary", 4),
-            ("data.other", "other", 6),
+            (names::DATA_DATA, "data", 0),
+            (names::DATA_REDO, "redo log, WAL", 1),
+            (names::DATA_BINLOG, "binary log", 3),
+            (names::DATA_UNDO, "undo", 5),
+            (names::DATA_TEMP, "temporary", 4),
+            (names::DATA_OTHER, "other", 6),
         ],
         stacked: true,
         max: None,
@@ -243,7 +244,7 @@ fn size(page: &mut Page, view: &View<'_>) {
 }
 
 fn growth(page: &mut Page, view: &View<'_>) {
-    let Some(total) = view.run.series("data.total") else {
+    let Some(total) = view.run.series(names::DATA_TOTAL) else {
         return;
     };
     let (Some(first), Some(last)) = (total.points.first(), total.points.last()) else {

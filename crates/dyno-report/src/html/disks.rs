@@ -1,5 +1,7 @@
 //! The disks that were observed.
 
+use dyno_core::catalogue::names;
+
 use super::markup::slug;
 use super::observed::{PLAIN, Plot, devices, plot};
 use super::page::{Page, put};
@@ -64,11 +66,11 @@ const UTILISATION: Chart = Chart {
 /// Writes the section on disks.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "disks", "Disks");
-    let disks = devices(view, "host.disk");
+    let disks = devices(view, names::HOST_DISK);
     if disks.is_empty() {
-        page.nothing(&match view.observes("host.disk") {
+        page.nothing(&match view.observes(names::HOST_DISK) {
             true => "No disk read or wrote anything.".to_owned(),
-            false => view.why_not("host.disk"),
+            false => view.why_not(names::HOST_DISK),
         });
     }
     each(page, view, "");

@@ -1,5 +1,6 @@
 //! The most important database counters.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Series;
 
 use super::chart::{Axis, Chart, Look, Time};
@@ -26,9 +27,9 @@ const GLANCES: [Glance; 5] = [
         about: "Bytes of the redo log, or of the write-ahead log.",
         lines: &[(
             &[
-                "db.status.innodb_os_log_written",
-                "db.innodb.os_log_bytes_written",
-                "db.wal.bytes",
+                names::DB_STATUS_INNODB_OS_LOG_WRITTEN,
+                names::DB_INNODB_OS_LOG_BYTES_WRITTEN,
+                names::DB_WAL_BYTES,
             ],
             "redo log",
         )],
@@ -40,14 +41,17 @@ const GLANCES: [Glance; 5] = [
         lines: &[
             (
                 &[
-                    "db.status.innodb_data_fsyncs",
-                    "db.innodb.os_data_fsyncs",
-                    "db.wal.syncs",
+                    names::DB_STATUS_INNODB_DATA_FSYNCS,
+                    names::DB_INNODB_OS_DATA_FSYNCS,
+                    names::DB_WAL_SYNCS,
                 ],
                 "all",
             ),
             (
-                &["db.status.innodb_os_log_fsyncs", "db.innodb.os_log_fsyncs"],
+                &[
+                    names::DB_STATUS_INNODB_OS_LOG_FSYNCS,
+                    names::DB_INNODB_OS_LOG_FSYNCS,
+                ],
                 "of the log",
             ),
         ],
@@ -59,9 +63,9 @@ const GLANCES: [Glance; 5] = [
                 waiting sessions.",
         lines: &[(
             &[
-                "db.status.innodb_row_lock_waits",
-                "db.innodb.lock_row_lock_waits",
-                "db.backends.waiting",
+                names::DB_STATUS_INNODB_ROW_LOCK_WAITS,
+                names::DB_INNODB_LOCK_ROW_LOCK_WAITS,
+                names::DB_BACKENDS_WAITING,
             ],
             "waits",
         )],
@@ -72,8 +76,8 @@ const GLANCES: [Glance; 5] = [
         about: "Changes in the redo log that are not yet in data files; near its limit the server \
                 must write pages before it continues.",
         lines: &[
-            (&["db.status.innodb_checkpoint_age"], "age"),
-            (&["db.status.innodb_checkpoint_max_age"], "limit"),
+            (&[names::DB_STATUS_INNODB_CHECKPOINT_AGE], "age"),
+            (&[names::DB_STATUS_INNODB_CHECKPOINT_MAX_AGE], "limit"),
         ],
     },
     Glance {
@@ -81,7 +85,7 @@ const GLANCES: [Glance; 5] = [
         title: "Threads running",
         about: "Sessions that are executing statements.",
         lines: &[(
-            &["db.status.threads_running", "db.backends.active"],
+            &[names::DB_STATUS_THREADS_RUNNING, names::DB_BACKENDS_ACTIVE],
             "running",
         )],
     },
@@ -90,14 +94,14 @@ const GLANCES: [Glance; 5] = [
 /// Reads, and those not found in memory.
 const READS: [(&str, &str); 3] = [
     (
-        "db.status.innodb_buffer_pool_read_requests",
-        "db.status.innodb_buffer_pool_reads",
+        names::DB_STATUS_INNODB_BUFFER_POOL_READ_REQUESTS,
+        names::DB_STATUS_INNODB_BUFFER_POOL_READS,
     ),
     (
-        "db.innodb.buffer_pool_read_requests",
-        "db.innodb.buffer_pool_reads",
+        names::DB_INNODB_BUFFER_POOL_READ_REQUESTS,
+        names::DB_INNODB_BUFFER_POOL_READS,
     ),
-    ("db.database.blks_hit", "db.database.blks_read"),
+    (names::DB_DATABASE_BLKS_HIT, names::DB_DATABASE_BLKS_READ),
 ];
 
 /// Draws them side by side; nothing if the server has none of them.
@@ -152,7 +156,7 @@ fn hits(page: &mut Page, view: &View<'_>) {
     // PostgreSQL counts hits and misses, InnoDB all and misses.
     let apart = asked_name.ends_with("_hit");
     // A counter that never moved has no series: there were no misses.
-    let zero = || view.run.fact("observer.always_zero");
+    let zero = || view.run.fact(names::OBSERVER_ALWAYS_ZERO);
     let none = missed.is_none() && zero().is_some_and(|names| names.contains(missed_name));
     if missed.is_none() && !none {
         return;

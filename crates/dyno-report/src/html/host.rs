@@ -1,5 +1,7 @@
 //! The observed host, the server's process and the load generator.
 
+use dyno_core::catalogue::names;
+
 use super::disks;
 use super::network;
 use super::observed::{PLAIN, Plot, devices, pair, plot};
@@ -24,13 +26,13 @@ fn cpu(page: &mut Page, view: &View<'_>) {
         about: "Shares of all CPUs, stacked to 100 %. Idle is the rest.",
         axis: "share of all CPUs",
         lines: &[
-            ("host.cpu.user", "user", 0),
-            ("host.cpu.nice", "nice", 4),
-            ("host.cpu.system", "system", 1),
-            ("host.cpu.irq", "irq", 5),
-            ("host.cpu.softirq", "softirq", 2),
-            ("host.cpu.steal", "steal", 7),
-            ("host.cpu.iowait", "iowait", 3),
+            (names::HOST_CPU_USER, "user", 0),
+            (names::HOST_CPU_NICE, "nice", 4),
+            (names::HOST_CPU_SYSTEM, "system", 1),
+            (names::HOST_CPU_IRQ, "irq", 5),
+            (names::HOST_CPU_SOFTIRQ, "softirq", 2),
+            (names::HOST_CPU_STEAL, "steal", 7),
+            (names::HOST_CPU_IOWAIT, "iowait", 3),
         ],
         stacked: true,
         max: Some(100.0),
@@ -43,8 +45,8 @@ fn cpu(page: &mut Page, view: &View<'_>) {
         about: "CPU seconds that the server used per second.",
         axis: "CPU",
         lines: &[
-            ("server.cpu.user", "user", 0),
-            ("server.cpu.system", "system", 1),
+            (names::SERVER_CPU_USER, "user", 0),
+            (names::SERVER_CPU_SYSTEM, "system", 1),
         ],
         size: "short",
         ..PLAIN
@@ -55,9 +57,9 @@ fn cpu(page: &mut Page, view: &View<'_>) {
         about: "Tasks running or waiting for a CPU, and tasks waiting for a disk.",
         axis: "tasks",
         lines: &[
-            ("host.run_queue", "runnable", 0),
-            ("host.blocked", "blocked", 3),
-            ("host.load1", "load, 1 min", 6),
+            (names::HOST_RUN_QUEUE, "runnable", 0),
+            (names::HOST_BLOCKED, "blocked", 3),
+            (names::HOST_LOAD1, "load, 1 min", 6),
         ],
         size: "short",
         ..PLAIN
@@ -74,9 +76,9 @@ fn pressure(page: &mut Page, view: &View<'_>) {
         about: "Share of the time in which at least one task waited for the resource.",
         axis: "share of the time",
         lines: &[
-            ("host.pressure.cpu.some", "CPU", 0),
-            ("host.pressure.io.some", "I/O", 3),
-            ("host.pressure.memory.some", "memory", 1),
+            (names::HOST_PRESSURE_CPU_SOME, "CPU", 0),
+            (names::HOST_PRESSURE_IO_SOME, "I/O", 3),
+            (names::HOST_PRESSURE_MEMORY_SOME, "memory", 1),
         ],
         size: "short",
         ..PLAIN
@@ -87,8 +89,8 @@ fn pressure(page: &mut Page, view: &View<'_>) {
         about: "Context switches of the whole host.",
         axis: "switches",
         lines: &[
-            ("host.context_switches", "context switches", 0),
-            ("host.interrupts", "interrupts", 5),
+            (names::HOST_CONTEXT_SWITCHES, "context switches", 0),
+            (names::HOST_INTERRUPTS, "interrupts", 5),
         ],
         size: "short",
         ..PLAIN
@@ -104,12 +106,12 @@ fn memory(page: &mut Page, view: &View<'_>) {
         about: "Memory of programs (anonymous), page cache, dirty pages and available memory.",
         axis: "memory",
         lines: &[
-            ("host.memory.available", "available", 2),
-            ("host.memory.anon", "anonymous", 0),
-            ("host.memory.cached", "page cache", 4),
-            ("host.memory.free", "free", 6),
-            ("host.memory.dirty", "dirty", 1),
-            ("host.memory.writeback", "writeback", 5),
+            (names::HOST_MEMORY_AVAILABLE, "available", 2),
+            (names::HOST_MEMORY_ANON, "anonymous", 0),
+            (names::HOST_MEMORY_CACHED, "page cache", 4),
+            (names::HOST_MEMORY_FREE, "free", 6),
+            (names::HOST_MEMORY_DIRTY, "dirty", 1),
+            (names::HOST_MEMORY_WRITEBACK, "writeback", 5),
         ],
         ..PLAIN
     };
@@ -119,7 +121,7 @@ fn memory(page: &mut Page, view: &View<'_>) {
         title: "Memory of the server's process",
         about: "Resident size of the server.",
         axis: "memory",
-        lines: &[("server.memory.rss", "resident", 0)],
+        lines: &[(names::SERVER_MEMORY_RSS, "resident", 0)],
         size: "short",
         ..PLAIN
     };
@@ -128,7 +130,10 @@ fn memory(page: &mut Page, view: &View<'_>) {
         title: "Swap",
         about: "Bytes read from and written to swap: any swapping distorts all latencies.",
         axis: "bytes",
-        lines: &[("host.swap.in", "in", 1), ("host.swap.out", "out", 5)],
+        lines: &[
+            (names::HOST_SWAP_IN, "in", 1),
+            (names::HOST_SWAP_OUT, "out", 5),
+        ],
         size: "short",
         ..PLAIN
     };
@@ -145,9 +150,9 @@ fn generator(page: &mut Page, view: &View<'_>) {
         "Load generator"
     };
     page.section(view, "generator", title);
-    let workers: Vec<(String, String)> = devices(view, "client.worker")
+    let workers: Vec<(String, String)> = devices(view, names::CLIENT_WORKER)
         .into_iter()
-        .map(|n| (format!("client.worker[{n}].cpu"), format!("worker {n}")))
+        .map(|n| (names::CLIENT_WORKER_CPU.of(&n), format!("worker {n}")))
         .collect();
     let whole = Plot {
         id: "client-cpu",
@@ -161,8 +166,8 @@ fn generator(page: &mut Page, view: &View<'_>) {
         },
         axis: "CPU",
         lines: &[
-            ("client.cpu.user", "user", 0),
-            ("client.cpu.system", "system", 1),
+            (names::CLIENT_CPU_USER, "user", 0),
+            (names::CLIENT_CPU_SYSTEM, "system", 1),
         ],
         size: "short",
         ..PLAIN
@@ -172,7 +177,7 @@ fn generator(page: &mut Page, view: &View<'_>) {
     let each: Vec<(&str, &str, usize)> = shown
         .map(|(n, (series, legend))| (series.as_str(), legend.as_str(), n))
         .collect();
-    let none = [("client.worker", "", 0)];
+    let none = [(names::CLIENT_WORKER, "", 0)];
     let each = Plot {
         id: "client-workers",
         title: "CPU of each worker",
@@ -195,7 +200,10 @@ fn generator(page: &mut Page, view: &View<'_>) {
         title: "Cost of observing",
         about: "The time of one round of samples.",
         axis: "time",
-        lines: &[("observer.took", "took", 0), ("observer.late", "late", 1)],
+        lines: &[
+            (names::OBSERVER_TOOK, "took", 0),
+            (names::OBSERVER_LATE, "late", 1),
+        ],
         size: "short",
         ..PLAIN
     };

@@ -1,5 +1,6 @@
 //! Runs in which every text is an attack.
 
+use dyno_core::catalogue::names;
 use dyno_core::cpu_profile::{CpuProfile, OF_KERNEL, ProfiledProcess};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::OptionValue;
@@ -68,7 +69,7 @@ fn profiled(run: &mut RunRecord, text: &str) {
         cut: Some(text.into()),
         ..values::profile(ProfiledProcess::Client, &folded)
     });
-    run.not_observed.push(values::gap("profile.server", text));
+    run.not_observed.push(values::gap(names::PROFILE_SERVER, text));
 }
 
 fn head(run: &mut RunRecord, text: &str) {
@@ -104,7 +105,7 @@ fn series(run: &mut RunRecord, text: &str) {
     }
     // A series that a chart uses by name, with the rest hostile.
     let mut state = run.series[0].clone();
-    state.key.name = "host.cpu.user".into();
+    state.key.name = names::HOST_CPU_USER.into();
     let mut disk = run.series[0].clone();
     disk.key.name = format!("host.disk[{text}].read_bytes");
     run.series.extend([state, disk]);

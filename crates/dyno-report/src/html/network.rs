@@ -1,5 +1,7 @@
 //! The observed network.
 
+use dyno_core::catalogue::{Family, names};
+
 use super::markup::slug;
 use super::observed::{PLAIN, Plot, devices, pair, plot};
 use super::page::Page;
@@ -8,18 +10,20 @@ use super::run::View;
 /// Writes the section on the network.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.section(view, "network", "Network");
-    let interfaces = devices(view, "host.network");
+    let interfaces = devices(view, names::HOST_NETWORK);
     if interfaces.is_empty() {
-        page.nothing(&match view.observes("host.network") {
+        page.nothing(&match view.observes(names::HOST_NETWORK) {
             true => "No interface had any traffic.".to_owned(),
-            false => view.why_not("host.network"),
+            false => view.why_not(names::HOST_NETWORK),
         });
     }
     for interface in interfaces {
-        let name = |what: &str| format!("host.network[{interface}].{what}");
         let slug = slug(&interface);
-        let (rx, tx) = (name("rx_bytes"), name("tx_bytes"));
-        let (rx_packets, tx_packets) = (name("rx_packets"), name("tx_packets"));
+        let name = |series: Family| series.of(&interface);
+        let rx = name(names::HOST_NETWORK_RX_BYTES);
+        let tx = name(names::HOST_NETWORK_TX_BYTES);
+        let rx_packets = name(names::HOST_NETWORK_RX_PACKETS);
+        let tx_packets = name(names::HOST_NETWORK_TX_PACKETS);
         pair(
             page,
             view,
@@ -50,8 +54,8 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
                 the whole host.",
         axis: "segments",
         lines: &[
-            ("host.tcp.retransmits", "retransmitted", 1),
-            ("host.tcp.listen_overflows", "listen overflows", 5),
+            (names::HOST_TCP_RETRANSMITS, "retransmitted", 1),
+            (names::HOST_TCP_LISTEN_OVERFLOWS, "listen overflows", 5),
         ],
         size: "short",
         ..PLAIN

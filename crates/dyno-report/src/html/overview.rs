@@ -1,6 +1,7 @@
 //! The first screen: workload and target, verdict, headline figures, throughput and latency over
 //! time.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
@@ -111,8 +112,8 @@ fn lead(view: &View<'_>) -> String {
     if let Some(summary) = &view.run.summary {
         parts.push(format!("{} measured", number::length(summary.measured_s)));
     }
-    if let Some(model) = view.run.fact("host.cpu.model") {
-        let threads = view.run.fact("host.cpu.threads");
+    if let Some(model) = view.run.fact(names::HOST_CPU_MODEL) {
+        let threads = view.run.fact(names::HOST_CPU_THREADS);
         parts.push(threads.map_or(model.to_owned(), |n| format!("{n} × {model}")));
     }
     if head.source != Source::Dyno {

@@ -1,5 +1,7 @@
 //! The server's host, if it is a different one and was observed there.
 
+use dyno_core::catalogue::names;
+
 use super::disks;
 use super::observed::{PLAIN, Plot, pair, plot};
 use super::page::Page;
@@ -23,13 +25,13 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         about: "Shares of all its CPUs, stacked. Idle is the rest.",
         axis: "share of all CPUs",
         lines: &[
-            ("server.host.cpu.user", "user", 0),
-            ("server.host.cpu.nice", "nice", 4),
-            ("server.host.cpu.system", "system", 1),
-            ("server.host.cpu.irq", "irq", 5),
-            ("server.host.cpu.softirq", "softirq", 2),
-            ("server.host.cpu.steal", "steal", 7),
-            ("server.host.cpu.iowait", "iowait", 3),
+            (names::SERVER_HOST_CPU_USER, "user", 0),
+            (names::SERVER_HOST_CPU_NICE, "nice", 4),
+            (names::SERVER_HOST_CPU_SYSTEM, "system", 1),
+            (names::SERVER_HOST_CPU_IRQ, "irq", 5),
+            (names::SERVER_HOST_CPU_SOFTIRQ, "softirq", 2),
+            (names::SERVER_HOST_CPU_STEAL, "steal", 7),
+            (names::SERVER_HOST_CPU_IOWAIT, "iowait", 3),
         ],
         stacked: true,
         max: Some(100.0),
@@ -42,9 +44,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         about: "Tasks running or waiting for a CPU, and tasks waiting for a disk.",
         axis: "tasks",
         lines: &[
-            ("server.host.run_queue", "runnable", 0),
-            ("server.host.blocked", "blocked", 3),
-            ("server.host.load1", "load, 1 min", 6),
+            (names::SERVER_HOST_RUN_QUEUE, "runnable", 0),
+            (names::SERVER_HOST_BLOCKED, "blocked", 3),
+            (names::SERVER_HOST_LOAD1, "load, 1 min", 6),
         ],
         size: "short",
         ..PLAIN
@@ -55,10 +57,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         about: "Memory of programs (anonymous), page cache, dirty pages and available memory.",
         axis: "memory",
         lines: &[
-            ("server.host.memory.available", "available", 2),
-            ("server.host.memory.anon", "anonymous", 0),
-            ("server.host.memory.cached", "page cache", 4),
-            ("server.host.memory.dirty", "dirty", 1),
+            (names::SERVER_HOST_MEMORY_AVAILABLE, "available", 2),
+            (names::SERVER_HOST_MEMORY_ANON, "anonymous", 0),
+            (names::SERVER_HOST_MEMORY_CACHED, "page cache", 4),
+            (names::SERVER_HOST_MEMORY_DIRTY, "dirty", 1),
         ],
         size: "short",
         ..PLAIN

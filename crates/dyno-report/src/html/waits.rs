@@ -1,5 +1,6 @@
 //! The states of sessions in the server, from its list of sessions.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::Series;
 
@@ -14,7 +15,6 @@ const POINTS_MAX: usize = 720;
 /// The most states with their own colours.
 const STATES_MAX: usize = 7;
 /// The prefix of these series.
-const PREFIX: &str = "db.sessions[";
 /// The checks that name the sessions' waits.
 const CHECKS: [&str; 2] = ["stalls", "steady-state"];
 
@@ -49,7 +49,7 @@ fn shows_waits(finding: &Finding) -> bool {
 /// The states in which a session was ever seen, the most frequent first.
 fn states<'a>(view: &View<'a>) -> Vec<(&'a str, &'a Series)> {
     let named = view.run.series.iter().filter_map(|series| {
-        let state = series.key.name.strip_prefix(PREFIX)?.strip_suffix(']')?;
+        let state = names::DB_SESSIONS_EACH.part(&series.key.name)?;
         Some((state, series))
     });
     let sum = |series: &Series| series.points.iter().map(|(_, count)| count).sum::<f64>();
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn state(name: &str, points: &[(f64, f64)]) -> Series {
-        let name = format!("{PREFIX}{name}]");
+        let name = names::DB_SESSIONS_EACH.of(name);
         values::series(&name, "count", SeriesKind::Gauge, points)
     }
 

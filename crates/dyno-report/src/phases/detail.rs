@@ -1,5 +1,6 @@
 //! The tables of single phases, and their details.
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{LatencySummary, OperationSummary};
 
@@ -14,15 +15,15 @@ const BUCKETS_MS: [f64; 9] = [
 ];
 
 /// Figures of a disk: the series' suffix, the heading, the divisor of its unit.
-const DISK: [(&str, &str, f64); 8] = [
-    ("reads", "reads/s", 1.0),
-    ("read_bytes", "MiB read/s", 1_048_576.0),
-    ("read_await", "read ms", 1.0),
-    ("writes", "writes/s", 1.0),
-    ("write_bytes", "MiB written/s", 1_048_576.0),
-    ("write_await", "write ms", 1.0),
-    ("queue", "queue", 1.0),
-    ("utilisation", "busy %", 1.0),
+const DISK: [(Family, &str, f64); 8] = [
+    (names::HOST_DISK_READS, "reads/s", 1.0),
+    (names::HOST_DISK_READ_BYTES, "MiB read/s", 1_048_576.0),
+    (names::HOST_DISK_READ_AWAIT, "read ms", 1.0),
+    (names::HOST_DISK_WRITES, "writes/s", 1.0),
+    (names::HOST_DISK_WRITE_BYTES, "MiB written/s", 1_048_576.0),
+    (names::HOST_DISK_WRITE_AWAIT, "write ms", 1.0),
+    (names::HOST_DISK_QUEUE, "queue", 1.0),
+    (names::HOST_DISK_UTILISATION, "busy %", 1.0),
 ];
 
 impl<'a> Grid<'a> {
@@ -82,8 +83,8 @@ impl<'a> Grid<'a> {
         let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
         for (row, label, phase) in self.with_phase(name) {
             for disk in disks_of(phase.run) {
-                let cells = DISK.map(|(what, _, one)| {
-                    let mean = phase.mean(&format!("host.disk[{disk}].{what}"));
+                let cells = DISK.map(|(series, _, one)| {
+                    let mean = phase.mean(&series.of(disk));
                     Cell::number(mean.map(|mean| mean / one))
                 });
                 let busy = |cell: &Cell| cell.value.is_some_and(|value| value > 0.0);
@@ -218,11 +219,9 @@ impl<'a> Grid<'a> {
 
 /// The observed disks, sorted by name.
 fn disks_of(run: &RunRecord) -> Vec<&str> {
-    let names = run.series.iter().filter_map(|series| {
-        let rest = series.key.name.strip_prefix("host.disk[")?;
-        rest.strip_suffix("].writes")
-    });
-    let mut disks: Vec<&str> = names.collect();
+    let series = run.series.iter();
+    let disks = series.filter_map(|series| names::HOST_DISK_WRITES.part(&series.key.name));
+    let mut disks: Vec<&str> = disks.collect();
     disks.sort_unstable();
     disks
 }

@@ -1,5 +1,6 @@
 //! A ladder of increasing numbers of active tables.
 
+use dyno_core::catalogue::names;
 use dyno_core::plan::{OptionValue, PhasePlan};
 use dyno_core::record::RunRecord;
 
@@ -9,9 +10,6 @@ use super::{Cell, Mark, Sequence, Table};
 const MIB: f64 = 1_048_576.0;
 /// A step with fewer touches per table is cold.
 const WARM: f64 = 3.0;
-const OPENED: &str = "db.status.opened_tables";
-const HITS: &str = "db.status.table_open_cache_hits";
-const MISSES: &str = "db.status.table_open_cache_misses";
 
 const COLUMNS: [&str; 14] = [
     "configuration",
@@ -92,11 +90,11 @@ fn cells(phase: &Phase<'_>, active: f64) -> Vec<Cell> {
         .drive
         .as_ref()
         .map(|drive| f64::from(drive.sessions));
-    let misses = mean(phase, MISSES);
-    let looks = mean(phase, HITS)
+    let misses = mean(phase, names::DB_STATUS_TABLE_OPEN_CACHE_MISSES);
+    let looks = mean(phase, names::DB_STATUS_TABLE_OPEN_CACHE_HITS)
         .zip(misses)
         .map(|(hits, misses)| hits + misses);
-    let opening = mean(phase, "db.sessions[opening_tables]");
+    let opening = mean(phase, names::DB_SESSIONS_OPENING_TABLES);
     let touches = touches(run).map(|touches| touches / active);
     let mut median = Cell::number(quantile(0.5));
     if median.value.is_some() && touches.is_some_and(|touches| touches < WARM) {
@@ -112,14 +110,17 @@ fn cells(phase: &Phase<'_>, active: f64) -> Vec<Cell> {
         Cell::number(quantile(0.05)),
         Cell::number(quantile(0.95)),
         Cell::number(p99),
-        Cell::number(per(mean(phase, OPENED), events_per_s)),
+        Cell::number(per(
+            mean(phase, names::DB_STATUS_OPENED_TABLES),
+            events_per_s,
+        )),
         Cell::number(per(misses, looks)),
         Cell::number(per(opening.map(|count| count * 100.0), sessions)),
-        Cell::number(phase.last("server.memory.rss").map(|bytes| bytes / GB)),
-        Cell::whole(phase.last("server.descriptors")),
+        Cell::number(phase.last(names::SERVER_MEMORY_RSS).map(|bytes| bytes / GB)),
+        Cell::whole(phase.last(names::SERVER_DESCRIPTORS)),
         Cell::number(
             phase
-                .last("server.memory.session_mean")
+                .last(names::SERVER_MEMORY_SESSION_MEAN)
                 .map(|bytes| bytes / MIB),
         ),
         Cell::number(touches),
@@ -132,7 +133,7 @@ fn per(value: Option<f64>, of: Option<f64>) -> Option<f64> {
 
 /// A series' mean over the measurement; 0 if it was always 0.
 fn mean(phase: &Phase<'_>, series: &str) -> Option<f64> {
-    let zeros = || phase.run.fact("observer.always_zero");
+    let zeros = || phase.run.fact(names::OBSERVER_ALWAYS_ZERO);
     let is_zero = || zeros().is_some_and(|names| names.split(' ').any(|name| name == series));
     phase.mean(series).or_else(|| is_zero().then_some(0.0))
 }

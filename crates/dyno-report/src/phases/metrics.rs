@@ -1,5 +1,6 @@
 //! The figures of one phase.
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{IntervalSummary, LatencySummary, RoleSummary};
 
@@ -16,13 +17,17 @@ pub(super) const GB: f64 = 1e9;
 /// The series of deleted but unpurged data, with descriptions.
 pub(super) const PURGE_LAGS: [(&str, &str, &str); 3] = [
     (
-        "db.innodb.history_list_length",
+        names::DB_INNODB_HISTORY_LIST_LENGTH,
         "InnoDB's history list",
         "changes",
     ),
-    ("db.tables.dead_tuples", "PostgreSQL's dead rows", "rows"),
     (
-        "db.oldest_xmin.age",
+        names::DB_TABLES_DEAD_TUPLES,
+        "PostgreSQL's dead rows",
+        "rows",
+    ),
+    (
+        names::DB_OLDEST_XMIN_AGE,
         "PostgreSQL's oldest snapshot",
         "transactions",
     ),
@@ -100,13 +105,10 @@ impl<'a> Phase<'a> {
     }
 
     /// The sum over all disks.
-    fn disks(&self, what: &str) -> Option<f64> {
+    fn disks(&self, family: Family) -> Option<f64> {
         let measured_s = self.run.summary.as_ref()?.measured_s;
-        let end = format!("].{what}");
         let all = self.run.series.iter();
-        let of = all.filter(|series| {
-            series.key.name.starts_with("host.disk[") && series.key.name.ends_with(&end)
-        });
+        let of = all.filter(|series| family.part(&series.key.name).is_some());
         of.filter_map(|series| series.mean(0.0, measured_s))
             .reduce(|a, b| a + b)
     }
@@ -138,7 +140,7 @@ impl<'a> Phase<'a> {
             .any(|own| own.name == role && own.finished_last_s.is_some());
         let named = |number| {
             self.run
-                .series(&format!("client.session[{role}.{number}].events"))
+                .series(&names::CLIENT_SESSION_EVENTS.of(format_args!("{role}.{number}")))
         };
         let mut sessions = Vec::new();
         while let Some(series) = named(sessions.len() + 1) {
@@ -162,8 +164,11 @@ impl<'a> Phase<'a> {
         let per_event = phase.map_or(1.0, |phase| phase.per_event);
         let foreground = self.roles().iter().filter(|role| !role.background);
         let sessions = foreground.flat_map(|role| self.sessions_of(&role.name));
-        let recorded =
-            (self.run.series.iter()).any(|series| series.key.name.starts_with("client.session["));
+        let recorded = (self.run.series.iter()).any(|series| {
+            names::CLIENT_SESSION_EVENTS
+                .part(&series.key.name)
+                .is_some()
+        });
         let mut rates: Vec<f64> = sessions
             .flatten()
             .map(|(_, rate)| rate * per_event)
@@ -224,12 +229,20 @@ impl<'a> Phase<'a> {
         let rate = self.rate().filter(|rate| *rate > 0.0);
         let inserted = self.inserted_per_s();
         let per = |value: Option<f64>, of: Option<f64>| Some(value? / of.filter(|of| *of > 0.0)?);
-        let (reads, writes) = (self.disks("reads"), self.disks("writes"));
-        let (read, written) = (self.disks("read_bytes"), self.disks("write_bytes"));
-        let switches = self.mean("host.context_switches");
-        let cpu = self.mean("host.cpu.user").zip(self.mean("host.cpu.system"));
+        let (reads, writes) = (
+            self.disks(names::HOST_DISK_READS),
+            self.disks(names::HOST_DISK_WRITES),
+        );
+        let (read, written) = (
+            self.disks(names::HOST_DISK_READ_BYTES),
+            self.disks(names::HOST_DISK_WRITE_BYTES),
+        );
+        let switches = self.mean(names::HOST_CONTEXT_SWITCHES);
+        let cpu = self
+            .mean(names::HOST_CPU_USER)
+            .zip(self.mean(names::HOST_CPU_SYSTEM));
         let cpu = cpu.map(|(user, system)| user + system);
-        let threads = self.run.fact("host.cpu.threads");
+        let threads = self.run.fact(names::HOST_CPU_THREADS);
         let threads = threads.and_then(|text| text.parse::<f64>().ok());
         let cpu_us = cpu.zip(threads).map(|(cpu, n)| cpu / 100.0 * n * 1e6);
         let summary = self.run.summary.as_ref();
@@ -259,9 +272,9 @@ impl<'a> Phase<'a> {
             ("cspq", per(switches, rate)),
             ("cpupq", per(cpu_us, rate)),
             // GB at the end: data files, the data directory, and the server's memory.
-            ("dbgb1", gb("data.data")),
-            ("dbgb2", gb("data.total")),
-            ("rss", gb("server.memory.rss")),
+            ("dbgb1", gb(names::DATA_DATA)),
+            ("dbgb2", gb(names::DATA_TOTAL)),
+            ("rss", gb(names::SERVER_MEMORY_RSS)),
             // The longest main operation, in seconds.
             ("maxop", self.longest_s()),
             // Operations per second and client: reached in half and in 99 % of the seconds, and in

@@ -1,7 +1,8 @@
 //! The recorded facts about the host, the server and the tables, which comparisons use.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
-use dyno_core::tables::{TABLES, TableGroup, groups, label_of};
+use dyno_core::tables::{TableGroup, groups, label_of};
 
 use super::look::{Ink, Look};
 use super::page::Page;
@@ -30,7 +31,7 @@ pub fn facts(facts: &[Fact], look: &Look) -> String {
         page.row("table", Ink::Strong, &described(group));
         page.row("", Ink::Faint, &group.definition);
     }
-    if let Some(total) = facts.iter().find(|fact| fact.name == TABLES) {
+    if let Some(total) = facts.iter().find(|fact| fact.name == names::DB_TABLES) {
         let read: u32 = groups.iter().map(|group| group.tables).sum();
         let count = format!("{} in the database, {read} read", total.value);
         page.row("in all", Ink::Plain, &count);

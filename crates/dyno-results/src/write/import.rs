@@ -1,7 +1,8 @@
 //! Imports a whole run that was recorded elsewhere.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Waiver;
-use dyno_core::record::{LOG_DIGEST, NotObserved, Operation, RunRecord};
+use dyno_core::record::{NotObserved, Operation, RunRecord};
 use dyno_core::unknown::{self, Of};
 
 use super::judge::write_judgement;
@@ -65,15 +66,16 @@ impl Results {
                 "SELECT run.id, fact.value FROM run JOIN fact ON fact.run_id = run.id
                  WHERE run.state = 'imported' AND fact.name = ?1 ORDER BY run.id",
             )?;
-            let rows = statement.query_map([LOG_DIGEST], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let rows = statement
+                .query_map([names::IMPORT_SHA256], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         query().map_err(|error| self.at("look for runs in").sqlite(error))
     }
 
-    /// The runs imported from the log with this hash, according to their fact [`LOG_DIGEST`]. Runs
-    /// of versions without that fact are recognised by their names, which end in the hash's first
-    /// digits.
+    /// The runs imported from the log with this hash, according to their fact
+    /// [`names::IMPORT_SHA256`]. Runs of versions without that fact are recognised by their names,
+    /// which end in the hash's first digits.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -85,7 +87,7 @@ impl Results {
                  AND coalesce((SELECT value FROM fact WHERE run_id = run.id AND name = ?2), ?1) = ?1
                  ORDER BY id",
             )?;
-            let ids = statement.query_map((digest, LOG_DIGEST), |row| row.get(0))?;
+            let ids = statement.query_map((digest, names::IMPORT_SHA256), |row| row.get(0))?;
             ids.collect::<rusqlite::Result<Vec<i64>>>()
         };
         query().map_err(|error| self.at("look for a run in").sqlite(error))

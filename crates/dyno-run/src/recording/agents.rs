@@ -1,5 +1,6 @@
 //! Series per load generator, in addition to the observers'.
 
+use dyno_core::catalogue::{Family, names};
 use dyno_core::record::{SeriesKey, SeriesKind};
 use dyno_load::AgentInterval;
 
@@ -10,10 +11,10 @@ const FIRST: u32 = (1 << 31) + (1 << 20);
 /// Further agents have no series; their sums are in the summary.
 const AGENTS_MAX: usize = 64;
 /// The series of each, in this order.
-const AGENT_SERIES: [(&str, &str, SeriesKind); 3] = [
-    ("events", "count/s", SeriesKind::Rate),
-    ("errors", "count/s", SeriesKind::Rate),
-    ("service_mean", "ms", SeriesKind::Gauge),
+const AGENT_SERIES: [(Family, &str, SeriesKind); 3] = [
+    (names::AGENT_EVENTS, "count/s", SeriesKind::Rate),
+    (names::AGENT_ERRORS, "count/s", SeriesKind::Rate),
+    (names::AGENT_SERVICE_MEAN, "ms", SeriesKind::Gauge),
 ];
 
 /// The series of the load generators, in the order of their first report.
@@ -58,9 +59,9 @@ impl Agents {
         }
         let first = number(self.names.len());
         self.names.push(name.to_owned());
-        for (id, (what, unit, kind)) in (first..).zip(AGENT_SERIES) {
+        for (id, (series, unit, kind)) in (first..).zip(AGENT_SERIES) {
             let key = SeriesKey {
-                name: format!("agent[{name}].{what}"),
+                name: series.of(name),
                 unit: unit.to_owned(),
                 source: "the agent's own counters".to_owned(),
             };

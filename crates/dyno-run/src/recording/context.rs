@@ -2,15 +2,13 @@
 //! file have it too.
 
 use dyno_core::Secret;
+use dyno_core::catalogue::names;
 use dyno_core::record::{Fact, RunRecord};
-use dyno_core::settings::SET_BY_SESSIONS;
 use dyno_load::StatementFacts;
 use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
 use crate::calibration::Calibration as MeasuredCalibration;
 
-const EXPECTED: &str = "run.expected.";
-const ROWS: &str = "run.rows.";
 /// Shorter passwords would match in any text.
 const SECRET_CHARS_MIN: usize = 4;
 
@@ -34,39 +32,56 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
     const ENDS: &str = "statements within the measurement, by their first words";
     let ended = found.ended;
     let counts = [
-        ("looked_at", found.looked_at, SAMPLE),
-        ("different", found.different, SAMPLE),
-        ("by_text", found.by_text, SAMPLE),
-        ("drawn", found.drawn, SAMPLE),
-        ("without_effect", ended.without_effect, CHANGES),
-        ("commits", ended.commits, ENDS),
-        ("rollbacks", ended.rollbacks, ENDS),
-        ("rollbacks_to_savepoint", ended.rollbacks_to_savepoint, ENDS),
+        (names::CLIENT_STATEMENTS_LOOKED_AT, found.looked_at, SAMPLE),
+        (names::CLIENT_STATEMENTS_DIFFERENT, found.different, SAMPLE),
+        (names::CLIENT_STATEMENTS_BY_TEXT, found.by_text, SAMPLE),
+        (names::CLIENT_STATEMENTS_DRAWN, found.drawn, SAMPLE),
+        (
+            names::CLIENT_STATEMENTS_WITHOUT_EFFECT,
+            ended.without_effect,
+            CHANGES,
+        ),
+        (names::CLIENT_STATEMENTS_COMMITS, ended.commits, ENDS),
+        (names::CLIENT_STATEMENTS_ROLLBACKS, ended.rollbacks, ENDS),
+        (
+            names::CLIENT_STATEMENTS_ROLLBACKS_TO_SAVEPOINT,
+            ended.rollbacks_to_savepoint,
+            ENDS,
+        ),
     ];
     let known = *found != StatementFacts::default();
-    let fact = |name: &str, value: String, source: &str| {
-        Fact::new(format!("client.statements.{name}"), value, source)
-    };
     let counts = counts.into_iter().filter(|_| known);
     let mut facts: Vec<Fact> = counts
-        .map(|(name, count, source)| fact(name, count.to_string(), source))
+        .map(|(name, count, source)| Fact::new(name, count.to_string(), source))
         .collect();
     for (name, values) in &found.settings {
         facts.push(Fact::new(
-            format!("{SET_BY_SESSIONS}{name}]"),
+            names::CLIENT_SETTINGS_EACH.of(name),
             values.join(", "),
             "the statements that set it; a sample",
         ));
     }
     if found.attaches {
-        facts.push(fact("attaches", "yes".to_owned(), "ATTACH; a sample"));
+        facts.push(Fact::new(
+            names::CLIENT_STATEMENTS_ATTACHES,
+            "yes".to_owned(),
+            "ATTACH; a sample",
+        ));
     }
     if !found.temporary.is_empty() {
         const TABLES: &str = "CREATE TEMPORARY TABLE, and statements that change rows; a sample";
         let names = found.temporary.join(", ");
-        facts.push(fact("temporary_tables", names, TABLES));
+        facts.push(Fact::new(
+            names::CLIENT_STATEMENTS_TEMPORARY_TABLES,
+            names,
+            TABLES,
+        ));
         let only = if found.only_temporary { "yes" } else { "no" };
-        facts.push(fact("changes_temporary_only", only.to_owned(), TABLES));
+        facts.push(Fact::new(
+            names::CLIENT_STATEMENTS_CHANGES_TEMPORARY_ONLY,
+            only.to_owned(),
+            TABLES,
+        ));
     }
     facts
 }
@@ -108,11 +123,11 @@ pub fn facts(context: &Context) -> Vec<Fact> {
         );
     }
     if let Some(claim) = context.claim {
-        add("run.claim", word(claim).to_owned(), "--claim");
+        add(names::RUN_CLAIM, word(claim).to_owned(), "--claim");
     }
     for setting in &context.requested_settings {
         add(
-            &format!("{EXPECTED}{}", setting.name),
+            &names::RUN_EXPECTED_EACH.of(&setting.name),
             setting.value.clone(),
             "--expect",
         );
@@ -126,7 +141,7 @@ pub fn facts(context: &Context) -> Vec<Fact> {
             true => "the highest id and some below it, before the run",
             false => "SELECT count(*) before the run",
         };
-        add(&format!("{ROWS}{}", rows.table), value, how);
+        add(&names::RUN_ROWS_EACH.of(&rows.table), value, how);
     }
     facts
 }

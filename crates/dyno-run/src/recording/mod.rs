@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::{Clock, Nanos, wall_time};
 use dyno_core::finding::{Finding, Outcome, verdict};
 use dyno_core::interval::Interval;
@@ -33,7 +34,7 @@ use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
 use dyno_load::{AgentInterval, RunOutcome};
 use dyno_observe::{Config, Cost, KnownServer, Observers};
 use dyno_results::Results;
-use dyno_verdict::{Context, EXPORT_CORES, Keeping};
+use dyno_verdict::{Context, Keeping};
 
 pub use collected::CollectedRun;
 pub use created_tables::{Clash, clash};
@@ -304,11 +305,14 @@ impl Recording {
     fn record_cost(&self, cost: &Cost, measured_s: f64) {
         let source = "the observers themselves";
         let facts = [
-            ("observer.cpu_s", format!("{:.4}", cost.cpu_s)),
-            ("observer.samples", cost.samples.to_string()),
-            ("observer.late_ms_max", format!("{:.3}", cost.late_ms_max)),
-            ("observer.missed", cost.missed.to_string()),
-            ("observer.measured_s", format!("{measured_s:.3}")),
+            (names::OBSERVER_CPU_S, format!("{:.4}", cost.cpu_s)),
+            (names::OBSERVER_SAMPLES, cost.samples.to_string()),
+            (
+                names::OBSERVER_LATE_MS_MAX,
+                format!("{:.3}", cost.late_ms_max),
+            ),
+            (names::OBSERVER_MISSED, cost.missed.to_string()),
+            (names::OBSERVER_MEASURED_S, format!("{measured_s:.3}")),
         ];
         let facts = facts.map(|(name, value)| Fact::new(name, value, source));
         self.outputs.each(|sink| sink.facts(&facts));
@@ -321,8 +325,8 @@ impl Recording {
             let source = "CLOCK_THREAD_CPUTIME_ID";
             let fact = |name, value: f64| Fact::new(name, format!("{value:.4}"), source);
             let facts = [
-                fact("observer.export.cpu_s", cpu_s),
-                fact(EXPORT_CORES, cpu_s / measured_s),
+                fact(names::OBSERVER_EXPORT_CPU_S, cpu_s),
+                fact(names::OBSERVER_EXPORT_CORES, cpu_s / measured_s),
             ];
             self.outputs.each(|sink| sink.facts(&facts));
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::record::{Event, NotObserved, SeriesKey};
 use dyno_observe::{KnownServer, Observation};
@@ -84,10 +85,10 @@ fn is_servers(key: &SeriesKey) -> bool {
 /// Whether it is about the server's process or its files.
 fn is_of_server(gap: &NotObserved) -> bool {
     const OF_SERVER: [&str; 5] = [
-        "server.cpu",
-        "server.memory",
-        "server.io",
-        "server.threads",
+        names::SERVER_CPU,
+        names::SERVER_MEMORY,
+        names::SERVER_IO,
+        names::SERVER_THREADS,
         "data",
     ];
     OF_SERVER.contains(&gap.what.as_str())

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::plan::RecordPlan;
 use dyno_core::record::{Fact, NotObserved};
 use dyno_load::RunOutcome;
 use dyno_observe::{KnownServer, ProfileConfig, Profiler};
-use dyno_verdict::PROFILE_CORES;
 
 use super::Outputs;
 use crate::job::Job;
@@ -102,8 +102,8 @@ impl Profiling {
         if profiled.cpu_s > 0.0 && measured_s > 0.0 {
             let cores = profiled.cpu_s / measured_s;
             profiled.facts.extend([
-                cost("observer.profile.cpu_s", profiled.cpu_s),
-                cost(PROFILE_CORES, cores),
+                cost(names::OBSERVER_PROFILE_CPU_S, profiled.cpu_s),
+                cost(names::OBSERVER_PROFILE_CORES, cores),
             ]);
         }
         outputs.each(|sink| sink.facts(&profiled.facts));

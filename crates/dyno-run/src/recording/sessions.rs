@@ -1,6 +1,7 @@
 //! Each session's events over time, if sessions have roles: one series each, in addition to the
 //! observers'.
 
+use dyno_core::catalogue::names;
 use dyno_core::interval::{Interval, SESSIONS_COUNTED_MAX, SessionCount};
 use dyno_core::plan::Role;
 use dyno_core::record::{SeriesKey, SeriesKind};
@@ -26,7 +27,7 @@ impl Sessions {
         let all = (roles.iter()).flat_map(|role| (1..=role.sessions).map(move |n| (role, n)));
         for (session, (role, number)) in (FIRST..).zip(all) {
             let key = SeriesKey {
-                name: format!("client.session[{}.{number}].events", role.name),
+                name: names::CLIENT_SESSION_EVENTS.of(format_args!("{}.{number}", role.name)),
                 unit: "count/s".to_owned(),
                 source: "the session's own counter".to_owned(),
             };

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
-use dyno_core::tables::{TABLES_READ, TableGroup, groups, label_of, names_in};
+use dyno_core::tables::{TableGroup, groups, label_of, names_in};
 use dyno_load::SessionTotals;
 
 const SOURCE: &str = "the run's statements";
@@ -13,12 +14,6 @@ const CALLS: [&str; 2] = ["call", "exec"];
 const RESTRICTING: [&str; 11] = [
     "where", "join", "natural", "on", "using", "having", "limit", "offset", "fetch", "min", "max",
 ];
-/// Prefix of facts about the objects that a statement uses when it names a view or a table.
-const USES: &str = "db.tables.uses[";
-/// Facts of tables of other schemas, by their engine or persistence.
-const ELSEWHERE: &str = "db.tables.elsewhere[";
-/// Schemas whose tables were not read.
-const UNREAD: &str = "db.tables.elsewhere.unread";
 /// The observers' term for an unknown engine, and for views.
 const UNKNOWN: &str = "unknown";
 
@@ -85,18 +80,17 @@ impl Mentioned {
 impl ObservedTables {
     /// Stores a fact if it is about a table.
     pub fn fact(&mut self, fact: &Fact) {
-        let inner = |before: &str| fact.name.strip_prefix(before)?.strip_suffix(']');
-        if let Some(name) = inner(USES) {
+        if let Some(name) = names::DB_TABLES_USES_EACH.part(&fact.name) {
             // A function may have a table's name.
             let used = self.uses.entry(name.to_lowercase()).or_default();
             used.extend(names_in(&fact.value));
-        } else if let Some(kind) = inner(ELSEWHERE) {
+        } else if let Some(kind) = names::DB_TABLES_ELSEWHERE_EACH.part(&fact.name) {
             self.elsewhere
                 .insert(kind.to_owned(), names_in(&fact.value));
-        } else if fact.name == UNREAD {
+        } else if fact.name == names::DB_TABLES_ELSEWHERE_UNREAD {
             self.unread = names_in(&fact.value);
         }
-        self.are_read |= fact.name == TABLES_READ;
+        self.are_read |= fact.name == names::DB_TABLES_READ;
         let value = match label_of(&fact.name) {
             Some((_, "names")) => fact.value.clone(),
             Some((_, "sha256")) => String::new(),
@@ -137,10 +131,10 @@ impl ObservedTables {
         // The queries inside views and functions are not examined.
         let restrict = RESTRICTING.iter().any(|word| mentioned.word(word));
         if named > 0 && mentioned.word("from") && mentioned.follow.is_empty() && !restrict {
-            facts.push(Fact::new("client.statements.restrict", "no", SOURCE));
+            facts.push(Fact::new(names::CLIENT_STATEMENTS_RESTRICT, "no", SOURCE));
         }
         if self.are_read {
-            facts.push(Fact::new("db.tables.named", named.to_string(), SOURCE));
+            facts.push(Fact::new(names::DB_TABLES_NAMED, named.to_string(), SOURCE));
             facts.extend(self.others(&mentioned));
         }
         facts
@@ -156,7 +150,7 @@ impl ObservedTables {
             if kind == UNKNOWN {
                 unseen.extend(used);
             } else if !used.is_empty() {
-                let name = format!("db.tables.used_elsewhere[{kind}]");
+                let name = names::DB_TABLES_USED_ELSEWHERE_EACH.of(kind);
                 facts.push(Fact::new(name, used.join(", "), SOURCE));
             }
         }
@@ -165,7 +159,11 @@ impl ObservedTables {
         unseen.extend(schemas.map(|schema| format!("tables of the schema {schema}")));
         unseen.extend(created_table(mentioned).map(str::to_owned));
         if !unseen.is_empty() {
-            facts.push(Fact::new("db.tables.unseen", unseen.join(", "), SOURCE));
+            facts.push(Fact::new(
+                names::DB_TABLES_UNSEEN,
+                unseen.join(", "),
+                SOURCE,
+            ));
         }
         facts
     }
@@ -186,7 +184,7 @@ fn created_table(mentioned: &Mentioned) -> Option<&'static str> {
 pub fn left_open(sessions: &[SessionTotals]) -> Fact {
     let open = sessions.iter().filter(|session| session.in_transaction);
     Fact::new(
-        "client.sessions.in_transaction",
+        names::CLIENT_SESSIONS_IN_TRANSACTION,
         format!("{} of {}", open.count(), sessions.len()),
         "the server's reply to the session's last statement",
     )

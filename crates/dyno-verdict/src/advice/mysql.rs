@@ -1,5 +1,7 @@
 //! Counters of MySQL and MariaDB.
 
+use dyno_core::catalogue::names;
+
 use super::{FULL, Rule, SHARE};
 use crate::text;
 
@@ -13,8 +15,8 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["Table_open_cache_misses", "Table_open_cache_hits"],
         about: "The number of open tables kept for later statements.",
         finds: |look| {
-            let hits = ["db.status.table_open_cache_hits"];
-            let (misses, share) = look.share("db.status.table_open_cache_misses", &hits)?;
+            let hits = [names::DB_STATUS_TABLE_OPEN_CACHE_HITS];
+            let (misses, share) = look.share(names::DB_STATUS_TABLE_OPEN_CACHE_MISSES, &hits)?;
             Some(format!(
                 "{}/s table opens missed the cache, {} of all",
                 text::rate(misses),
@@ -28,8 +30,8 @@ pub(super) const RULES: &[Rule] = &[
         about: "The largest temporary table in memory, also limited by max_heap_table_size; tables \
                 with TEXT or BLOB columns may go to disk at any size.",
         finds: |look| {
-            let disk = look.often("db.status.created_tmp_disk_tables")?;
-            let all = look.mean("db.status.created_tmp_tables")?.max(disk);
+            let disk = look.often(names::DB_STATUS_CREATED_TMP_DISK_TABLES)?;
+            let all = look.mean(names::DB_STATUS_CREATED_TMP_TABLES)?.max(disk);
             Some(format!(
                 "{}/s temporary tables were created on disk, {} of all",
                 text::rate(disk),
@@ -42,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["Sort_merge_passes"],
         about: "The memory for the sorts of a session.",
         finds: |look| {
-            let passes = look.often("db.status.sort_merge_passes")?;
+            let passes = look.often(names::DB_STATUS_SORT_MERGE_PASSES)?;
             Some(format!(
                 "sorts exceeded the memory: {}/s merge passes",
                 text::rate(passes)
@@ -57,8 +59,8 @@ pub(super) const RULES: &[Rule] = &[
         ],
         about: "The size of InnoDB's page cache.",
         finds: |look| {
-            let reads = look.often("db.status.innodb_buffer_pool_reads")?;
-            let requests = look.mean("db.status.innodb_buffer_pool_read_requests")?;
+            let reads = look.often(names::DB_STATUS_INNODB_BUFFER_POOL_READS)?;
+            let requests = look.mean(names::DB_STATUS_INNODB_BUFFER_POOL_READ_REQUESTS)?;
             let share = reads / requests.max(reads);
             (share >= SHARE).then(|| {
                 format!(
@@ -75,7 +77,7 @@ pub(super) const RULES: &[Rule] = &[
         about: "The size of InnoDB's page cache; background flushing (innodb_io_capacity) should \
                 keep some of it free.",
         finds: |look| {
-            let waits = look.often("db.status.innodb_buffer_pool_wait_free")?;
+            let waits = look.often(names::DB_STATUS_INNODB_BUFFER_POOL_WAIT_FREE)?;
             Some(format!(
                 "{}/s requests waited for a free page",
                 text::rate(waits)
@@ -87,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["Innodb_log_waits"],
         about: "The buffer for redo log that is not yet written.",
         finds: |look| {
-            let waits = look.often("db.status.innodb_log_waits")?;
+            let waits = look.often(names::DB_STATUS_INNODB_LOG_WAITS)?;
             Some(format!(
                 "{}/s waits for a full log buffer to be written",
                 text::rate(waits)
@@ -100,8 +102,8 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["Innodb_checkpoint_age", "Innodb_checkpoint_max_age"],
         about: "The size of the redo log: how much may change before pages must be flushed.",
         finds: |look| {
-            let most = look.mean("db.status.innodb_checkpoint_max_age")?;
-            let age = look.view.largest("db.status.innodb_checkpoint_age")?;
+            let most = look.mean(names::DB_STATUS_INNODB_CHECKPOINT_MAX_AGE)?;
+            let age = look.view.largest(names::DB_STATUS_INNODB_CHECKPOINT_AGE)?;
             (most > 0.0 && age / most >= FULL).then(|| {
                 format!(
                     "the checkpoint age reached {} of the limit at which flushing is forced",
@@ -118,7 +120,7 @@ pub(super) const RULES: &[Rule] = &[
             let most = look.number("innodb_redo_log_capacity")?;
             let size = look
                 .view
-                .largest("db.status.innodb_redo_log_logical_size")?;
+                .largest(names::DB_STATUS_INNODB_REDO_LOG_LOGICAL_SIZE)?;
             (most > 0.0 && size / most >= REDO_FULL).then(|| {
                 format!(
                     "the redo log not yet freed by a checkpoint reached {} of its capacity; the \
@@ -133,8 +135,8 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["Binlog_cache_disk_use", "Binlog_cache_use"],
         about: "The memory for a transaction's binary log before it goes to a file.",
         finds: |look| {
-            let disk = look.often("db.status.binlog_cache_disk_use")?;
-            let all = look.mean("db.status.binlog_cache_use")?.max(disk);
+            let disk = look.often(names::DB_STATUS_BINLOG_CACHE_DISK_USE)?;
+            let all = look.mean(names::DB_STATUS_BINLOG_CACHE_USE)?.max(disk);
             let share = disk / all;
             (share >= SHARE).then(|| {
                 format!(
@@ -150,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["Threads_created"],
         about: "The number of threads kept for later connections.",
         finds: |look| {
-            let created = look.often("db.status.threads_created")?;
+            let created = look.often(names::DB_STATUS_THREADS_CREATED)?;
             Some(format!(
                 "{}/s threads were created for new connections",
                 text::rate(created)
@@ -163,8 +165,8 @@ pub(super) const RULES: &[Rule] = &[
         about: "The largest number of sessions.",
         finds: |look| {
             let most = look.number("max_connections")?;
-            let refused = look.often("db.status.connection_errors_max_connections");
-            let there = look.view.largest("db.status.threads_connected")?;
+            let refused = look.often(names::DB_STATUS_CONNECTION_ERRORS_MAX_CONNECTIONS);
+            let there = look.view.largest(names::DB_STATUS_THREADS_CONNECTED)?;
             match refused {
                 Some(per_s) => Some(format!(
                     "{}/s connections were refused at this limit",
@@ -186,7 +188,7 @@ pub(super) const RULES: &[Rule] = &[
         about: "The longest packet. Connections also end when clients die or idle longer than \
                 wait_timeout; the server's log has the reason.",
         finds: |look| {
-            let lost = look.often("db.status.aborted_clients")?;
+            let lost = look.often(names::DB_STATUS_ABORTED_CLIENTS)?;
             Some(format!(
                 "{}/s connections ended without being closed",
                 text::rate(lost)
@@ -199,8 +201,10 @@ pub(super) const RULES: &[Rule] = &[
         about: "How long a statement waits for a row lock. Whether it has to wait depends on the \
                 statements, their keys and their order.",
         finds: |look| {
-            let waits = look.often("db.status.innodb_row_lock_waits")?;
-            let waiting = look.mean("db.status.innodb_row_lock_time").unwrap_or(0.0);
+            let waits = look.often(names::DB_STATUS_INNODB_ROW_LOCK_WAITS)?;
+            let waiting = look
+                .mean(names::DB_STATUS_INNODB_ROW_LOCK_TIME)
+                .unwrap_or(0.0);
             (waiting >= 0.1).then(|| {
                 format!(
                     "{}/s statements waited for locked rows, {} at a time on average",
@@ -216,7 +220,7 @@ pub(super) const RULES: &[Rule] = &[
         about: "The largest number of prepared statements in all sessions together.",
         finds: |look| {
             let most = look.number("max_prepared_stmt_count")?;
-            let there = look.view.largest("db.status.prepared_stmt_count")?;
+            let there = look.view.largest(names::DB_STATUS_PREPARED_STMT_COUNT)?;
             (most > 0.0 && there >= FULL * most).then(|| {
                 format!(
                     "{} of {} were prepared",

@@ -1,5 +1,7 @@
 //! Counters of PostgreSQL.
 
+use dyno_core::catalogue::names;
+
 use super::Rule;
 use crate::text;
 
@@ -10,7 +12,8 @@ pub(super) const RULES: &[Rule] = &[
         about: "The size of PostgreSQL's own page cache; its reads may come from the kernel's page \
                 cache.",
         finds: |look| {
-            let (reads, share) = look.share("db.database.blks_read", &["db.database.blks_hit"])?;
+            let (reads, share) =
+                look.share(names::DB_DATABASE_BLKS_READ, &[names::DB_DATABASE_BLKS_HIT])?;
             Some(format!(
                 "{}/s pages were not found in it, {} of all",
                 text::rate(reads),
@@ -24,9 +27,9 @@ pub(super) const RULES: &[Rule] = &[
         about: "The memory of each operation of a statement before it uses files.",
         finds: |look| {
             let files = look
-                .mean("db.database.temp_files")
+                .mean(names::DB_DATABASE_TEMP_FILES)
                 .filter(|per_s| *per_s > 0.05)?;
-            let bytes = look.mean("db.database.temp_bytes").unwrap_or(0.0);
+            let bytes = look.mean(names::DB_DATABASE_TEMP_BYTES).unwrap_or(0.0);
             Some(format!(
                 "{}/s temporary files were written, {}/s",
                 text::rate(files),
@@ -39,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["checkpointer.requested"],
         about: "How much write-ahead log may accumulate before a checkpoint is due.",
         finds: |look| {
-            let requested = look.view.run.series("db.checkpointer.requested")?;
+            let requested = look.view.run.series(names::DB_CHECKPOINTER_REQUESTED)?;
             let (count, covered_s) = look.view.integral(requested);
             (count >= 0.5).then(|| {
                 format!(
@@ -56,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
         counters: &["wal.buffers_full"],
         about: "The buffer for write-ahead log that is not yet written.",
         finds: |look| {
-            let full = look.often("db.wal.buffers_full")?;
+            let full = look.often(names::DB_WAL_BUFFERS_FULL)?;
             Some(format!(
                 "{}/s times a session had to write full buffers",
                 text::rate(full)
@@ -69,7 +72,7 @@ pub(super) const RULES: &[Rule] = &[
         about: "How many pages the background writer may clean in a round, to spare sessions the \
                 work.",
         finds: |look| {
-            let stopped = look.often("db.bgwriter.maxwritten_clean")?;
+            let stopped = look.often(names::DB_BGWRITER_MAXWRITTEN_CLEAN)?;
             Some(format!(
                 "{}/s rounds of the background writer stopped at this limit",
                 text::rate(stopped)
@@ -82,8 +85,10 @@ pub(super) const RULES: &[Rule] = &[
         about: "How long a session waits for a lock before it checks for a deadlock. Whether it \
                 has to wait depends on the statements, their keys and their order.",
         finds: |look| {
-            let waiting = look.mean("db.locks.waiting").filter(|mean| *mean >= 0.1);
-            let deadlocks = look.often("db.database.deadlocks");
+            let waiting = look
+                .mean(names::DB_LOCKS_WAITING)
+                .filter(|mean| *mean >= 0.1);
+            let deadlocks = look.often(names::DB_DATABASE_DEADLOCKS);
             let waiting = waiting
                 .map(|mean| format!("{} sessions waited for locks on average", text::plain(mean)));
             let deadlocks = deadlocks.map(|per_s| format!("{}/s deadlocks", text::rate(per_s)));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dyno_core::catalogue::names;
 use dyno_core::plan::{Drive, LoadSchedule, OptionValue};
 
 use crate::compare::{CompareOptions, Difference, tables};
@@ -14,17 +15,14 @@ pub(super) type Description = BTreeMap<String, String>;
 
 const CLASS: &str = "durability class";
 
-/// The file system of the data, which decides the cost of a host crash.
-const FILE_SYSTEM: &str = "data.filesystem.type";
-
 /// Names that always differ together with the second, more informative one.
 const FOLLOWING: [(&str, &str); 6] = [
-    ("server.build_id", "server.version"),
-    ("host.filesystem.type", FILE_SYSTEM),
-    ("data.filesystem.options", FILE_SYSTEM),
-    ("data.filesystem.device", FILE_SYSTEM),
-    ("data.disk", FILE_SYSTEM),
-    ("data.disk", "data.filesystem.device"),
+    (names::SERVER_BUILD_ID, names::SERVER_VERSION),
+    (names::HOST_FILESYSTEM_TYPE, names::DATA_FILESYSTEM_TYPE),
+    (names::DATA_FILESYSTEM_OPTIONS, names::DATA_FILESYSTEM_TYPE),
+    (names::DATA_FILESYSTEM_DEVICE, names::DATA_FILESYSTEM_TYPE),
+    (names::DATA_DISK, names::DATA_FILESYSTEM_TYPE),
+    (names::DATA_DISK, names::DATA_FILESYSTEM_DEVICE),
 ];
 
 /// Names known only from the plan, which runs of old versions lack.
@@ -78,10 +76,11 @@ pub(super) fn differences(
         ..difference
     }));
     // A setting that both sides have is more informative than the class that follows from it.
-    // Servers of two families have no common settings.
+    // Servers of two families have no common settings. The file system decides the cost of a host
+    // crash.
     let decided = |what: &str| {
         let setting = what.strip_prefix("setting ");
-        setting.is_some_and(decides) || tables::decides(what) || what == FILE_SYSTEM
+        setting.is_some_and(decides) || tables::decides(what) || what == names::DATA_FILESYSTEM_TYPE
     };
     if found.iter().any(|difference| decided(&difference.what)) {
         found.retain(|difference| difference.what != CLASS);
@@ -337,22 +336,22 @@ fn option(value: &OptionValue) -> String {
 
 /// Facts that differ in every run.
 const MOVING_FACTS: [&str; 26] = [
-    "fleet.run",
-    "fleet.collected",
-    "host.others.top",
-    "host.boot_id",
-    "client.pid",
-    "client.observer.cpus",
+    names::FLEET_RUN,
+    names::FLEET_COLLECTED,
+    names::HOST_OTHERS_TOP,
+    names::HOST_BOOT_ID,
+    names::CLIENT_PID,
+    names::CLIENT_OBSERVER_CPUS,
     "client.statements.",
-    "client.version",
-    "server.pid",
-    "server.presumed",
-    "server.proxy",
-    "server.uptime_s",
-    "server.statements",
-    "server.commits",
-    "server.start_time",
-    "server.threads_connected",
+    names::CLIENT_VERSION,
+    names::SERVER_PID,
+    names::SERVER_PRESUMED,
+    names::SERVER_PROXY,
+    names::SERVER_UPTIME_S,
+    names::SERVER_STATEMENTS,
+    names::SERVER_COMMITS,
+    names::SERVER_START_TIME,
+    names::SERVER_THREADS_CONNECTED,
     "import.",
     "observer.",
     "profile.",
@@ -360,10 +359,10 @@ const MOVING_FACTS: [&str; 26] = [
     "run.",
     "search.",
     // Facts about tables are compared by their parts.
-    "db.table",
-    "db.file.changed",
-    "client.sessions",
-    "client.tls",
+    names::DB_TABLE,
+    names::DB_FILE_CHANGED,
+    names::CLIENT_SESSIONS,
+    names::CLIENT_TLS,
 ];
 
 /// Settings that identify a server's place, not its behaviour.

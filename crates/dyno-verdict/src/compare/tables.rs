@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 use dyno_core::tables::{
-    TABLES, TABLES_READ, TableGroup, follows_from_engine, groups, names_in, natural, ranges,
-    without_number,
+    TableGroup, follows_from_engine, groups, names_in, natural, ranges, without_number,
 };
 
 use crate::compare::Difference;
@@ -70,7 +70,9 @@ pub(super) fn decides(what: &str) -> bool {
 }
 
 pub(super) fn are_read(views: &[View]) -> bool {
-    views.iter().all(|view| view.run.fact(TABLES).is_some())
+    views
+        .iter()
+        .all(|view| view.run.fact(names::DB_TABLES).is_some())
 }
 
 fn side(views: &[View], is_coarse: bool) -> Side {
@@ -78,7 +80,7 @@ fn side(views: &[View], is_coarse: bool) -> Side {
     for view in views {
         let groups = groups(&view.run.facts);
         side.is_read |= !groups.is_empty();
-        side.is_partial |= view.run.fact(TABLES) != view.run.fact(TABLES_READ);
+        side.is_partial |= view.run.fact(names::DB_TABLES) != view.run.fact(names::DB_TABLES_READ);
         for group in groups.iter().filter(|group| !group.counts()) {
             let names = names_in(&group.names).into_iter();
             side.unused.extend(names.take(TABLES_MAX));

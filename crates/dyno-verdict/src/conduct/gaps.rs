@@ -1,18 +1,19 @@
 //! Missing samples.
 
-use dyno_core::record::{SERVER_OBSERVER, Series};
+use dyno_core::catalogue::names;
+use dyno_core::record::Series;
 
 use super::{LENGTH, ROUNDING};
 use crate::view::View;
 
 /// Series in each sample of an observer on the server's host.
-const THERE: [&str; 2] = ["server.host.cpu.idle", "server.host.cpu.user"];
+const THERE: [&str; 2] = [names::SERVER_HOST_CPU_IDLE, names::SERVER_HOST_CPU_USER];
 
 /// The missing samples of this series, or of the observer on the server's host, if that lacks more.
 pub(super) fn missing(view: &View, own: &Series) -> Option<Missing> {
     let of = |series: &Series| of_times(view, &within(view, &series.points));
     let own = of(own);
-    if view.run.fact(SERVER_OBSERVER).is_none() {
+    if view.run.fact(names::SERVER_OBSERVER).is_none() {
         return own;
     }
     let series = THERE.iter().filter_map(|name| view.run.series(name));

@@ -1,7 +1,8 @@
 //! Each check of conduct: a run that passes, one that fails, and one that cannot be checked.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
-use dyno_core::record::{EventKind, LOG_CUT_OFF};
+use dyno_core::record::EventKind;
 use dyno_samples::{self as samples, drop_series, fact, series, setting, values};
 
 use crate::context::{Context, Keeping, SecretScan};
@@ -23,10 +24,10 @@ fn observers_that_cost_too_much_are_noticed() {
     });
     // Metrics exporters are part of the cost.
     expect("observer-cost", Doubt, |run| {
-        fact(run, super::EXPORT_CORES, "0.06")
+        fact(run, names::OBSERVER_EXPORT_CORES, "0.06")
     });
     expect("observer-cost", Pass, |run| {
-        fact(run, super::EXPORT_CORES, "0.001")
+        fact(run, names::OBSERVER_EXPORT_CORES, "0.001")
     });
     // The first sample is most of a second.
     expect("observer-cost", NotChecked, |run| {
@@ -170,7 +171,7 @@ fn a_log_without_its_end_is_doubted() {
         judge_one(&run, &Context::default(), "record").outcome,
         NotChecked
     );
-    fact(&mut run, LOG_CUT_OFF, "they lack the total time");
+    fact(&mut run, names::IMPORT_CUT_OFF, "they lack the total time");
     let found = judge_one(&run, &Context::default(), "record");
     assert_eq!(found.outcome, Doubt);
     assert!(found.evidence.contains("lack the total time"), "{found:?}");

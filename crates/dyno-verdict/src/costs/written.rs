@@ -1,5 +1,7 @@
 //! Bytes written according to the server's own counters.
 
+use dyno_core::catalogue::names;
+
 use crate::view::View;
 
 /// A series and the bytes per count.
@@ -13,30 +15,29 @@ const KERNEL_PAGE: f64 = 4_096.0;
 
 /// InnoDB's page writes, in place and to the doublewrite buffer.
 const INNODB_PAGES: [&str; 2] = [
-    "db.status.innodb_pages_written",
-    "db.status.innodb_dblwr_pages_written",
+    names::DB_STATUS_INNODB_PAGES_WRITTEN,
+    names::DB_STATUS_INNODB_DBLWR_PAGES_WRITTEN,
 ];
 const MYSQL: [Part; 6] = [
-    ("db.status.innodb_os_log_written", 1.0),
-    ("db.status.key_writes", 1_024.0),
-    ("db.status.aria_pagecache_writes", 8_192.0),
-    ("db.rocksdb.flush_write_bytes", 1.0),
-    ("db.rocksdb.compact_write_bytes", 1.0),
-    ("db.rocksdb.wal_bytes", 1.0),
+    (names::DB_STATUS_INNODB_OS_LOG_WRITTEN, 1.0),
+    (names::DB_STATUS_KEY_WRITES, 1_024.0),
+    (names::DB_STATUS_ARIA_PAGECACHE_WRITES, 8_192.0),
+    (names::DB_ROCKSDB_FLUSH_WRITE_BYTES, 1.0),
+    (names::DB_ROCKSDB_COMPACT_WRITE_BYTES, 1.0),
+    (names::DB_ROCKSDB_WAL_BYTES, 1.0),
 ];
-const BINLOG: &str = "db.status.binlog_bytes_written";
 const POSTGRES: [Part; 5] = [
-    ("db.wal.bytes", 1.0),
-    ("db.checkpointer.buffers_written", POSTGRES_PAGE),
-    ("db.bgwriter.buffers_clean", POSTGRES_PAGE),
-    ("db.bgwriter.buffers_backend", POSTGRES_PAGE),
-    ("db.database.temp_bytes", 1.0),
+    (names::DB_WAL_BYTES, 1.0),
+    (names::DB_CHECKPOINTER_BUFFERS_WRITTEN, POSTGRES_PAGE),
+    (names::DB_BGWRITER_BUFFERS_CLEAN, POSTGRES_PAGE),
+    (names::DB_BGWRITER_BUFFERS_BACKEND, POSTGRES_PAGE),
+    (names::DB_DATABASE_TEMP_BYTES, 1.0),
 ];
 /// Each of these counts writes that end in a partial page, of the log or of the binary log.
 const PARTIAL: [Part; 3] = [
-    ("db.status.innodb_log_writes", 2.0 * KERNEL_PAGE),
-    ("db.wal.writes", POSTGRES_PAGE),
-    ("db.rocksdb.wal_synced", KERNEL_PAGE),
+    (names::DB_STATUS_INNODB_LOG_WRITES, 2.0 * KERNEL_PAGE),
+    (names::DB_WAL_WRITES, POSTGRES_PAGE),
+    (names::DB_ROCKSDB_WAL_SYNCED, KERNEL_PAGE),
 ];
 
 /// Bytes per second by the server's counters.
@@ -61,15 +62,17 @@ impl Own {
             let pages = view.mean(INNODB_PAGES[0])? + view.mean(INNODB_PAGES[1])?;
             let log_bin = view.run.setting("log_bin");
             let binlog = match log_bin.is_some_and(|on| on.eq_ignore_ascii_case("on")) {
-                true => view.mean(BINLOG).or_else(|| grown(view))?,
+                true => view
+                    .mean(names::DB_STATUS_BINLOG_BYTES_WRITTEN)
+                    .or_else(|| grown(view))?,
                 false => 0.0,
             };
             let sum = pages * page.unwrap_or(INNODB_PAGE) + binlog + sum(&MYSQL);
             (sum, "the server's counters of pages and logs written")
         } else {
             // From PostgreSQL 17 on, `pg_stat_bgwriter` no longer counts pages that sessions write.
-            view.mean("db.bgwriter.buffers_backend")?;
-            view.mean("db.wal.bytes")?;
+            view.mean(names::DB_BGWRITER_BUFFERS_BACKEND)?;
+            view.mean(names::DB_WAL_BYTES)?;
             let source = "the server's counters of buffers and write-ahead log written";
             (sum(&POSTGRES), source)
         };
@@ -83,6 +86,6 @@ impl Own {
 
 /// For servers that do not count the bytes of their binary log, the growth of its files.
 fn grown(view: &View) -> Option<f64> {
-    let (first, last) = view.ends("db.binlog.size")?;
+    let (first, last) = view.ends(names::DB_BINLOG_SIZE)?;
     (last >= first).then(|| (last - first) / view.length_s)
 }

@@ -1,5 +1,6 @@
 //! Checks 16 and 17: the size of the data relative to the caches, and the cache hits.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, CheckResult, Threshold};
@@ -72,12 +73,16 @@ const FIRST: usize = 3;
 /// Series of misses and of all requests, or of misses and hits if the flag is set.
 const MISSES: [(&str, &str, bool); 3] = [
     (
-        "db.status.innodb_buffer_pool_reads",
-        "db.status.innodb_buffer_pool_read_requests",
+        names::DB_STATUS_INNODB_BUFFER_POOL_READS,
+        names::DB_STATUS_INNODB_BUFFER_POOL_READ_REQUESTS,
         false,
     ),
-    ("db.database.blks_read", "db.database.blks_hit", true),
-    ("db.page_cache.misses", "db.page_cache.hits", true),
+    (
+        names::DB_DATABASE_BLKS_READ,
+        names::DB_DATABASE_BLKS_HIT,
+        true,
+    ),
+    (names::DB_PAGE_CACHE_MISSES, names::DB_PAGE_CACHE_HITS, true),
 ];
 
 fn cache(view: &View) -> CheckResult {
@@ -242,8 +247,8 @@ fn percent(part: &[(f64, f64)]) -> f64 {
 
 /// How full InnoDB's cache was, if that changed.
 fn filled(view: &View) -> String {
-    let pages = |what: &str| view.ends(&format!("db.status.innodb_buffer_pool_pages_{what}"));
-    let shares = pages("data").zip(pages("total"));
+    let data = view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DATA);
+    let shares = data.zip(view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL));
     let shares = shares.filter(|(_, total)| total.0 > 0.0 && total.1 > 0.0);
     match shares.map(|(data, total)| (data.0 / total.0 * 100.0, data.1 / total.1 * 100.0)) {
         Some((first, last)) if last - first >= 1.0 => format!(
@@ -256,7 +261,7 @@ fn filled(view: &View) -> String {
 }
 
 fn uptime_s(view: &View) -> Option<f64> {
-    let fact = view.run.fact("server.uptime_s.start")?;
+    let fact = view.run.fact(names::SERVER_UPTIME_S_START)?;
     fact.trim().parse().ok().filter(|up: &f64| up.is_finite())
 }
 
@@ -296,7 +301,7 @@ fn memory_bytes(view: &View) -> Option<f64> {
     if view.same_host() != Some(true) {
         return None;
     }
-    let fact = view.run.fact("host.memory.total");
+    let fact = view.run.fact(names::HOST_MEMORY_TOTAL);
     fact.and_then(|total| text::parse_bytes(total, 1.0))
-        .or_else(|| view.mean("host.memory.total"))
+        .or_else(|| view.mean(names::HOST_MEMORY_TOTAL))
 }

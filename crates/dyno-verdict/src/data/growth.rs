@@ -1,5 +1,6 @@
 //! Check 20: growth during the run that would continue.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use super::{SIZES, cache};
@@ -56,15 +57,12 @@ const SAMPLES_MIN: usize = 8;
 /// The last quarter has at least this share of the second half's growth.
 const STILL: f64 = 0.25;
 
-const HISTORY_LENGTH: &str = "db.innodb.history_list_length";
-/// A server's private memory, over all its processes.
-const PRIVATE: &str = "server.memory.private";
 /// Caches in that memory, and the bytes of a unit. They fill up to a limit.
 const CACHES: [(&str, f64); 4] = [
-    ("db.status.innodb_buffer_pool_bytes_data", 1.0),
-    ("db.status.key_blocks_used", 1024.0),
-    ("db.status.aria_pagecache_blocks_used", 8192.0),
-    ("db.rocksdb.block_cache_usage", 1.0),
+    (names::DB_STATUS_INNODB_BUFFER_POOL_BYTES_DATA, 1.0),
+    (names::DB_STATUS_KEY_BLOCKS_USED, 1024.0),
+    (names::DB_STATUS_ARIA_PAGECACHE_BLOCKS_USED, 8192.0),
+    (names::DB_ROCKSDB_BLOCK_CACHE_USAGE, 1.0),
 ];
 
 struct Grown {
@@ -177,7 +175,10 @@ fn data(view: &View) -> Result<Grown, String> {
 
 /// The growth of InnoDB's history list: transactions not yet purged.
 fn history(view: &View) -> Option<Grown> {
-    let quarters = Quarters::of(&view.points(HISTORY_LENGTH), view.length_s)?;
+    let quarters = Quarters::of(
+        &view.points(names::DB_INNODB_HISTORY_LIST_LENGTH),
+        view.length_s,
+    )?;
     let (first, last) = (quarters.first, quarters.last);
     Some(Grown {
         evidence: format!(
@@ -208,7 +209,7 @@ fn memory(view: &View) -> Option<Grown> {
             .map(|(points, unit)| last(points) * unit)
             .sum()
     };
-    let points = view.points(PRIVATE);
+    let points = view.points(names::SERVER_MEMORY_PRIVATE);
     let own = points
         .iter()
         .map(|(at_s, bytes)| (*at_s, bytes - cached(*at_s)));

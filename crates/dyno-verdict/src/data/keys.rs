@@ -1,5 +1,6 @@
 //! Check 18: the keys that the workload's plan requests, and whether its statements differ.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 
@@ -62,17 +63,19 @@ const SEEN: f64 = 0.5;
 
 /// Rows that MySQL and MariaDB read by indexes, of tables of any engine.
 const HANDLER_READS: [&str; 6] = [
-    "db.status.handler_read_first",
-    "db.status.handler_read_key",
-    "db.status.handler_read_last",
-    "db.status.handler_read_next",
-    "db.status.handler_read_prev",
-    "db.status.handler_read_rnd",
+    names::DB_STATUS_HANDLER_READ_FIRST,
+    names::DB_STATUS_HANDLER_READ_KEY,
+    names::DB_STATUS_HANDLER_READ_LAST,
+    names::DB_STATUS_HANDLER_READ_NEXT,
+    names::DB_STATUS_HANDLER_READ_PREV,
+    names::DB_STATUS_HANDLER_READ_RND,
 ];
 
 /// Includes rows from scans, except scans of tables that the server creates itself.
 fn handler_reads(view: &View) -> Option<f64> {
-    let scanned = view.mean("db.status.handler_read_rnd_next").unwrap_or(0.0);
+    let scanned = view
+        .mean(names::DB_STATUS_HANDLER_READ_RND_NEXT)
+        .unwrap_or(0.0);
     let scanned = scanned * statistics::of_lasting_tables(view);
     Some(view.mean_sum(&HANDLER_READS)? + scanned)
 }
@@ -144,18 +147,24 @@ fn keys(view: &View) -> CheckResult {
 
 /// The number of sampled statements, and of different ones among them.
 fn looked_at(view: &View) -> Option<(f64, f64)> {
-    Some((counted(view, "looked_at")?, counted(view, "different")?))
+    Some((
+        counted(view, names::CLIENT_STATEMENTS_LOOKED_AT)?,
+        counted(view, names::CLIENT_STATEMENTS_DIFFERENT)?,
+    ))
 }
 
-fn counted(view: &View, which: &str) -> Option<f64> {
-    let count = view.run.fact(&format!("client.statements.{which}"))?;
-    count.trim().parse().ok()
+fn counted(view: &View, fact: &str) -> Option<f64> {
+    view.run.fact(fact)?.trim().parse().ok()
 }
 
 fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<CheckResult> {
     let totals = view.totals();
     let statements = totals.reads.saturating_add(totals.writes);
-    let [by_text, drawn] = ["by_text", "drawn"].map(|kind| counted(view, kind));
+    let [by_text, drawn] = [
+        names::CLIENT_STATEMENTS_BY_TEXT,
+        names::CLIENT_STATEMENTS_DRAWN,
+    ]
+    .map(|fact| counted(view, fact));
     let (by_text, drawn) = (by_text?, drawn?);
     if by_text < LOOKED_AT.value || drawn * 100.0 > DRAWN.value * by_text {
         return None;
@@ -164,10 +173,10 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<CheckResult> {
     let part = statements as f64 / totals.queries().max(1) as f64;
     let (counter, rows) = match view.postgres() {
         true => (
-            "db.database.xact_commit",
-            view.mean("db.database.tup_returned"),
+            names::DB_DATABASE_XACT_COMMIT,
+            view.mean(names::DB_DATABASE_TUP_RETURNED),
         ),
-        false => ("db.status.questions", handler_reads(view)),
+        false => (names::DB_STATUS_QUESTIONS, handler_reads(view)),
     };
     let (_, per_s) = view.rates_while(counter).filter(|_| few)?;
     let rows = rows? / (per_s * part);
@@ -180,7 +189,7 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<CheckResult> {
     if !touched || !lookups {
         return None;
     }
-    let waits = view.mean("db.status.innodb_row_lock_waits");
+    let waits = view.mean(names::DB_STATUS_INNODB_ROW_LOCK_WAITS);
     let waits = waits.zip(view.events_per_s());
     let waits = waits.map(|(waits, events)| waits / events * 100.0);
     let locked = waits.filter(|waits| *waits >= 1.0);

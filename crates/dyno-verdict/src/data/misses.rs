@@ -1,5 +1,6 @@
 //! Check 19: reads without a result, changes without an effect, and duplicate keys.
 
+use dyno_core::catalogue::names;
 use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::reported::WORKLOAD;
@@ -109,7 +110,7 @@ struct Unchanged {
 impl Unchanged {
     /// `None` if there are too few, or if they were not counted.
     fn of(view: &View) -> Option<Self> {
-        let count = view.run.fact("client.statements.without_effect")?;
+        let count = view.run.fact(names::CLIENT_STATEMENTS_WITHOUT_EFFECT)?;
         let count: u64 = count.trim().parse().ok()?;
         let of = view.totals().writes.saturating_add(count);
         (of >= READS_MIN).then(|| Self {

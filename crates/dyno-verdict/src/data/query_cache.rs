@@ -1,6 +1,7 @@
 //! Check 16: the query cache of MariaDB and of MySQL before 8.0, which answers without reading
 //! a table.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, CheckResult, Threshold};
@@ -23,8 +24,6 @@ const ANSWERED: Threshold = Threshold {
     why: "the run then measures how often query texts repeat",
 };
 
-const HITS: &str = "db.status.qcache_hits";
-
 fn query_cache(view: &View) -> CheckResult {
     if view.imported() || !view.mysql() {
         return CheckResult::not_checked(match view.imported() {
@@ -32,16 +31,18 @@ fn query_cache(view: &View) -> CheckResult {
             false => "This kind of server has no query cache.",
         });
     }
-    let Some(hits) = view.mean(HITS) else {
+    let Some(hits) = view.mean(names::DB_STATUS_QCACHE_HITS) else {
         // Its counters exist even if it is off.
-        let seen = view.run.series("db.status.questions").is_some();
+        let seen = view.run.series(names::DB_STATUS_QUESTIONS).is_some();
         return match seen {
             true => CheckResult::pass("This server has no query cache."),
-            false => CheckResult::not_checked(format!("{}.", view.why_not(HITS))),
+            false => {
+                CheckResult::not_checked(format!("{}.", view.why_not(names::DB_STATUS_QCACHE_HITS)))
+            }
         };
     };
     let totals = view.totals();
-    let statements = view.rates_while("db.status.questions");
+    let statements = view.rates_while(names::DB_STATUS_QUESTIONS);
     let reads = statements.map_or(0.0, |(_, per_s)| {
         per_s * totals.reads as f64 / totals.queries().max(1) as f64
     });

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 use dyno_core::tables::{TableGroup, groups};
 
@@ -44,10 +45,6 @@ const FOUND: Threshold = Threshold {
     why: "an index finds a hundredth of a table without a scan",
 };
 
-const RND_NEXT: &str = "db.status.handler_read_rnd_next";
-const SEQ_TUPLES: &str = "db.tables.seq_tuples";
-/// Whether any statement restricts its rows, for example by WHERE.
-const RESTRICT: &str = "client.statements.restrict";
 const TOGETHER: usize = 3;
 
 fn statistics(view: &View) -> CheckResult {
@@ -81,7 +78,7 @@ fn statistics(view: &View) -> CheckResult {
     };
     let needless = needless(view, scanned);
     let bad = scanned >= SCANNED.value && !faults.is_empty() || needless;
-    let meant = bad && view.run.fact(RESTRICT) == Some("no");
+    let meant = bad && view.run.fact(names::CLIENT_STATEMENTS_RESTRICT) == Some("no");
     let why = match (meant, needless) {
         (true, _) => ", and no statement restricts the rows that it reads".to_owned(),
         (false, true) => format!(
@@ -131,8 +128,11 @@ fn scanned(view: &View) -> Option<f64> {
         return None;
     }
     let (series, share) = match view.postgres() {
-        true => (SEQ_TUPLES, of_whole_tables(view)),
-        false => (RND_NEXT, of_lasting_tables(view)),
+        true => (names::DB_TABLES_SEQ_TUPLES, of_whole_tables(view)),
+        false => (
+            names::DB_STATUS_HANDLER_READ_RND_NEXT,
+            of_lasting_tables(view),
+        ),
     };
     let spans = view.spans(series)?;
     // The first sample may include the count of the tables' rows before the run, which arrives
@@ -161,13 +161,15 @@ fn scanned(view: &View) -> Option<f64> {
 /// The share of PostgreSQL's scanned rows that table scans can have read. TABLESAMPLE and ranges of
 /// `ctid` read rows in the same way, but do not count as scans of a table.
 fn of_whole_tables(view: &View) -> f64 {
-    let (Some(rows), Some(scans)) = (view.mean(SEQ_TUPLES), view.mean("db.tables.seq_scans"))
-    else {
+    let (Some(rows), Some(scans)) = (
+        view.mean(names::DB_TABLES_SEQ_TUPLES),
+        view.mean(names::DB_TABLES_SEQ_SCANS),
+    ) else {
         return 1.0;
     };
     // The server does not know the rows of a restored table that was not analysed.
     let live = view
-        .mean("db.tables.live_tuples")
+        .mean(names::DB_TABLES_LIVE_TUPLES)
         .filter(|live| *live > 0.0);
     let most = match live {
         Some(live) => scans * live,
@@ -184,13 +186,17 @@ fn of_whole_tables(view: &View) -> f64 {
 /// The share of MySQL's and MariaDB's scanned rows that are not in tables that the server creates
 /// itself for a statement or an observer. The server reads those rows about once.
 pub(super) fn of_lasting_tables(view: &View) -> f64 {
-    let rows = view.mean(RND_NEXT).unwrap_or(0.0);
-    let (created, observers) = match view.mean("db.status.handler_tmp_write") {
+    let rows = view
+        .mean(names::DB_STATUS_HANDLER_READ_RND_NEXT)
+        .unwrap_or(0.0);
+    let (created, observers) = match view.mean(names::DB_STATUS_HANDLER_TMP_WRITE) {
         Some(created) => (created, 0.0),
         // MySQL counts them with the inserted rows.
         None => {
-            let written = view.mean("db.status.handler_write").unwrap_or(0.0);
-            let inserted = view.mean("db.status.innodb_rows_inserted").unwrap_or(0.0);
+            let written = view.mean(names::DB_STATUS_HANDLER_WRITE).unwrap_or(0.0);
+            let inserted = view
+                .mean(names::DB_STATUS_INNODB_ROWS_INSERTED)
+                .unwrap_or(0.0);
             ((written - inserted).max(0.0), OBSERVERS_ROWS)
         }
     };

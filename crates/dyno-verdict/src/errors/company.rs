@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
+
 use super::counters::OTHER_CLIENTS;
 use crate::check::{CheckResult, Threshold};
 use crate::text;
@@ -28,7 +30,7 @@ const OWN_SHARE: f64 = 0.001;
 /// Looks at the session list needed to judge how busy others were.
 const LOOKS_MIN: usize = 3;
 
-const CONNECTIONS: [&str; 2] = ["db.status.connections", "db.database.sessions"];
+const CONNECTIONS: [&str; 2] = [names::DB_STATUS_CONNECTIONS, names::DB_DATABASE_SESSIONS];
 
 /// Other active users, with the evidence of the statement counters.
 pub(super) fn at_work(view: &View, counted: &str) -> Option<CheckResult> {
@@ -53,8 +55,8 @@ fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
 }
 
 fn others(view: &View, counted: &str) -> Option<CheckResult> {
-    let (active, looks) = busy(view, "db.other_sessions_active")?;
-    let whose = view.run.fact("server.other_sessions");
+    let (active, looks) = busy(view, names::DB_OTHER_SESSIONS_ACTIVE)?;
+    let whose = view.run.fact(names::SERVER_OTHER_SESSIONS);
     let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
     let result = CheckResult::doubt(
         format!(
@@ -69,7 +71,7 @@ fn others(view: &View, counted: &str) -> Option<CheckResult> {
 
 /// PostgreSQL's autovacuum cleans up after loading and changes.
 fn vacuum(view: &View, counted: &str) -> Option<CheckResult> {
-    let (active, looks) = busy(view, "db.backends.autovacuum")?;
+    let (active, looks) = busy(view, names::DB_BACKENDS_AUTOVACUUM)?;
     let result = CheckResult::doubt(
         format!(
             "{} of the server's autovacuum workers were at work on average over {looks} looks. \

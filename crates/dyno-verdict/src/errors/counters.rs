@@ -1,5 +1,6 @@
 //! Check 15: whether the server counted the same work as the client.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;
 use dyno_core::summary::RunSummary;
@@ -46,8 +47,6 @@ const COUNTERS_LENGTH: Threshold = Threshold {
     why: "in a shorter run, the uncertain ends decide the difference",
 };
 
-const OTHER_SESSIONS: &str = "db.other_sessions";
-
 struct Counted {
     what: &'static str,
     per_s: f64,
@@ -71,23 +70,26 @@ fn counters(view: &View) -> CheckResult {
     if let Some(reason) = not_comparable(view) {
         return CheckResult::not_checked(reason);
     }
-    if let Some(per_s) = view.mean("db.status.questions") {
+    if let Some(per_s) = view.mean(names::DB_STATUS_QUESTIONS) {
         let counted = Counted {
             what: "statements",
             per_s,
-            connections: "db.status.connections",
-            series: "db.status.questions",
+            connections: names::DB_STATUS_CONNECTIONS,
+            series: names::DB_STATUS_QUESTIONS,
         };
         let client = Client::of(view, counted.series);
         return compared(view, &counted, client.statements, &client);
     }
-    let transactions = view.mean_sum(&["db.database.xact_commit", "db.database.xact_rollback"]);
+    let transactions = view.mean_sum(&[
+        names::DB_DATABASE_XACT_COMMIT,
+        names::DB_DATABASE_XACT_ROLLBACK,
+    ]);
     if let Some(per_s) = transactions {
         let counted = Counted {
             what: "transactions",
             per_s,
-            connections: "db.database.sessions",
-            series: "db.database.xact_commit",
+            connections: names::DB_DATABASE_SESSIONS,
+            series: names::DB_DATABASE_XACT_COMMIT,
         };
         // Without other information, a transaction is one statement, and at most an event if each
         // event of the script has at least one transaction.
@@ -100,7 +102,7 @@ fn counters(view: &View) -> CheckResult {
         }
         return compared(view, &counted, fewest, &client);
     }
-    CheckResult::not_checked(format!("{}.", view.why_not("db.status.questions")))
+    CheckResult::not_checked(format!("{}.", view.why_not(names::DB_STATUS_QUESTIONS)))
 }
 
 fn not_comparable(view: &View) -> Option<String> {
@@ -139,7 +141,7 @@ fn not_comparable(view: &View) -> Option<String> {
 /// of the measurement and the warm-up.
 fn counted_late(view: &View) -> Option<CheckResult> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
-    let counted = number("server.commits.end")? - number("server.commits.start")?;
+    let counted = number(names::SERVER_COMMITS_END)? - number(names::SERVER_COMMITS_START)?;
     let events = view.totals().events as f64;
     (counted >= events * (1.0 - COUNTERS_DIFFER.value / 100.0)).then(|| {
         CheckResult::pass(format!(
@@ -227,22 +229,22 @@ fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Che
         .with("connections made", connections, "per second")
         .with_some(
             "other sessions, most",
-            view.largest(OTHER_SESSIONS),
+            view.largest(names::DB_OTHER_SESSIONS),
             "count",
         )
 }
 
 /// The server did more than the client knows of: the other sessions decide what that means.
 fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool) -> CheckResult {
-    let whose = view.run.fact("server.other_sessions");
+    let whose = view.run.fact(names::SERVER_OTHER_SESSIONS);
     if let Some(whose) = whose.filter(|whose| *whose != "none") {
         return CheckResult::doubt(
             format!("{evidence} It listed other sessions: at most {whose}."),
             OTHER_CLIENTS,
         );
     }
-    let hidden = view.run.not_observed("server.other_sessions");
-    let looks = view.points(OTHER_SESSIONS).len();
+    let hidden = view.run.not_observed(names::SERVER_OTHER_SESSIONS);
+    let looks = view.points(names::DB_OTHER_SESSIONS).len();
     if let Some(why) = hidden.filter(|_| whose.is_some() || looks == 0) {
         let why = why.trim_end_matches('.');
         return CheckResult::doubt(
@@ -264,7 +266,7 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
              count as transactions, and their number is not known.",
         ));
     }
-    let alike = match view.run.not_observed("server.other_sessions.alike") {
+    let alike = match view.run.not_observed(names::SERVER_OTHER_SESSIONS_ALIKE) {
         Some(_) => " of another user or place",
         None => "",
     };

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
+
 use crate::text;
 use crate::view::View;
 
@@ -12,35 +14,30 @@ pub(super) const ADVICE: &str = "Look at what the statements ask: literals, func
 /// MySQL's and MariaDB's counters of index and table accesses: at least one for each statement that
 /// reads rows, by a key or all of them. Cached answers are checked separately.
 const LOOKS: [&str; 4] = [
-    "db.status.handler_read_first",
-    "db.status.handler_read_key",
-    "db.status.handler_read_last",
-    "db.status.qcache_hits",
+    names::DB_STATUS_HANDLER_READ_FIRST,
+    names::DB_STATUS_HANDLER_READ_KEY,
+    names::DB_STATUS_HANDLER_READ_LAST,
+    names::DB_STATUS_QCACHE_HITS,
 ];
 
 /// Each table of a statement counts once. A full-text search, a count inside InnoDB and a sequence
 /// value cause no index access that the counters above see, but they open their tables.
 const OPENED: [&str; 2] = [
-    "db.status.table_open_cache_hits",
-    "db.status.table_open_cache_misses",
+    names::DB_STATUS_TABLE_OPEN_CACHE_HITS,
+    names::DB_STATUS_TABLE_OPEN_CACHE_MISSES,
 ];
 /// Servers without a counter of opened tables count page requests.
 const PAGES: [&str; 3] = [
-    "db.status.innodb_buffer_pool_read_requests",
-    "db.status.key_read_requests",
-    "db.status.aria_pagecache_read_requests",
+    names::DB_STATUS_INNODB_BUFFER_POOL_READ_REQUESTS,
+    names::DB_STATUS_KEY_READ_REQUESTS,
+    names::DB_STATUS_ARIA_PAGECACHE_READ_REQUESTS,
 ];
 
-/// Engines without indexes only count rows.
-const SCANNED: &str = "db.status.handler_read_rnd_next";
 /// Rows per second that observers read from tables created by the server for them.
 pub(crate) const OBSERVERS_ROWS: f64 = 5_000.0;
 
-/// PostgreSQL's scans of the database's own tables and indexes.
-const SCANS: &str = "db.tables.scans";
-/// Its page requests. TABLESAMPLE, look-ups by `ctid` and `nextval` do not count as scans.
-const BLOCKS: [&str; 2] = ["db.database.blks_hit", "db.database.blks_read"];
-const FETCHED: &str = "db.database.tup_fetched";
+/// PostgreSQL's page requests. TABLESAMPLE, look-ups by `ctid` and `nextval` do not count as scans.
+const BLOCKS: [&str; 2] = [names::DB_DATABASE_BLKS_HIT, names::DB_DATABASE_BLKS_READ];
 /// Pages that a scan or a row change requests in addition to one per row: the levels of one or
 /// several indexes.
 const BLOCKS_EACH: f64 = 8.0;
@@ -64,8 +61,8 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
         return None;
     }
     let series = match view.postgres() {
-        true => "db.database.xact_commit",
-        false => "db.status.questions",
+        true => names::DB_DATABASE_XACT_COMMIT,
+        false => names::DB_STATUS_QUESTIONS,
     };
     let totals = view.totals();
     let (_, statements) = view.rates_while(series)?;
@@ -75,14 +72,16 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
         true => {
             let reported_s = Some(view.length_s - LATE_S).filter(|reported_s| *reported_s > 0.0);
             let late = view.length_s / reported_s?;
-            let scans = view.mean(SCANS)? * late;
+            let scans = view.mean(names::DB_TABLES_SCANS)? * late;
             let blocks: Option<f64> = BLOCKS.iter().map(|name| settled(view, name)).sum();
             let blocks = blocks? * late;
-            let explained = (scans + writes) * BLOCKS_EACH + view.mean(FETCHED)? * late;
+            let explained =
+                (scans + writes) * BLOCKS_EACH + view.mean(names::DB_DATABASE_TUP_FETCHED)? * late;
             scans.max(blocks - explained)
         }
         false => {
-            view.mean(SCANNED)
+            // Engines without indexes only count rows.
+            view.mean(names::DB_STATUS_HANDLER_READ_RND_NEXT)
                 .filter(|rows| *rows < reads + OBSERVERS_ROWS)?;
             let opened = view.mean_sum(&OPENED).map(|opened| opened - writes);
             let seen = opened.or_else(|| view.mean_sum(&PAGES))?;

@@ -1,5 +1,6 @@
 //! Check 14: the server's counts of deadlocks, lock waits and temporary files.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, CheckResult, Threshold, advice};
@@ -44,15 +45,15 @@ fn server_warnings(view: &View) -> CheckResult {
         Some(rate / events_per_s * 100.0)
     };
     let deadlocks = per_100(&[
-        "db.status.innodb_deadlocks",
-        "db.innodb.lock_deadlocks",
-        "db.database.deadlocks",
+        names::DB_STATUS_INNODB_DEADLOCKS,
+        names::DB_INNODB_LOCK_DEADLOCKS,
+        names::DB_DATABASE_DEADLOCKS,
     ]);
     let on_disk = per_100(&[
-        "db.status.created_tmp_disk_tables",
-        "db.database.temp_files",
+        names::DB_STATUS_CREATED_TMP_DISK_TABLES,
+        names::DB_DATABASE_TEMP_FILES,
     ]);
-    let waits = per_100(&["db.status.innodb_row_lock_waits"]);
+    let waits = per_100(&[names::DB_STATUS_INNODB_ROW_LOCK_WAITS]);
     let counted = [
         ("deadlocks", deadlocks, &DEADLOCKS),
         ("temporary tables or files on disk", on_disk, &ON_DISK),

@@ -1,6 +1,7 @@
 //! Check 12: whether work was done.
 
 use dyno_analysis::bins::ROOM_S;
+use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
 use dyno_core::record::{EventKind, NotObserved, RunState, Source};
 use dyno_core::summary::RunSummary;
@@ -86,7 +87,7 @@ const UNTIMED: Threshold = Threshold {
 };
 fn work_done(view: &View) -> CheckResult {
     let totals = view.totals();
-    let contradictions = view.run.fact("import.contradictions");
+    let contradictions = view.run.fact(names::IMPORT_CONTRADICTIONS);
     if let Some(what) = contradictions.filter(|_| view.imported()) {
         return CheckResult::refuse(
             format!(
@@ -279,7 +280,7 @@ fn in_routines(view: &View) -> bool {
 /// other session can have changed them: functions, procedures or blocks of code did.
 pub(crate) fn changes_out_of_sight(view: &View) -> Option<f64> {
     let alone = view
-        .largest("db.other_sessions")
+        .largest(names::DB_OTHER_SESSIONS)
         .is_none_or(|most| most == 0.0);
     if view.totals().writes > 0 || !alone || view.is_shared() {
         return None;
@@ -292,14 +293,14 @@ pub(crate) fn changes_out_of_sight(view: &View) -> Option<f64> {
 fn changed_rows(view: &View) -> Option<f64> {
     view.mean_sum(match view.postgres() {
         true => &[
-            "db.database.tup_inserted",
-            "db.database.tup_updated",
-            "db.database.tup_deleted",
+            names::DB_DATABASE_TUP_INSERTED,
+            names::DB_DATABASE_TUP_UPDATED,
+            names::DB_DATABASE_TUP_DELETED,
         ],
         false => &[
-            "db.status.innodb_rows_inserted",
-            "db.status.innodb_rows_updated",
-            "db.status.innodb_rows_deleted",
+            names::DB_STATUS_INNODB_ROWS_INSERTED,
+            names::DB_STATUS_INNODB_ROWS_UPDATED,
+            names::DB_STATUS_INNODB_ROWS_DELETED,
         ],
     })
 }
@@ -404,8 +405,8 @@ fn outside_events(view: &View) -> Option<String> {
 /// The importer's finding about the log's stated time.
 fn stated_time(view: &View) -> Option<String> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
-    let stated = number("import.stated_time_s")?;
-    let implied = number("import.implied_time_s").filter(|implied| *implied > 0.0)?;
+    let stated = number(names::IMPORT_STATED_TIME_S)?;
+    let implied = number(names::IMPORT_IMPLIED_TIME_S).filter(|implied| *implied > 0.0)?;
     // No event begins after the time is up, but running events finish.
     let late_s = (implied - stated).max(0.0);
     let differ = (stated / implied - 1.0).abs() * 100.0;
@@ -430,7 +431,7 @@ fn long_event_s(view: &View) -> f64 {
 
 /// The number of transactions without a time in a log, and their share in percent.
 fn untimed(view: &View) -> Option<String> {
-    let untimed: f64 = view.run.fact("import.untimed")?.parse().ok()?;
+    let untimed: f64 = view.run.fact(names::IMPORT_UNTIMED)?.parse().ok()?;
     let share = untimed / view.totals().events.max(1) as f64 * 100.0;
     (share >= UNTIMED.value).then(|| {
         format!(

@@ -1,5 +1,6 @@
 //! The host's settings.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Finding;
 
 use super::{Known, Rule};
@@ -34,8 +35,8 @@ fn governor(known: &Known<'_>) -> Finding {
         number: 29,
         rule: "The frequency governor is `performance`, so lightly loaded CPUs do not slow down.",
     };
-    match known.fact("host.cpu.governor") {
-        None => rule.unknown(known.gap("host.cpu.governor")),
+    match known.fact(names::HOST_CPU_GOVERNOR) {
+        None => rule.unknown(known.gap(names::HOST_CPU_GOVERNOR)),
         Some("performance") => rule.pass("The governor is performance.".to_owned()),
         Some(other) => rule.doubt(
             format!("The governor is {other}."),
@@ -50,8 +51,8 @@ fn turbo(known: &Known<'_>) -> Finding {
         number: 29,
         rule: "Turbo is off where runs are compared: its frequency depends on heat and neighbours.",
     };
-    match known.fact("host.cpu.turbo") {
-        None => rule.unknown(known.gap("host.cpu.turbo")),
+    match known.fact(names::HOST_CPU_TURBO) {
+        None => rule.unknown(known.gap(names::HOST_CPU_TURBO)),
         Some(state) if state.starts_with("off") => rule.pass("Turbo is off.".to_owned()),
         Some(state) => rule.doubt(
             format!("Turbo is {state}."),
@@ -68,8 +69,8 @@ fn idle_states(known: &Known<'_>) -> Finding {
         rule: "Idle CPUs wake within 10 µs. Slower ones make runs with few sessions bimodal: each \
                answer waits for a CPU to wake, or does not.",
     };
-    let Some(states) = known.fact("host.cpu.idle_states") else {
-        return rule.unknown(known.gap("host.cpu.idle_states"));
+    let Some(states) = known.fact(names::HOST_CPU_IDLE_STATES) else {
+        return rule.unknown(known.gap(names::HOST_CPU_IDLE_STATES));
     };
     let slowest = slowest_exit_us(states);
     let advice = "hold /dev/cpu_dma_latency open with 0 written to it during the runs, boot with \
@@ -121,8 +122,8 @@ fn clock_source(known: &Known<'_>) -> Finding {
         "arch_sys_counter",
         "riscv_clocksource",
     ];
-    match known.fact("host.clock.source") {
-        None => rule.unknown(known.gap("host.clock.source")),
+    match known.fact(names::HOST_CLOCK_SOURCE) {
+        None => rule.unknown(known.gap(names::HOST_CLOCK_SOURCE)),
         Some(source) if FAST.contains(&source) => {
             rule.pass(format!("The clock source is {source}."))
         }
@@ -140,10 +141,10 @@ fn cpu_limit(known: &Known<'_>) -> Finding {
         number: 30,
         rule: "No control group throttles this process below the CPUs that it may use.",
     };
-    let Some(limit) = known.fact("host.cgroup.cpu_max") else {
-        return rule.unknown(known.gap("host.cgroup.cpu_max"));
+    let Some(limit) = known.fact(names::HOST_CGROUP_CPU_MAX) else {
+        return rule.unknown(known.gap(names::HOST_CGROUP_CPU_MAX));
     };
-    let allowed = known.number("host.cpu.allowed").unwrap_or(1.0);
+    let allowed = known.number(names::HOST_CPU_ALLOWED).unwrap_or(1.0);
     match granted(limit) {
         Some(granted) if granted < allowed => rule.doubt(
             format!("The control group grants {granted:.2} of {allowed:.0} CPUs."),
@@ -169,8 +170,8 @@ fn numa(known: &Known<'_>) -> Finding {
         number: 30,
         rule: "One NUMA node, or client and server placed on purpose.",
     };
-    match known.number("host.numa.nodes") {
-        None => rule.unknown(known.gap("host.numa.nodes")),
+    match known.number(names::HOST_NUMA_NODES) {
+        None => rule.unknown(known.gap(names::HOST_NUMA_NODES)),
         Some(nodes) if nodes <= 1.0 => rule.pass("There is one NUMA node.".to_owned()),
         Some(nodes) => rule.doubt(
             format!("There are {nodes:.0} NUMA nodes: where threads and memory land varies."),
@@ -187,8 +188,8 @@ fn huge_pages(known: &Known<'_>) -> Finding {
         rule: "Transparent huge pages are `madvise` or `never`: `always` lets the kernel stop a \
                server to compact memory.",
     };
-    match known.fact("host.thp") {
-        None => rule.unknown(known.gap("host.thp")),
+    match known.fact(names::HOST_THP) {
+        None => rule.unknown(known.gap(names::HOST_THP)),
         Some("always") => rule.doubt(
             "Transparent huge pages are always used.".to_owned(),
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
@@ -204,8 +205,8 @@ fn swap(known: &Known<'_>) -> Finding {
         rule: "There is no swap, or vm.swappiness is at most 10.",
     };
     let (total, swappiness) = (
-        known.number("host.swap.total"),
-        known.number("host.swappiness"),
+        known.number(names::HOST_SWAP_TOTAL),
+        known.number(names::HOST_SWAPPINESS),
     );
     match (total, swappiness) {
         (Some(0.0), _) => rule.pass("There is no swap.".to_owned()),
@@ -216,7 +217,7 @@ fn swap(known: &Known<'_>) -> Finding {
             format!("vm.swappiness is {value:.0} and there is swap."),
             "sysctl vm.swappiness=1",
         ),
-        _ => rule.unknown(known.gap("host.swappiness")),
+        _ => rule.unknown(known.gap(names::HOST_SWAPPINESS)),
     }
 }
 
@@ -226,12 +227,12 @@ fn descriptors(known: &Known<'_>) -> Finding {
         number: 2,
         rule: "At least 4,096 descriptors may be open: each session needs one.",
     };
-    match known.fact("host.limits.descriptors") {
-        None => rule.unknown(known.gap("host.limits.descriptors")),
+    match known.fact(names::HOST_LIMITS_DESCRIPTORS) {
+        None => rule.unknown(known.gap(names::HOST_LIMITS_DESCRIPTORS)),
         Some(text) if text.starts_with("unlimited") => {
             rule.pass("Descriptors are not limited.".to_owned())
         }
-        Some(_) => match known.number("host.limits.descriptors") {
+        Some(_) => match known.number(names::HOST_LIMITS_DESCRIPTORS) {
             Some(limit) if limit >= DESCRIPTORS_MIN => {
                 rule.pass(format!("{limit:.0} descriptors may be open."))
             }
@@ -239,7 +240,7 @@ fn descriptors(known: &Known<'_>) -> Finding {
                 format!("Only {limit:.0} descriptors may be open."),
                 "ulimit -n 65536, or LimitNOFILE= of the service",
             ),
-            None => rule.unknown(known.gap("host.limits.descriptors")),
+            None => rule.unknown(known.gap(names::HOST_LIMITS_DESCRIPTORS)),
         },
     }
 }
@@ -251,13 +252,12 @@ fn schedulers(known: &Known<'_>) -> Vec<Finding> {
         rule: "Solid-state and virtual disks have the scheduler none, mq-deadline or kyber.",
     };
     let disks = known.facts.iter().filter_map(|fact| {
-        let disk = fact.name.strip_prefix("host.disk[")?;
-        let (disk, rest) = disk.split_once(']')?;
-        (rest == ".scheduler").then_some((disk, fact.value.as_str()))
+        let disk = names::HOST_DISK_SCHEDULER.part(&fact.name)?;
+        Some((disk, fact.value.as_str()))
     });
     disks
         .map(|(disk, scheduler)| {
-            let spins = known.fact(&format!("host.disk[{disk}].rotational"));
+            let spins = known.fact(&names::HOST_DISK_ROTATIONAL.of(disk));
             let spins = matches!(spins, Some("1" | "yes"));
             match scheduler {
                 "none" | "mq-deadline" | "kyber" | "noop" | "deadline" => {

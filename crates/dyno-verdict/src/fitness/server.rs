@@ -1,5 +1,6 @@
 //! The server's settings, by the names of its family.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Finding;
 
 use super::{Known, Rule};
@@ -26,14 +27,14 @@ fn build(known: &Known<'_>) -> Finding {
         number: 36,
         rule: "The server is a release build without sanitizers.",
     };
-    match known.fact("server.build") {
+    match known.fact(names::SERVER_BUILD) {
         Some(build) if build.contains("debug") || build.contains("sanitizer") => rule.refuse(
             format!("The server is a {build} build."),
             "install a release build: a debug build is several times slower",
         ),
         Some("release") => rule.pass("The server is a release build.".to_owned()),
         Some(other) => rule.unknown(format!("The server's build is {other}.")),
-        None => rule.unknown(known.gap("server.build")),
+        None => rule.unknown(known.gap(names::SERVER_BUILD)),
     }
 }
 
@@ -43,14 +44,14 @@ fn same_host(known: &Known<'_>) -> Finding {
         number: 10,
         rule: "Whether client and server share a host and its CPUs.",
     };
-    match known.fact("server.same_host") {
+    match known.fact(names::SERVER_SAME_HOST) {
         Some("yes") => rule.pass(
             "The server runs on this host, so the client takes CPU from it; the client's share is \
              shown with each run."
                 .to_owned(),
         ),
         Some("no") => rule.pass("The server runs on another host.".to_owned()),
-        _ => rule.unknown(known.gap("server.same_host")),
+        _ => rule.unknown(known.gap(names::SERVER_SAME_HOST)),
     }
 }
 
@@ -138,8 +139,8 @@ fn others(known: &Known<'_>) -> Finding {
         number: 28,
         rule: "No other client uses the server: at most 5 connections before the run.",
     };
-    match known.number("server.threads_connected.start") {
-        None => rule.unknown(known.gap("server.threads_connected.start")),
+    match known.number(names::SERVER_THREADS_CONNECTED_START) {
+        None => rule.unknown(known.gap(names::SERVER_THREADS_CONNECTED_START)),
         Some(others) if others > 5.0 => rule.doubt(
             format!("{others:.0} connections are open already."),
             "see who they are (SHOW PROCESSLIST, pg_stat_activity) and what they cost",

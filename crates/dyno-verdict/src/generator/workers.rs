@@ -1,6 +1,7 @@
 //! Check 2: the workers that drive the sessions.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
@@ -76,7 +77,7 @@ fn client_cpu(view: &View) -> CheckResult {
     if own.busiest.is_none() && own.waiting.is_none() {
         return CheckResult::not_checked(match view.imported() {
             true => "The log has no data on the generator's own CPU.".to_owned(),
-            false => format!("{}.", view.why_not("client.worker")),
+            false => format!("{}.", view.why_not(names::CLIENT_WORKER)),
         });
     }
     let (mut causes, mut evidence, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
@@ -126,22 +127,22 @@ struct Workers {
 
 impl Workers {
     fn of(view: &View) -> Self {
-        let largest = |after: &str| {
-            let all = view.devices("client.worker[", after);
+        let largest = |series: Family| {
+            let all = view.devices(series);
             let means = all.iter().filter_map(|(_, series)| view.mean_of(series));
             means.reduce(f64::max)
         };
         let client = view.summary().and_then(|summary| summary.client.as_ref());
         let busiest = client
             .and_then(|client| client.worker_busy.iter().copied().reduce(f64::max))
-            .or_else(|| largest("].cpu"));
+            .or_else(|| largest(names::CLIENT_WORKER_CPU));
         let limit: Option<f64> = view
             .run
-            .fact("host.limits.descriptors")
+            .fact(names::HOST_LIMITS_DESCRIPTORS)
             .and_then(|limit| limit.trim().parse().ok())
             .filter(|limit| *limit > 0.0);
-        let waiting = largest("].run_queue_wait").map(|cores| cores * 100.0);
-        let waits = view.devices("client.worker[", "].run_queue_wait");
+        let waiting = largest(names::CLIENT_WORKER_RUN_QUEUE_WAIT).map(|cores| cores * 100.0);
+        let waits = view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT);
         let waited = |worker: usize| {
             let mut own = waits.iter().filter(|(name, _)| name.parse() == Ok(worker));
             own.find_map(|(_, series)| view.mean_of(series))
@@ -159,9 +160,9 @@ impl Workers {
             stall_ms: client
                 .map(|client| client.stall_max_ms)
                 .filter(|_| !view.imported()),
-            major_faults: view.mean("client.page_faults.major"),
+            major_faults: view.mean(names::CLIENT_PAGE_FAULTS_MAJOR),
             descriptors: view
-                .largest("client.descriptors")
+                .largest(names::CLIENT_DESCRIPTORS)
                 .zip(limit)
                 .map(|(open, limit)| open / limit * 100.0),
         }
@@ -285,7 +286,7 @@ const WAITED: f64 = 5.0;
 
 /// The reason why a worker was away: waits for a CPU, or a user's script.
 fn kept_from_sockets(view: &View, waiting: Option<f64>) -> &'static str {
-    let others = view.mean("host.others.cpu").zip(view.cpus());
+    let others = view.mean(names::HOST_OTHERS_CPU).zip(view.cpus());
     let busy =
         others.is_some_and(|(cores, cpus)| cores / cpus * 100.0 >= crate::machine::OTHERS.value);
     let plan = view.run.head.plan.as_ref();
@@ -365,10 +366,7 @@ fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> 
     if let Some(own) = own {
         return Some(own.iter().sum::<f64>() * 2.0 >= all_s);
     }
-    if view
-        .devices("client.worker[", "].run_queue_wait")
-        .is_empty()
-    {
+    if view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT).is_empty() {
         return None;
     }
     // A stopped thread does not wait for a CPU; apart from the freezes it waits as much as usual.
@@ -378,7 +376,7 @@ fn starved_meanwhile(view: &View, times: &[&Event], all_s: f64) -> Option<bool> 
 
 /// The usual share of the time that a worker waits for a CPU, at most.
 fn usual_wait(view: &View) -> f64 {
-    let all = view.devices("client.worker[", "].run_queue_wait");
+    let all = view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT);
     let usual = |series: &Series| {
         let within = view.within(series).into_iter();
         let values: Vec<f64> = within.map(|(_, wait)| wait).collect();
@@ -403,7 +401,7 @@ fn waited_meanwhile_s(view: &View, times: &[&Event]) -> f64 {
         let waits = then.map(|pair| pair[1].1 * (pair[1].0 - pair[0].0));
         waits.filter(|wait| wait.is_finite()).sum::<f64>()
     };
-    let all = view.devices("client.worker[", "].run_queue_wait");
+    let all = view.devices(names::CLIENT_WORKER_RUN_QUEUE_WAIT);
     all.iter()
         .map(|(_, series)| waited(series))
         .fold(0.0, f64::max)
@@ -411,9 +409,9 @@ fn waited_meanwhile_s(view: &View, times: &[&Event]) -> f64 {
 
 /// Whether processes other than the server on the same host use the CPUs.
 fn starved(view: &View) -> bool {
-    let others = view.mean("host.others.cpu").zip(view.cpus());
+    let others = view.mean(names::HOST_OTHERS_CPU).zip(view.cpus());
     let share = others.map_or(0.0, |(cores, cpus)| cores / cpus * 100.0);
-    let throttled = view.mean("host.cgroup.cpu_throttled").unwrap_or(0.0);
+    let throttled = view.mean(names::HOST_CGROUP_CPU_THROTTLED).unwrap_or(0.0);
     view.same_host() == Some(false)
         || share >= crate::machine::OTHERS.value
         || throttled >= crate::machine::THROTTLED.value

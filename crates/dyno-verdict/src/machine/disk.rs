@@ -1,5 +1,6 @@
 //! Check 31: the disks.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 use dyno_core::record::Series;
 
@@ -60,20 +61,20 @@ const IN_MEMORY: &str = "Make room: a larger size (mount -o remount,size=), if t
 
 fn disk(view: &View) -> CheckResult {
     let free = space(view);
-    let in_memory = view.run.fact("host.filesystem.type");
+    let in_memory = view.run.fact(names::HOST_FILESYSTEM_TYPE);
     let in_memory = in_memory.filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
     let steps: Vec<(String, f64, f64, f64)> = view
-        .devices("host.disk[", "].utilisation")
+        .devices(names::HOST_DISK_UTILISATION)
         .into_iter()
         .filter_map(|(device, busy)| step(view, device, busy))
         .collect();
-    let watched = view.devices("host.disk[", "].utilisation");
+    let watched = view.devices(names::HOST_DISK_UTILISATION);
     let enough = watched
         .iter()
         .any(|(_, series)| view.within(series).len() as f64 >= SAMPLES.value);
     if free.is_none() && !enough {
         return CheckResult::not_checked(match watched.is_empty() {
-            true => format!("{}.", view.why_not("host.disk")),
+            true => format!("{}.", view.why_not(names::HOST_DISK)),
             false => {
                 "The samples are too few to distinguish a burst from what follows it, and the free \
                  space is not known."
@@ -143,8 +144,8 @@ fn space(view: &View) -> Option<Space> {
             points.filter(|(at, value)| *at <= view.length_s + 1.0 && value.is_finite());
         known.next_back().copied()
     };
-    let (at_s, free) = last("host.filesystem.free")?;
-    let (_, size) = last("host.filesystem.size").filter(|(_, size)| *size > 0.0)?;
+    let (at_s, free) = last(names::HOST_FILESYSTEM_FREE)?;
+    let (_, size) = last(names::HOST_FILESYSTEM_SIZE).filter(|(_, size)| *size > 0.0)?;
     Some(Space { free, size, at_s })
 }
 
@@ -165,9 +166,8 @@ fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f
     if view.mean_of(busy)? < DISK_BUSY.value {
         return None;
     }
-    let series = |what: &str| view.points(&format!("host.disk[{device}].{what}"));
-    let mut bytes = series("read_bytes");
-    let writes = series("write_bytes");
+    let mut bytes = view.points(&names::HOST_DISK_READ_BYTES.of(device));
+    let writes = view.points(&names::HOST_DISK_WRITE_BYTES.of(device));
     if bytes.len() == writes.len() {
         for (sum, write) in bytes.iter_mut().zip(&writes) {
             sum.1 += write.1;
@@ -184,11 +184,12 @@ fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f
     let at_s = bytes.get(change.index)?.0;
     let fell = after <= before * (1.0 - STEP.value / 100.0);
     let waits = |from: f64, to: f64| -> Option<f64> {
-        let means = ["read_await", "write_await"].iter().filter_map(|what| {
-            let name = format!("host.disk[{device}].{what}");
-            view.run.series(&name)?.mean(from, to)
-        });
-        means.reduce(f64::max)
+        let both = [names::HOST_DISK_READ_AWAIT, names::HOST_DISK_WRITE_AWAIT];
+        let both = both
+            .iter()
+            .filter_map(|what| view.run.series(&what.of(device)));
+        both.filter_map(|series| series.mean(from, to))
+            .reduce(f64::max)
     };
     let longer = waits(at_s, view.length_s)? >= waits(0.0, at_s)? * (1.0 + STEP.value / 100.0);
     (fell && longer).then(|| (device.to_owned(), at_s, before, after))
@@ -196,8 +197,7 @@ fn step(view: &View, device: &str, busy: &Series) -> Option<(String, f64, f64, f
 
 fn schedulers(view: &View) -> Vec<String> {
     let facts = view.run.facts.iter().filter_map(|fact| {
-        let rest = fact.name.strip_prefix("host.disk[")?;
-        let device = rest.strip_suffix("].scheduler")?;
+        let device = names::HOST_DISK_SCHEDULER.part(&fact.name)?;
         Some(format!("{device} has the scheduler {}", fact.value.trim()))
     });
     facts.take(3).collect()

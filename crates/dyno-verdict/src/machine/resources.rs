@@ -1,5 +1,6 @@
 //! Check 30: CPU time, memory, and limits by the host or its hypervisor.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 
 use crate::check::{Check, CheckResult, Threshold, advice};
@@ -43,21 +44,18 @@ const SWAP: Threshold = Threshold {
     why: "idle pages are swapped out now and then; pages in use are not",
 };
 
-/// The quota periods in which the server's process was throttled.
-const OF_SERVER: &str = "server.cgroup.cpu_throttled";
-
 const SERVER: &str = "the server throttled by its cgroup";
 const OF_TIME: &str = "% of the time";
 
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn resources(view: &View) -> CheckResult {
-    let steal = view.mean("host.cpu.steal");
-    let throttled = view.mean("host.cgroup.cpu_throttled");
-    let server = view.mean(OF_SERVER);
-    let pressure = view.mean("host.pressure.memory.some");
+    let steal = view.mean(names::HOST_CPU_STEAL);
+    let throttled = view.mean(names::HOST_CGROUP_CPU_THROTTLED);
+    let server = view.mean(names::SERVER_CGROUP_CPU_THROTTLED);
+    let pressure = view.mean(names::HOST_PRESSURE_MEMORY_SOME);
     let swap = view
-        .mean_sum(&["host.swap.in", "host.swap.out"])
+        .mean_sum(&[names::HOST_SWAP_IN, names::HOST_SWAP_OUT])
         .map(|bytes| bytes / MIB);
     let measured = [
         ("steal", steal, "% of the CPU time", &STEAL),
@@ -67,7 +65,7 @@ fn resources(view: &View) -> CheckResult {
         ("swap", swap, "MiB per second", &SWAP),
     ];
     if measured.iter().all(|(_, value, ..)| value.is_none()) {
-        return CheckResult::not_checked(format!("{}.", view.why_not("host.cpu.steal")));
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_CPU_STEAL)));
     }
     let quota = reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED);
     let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
@@ -112,18 +110,18 @@ fn details(view: &View) -> Vec<String> {
     let mut details = Vec::new();
     let fact = |name: &str| view.run.fact(name).map(str::trim);
     // Without a limit the kernel shows `max`.
-    let quota = fact("host.cgroup.cpu_max").filter(|quota| !quota.starts_with("max"));
-    for (name, value) in [("CPU quota", quota), ("huge pages", fact("host.thp"))] {
+    let quota = fact(names::HOST_CGROUP_CPU_MAX).filter(|quota| !quota.starts_with("max"));
+    for (name, value) in [("CPU quota", quota), ("huge pages", fact(names::HOST_THP))] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             details.push(format!("{name} {value}"));
         }
     }
-    let nodes = view.run.fact("host.numa.nodes").map(str::trim);
+    let nodes = view.run.fact(names::HOST_NUMA_NODES).map(str::trim);
     if let Some(nodes) = nodes.filter(|nodes| !matches!(*nodes, "" | "0" | "1")) {
         details.push(format!("{nodes} NUMA nodes"));
     }
     if let Some(limit) = view
-        .largest("host.cgroup.memory_limit")
+        .largest(names::HOST_CGROUP_MEMORY_LIMIT)
         .filter(|limit| *limit > 0.0)
     {
         details.push(format!("memory limit {}", text::bytes(limit)));

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
+
 use crate::check::{Check, CheckResult, Threshold};
 use crate::text;
 use crate::view::View;
@@ -192,8 +194,12 @@ fn slow(view: &View) -> Option<f64> {
     let mut needs = SLOW.iter();
     let written = is(SLOW_LOG, is_on) == Some(true)
         && needs.all(|(name, holds)| is(name, *holds) != Some(false));
-    let slow = view.mean("db.status.slow_queries").filter(|_| written)?;
-    let all = view.mean("db.status.questions").filter(|all| *all > 0.0)?;
+    let slow = view
+        .mean(names::DB_STATUS_SLOW_QUERIES)
+        .filter(|_| written)?;
+    let all = view
+        .mean(names::DB_STATUS_QUESTIONS)
+        .filter(|all| *all > 0.0)?;
     Some(slow / all * 100.0)
 }
 

@@ -1,5 +1,6 @@
 //! Check 40: the delay of a replica.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, CheckResult, Threshold, advice};
@@ -35,15 +36,12 @@ const PAUSED: Threshold = Threshold {
 
 /// Seconds per second, of the node and of all its sessions.
 const PAUSES: [(&str, &str); 2] = [
-    ("Galera", "db.status.wsrep_flow_control_paused_ns"),
+    ("Galera", names::DB_STATUS_WSREP_FLOW_CONTROL_PAUSED_NS),
     (
         "group replication",
-        "db.status.gr_flow_control_throttle_time_sum",
+        names::DB_STATUS_GR_FLOW_CONTROL_THROTTLE_TIME_SUM,
     ),
 ];
-/// The node that asked the others to pause, and its queue.
-const SENT: &str = "db.status.wsrep_flow_control_sent";
-const QUEUE: &str = "db.status.wsrep_local_recv_queue";
 
 fn flow_control(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
@@ -56,7 +54,9 @@ fn flow_control(view: &View) -> CheckResult {
         );
     };
     let paused = view.mean(series).unwrap_or(0.0);
-    let asked = view.mean(SENT).filter(|per_s| *per_s > 0.0);
+    let asked = view
+        .mean(names::DB_STATUS_WSREP_FLOW_CONTROL_SENT)
+        .filter(|per_s| *per_s > 0.0);
     let by = match asked {
         Some(per_s) => format!(
             ", and the node itself requested pauses {} times per second",
@@ -78,7 +78,11 @@ fn flow_control(view: &View) -> CheckResult {
     )
     .with("paused", paused * 100.0, "percent of the time")
     .with_some("requests of this node", asked, "per second")
-    .with_some("receive queue, most", view.largest(QUEUE), "count")
+    .with_some(
+        "receive queue, most",
+        view.largest(names::DB_STATUS_WSREP_LOCAL_RECV_QUEUE),
+        "count",
+    )
 }
 
 const LAG: Threshold = Threshold {
@@ -102,21 +106,18 @@ const LOG: Threshold = Threshold {
 };
 const MIB: f64 = 1024.0 * 1024.0;
 
-const SERIES: &str = "db.replication.lag";
-const RUNNING: &str = "db.replication.running";
-
 fn replication(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
         return CheckResult::not_checked("There is no server that could be a replica or have one.");
     }
-    let Some(fact) = view.run.fact("server.replication") else {
-        return CheckResult::not_checked(format!("{}.", view.why_not("server.replication")));
+    let Some(fact) = view.run.fact(names::SERVER_REPLICATION) else {
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::SERVER_REPLICATION)));
     };
     if fact == "none" {
         return CheckResult::pass("The server is not a replica, and had no replicas.");
     }
-    let stopped = view.values(RUNNING).contains(&0.0);
-    let lags = view.points(SERIES);
+    let stopped = view.values(names::DB_REPLICATION_RUNNING).contains(&0.0);
+    let lags = view.points(names::DB_REPLICATION_LAG);
     let Some((last_s, last)) = lags.last().copied().filter(|_| !stopped) else {
         return match stopped {
             true => CheckResult::doubt(
@@ -137,11 +138,11 @@ fn replication(view: &View) -> CheckResult {
             },
         );
     let growth = last - first;
-    let log = view.ends("db.replication.behind");
+    let log = view.ends(names::DB_REPLICATION_BEHIND);
     let log_growth = log.map_or(0.0, |(first, last)| (last - first) / MIB);
     let grows = growth >= GROWTH.value || log_growth >= LOG.value;
     let fault = most >= LAG.value || grows;
-    let behind = view.largest("db.replication.behind");
+    let behind = view.largest(names::DB_REPLICATION_BEHIND);
     let bytes = behind.filter(|bytes| *bytes > 0.0);
     let bytes = bytes.map_or_else(String::new, |bytes| {
         format!(", with at most {} of log not applied", text::bytes(bytes))

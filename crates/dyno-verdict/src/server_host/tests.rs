@@ -1,5 +1,6 @@
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Finding, Outcome};
-use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SERVER_OBSERVER};
+use dyno_core::record::{Event, EventDetail, EventKind, RunRecord};
 use dyno_samples as samples;
 
 use super::{server_host, server_host_limit};
@@ -10,7 +11,7 @@ fn elsewhere() -> RunRecord {
     let mut run = samples::good();
     samples::drop_series(&mut run, "server.");
     samples::fact(&mut run, "server.same_host", "no");
-    samples::fact(&mut run, SERVER_OBSERVER, "ssh:db1");
+    samples::fact(&mut run, names::SERVER_OBSERVER, "ssh:db1");
     samples::fact(&mut run, "host.boot_id", "here");
     samples::fact(&mut run, "server.host.boot_id", "there");
     samples::fact(&mut run, "server.host.cpu.threads", "4");

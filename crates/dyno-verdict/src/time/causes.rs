@@ -5,6 +5,7 @@ mod signs;
 mod tests;
 
 use dyno_analysis::stalls::Span;
+use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Cause;
 use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, Series};
@@ -153,7 +154,7 @@ struct Comparison<'a, 'b> {
 
 impl Comparison<'_, '_> {
     fn moved(&self) -> Vec<Moved> {
-        let up = self.view.run.series("db.up");
+        let up = self.view.run.series(names::DB_UP);
         // Samples of several seconds may be silent in part.
         let silent = up.is_some_and(|up| {
             let mut then = within(up, self.seconds.slower).into_iter();
@@ -210,7 +211,7 @@ impl Comparison<'_, '_> {
     /// Whether other processes took CPUs that the run would have used: more than were idle at that
     /// time.
     fn took_from_the_run(&self, cores: f64) -> bool {
-        let idle = self.view.run.series("host.cpu.idle");
+        let idle = self.view.run.series(names::HOST_CPU_IDLE);
         let idle = idle.and_then(|series| dyno_stats::mean(&within(series, self.seconds.slower)));
         let free = idle.zip(self.view.cpus());
         free.is_none_or(|(percent, cpus)| cores > percent / 100.0 * cpus)
@@ -246,7 +247,7 @@ impl Comparison<'_, '_> {
     /// The state that most sessions waited in.
     fn sessions(&self) -> Option<Moved> {
         let sessions = f64::from(self.view.drive()?.sessions);
-        let states = self.view.devices("db.sessions[", "]").into_iter();
+        let states = self.view.devices(names::DB_SESSIONS_EACH).into_iter();
         let (state, count) = states
             .filter(|(state, _)| !["no_state", "no_wait", "client", "other"].contains(state))
             .filter_map(|(state, series)| {
@@ -282,7 +283,7 @@ impl Comparison<'_, '_> {
 
     fn processors(&self) -> Option<Moved> {
         let series = |name: &&str| self.view.run.series(name);
-        let cpu = ["server.cpu.user", "server.cpu.system"]
+        let cpu = [names::SERVER_CPU_USER, names::SERVER_CPU_SYSTEM]
             .iter()
             .filter_map(|name| self.both(series(name)?))
             .reduce(|one, other| (one.0 + other.0, one.1 + other.1));
@@ -295,7 +296,7 @@ impl Comparison<'_, '_> {
                 words: "the server used no CPU".to_owned(),
             });
         }
-        let (then, usual) = self.both(series(&"host.cpu.idle")?)?;
+        let (then, usual) = self.both(series(&names::HOST_CPU_IDLE)?)?;
         (then >= IDLE_MIN && then >= usual + IDLE_MORE).then(|| Moved {
             cause: Cause::CpusIdle,
             words: format!(
@@ -309,12 +310,12 @@ impl Comparison<'_, '_> {
     /// Events with equal answers cost the client the same work: if they take more CPU time while
     /// the CPUs are always busy, the CPUs are slower. Hypervisors do not report that.
     fn slow_cpus(&self) -> Option<Moved> {
-        let idle = self.both(self.view.run.series("host.cpu.idle")?)?;
+        let idle = self.both(self.view.run.series(names::HOST_CPU_IDLE)?)?;
         if idle.0.max(idle.1) > SLOW_IDLE_MAX {
             return None;
         }
         let cores = |slower: bool| -> Option<f64> {
-            ["client.cpu.user", "client.cpu.system"]
+            [names::CLIENT_CPU_USER, names::CLIENT_CPU_SYSTEM]
                 .iter()
                 .map(|name| {
                     let (then, usual) = self.both(self.view.run.series(name)?)?;
@@ -394,20 +395,23 @@ impl Comparison<'_, '_> {
 
     fn disks(&self) -> Vec<Moved> {
         let mut found = Vec::new();
-        let both = |what: &str| {
-            let of = self.view.devices("host.disk[", what).into_iter();
+        let both = |series: Family| {
+            let of = self.view.devices(series).into_iter();
             let of = of.filter_map(|(device, series)| Some((device, self.both(series)?)));
             of.collect::<Vec<(&str, (f64, f64))>>()
         };
-        for (device, series) in self.view.devices("host.disk[", "].utilisation") {
+        for (device, series) in self.view.devices(names::HOST_DISK_UTILISATION) {
             let then = dyno_stats::mean(&within(series, self.seconds.slower));
             let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
             if then.is_some_and(|then| then >= BUSY_MIN && then > usual) {
                 found.push(format!("{device} was busy"));
             }
         }
-        for (what, words) in [("write_bytes", "written to"), ("read_bytes", "read from")] {
-            for (device, (then, usual)) in both(&format!("].{what}")) {
+        for (series, words) in [
+            (names::HOST_DISK_WRITE_BYTES, "written to"),
+            (names::HOST_DISK_READ_BYTES, "read from"),
+        ] {
+            for (device, (then, usual)) in both(series) {
                 if then >= MOVED_MIN && then >= usual * MOVED_FACTOR {
                     let device = if device == "all" { "the disks" } else { device };
                     found.push(format!(

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, CheckResult, Threshold};
@@ -37,11 +38,11 @@ const SURE: f64 = 0.01;
 
 /// A series that is above 0 during such work, and the word for it.
 const WORK: [(&str, &str); 4] = [
-    ("db.checkpointer.buffers_written", "checkpoint"),
-    ("db.rocksdb.compact_write_bytes", "compaction"),
-    ("db.innodb.buffer_flush_sync", "synchronous flush"),
+    (names::DB_CHECKPOINTER_BUFFERS_WRITTEN, "checkpoint"),
+    (names::DB_ROCKSDB_COMPACT_WRITE_BYTES, "compaction"),
+    (names::DB_INNODB_BUFFER_FLUSH_SYNC, "synchronous flush"),
     (
-        "db.status.innodb_buffer_pool_wait_free",
+        names::DB_STATUS_INNODB_BUFFER_POOL_WAIT_FREE,
         "wait for free pages",
     ),
 ];
@@ -83,7 +84,7 @@ fn cycles(view: &View) -> CheckResult {
         .iter()
         .filter(|(name, _)| view.run.series(name).is_some() || view.always_zero(name));
     if observed.count() == 0 {
-        return CheckResult::not_checked(format!("{}.", view.why_not("db.checkpointer")));
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::DB_CHECKPOINTER)));
     }
     let all: Vec<Activity> = WORK
         .iter()
@@ -218,8 +219,8 @@ fn nothing_cut(view: &View, all: &[Activity]) -> String {
 
 /// InnoDB writes continuously when its log is nearly full, which short runs may not reach.
 fn age(view: &View) -> String {
-    let ends = view.ends("db.status.innodb_checkpoint_age");
-    let most = view.largest("db.status.innodb_checkpoint_max_age");
+    let ends = view.ends(names::DB_STATUS_INNODB_CHECKPOINT_AGE);
+    let most = view.largest(names::DB_STATUS_INNODB_CHECKPOINT_MAX_AGE);
     let known = ends.zip(most).filter(|((_, last), _)| *last > 0.0);
     known.map_or_else(String::new, |((first, last), most)| {
         format!(

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::record::{Operation, Span};
 use dyno_stats::modes::{Bucket, Modes, modes, regrid};
@@ -203,7 +204,10 @@ fn two_modes(view: &View, operation: &Operation, split: &Split, operations: usiz
 /// way wait for the next period. A few throttled periods are not enough.
 fn throttled(view: &View, split: &Split) -> bool {
     const PART: f64 = 0.5;
-    let all = ["host.cgroup.cpu_throttled", "server.cgroup.cpu_throttled"];
+    let all = [
+        names::HOST_CGROUP_CPU_THROTTLED,
+        names::SERVER_CGROUP_CPU_THROTTLED,
+    ];
     let percents = all.iter().filter_map(|name| view.mean(name));
     percents.fold(0.0, f64::max) / 100.0 >= split.share * PART
 }
@@ -269,14 +273,14 @@ fn split(total: &Span) -> Option<Split> {
 
 /// Whether pauses of this length, this many per second, are delayed acknowledgements, as text.
 fn delayed(view: &View, pause_ms: f64, per_s: f64) -> Option<String> {
-    let nodelay = view.run.fact("client.tcp_nodelay")?;
+    let nodelay = view.run.fact(names::CLIENT_TCP_NODELAY)?;
     let times = (pause_ms / DELAYED_MS).round();
     let room_ms = DELAYED_ROOM_MS * times;
     let fits = (1.0..=PAUSES_MAX).contains(&times)
         && (pause_ms - DELAYED_MS * times).abs() <= room_ms
         && pause_ms >= DELAYED_MS * times - 1.0;
-    let counted = view.mean("host.tcp.delayed_acks")?;
-    let trip = view.mean("db.round_trip");
+    let counted = view.mean(names::HOST_TCP_DELAYED_ACKS)?;
+    let trip = view.mean(names::DB_ROUND_TRIP);
     let quick = trip.is_none_or(|trip| trip < DELAYED_MS / 2.0);
     (fits && quick && counted >= per_s * times * DELAYED_PART).then(|| {
         format!(
@@ -299,9 +303,9 @@ fn locks(view: &View, longer: f64) -> Option<String> {
     const PART: f64 = 0.5;
     // The time that statements waited for row locks, per second; otherwise looks at the sessions.
     let waiting = [
-        "db.status.innodb_row_lock_time",
-        "db.sessions[lock]",
-        "db.backends.waiting",
+        names::DB_STATUS_INNODB_ROW_LOCK_TIME,
+        names::DB_SESSIONS_LOCK,
+        names::DB_BACKENDS_WAITING,
     ];
     let waiting = waiting.iter().find_map(|name| view.mean(name))?;
     (waiting > 0.0 && waiting >= longer * PART).then(|| {
@@ -327,8 +331,8 @@ fn explained(view: &View, split: &Split) -> Option<String> {
         return Some("as many events write".to_owned());
     }
     let misses = [
-        "db.status.innodb_buffer_pool_reads",
-        "db.database.blks_read",
+        names::DB_STATUS_INNODB_BUFFER_POOL_READS,
+        names::DB_DATABASE_BLKS_READ,
     ];
     let misses = view.mean_sum(&misses)? / view.events_per_s()?;
     // An event may read several pages, and one page may serve several.

@@ -1,5 +1,6 @@
 //! Check 28: other load on the host during a part of the measurement.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, CheckResult, Threshold};
@@ -48,7 +49,7 @@ struct Load {
 
 impl Load {
     fn of(view: &View) -> Option<Self> {
-        let (points, cpus) = (view.points("host.others.cpu"), view.cpus()?);
+        let (points, cpus) = (view.points(names::HOST_OTHERS_CPU), view.cpus()?);
         let shares = points
             .iter()
             .map(|(at_s, cores)| (*at_s, cores / cpus * 100.0));
@@ -91,7 +92,7 @@ pub(crate) fn for_a_part(view: &View) -> bool {
 
 fn other_load(view: &View) -> CheckResult {
     let Some(load) = Load::of(view) else {
-        return CheckResult::not_checked(format!("{}.", view.why_not("host.others")));
+        return CheckResult::not_checked(format!("{}.", view.why_not(names::HOST_OTHERS)));
     };
     let much = load.is_much();
     if much && load.is_always() && machine::others_are_many(view) {

@@ -1,8 +1,9 @@
 //! Each check of time: a run that passes, one that fails, and one that cannot be checked.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
-use dyno_core::record::{EventKind, LOG_UNSTEADY, RunRecord};
+use dyno_core::record::{EventKind, RunRecord};
 use dyno_samples::{Product, closed, drop_series, noisy, open_loop, series, values};
 
 use crate::context::Context;
@@ -467,7 +468,7 @@ fn other_load_for_a_while_is_noticed() {
 fn a_log_that_reports_an_unsteady_load_is_doubted() {
     let mut run = dyno_samples::imported();
     assert_ne!(check_of(&run), Doubt);
-    dyno_samples::fact(&mut run, LOG_UNSTEADY, "1 of 3 users had ended");
+    dyno_samples::fact(&mut run, names::IMPORT_UNSTEADY, "1 of 3 users had ended");
     let found = check(&run, "steady-state", Doubt);
     assert!(
         found.evidence.contains("1 of 3 users had ended"),
@@ -475,7 +476,7 @@ fn a_log_that_reports_an_unsteady_load_is_doubted() {
     );
     // A Dyno run has no such statement.
     let mut own = rated(&noisy(120, 1000.0, 0.04, 5));
-    dyno_samples::fact(&mut own, LOG_UNSTEADY, "x");
+    dyno_samples::fact(&mut own, names::IMPORT_UNSTEADY, "x");
     assert_ne!(check_of(&own), Doubt);
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dyno_core::Target;
+use dyno_core::catalogue::names;
 use dyno_core::db::Connector;
 use dyno_core::finding::{Finding, Outcome, Verdict, verdict};
 use dyno_core::record::{Fact, NotObserved, Setting};
@@ -126,10 +127,10 @@ fn title(
     });
     format!(
         "{}: {} × {}, Linux {}{on}: {fit}",
-        fact("host.name"),
-        fact("host.cpu.threads"),
-        fact("host.cpu.model"),
-        fact("host.kernel"),
+        fact(names::HOST_NAME),
+        fact(names::HOST_CPU_THREADS),
+        fact(names::HOST_CPU_MODEL),
+        fact(names::HOST_KERNEL),
     )
 }
 

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use dyno_analysis::window::Window;
+use dyno_core::catalogue::names;
 use dyno_core::factors::Factors;
 use dyno_core::finding::verdict;
-use dyno_core::record::{Fact, LOG_DIGEST, RunRecord};
+use dyno_core::record::{Fact, RunRecord};
 use dyno_core::redact;
 use dyno_import::Identity;
 use dyno_results::{Results, Scope};
@@ -77,11 +78,11 @@ impl Words {
             return;
         };
         let path = redact::text(path);
-        if let Some(name) = called(&path, run.fact(LOG_DIGEST).unwrap_or_default()) {
+        if let Some(name) = called(&path, run.fact(names::IMPORT_SHA256).unwrap_or_default()) {
             run.head.name = name;
         }
         run.facts.push(Fact::new(
-            "import.path",
+            names::IMPORT_PATH,
             path,
             "the path below the imported folder",
         ));
@@ -173,14 +174,14 @@ impl<'a> Shelf<'a> {
         let others = [same, shorter].concat();
         let id = self.results.import_instead(run, &others)?;
         self.logs.retain(|(id, _)| !others.contains(id));
-        let digest = run.fact(LOG_DIGEST).unwrap_or_default();
+        let digest = run.fact(names::IMPORT_SHA256).unwrap_or_default();
         self.logs.push((id, digest.to_owned()));
         judged(self.results, id).map(|record| StoreOutcome::New(Box::new(record)))
     }
 
     /// The runs from the same log.
     fn same(&self, run: &RunRecord, log: &Identity) -> Result<Vec<i64>> {
-        let Some(digest) = run.fact(LOG_DIGEST) else {
+        let Some(digest) = run.fact(names::IMPORT_SHA256) else {
             return Ok(Vec::new());
         };
         let mut found = self.results.imported_of(digest)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
+use dyno_core::catalogue::names;
 use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::Percentile;
@@ -16,7 +17,7 @@ use super::ladder::ladder;
 /// More lines over time hide each other: then only the first block is shown.
 const LINES_MAX: usize = 24;
 /// Default series of the plot of sizes.
-const SIZE: &str = "data.total";
+const SIZE: &str = names::DATA_TOTAL;
 /// The name of the factor that represents a trial's phases.
 const STEP: &str = "step";
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 use dyno_analysis::summarize;
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::interval::Counters;
 use dyno_core::record::{RunRecord, RunState};
@@ -13,7 +14,7 @@ use dyno_fleet::coordinator::Report;
 use dyno_fleet::division::Division;
 use dyno_load::RunOutcome;
 
-use super::{COLLECTED, Collected};
+use super::Collected;
 use crate::fleet::outcome::reported_outcome;
 
 /// Totals of all intervals.
@@ -79,7 +80,7 @@ pub(super) fn compared(base: &RunRecord, found: &FileContents<'_>) -> Collected 
         return Collected::Differs("the record has no summary".to_owned());
     };
     let name = &base.head.name;
-    let before = base.fact(COLLECTED).is_some();
+    let before = base.fact(names::FLEET_COLLECTED).is_some();
     let failed = found.report.failed.as_ref();
     if let Some(why) = failed.filter(|_| base.state == RunState::Completed) {
         return Collected::Differs(format!("{name}: {why}"));

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail};
+use dyno_core::catalogue::names;
 use dyno_core::record::{RunRecord, RunState};
 use dyno_fleet::collect::{AgentFile, file_name};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_results::{Filter, Results, RunStage, Scope};
 use dyno_run::Sinks;
 
-use super::{AGENT, COLLECTED, COMMAND, RUN};
 use crate::fleet::part_file;
 use crate::fleet::specs::AgentLocation;
 use crate::fleet::ssh::{Remote, brought};
@@ -28,7 +28,7 @@ pub(super) fn known(results: &Path, files: &[AgentFile]) -> Result<Option<RunRec
     };
     let results = Results::open_read(results)?;
     let mut unfinished = None;
-    for id in results.with_fact(RUN, head.run.as_str())? {
+    for id in results.with_fact(names::FLEET_RUN, head.run.as_str())? {
         let record = results.load(id, &Scope::whole())?;
         if record.summary.is_some() {
             return Ok(Some(record));
@@ -48,15 +48,15 @@ pub(super) fn named(path: &Path, run: &str) -> Result<RunRecord> {
 /// The original of a collected run.
 pub(super) fn original(path: &Path, record: RunRecord) -> Result<RunRecord> {
     let Some(run) = record
-        .fact(RUN)
-        .filter(|_| record.fact(COLLECTED).is_some())
+        .fact(names::FLEET_RUN)
+        .filter(|_| record.fact(names::FLEET_COLLECTED).is_some())
     else {
         return Ok(record);
     };
     let results = Results::open_read(path)?;
-    for id in results.with_fact(RUN, run)? {
+    for id in results.with_fact(names::FLEET_RUN, run)? {
         let one = results.load(id, &Scope::whole())?;
-        if one.fact(COLLECTED).is_none() {
+        if one.fact(names::FLEET_COLLECTED).is_none() {
             return Ok(one);
         }
     }
@@ -65,13 +65,16 @@ pub(super) fn original(path: &Path, record: RunRecord) -> Result<RunRecord> {
 
 /// The first collected record of a run, if there is one.
 pub(super) fn collected_before(path: &Path, base: &RunRecord) -> Result<Option<RunRecord>> {
-    let Some(run) = base.fact(RUN).filter(|_| base.summary.is_none()) else {
+    let Some(run) = base
+        .fact(names::FLEET_RUN)
+        .filter(|_| base.summary.is_none())
+    else {
         return Ok(None);
     };
     let results = Results::open_read(path)?;
-    for id in results.with_fact(RUN, run)? {
+    for id in results.with_fact(names::FLEET_RUN, run)? {
         let one = results.load(id, &Scope::whole())?;
-        if one.summary.is_some() && one.fact(COLLECTED).is_some() {
+        if one.summary.is_some() && one.fact(names::FLEET_COLLECTED).is_some() {
             return Ok(Some(one));
         }
     }
@@ -101,19 +104,21 @@ pub(super) fn gathered(
     notices: &Sinks,
 ) -> Result<Vec<PathBuf>> {
     let name = &record.head.name;
-    let run = record.fact(RUN).ok_or_else(|| {
+    let run = record.fact(names::FLEET_RUN).ok_or_else(|| {
         usage(format!(
             "the run {name} had one load generator: there is nothing to collect"
         ))
     })?;
     let run = RunId::new(run)?;
-    let own = record.fact(COMMAND).filter(|program| is_plain(program));
+    let own = record
+        .fact(names::FLEET_COMMAND)
+        .filter(|program| is_plain(program));
     let program = program.or(own).unwrap_or("dyno");
     let heads = opened(given.iter().cloned())?;
     let mut paths = given;
     let mut missing = Vec::new();
     for fact in &record.facts {
-        let Some(agent) = fact.name.strip_prefix(AGENT) else {
+        let Some(agent) = names::FLEET_AGENT_EACH.part(&fact.name) else {
             continue;
         };
         let agent = AgentName::new(agent)?;

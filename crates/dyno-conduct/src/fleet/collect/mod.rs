@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use dyno_core::Target;
+use dyno_core::catalogue::names;
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{Drive, Plan};
 use dyno_core::record::{Fact, RunHead, RunRecord};
@@ -23,15 +24,6 @@ use self::files::{collected_before, gathered, is_over, known, named, opened, ori
 use super::bundle::Bundle;
 use super::outcome::{Known, SENT_AT, operations, together};
 
-/// The fact with the run's name on its bus.
-pub const RUN: &str = "fleet.run";
-/// Prefix of the facts with the agents' locations.
-pub const AGENT: &str = "fleet.agent.";
-
-/// The fact with the program that started Dyno on other hosts.
-pub const COMMAND: &str = "fleet.command";
-/// The fact that a run was assembled from files.
-const COLLECTED: &str = "fleet.collected";
 /// The source of the facts of a run that was assembled from files.
 const KEPT: &str = "the files that agents kept of the run";
 
@@ -182,7 +174,7 @@ impl Entry {
             Some(record) => (format!("{}-collected", record.head.name), Vec::new()),
             None => (
                 dyno_run::new_name(&plan.workload, started_unix_s),
-                vec![Fact::new(RUN, run, KEPT)],
+                vec![Fact::new(names::FLEET_RUN, run, KEPT)],
             ),
         };
         let run_head = match &base {
@@ -196,7 +188,7 @@ impl Entry {
         let origin = (measured, Some(started_unix_s));
         let run = CollectedRun::start(results, run_head, names, origin)?;
         let place = run.location();
-        facts.push(Fact::new(COLLECTED, files, KEPT));
+        facts.push(Fact::new(names::FLEET_COLLECTED, files, KEPT));
         let finished = || {
             let run = recorded(run, base.as_ref(), (paths, axis))?;
             Ok(run.finish(outcome, facts)?)
@@ -220,7 +212,7 @@ fn is_mixed(base: &RunRecord) -> bool {
 
 /// Marks agents that the recorded run lost, with the part that it has of them.
 fn lost(collection: &mut Collection, base: Option<&RunRecord>) {
-    let own = base.filter(|base| base.fact(COLLECTED).is_none());
+    let own = base.filter(|base| base.fact(names::FLEET_COLLECTED).is_none());
     let agents = own.and_then(|base| Some(&base.summary.as_ref()?.agents));
     for (index, agent) in agents.into_iter().flatten().enumerate() {
         if agent.lost {

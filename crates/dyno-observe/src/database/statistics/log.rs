@@ -1,5 +1,7 @@
 //! The write-ahead log's statistics.
 
+use dyno_core::catalogue::names;
+
 use super::{Column, Part, rate};
 
 /// Since PostgreSQL 14; from 18 on writes and syncs are in [`wal_io`].
@@ -20,7 +22,7 @@ pub(super) fn wal(has: &dyn Fn(&str) -> bool) -> Option<Part> {
         known.map(|(name, column, unit)| rate(&format!("db.wal.{name}"), unit, source, column));
     let columns: Vec<Column> = columns.collect();
     (!columns.is_empty()).then_some(Part {
-        what: "db.wal",
+        what: names::DB_WAL,
         columns,
         from: "FROM pg_catalog.pg_stat_wal",
         is_slow: false,
@@ -36,10 +38,10 @@ pub(super) fn wal_io(has: &dyn Fn(&str) -> bool) -> Option<Part> {
         rate(name, "count/s", source, &sum)
     };
     (has("pg_stat_io.object") && !has("pg_stat_wal.wal_sync")).then(|| Part {
-        what: "db.wal",
+        what: names::DB_WAL,
         columns: vec![
-            count("db.wal.writes", "writes"),
-            count("db.wal.syncs", "fsyncs"),
+            count(names::DB_WAL_WRITES, "writes"),
+            count(names::DB_WAL_SYNCS, "fsyncs"),
         ],
         from: "FROM pg_catalog.pg_stat_io WHERE object = 'wal' AND context = 'normal'",
         is_slow: false,

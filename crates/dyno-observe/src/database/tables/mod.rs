@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::clock::Nanos;
 use dyno_core::db::DbError;
 use dyno_core::tables::{
-    STORAGE_OF, TABLES, TABLES_READ, TableGroup, elements, general, natural, ranges, without_number,
+    STORAGE_OF, TableGroup, elements, general, natural, ranges, without_number,
 };
 use dyno_core::text::hex;
 use sha2::{Digest, Sha256};
@@ -69,7 +70,7 @@ impl Stores {
         if self.0.is_empty() {
             return Ok(());
         }
-        for row in asking.rows_or_gap("db.tables.end", sql, "")? {
+        for row in asking.rows_or_gap(names::DB_TABLES_END, sql, "")? {
             let mut fields = row.into_iter().flatten();
             let (Some(name), Some(now)) = (fields.next(), fields.next()) else {
                 continue;
@@ -162,8 +163,8 @@ fn chosen(mut names: Vec<String>, most: usize) -> Vec<String> {
 /// Reports the tables, with one set of facts for tables with the same definition.
 fn report_tables(sink: &Sink, total: &str, tables: Vec<Table>, source: &str) {
     let read = tables.len().to_string();
-    sink.fact(TABLES, total, source);
-    sink.fact(TABLES_READ, read, source);
+    sink.fact(names::DB_TABLES, total, source);
+    sink.fact(names::DB_TABLES_READ, read, source);
     let mut alike: BTreeMap<(String, String), Vec<Table>> = BTreeMap::new();
     for table in tables {
         let stem = without_number(&table.name).0.to_owned();

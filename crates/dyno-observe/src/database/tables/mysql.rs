@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dyno_core::Clock;
+use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
-use dyno_core::tables::{TABLES, elements, places};
+use dyno_core::tables::{elements, places};
 
 use super::super::{is_lost, refusal};
-use super::uses::{
-    ELSEWHERE, ELSEWHERE_MAX, mentioned, of_view, report_elsewhere, report_uses, routines,
-};
+use super::uses::{ELSEWHERE_MAX, mentioned, of_view, report_elsewhere, report_uses, routines};
 use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, report_tables};
 
 const SOURCE: &str = "SHOW CREATE TABLE";
@@ -35,18 +34,20 @@ pub(in crate::database) fn report(
     asking: &mut Asking<'_>,
     is_mariadb: bool,
 ) -> Result<(Stores, BTreeSet<String>), DbError> {
-    let Some(database) = asking.one_or_gap(TABLES, "SELECT DATABASE()", "")? else {
-        asking.sink.gap(TABLES, "the target names no database");
+    let Some(database) = asking.one_or_gap(names::DB_TABLES, "SELECT DATABASE()", "")? else {
+        asking
+            .sink
+            .gap(names::DB_TABLES, "the target names no database");
         return Ok((Stores::default(), BTreeSet::new()));
     };
     // Do not wait for a table that is being altered, and make all servers quote alike.
     let ours = "SET SESSION lock_wait_timeout = 1, sql_mode = '', sql_quote_show_create = 1";
-    asking.rows_or_gap(TABLES, ours, "")?;
+    asking.rows_or_gap(names::DB_TABLES, ours, "")?;
     let stores = tables(asking, is_mariadb, &database)?;
     elsewhere(asking, is_mariadb)?;
     let back = "SET SESSION lock_wait_timeout = DEFAULT, sql_mode = DEFAULT, \
                 sql_quote_show_create = DEFAULT";
-    asking.rows_or_gap(TABLES, back, "")?;
+    asking.rows_or_gap(names::DB_TABLES, back, "")?;
     Ok(stores)
 }
 
@@ -83,7 +84,7 @@ fn tables(
         "TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() LIMIT {}",
         LISTED_MAX + 1
     );
-    let rows = asking.rows_or_gap(TABLES, &limited(is_mariadb, &names), "")?;
+    let rows = asking.rows_or_gap(names::DB_TABLES, &limited(is_mariadb, &names), "")?;
     let listed = Listed::of(rows.into_iter().flatten().flatten().collect());
     let until = deadline();
     let mut tables = Vec::new();
@@ -168,7 +169,7 @@ fn elsewhere(asking: &mut Asking<'_>, is_mariadb: bool) -> Result<(), DbError> {
         "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ({SYSTEM}) \
          AND SCHEMA_NAME <> DATABASE() LIMIT {most}"
     );
-    let schemas = asking.rows_or_gap(ELSEWHERE, &schemas, "")?;
+    let schemas = asking.rows_or_gap(names::DB_TABLES_ELSEWHERE, &schemas, "")?;
     let schemas: Vec<String> = schemas.into_iter().flatten().flatten().collect();
     if schemas.is_empty() {
         return Ok(());
@@ -224,7 +225,7 @@ fn triggers(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbError
                ACTION_STATEMENT FROM information_schema.TRIGGERS \
                WHERE TRIGGER_SCHEMA = DATABASE() ORDER BY 1, 3, 4, ACTION_ORDER, 2";
     let mut of_tables: HashMap<String, Vec<String>> = HashMap::new();
-    for row in asking.rows_or_gap("db.table.triggers", sql, "")? {
+    for row in asking.rows_or_gap(names::DB_TABLE_TRIGGERS, sql, "")? {
         let [
             Some(table),
             Some(name),
@@ -268,7 +269,7 @@ fn statistics(asking: &mut Asking<'_>, tables: &mut [Table]) -> Result<(), DbErr
         Err(error) => {
             asking
                 .sink
-                .gap("db.statistics", refusal(&error, NEEDS_STATISTICS));
+                .gap(names::DB_STATISTICS, refusal(&error, NEEDS_STATISTICS));
             return Ok(());
         }
         Ok(rows) => rows,

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
+use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
-use dyno_core::tables::TABLES;
 
-use super::uses::{ELSEWHERE, ELSEWHERE_MAX, report_elsewhere, report_uses, routines};
+use super::uses::{ELSEWHERE_MAX, report_elsewhere, report_uses, routines};
 use super::{Asking, LISTED_MAX, LISTING, Listed, READING, Stores, Table, TextRow, report_tables};
 
 const SOURCE: &str = "pg_catalog";
@@ -22,12 +22,12 @@ const LINES_MAX: usize = 50_000;
 /// The connection is lost.
 pub(in crate::database) fn report(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
     // Do not wait for a locked table.
-    asking.rows_or_gap(TABLES, "SET lock_timeout = '300ms'", "")?;
+    asking.rows_or_gap(names::DB_TABLES, "SET lock_timeout = '300ms'", "")?;
     let stores = tables(asking)?;
     uses(asking)?;
     elsewhere(asking)?;
     for name in ["statement_timeout", "lock_timeout"] {
-        asking.rows_or_gap(TABLES, &format!("SET {name} TO DEFAULT"), "")?;
+        asking.rows_or_gap(names::DB_TABLES, &format!("SET {name} TO DEFAULT"), "")?;
     }
     Ok(stores)
 }
@@ -51,7 +51,7 @@ pub(in crate::database) const STORES: &str = "SELECT \
 /// Limits how long a statement may take, for a server with a million tables.
 fn limit(asking: &mut Asking<'_>, time: Duration) -> Result<(), DbError> {
     let sql = format!("SET statement_timeout = {}", time.as_millis());
-    asking.rows_or_gap(TABLES, &sql, "").map(drop)
+    asking.rows_or_gap(names::DB_TABLES, &sql, "").map(drop)
 }
 
 fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
@@ -64,7 +64,7 @@ fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
          AND NOT c.relispartition LIMIT {}",
         LISTED_MAX + 1
     );
-    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let rows = asking.rows_or_gap(names::DB_TABLES, &sql, "")?;
     let mut oids = HashMap::new();
     for row in rows {
         if let [Some(name), Some(oid)] = row.as_slice() {
@@ -87,10 +87,10 @@ fn tables(asking: &mut Asking<'_>) -> Result<Stores, DbError> {
         }
     }
     let wanted = format!("'{{{}}}'::oid[]", wanted.join(","));
-    let heads = asking.rows_or_gap(TABLES, &heads(&wanted), "")?;
-    let version = asking.one_or_gap(TABLES, "SHOW server_version_num", "")?;
+    let heads = asking.rows_or_gap(names::DB_TABLES, &heads(&wanted), "")?;
+    let version = asking.one_or_gap(names::DB_TABLES, "SHOW server_version_num", "")?;
     let version = version.and_then(|text| text.parse().ok()).unwrap_or(0);
-    let rows = asking.rows_or_gap(TABLES, &lines(&wanted, version), "")?;
+    let rows = asking.rows_or_gap(names::DB_TABLES, &lines(&wanted, version), "")?;
     if rows.is_empty() {
         // They were refused, or no table exists.
         return Ok(Stores::default());
@@ -153,7 +153,7 @@ fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
         not_of_system("n")
     );
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for row in asking.rows_or_gap("db.tables.uses", &sql, "")? {
+    for row in asking.rows_or_gap(names::DB_TABLES_USES, &sql, "")? {
         if let [Some(name), Some(used)] = row.as_slice() {
             found.entry(name.clone()).or_default().push(used.clone());
         }
@@ -181,7 +181,7 @@ fn elsewhere(asking: &mut Asking<'_>) -> Result<(), DbError> {
     );
     let mut schemas = BTreeSet::new();
     let mut names = Vec::new();
-    for row in asking.rows_or_gap(ELSEWHERE, &sql, "")? {
+    for row in asking.rows_or_gap(names::DB_TABLES_ELSEWHERE, &sql, "")? {
         if let [Some(schema), Some(name)] = row.as_slice() {
             schemas.insert(schema.clone());
             names.push(name.clone());
@@ -208,7 +208,7 @@ fn locked(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
                JOIN pg_catalog.pg_database d ON d.oid = l.database \
                WHERE d.datname = current_database() AND l.locktype = 'relation' \
                AND l.mode = 'AccessExclusiveLock' AND l.pid <> pg_backend_pid()";
-    let rows = asking.rows_or_gap(TABLES, sql, "")?;
+    let rows = asking.rows_or_gap(names::DB_TABLES, sql, "")?;
     Ok(rows.into_iter().flatten().flatten().collect())
 }
 

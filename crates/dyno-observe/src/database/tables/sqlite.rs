@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
-use dyno_core::tables::TABLES;
 
 use super::uses::{mentioned, report_uses};
 use super::{Asking, LISTED_MAX, Listed, Table, report_tables};
@@ -23,7 +23,7 @@ pub(in crate::database) fn report(asking: &mut Asking<'_>) -> Result<(), DbError
          AND substr(m.name, 1, 7) <> 'sqlite_' LIMIT {}",
         LISTED_MAX + 1
     );
-    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let rows = asking.rows_or_gap(names::DB_TABLES, &sql, "")?;
     let mut keys = BTreeMap::new();
     for row in rows {
         if let [Some(name), Some(count)] = row.as_slice() {
@@ -35,7 +35,7 @@ pub(in crate::database) fn report(asking: &mut Asking<'_>) -> Result<(), DbError
     let sql = format!(
         "SELECT tbl_name, type, sql FROM sqlite_master ORDER BY rowid LIMIT {STATEMENTS_MAX}"
     );
-    let rows = asking.rows_or_gap(TABLES, &sql, "")?;
+    let rows = asking.rows_or_gap(names::DB_TABLES, &sql, "")?;
     let mut statements: HashMap<String, Vec<String>> = HashMap::new();
     let mut indexes: HashMap<String, usize> = HashMap::new();
     let mut views: BTreeSet<String> = BTreeSet::new();
@@ -77,9 +77,13 @@ pub(in crate::database) fn report(asking: &mut Asking<'_>) -> Result<(), DbError
 /// Tables that `ANALYZE` has processed.
 fn analysed(asking: &mut Asking<'_>) -> Result<HashSet<String>, DbError> {
     let there = "SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'";
-    if asking.one_or_gap(TABLES, there, "")?.as_deref() != Some("1") {
+    if asking.one_or_gap(names::DB_TABLES, there, "")?.as_deref() != Some("1") {
         return Ok(HashSet::new());
     }
-    let rows = asking.rows_or_gap(TABLES, "SELECT DISTINCT tbl FROM sqlite_stat1", "")?;
+    let rows = asking.rows_or_gap(
+        names::DB_TABLES,
+        "SELECT DISTINCT tbl FROM sqlite_stat1",
+        "",
+    )?;
     Ok(rows.into_iter().flatten().flatten().collect())
 }

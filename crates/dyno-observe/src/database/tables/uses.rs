@@ -3,21 +3,20 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
 use dyno_core::tables::ranges;
 
 use super::Asking;
 use crate::sink::Sink;
 
-/// The fact about tables of other schemas.
-pub(super) const ELSEWHERE: &str = "db.tables.elsewhere";
 /// The most tables of other schemas read, and the most schemas named.
 pub(super) const ELSEWHERE_MAX: usize = 300;
 
 /// Reports the tables used by statements that name this view or table.
 pub(super) fn report_uses(sink: &Sink, name: &str, used: &[String], source: &str) {
     if !used.is_empty() {
-        let what = format!("db.tables.uses[{name}]");
+        let what = names::DB_TABLES_USES_EACH.of(name);
         sink.fact(&what, ranges(used), source);
     }
 }
@@ -30,7 +29,7 @@ pub(super) fn routines(
     tables: &[String],
     source: &str,
 ) -> Result<(), DbError> {
-    for row in asking.rows_or_gap("db.tables.uses", query, "")? {
+    for row in asking.rows_or_gap(names::DB_TABLES_USES, query, "")? {
         if let [Some(name), Some(text)] = row.as_slice() {
             let used = mentioned(text, tables.iter());
             report_uses(asking.sink, name, &used, source);
@@ -47,11 +46,12 @@ pub(super) fn report_elsewhere(
     unread: &[String],
     source: &str,
 ) {
-    for (kind, names) in kinds {
-        sink.fact(&format!("{ELSEWHERE}[{kind}]"), ranges(&names), source);
+    for (kind, tables) in kinds {
+        let what = names::DB_TABLES_ELSEWHERE_EACH.of(kind);
+        sink.fact(&what, ranges(&tables), source);
     }
     if !unread.is_empty() {
-        sink.fact(&format!("{ELSEWHERE}.unread"), ranges(unread), source);
+        sink.fact(names::DB_TABLES_ELSEWHERE_UNREAD, ranges(unread), source);
     }
 }
 

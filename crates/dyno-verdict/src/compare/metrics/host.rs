@@ -1,45 +1,57 @@
 //! The host's cost per event in runs of other tools: the server's share is unknown, and the logs of
 //! vmstat and iostat cover the whole host.
 
+use dyno_core::catalogue::{Family, names};
+
 use super::{Row, cost_series, events, weighted};
 use crate::compare::estimate::Estimate;
 use crate::compare::{Better, MetricKind};
 use crate::view::View;
 
 const KIB: f64 = 1024.0;
-const DISK: &str = "host.disk[";
 
-/// A row's name, the series (or the suffix of the disks' series), the value of a unit of it in the
-/// row's unit, and that unit.
-const ROWS: [(&str, &str, f64, &str); 6] = [
+/// The series of a row.
+#[derive(Clone, Copy)]
+enum Of {
+    One(&'static str),
+    Disks(Family),
+}
+
+/// A row's name, its series, the value of a unit of it in the row's unit, and that unit.
+const ROWS: [(&str, Of, f64, &str); 6] = [
     (
         "written to disks",
-        "].write_bytes",
+        Of::Disks(names::HOST_DISK_WRITE_BYTES),
         1.0 / KIB,
         "KB per event",
     ),
-    ("read from disks", "].read_bytes", 1.0 / KIB, "KB per event"),
+    (
+        "read from disks",
+        Of::Disks(names::HOST_DISK_READ_BYTES),
+        1.0 / KIB,
+        "KB per event",
+    ),
     (
         "host context switches",
-        "host.context_switches",
+        Of::One(names::HOST_CONTEXT_SWITCHES),
         1.0,
         "per event",
     ),
     (
         "host CPU, user",
-        "host.cpu.user",
+        Of::One(names::HOST_CPU_USER),
         1000.0,
         "% per 1000 events/s",
     ),
     (
         "host CPU, system",
-        "host.cpu.system",
+        Of::One(names::HOST_CPU_SYSTEM),
         1000.0,
         "% per 1000 events/s",
     ),
     (
         "host CPU, waiting for disks",
-        "host.cpu.iowait",
+        Of::One(names::HOST_CPU_IOWAIT),
         1000.0,
         "% per 1000 events/s",
     ),
@@ -50,7 +62,7 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     if !base.iter().chain(new).all(View::imported) {
         return Vec::new();
     }
-    let row = |(name, series, worth, unit): (&str, &str, f64, &str)| {
+    let row = |(name, series, worth, unit): (&str, Of, f64, &str)| {
         Some(Row {
             name: name.to_owned(),
             kind: MetricKind::Usual,
@@ -64,13 +76,13 @@ pub(super) fn rows(base: &[View], new: &[View]) -> Vec<Row> {
     ROWS.into_iter().filter_map(row).collect()
 }
 
-fn estimate(views: &[View], series: &str, worth: f64) -> Option<Estimate> {
-    let names = |view: &View| match series.strip_prefix(']') {
-        Some(_) => {
-            let devices = view.devices(DISK, series).into_iter();
+fn estimate(views: &[View], series: Of, worth: f64) -> Option<Estimate> {
+    let names = |view: &View| match series {
+        Of::Disks(family) => {
+            let devices = view.devices(family).into_iter();
             devices.map(|(_, series)| series.key.name.clone()).collect()
         }
-        None => vec![series.to_owned()],
+        Of::One(name) => vec![name.to_owned()],
     };
     let cost = |view: &View| {
         let means = names(view).into_iter().map(|name| view.mean(&name));

@@ -1,6 +1,8 @@
 //! Whether the work was committed at all: the server's counts, or the client's for an embedded
 //! database, compared with the writes.
 
+use dyno_core::catalogue::names;
+
 use crate::check::Threshold;
 use crate::text;
 use crate::view::View;
@@ -21,9 +23,9 @@ const OTHERS_MAX: f64 = 0.1;
 /// writing transactions come from others, or from earlier transactions.
 const ROWS_MIN: f64 = 0.1;
 const ROWS: [&str; 3] = [
-    "db.database.tup_inserted",
-    "db.database.tup_updated",
-    "db.database.tup_deleted",
+    names::DB_DATABASE_TUP_INSERTED,
+    names::DB_DATABASE_TUP_UPDATED,
+    names::DB_DATABASE_TUP_DELETED,
 ];
 /// The counters arrive a second late: fewer values may miss all of them.
 const LOOKS_MIN: usize = 5;
@@ -56,7 +58,7 @@ pub(super) fn of(view: &View) -> Commits {
     }
     // Other files attached by statements are unknown. The files of an embedded database are
     // unchanged if nothing was committed.
-    if view.embedded() && !attaches(view) && view.run.fact("db.file.changed") == Some("no") {
+    if view.embedded() && !attaches(view) && view.run.fact(names::DB_FILE_CHANGED) == Some("no") {
         return Commits::Missing(Missing {
             why: "statements wrote, but neither the database's file nor its log changed".to_owned(),
             left_open: false,
@@ -88,7 +90,10 @@ fn writing_out_of_sight(view: &View) -> Option<f64> {
     let events = view
         .events_per_s()
         .filter(|events| rows >= ROWS_MIN * events)?;
-    Some(rows.min(events).min(view.mean("db.database.xact_commit")?))
+    Some(
+        rows.min(events)
+            .min(view.mean(names::DB_DATABASE_XACT_COMMIT)?),
+    )
 }
 
 /// Whether the run wrote, by its own count or the server's.
@@ -98,7 +103,7 @@ pub(super) fn writes(view: &View) -> bool {
 
 /// Whether statements attached another file to an embedded database.
 pub(super) fn attaches(view: &View) -> bool {
-    view.run.fact("client.statements.attaches") == Some("yes")
+    view.run.fact(names::CLIENT_STATEMENTS_ATTACHES) == Some("yes")
 }
 
 /// Whether the log was synced for nearly every commit, so that no session can have run without
@@ -106,7 +111,7 @@ pub(super) fn attaches(view: &View) -> bool {
 pub(super) fn synced_each(view: &View) -> Option<String> {
     let syncs = countable_syncs(view)?;
     // A commit without changed rows has nothing to lose.
-    let commits = rows_changed(view)?.min(view.mean("db.database.xact_commit")?);
+    let commits = rows_changed(view)?.min(view.mean(names::DB_DATABASE_XACT_COMMIT)?);
     let all = view.totals().writes > 0 && syncs - OWN_SYNCS >= SYNCED_MIN * commits;
     all.then(|| {
         format!(
@@ -123,7 +128,7 @@ pub(super) fn changed_nothing(view: &View) -> bool {
         true if attaches(view) => None,
         true => view
             .run
-            .fact("db.file.changed")
+            .fact(names::DB_FILE_CHANGED)
             .map(|changed| changed == "no"),
         false => {
             let rows = rows_changed(view).zip(view.events_per_s());
@@ -156,32 +161,33 @@ impl<'a> Ends<'a> {
         let mean = |name: &str| view.mean(name);
         // Failed statements are rolled back too; the errors report them.
         let failed = per_s(view, view.totals().errors);
-        let to_savepoint = || client(view, "rollbacks_to_savepoint").unwrap_or(0.0);
+        let to_savepoint =
+            || client(view, names::CLIENT_STATEMENTS_ROLLBACKS_TO_SAVEPOINT).unwrap_or(0.0);
         let (who, commits, rollbacks, to_savepoint) = match () {
             () if view.embedded() => (
                 "client",
-                client(view, "commits")?,
-                client(view, "rollbacks")?,
+                client(view, names::CLIENT_STATEMENTS_COMMITS)?,
+                client(view, names::CLIENT_STATEMENTS_ROLLBACKS)?,
                 to_savepoint(),
             ),
             () if view.postgres() => (
                 "server",
-                mean("db.database.xact_commit")?,
-                mean("db.database.xact_rollback")?,
+                mean(names::DB_DATABASE_XACT_COMMIT)?,
+                mean(names::DB_DATABASE_XACT_ROLLBACK)?,
                 to_savepoint(),
             ),
             () => {
                 let xa = |name: &str| mean(name).unwrap_or(0.0);
-                let commits = mean("db.status.com_commit")?;
-                let rollbacks = mean("db.status.com_rollback")?;
+                let commits = mean(names::DB_STATUS_COM_COMMIT)?;
+                let rollbacks = mean(names::DB_STATUS_COM_ROLLBACK)?;
                 // A new transaction commits an open one.
-                let begun = mean("db.status.com_begin").unwrap_or(0.0);
+                let begun = mean(names::DB_STATUS_COM_BEGIN).unwrap_or(0.0);
                 let implicit = (begun - commits - rollbacks - failed).max(0.0);
                 (
                     "server",
-                    commits + implicit + xa("db.status.com_xa_commit"),
-                    rollbacks + xa("db.status.com_xa_rollback"),
-                    mean("db.status.com_rollback_to_savepoint").unwrap_or_else(to_savepoint),
+                    commits + implicit + xa(names::DB_STATUS_COM_XA_COMMIT),
+                    rollbacks + xa(names::DB_STATUS_COM_XA_ROLLBACK),
+                    mean(names::DB_STATUS_COM_ROLLBACK_TO_SAVEPOINT).unwrap_or_else(to_savepoint),
                 )
             }
         };
@@ -200,7 +206,7 @@ impl<'a> Ends<'a> {
     /// Whether the commits are not the run's: observers and others make some.
     fn are_few(&self) -> bool {
         let below = |commits: f64, part: f64| commits < part * self.writing;
-        let own = client(self.view, "commits");
+        let own = client(self.view, names::CLIENT_STATEMENTS_COMMITS);
         below(self.commits, COMMITS_MIN)
             || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN))
     }
@@ -219,7 +225,7 @@ impl<'a> Ends<'a> {
     }
 
     fn left_open(&self) -> Option<String> {
-        let fact = self.view.run.fact("client.sessions.in_transaction")?;
+        let fact = self.view.run.fact(names::CLIENT_SESSIONS_IN_TRANSACTION)?;
         let (open, sessions) = shares(fact)?;
         if open == 0 || open * 2 < sessions {
             return None;
@@ -270,9 +276,8 @@ impl<'a> Ends<'a> {
 }
 
 /// Statements of the measurement by the client's count of their first words, per second.
-fn client(view: &View, what: &str) -> Option<f64> {
-    let count = view.run.fact(&format!("client.statements.{what}"))?;
-    Some(per_s(view, count.parse().ok()?))
+fn client(view: &View, fact: &str) -> Option<f64> {
+    Some(per_s(view, view.run.fact(fact)?.parse().ok()?))
 }
 
 fn per_s(view: &View, count: u64) -> f64 {
@@ -314,18 +319,18 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
 fn countable_syncs(view: &View) -> Option<f64> {
     let method = view.run.setting("wal_sync_method")?;
     let counts = !method.starts_with("open_") && view.run.setting("fsync") == Some("on");
-    view.mean("db.wal.syncs").filter(|_| counts)
+    view.mean(names::DB_WAL_SYNCS).filter(|_| counts)
 }
 
 /// MyRocks wrote fewer bytes to its log than the changed rows have: sessions disabled the log for
 /// themselves.
 fn without_log(view: &View) -> Option<String> {
     let rows = view.mean_sum(&[
-        "db.rocksdb.rows_inserted",
-        "db.rocksdb.rows_updated",
-        "db.rocksdb.rows_deleted",
+        names::DB_ROCKSDB_ROWS_INSERTED,
+        names::DB_ROCKSDB_ROWS_UPDATED,
+        names::DB_ROCKSDB_ROWS_DELETED,
     ])?;
-    let bytes = view.mean("db.rocksdb.wal_bytes")?;
+    let bytes = view.mean(names::DB_ROCKSDB_WAL_BYTES)?;
     (rows >= 1.0 && bytes < rows).then(|| {
         format!(
             "MyRocks changed {} rows per second and wrote {} bytes to its log",

@@ -1,9 +1,9 @@
 //! Where the data is stored: settings do not protect tables in memory, or of engines without a log.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::{Fact, Setting};
 use dyno_core::tables::{
-    STORAGE_OF, TABLES, TableGroup, directory_of, groups, names_in, places as places_of,
-    tablespace_of,
+    STORAGE_OF, TableGroup, directory_of, groups, names_in, places as places_of, tablespace_of,
 };
 
 use super::{Class, commits};
@@ -52,44 +52,52 @@ type Directory = (&'static str, Class, &'static str, Option<&'static str>);
 
 const DIRECTORIES: [Directory; 10] = [
     ("data", Class::Host, "the data is", None),
-    ("data.redo", Class::Damaged, "the log is", None),
-    ("data.undo", Class::Damaged, "the undo log is", None),
+    (names::DATA_REDO, Class::Damaged, "the log is", None),
+    (names::DATA_UNDO, Class::Damaged, "the undo log is", None),
     (
-        "data.system",
+        names::DATA_SYSTEM,
         Class::Damaged,
         "InnoDB's system tablespace is",
         None,
     ),
     (
-        "data.doublewrite",
+        names::DATA_DOUBLEWRITE,
         Class::Damaged,
         "the doublewrite buffer is",
         None,
     ),
-    ("data.database", Class::Damaged, "the database is", None),
-    // Recovery rolls back a commit that the binary log does not contain.
-    ("data.binlog", Class::LastCommits, "the binary log is", None),
     (
-        "data.aria_log",
+        names::DATA_DATABASE,
+        Class::Damaged,
+        "the database is",
+        None,
+    ),
+    // Recovery rolls back a commit that the binary log does not contain.
+    (
+        names::DATA_BINLOG,
+        Class::LastCommits,
+        "the binary log is",
+        None,
+    ),
+    (
+        names::DATA_ARIA_LOG,
         Class::Damaged,
         "Aria's log is",
         Some("aria"),
     ),
     (
-        "data.rocksdb",
+        names::DATA_ROCKSDB,
         Class::Damaged,
         "MyRocks' data is",
         Some("rocksdb"),
     ),
     (
-        "data.rocksdb_wal",
+        names::DATA_ROCKSDB_WAL,
         Class::Damaged,
         "MyRocks' log is",
         Some("rocksdb"),
     ),
 ];
-/// Facts about tables of other schemas that the run used, by their engine or persistence.
-const ELSEWHERE: &str = "db.tables.used_elsewhere[";
 
 /// Storage that promises less than the settings, with its class.
 pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
@@ -100,7 +108,11 @@ pub(super) fn weaker(view: &View, engines: &Engines) -> Vec<(Class, String)> {
     let fact = |name: &str| view.run.fact(name);
     found.extend(places(fact, |engine| engines.are_used(engine)));
     found.extend(own.iter().flat_map(|group| in_memory(group, fact)));
-    if view.run.fact("client.statements.changes_temporary_only") == Some("yes") {
+    if view
+        .run
+        .fact(names::CLIENT_STATEMENTS_CHANGES_TEMPORARY_ONLY)
+        == Some("yes")
+    {
         let names = temporary(view).unwrap_or_default();
         let why = format!("statements change only temporary tables ({names})");
         found.push((Class::Emptied, why));
@@ -130,7 +142,7 @@ fn moved(view: &View, own: &[TableGroup]) -> Vec<(Class, String)> {
 
 /// Names of temporary tables that statements change.
 fn temporary<'a>(view: &View<'a>) -> Option<&'a str> {
-    view.run.fact("client.statements.temporary_tables")
+    view.run.fact(names::CLIENT_STATEMENTS_TEMPORARY_TABLES)
 }
 
 /// Tables that the run used, or may have; empty if its statements are known and name no table.
@@ -144,13 +156,13 @@ fn own(view: &View) -> Vec<TableGroup> {
 }
 
 fn names_none(view: &View) -> bool {
-    view.run.fact("db.tables.named") == Some("0")
+    view.run.fact(names::DB_TABLES_NAMED) == Some("0")
 }
 
 fn elsewhere(view: &View) -> Vec<TableGroup> {
     let facts = view.run.facts.iter();
     let group = |fact: &Fact| {
-        let kind = fact.name.strip_prefix(ELSEWHERE)?.strip_suffix(']')?;
+        let kind = names::DB_TABLES_USED_ELSEWHERE_EACH.part(&fact.name)?;
         Some(TableGroup {
             label: fact.value.clone(),
             engine: Some(kind.to_owned()),
@@ -175,7 +187,7 @@ impl<'a> Engines<'a> {
         let first = |engine: String| engine.split(' ').next().unwrap_or_default().to_owned();
         Self {
             known: engines.map(first).collect(),
-            are_some_unseen: view.run.fact("db.tables.unseen").is_some(),
+            are_some_unseen: view.run.fact(names::DB_TABLES_UNSEEN).is_some(),
             default: view.run.setting("default_storage_engine"),
         }
     }
@@ -234,7 +246,7 @@ fn memory<'a>(place: &str, fact: impl Fn(&str) -> Option<&'a str>) -> Option<&'a
 }
 
 pub(super) fn file_system(view: &View) -> Option<String> {
-    let kind = view.run.fact("data.filesystem.type")?;
+    let kind = view.run.fact(names::DATA_FILESYSTEM_TYPE)?;
     Some(match LAYERED.contains(&kind) {
         true => format!("data on {kind}, a container's layer"),
         false => format!("data on {kind}"),
@@ -260,7 +272,7 @@ pub(super) fn is_out_of_sight(view: &View, class: Class) -> bool {
 
 /// Why the tables could not be read, if all were unreadable.
 fn refused<'a>(view: &View<'a>) -> Option<&'a str> {
-    let gap = view.run.not_observed(TABLES);
+    let gap = view.run.not_observed(names::DB_TABLES);
     gap.filter(|_| groups(&view.run.facts).is_empty())
 }
 
@@ -278,7 +290,7 @@ fn unknown(view: &View) -> Vec<String> {
     if commits::attaches(view) {
         unknown.push("statements attached another file, which was not examined".to_owned());
     }
-    let unseen = view.run.fact("db.tables.unseen");
+    let unseen = view.run.fact(names::DB_TABLES_UNSEEN);
     unknown.extend(unseen.map(|unseen| format!("not examined: {unseen}")));
     unknown
 }

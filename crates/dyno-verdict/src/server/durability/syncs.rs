@@ -1,5 +1,7 @@
 //! Syncs that reach no disk: the server requests them, and something in between drops them.
 
+use dyno_core::catalogue::names;
+
 use crate::check::Threshold;
 use crate::text;
 use crate::view::View;
@@ -14,16 +16,16 @@ pub(super) const WITHOUT_WRITES: Threshold = Threshold {
 /// Fewer syncs per second than this are too few to compare.
 const SYNCS_MIN: f64 = 20.0;
 const SYNCS: [&str; 3] = [
-    "db.wal.syncs",
-    "db.status.innodb_os_log_fsyncs",
-    "db.innodb.os_log_fsyncs",
+    names::DB_WAL_SYNCS,
+    names::DB_STATUS_INNODB_OS_LOG_FSYNCS,
+    names::DB_INNODB_OS_LOG_FSYNCS,
 ];
 /// Disks that programs write to without requests, by prefix of their names.
 const WITHOUT_REQUESTS: &str = "pmem";
 
 /// Evidence that syncs do nothing.
 pub(super) fn ignored(view: &View) -> Option<String> {
-    if let Some(library) = view.run.fact("server.ignores_syncs") {
+    if let Some(library) = view.run.fact(names::SERVER_IGNORES_SYNCS) {
         let who = if view.embedded() {
             "Dyno"
         } else {
@@ -35,12 +37,12 @@ pub(super) fn ignored(view: &View) -> Option<String> {
     }
     // Nothing is known about the disks of another host, file systems without a disk, and network
     // file systems.
-    let disk = view.run.fact("data.disk")?;
+    let disk = view.run.fact(names::DATA_DISK)?;
     if view.same_host() != Some(true) || disk.starts_with(WITHOUT_REQUESTS) {
         return None;
     }
     let syncs = SYNCS.iter().find_map(|name| view.mean(name))?;
-    let writes = view.devices_mean("host.disk[", "].writes")?;
+    let writes = view.devices_mean(names::HOST_DISK_WRITES)?;
     (syncs >= SYNCS_MIN && syncs > WITHOUT_WRITES.value * writes).then(|| {
         format!(
             "the log was synced {} times per second, and all disks together wrote {} times: \

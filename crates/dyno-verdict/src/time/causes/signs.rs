@@ -1,5 +1,6 @@
 //! Series that show why a run was slower.
 
+use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
 
 use crate::text;
@@ -24,7 +25,7 @@ pub(super) type Sign = (&'static str, f64, f64, Unit, Cause, &'static str);
 
 pub(super) const SIGNS: [Sign; 35] = [
     (
-        "db.status.innodb_row_lock_current_waits",
+        names::DB_STATUS_INNODB_ROW_LOCK_CURRENT_WAITS,
         1.0,
         2.0,
         Unit::Count,
@@ -32,7 +33,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "statements waited for locks of rows",
     ),
     (
-        "db.status.handler_read_rnd_next",
+        names::DB_STATUS_HANDLER_READ_RND_NEXT,
         100_000.0,
         3.0,
         Unit::PerSecond,
@@ -40,7 +41,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "rows of whole tables were scanned",
     ),
     (
-        "db.tables.seq_tuples",
+        names::DB_TABLES_SEQ_TUPLES,
         100_000.0,
         3.0,
         Unit::PerSecond,
@@ -48,7 +49,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "rows of whole tables were scanned",
     ),
     (
-        "db.status.com_alter_table",
+        names::DB_STATUS_COM_ALTER_TABLE,
         0.01,
         3.0,
         Unit::Whether,
@@ -56,7 +57,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "an ALTER TABLE was executed",
     ),
     (
-        "host.cpu.iowait",
+        names::HOST_CPU_IOWAIT,
         10.0,
         2.0,
         Unit::Percent,
@@ -64,7 +65,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the CPUs waited for the disk",
     ),
     (
-        "host.cpu.steal",
+        names::HOST_CPU_STEAL,
         5.0,
         2.0,
         Unit::Percent,
@@ -72,7 +73,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the hypervisor took the CPUs",
     ),
     (
-        "host.cgroup.cpu_throttled",
+        names::HOST_CGROUP_CPU_THROTTLED,
         5.0,
         2.0,
         Unit::Percent,
@@ -81,7 +82,7 @@ pub(super) const SIGNS: [Sign; 35] = [
     ),
     // A permanently exhausted quota stops the work several times a second.
     (
-        "host.cgroup.cpu_throttled",
+        names::HOST_CGROUP_CPU_THROTTLED,
         50.0,
         0.5,
         Unit::Percent,
@@ -89,7 +90,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the cgroup's quota of CPU time was used up",
     ),
     (
-        "server.cgroup.cpu_throttled",
+        names::SERVER_CGROUP_CPU_THROTTLED,
         5.0,
         2.0,
         Unit::Percent,
@@ -97,7 +98,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the quota of CPU time of the server's cgroup was used up",
     ),
     (
-        "server.cgroup.cpu_throttled",
+        names::SERVER_CGROUP_CPU_THROTTLED,
         50.0,
         0.5,
         Unit::Percent,
@@ -105,7 +106,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the quota of CPU time of the server's cgroup was used up",
     ),
     (
-        "host.others.cpu",
+        names::HOST_OTHERS_CPU,
         0.3,
         2.0,
         Unit::Cores,
@@ -113,7 +114,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "other processes took CPUs",
     ),
     (
-        "host.pressure.memory.full",
+        names::HOST_PRESSURE_MEMORY_FULL,
         10.0,
         2.0,
         Unit::Percent,
@@ -121,7 +122,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "tasks waited for memory",
     ),
     (
-        "host.swap.in",
+        names::HOST_SWAP_IN,
         1e6,
         3.0,
         Unit::BytesPerSecond,
@@ -129,7 +130,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "pages came from swap",
     ),
     (
-        "host.tcp.retransmits",
+        names::HOST_TCP_RETRANSMITS,
         10.0,
         3.0,
         Unit::PerSecond,
@@ -137,7 +138,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "segments were sent again",
     ),
     (
-        "db.status.innodb_buffer_pool_wait_free",
+        names::DB_STATUS_INNODB_BUFFER_POOL_WAIT_FREE,
         1.0,
         3.0,
         Unit::PerSecond,
@@ -145,7 +146,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "pages had to be freed first",
     ),
     (
-        "db.status.innodb_log_waits",
+        names::DB_STATUS_INNODB_LOG_WAITS,
         1.0,
         3.0,
         Unit::PerSecond,
@@ -153,7 +154,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the log's buffer was full",
     ),
     (
-        "db.status.innodb_row_lock_waits",
+        names::DB_STATUS_INNODB_ROW_LOCK_WAITS,
         20.0,
         3.0,
         Unit::PerSecond,
@@ -161,7 +162,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "statements waited for rows' locks",
     ),
     (
-        "db.locks.waiting",
+        names::DB_LOCKS_WAITING,
         1.0,
         2.0,
         Unit::Count,
@@ -169,7 +170,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "statements waited for locks",
     ),
     (
-        "db.status.innodb_buffer_pool_pages_flushed",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_FLUSHED,
         50.0,
         3.0,
         Unit::PerSecond,
@@ -177,7 +178,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "pages were flushed",
     ),
     (
-        "db.status.innodb_data_fsyncs",
+        names::DB_STATUS_INNODB_DATA_FSYNCS,
         50.0,
         3.0,
         Unit::PerSecond,
@@ -185,7 +186,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "files were synced",
     ),
     (
-        "db.status.innodb_buffer_pool_reads",
+        names::DB_STATUS_INNODB_BUFFER_POOL_READS,
         50.0,
         2.0,
         Unit::PerSecond,
@@ -193,7 +194,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "pages were read from disk",
     ),
     (
-        "db.status.innodb_checkpoint_age",
+        names::DB_STATUS_INNODB_CHECKPOINT_AGE,
         32e6,
         1.5,
         Unit::Bytes,
@@ -201,7 +202,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the log since the checkpoint was longer",
     ),
     (
-        "db.status.innodb_buffer_pool_pages_dirty",
+        names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY,
         1_000.0,
         1.5,
         Unit::Count,
@@ -209,7 +210,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "more pages were dirty",
     ),
     (
-        "db.innodb.history_list_length",
+        names::DB_INNODB_HISTORY_LIST_LENGTH,
         10_000.0,
         2.0,
         Unit::Count,
@@ -217,7 +218,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "purge was behind",
     ),
     (
-        "db.rocksdb.compact_write_bytes",
+        names::DB_ROCKSDB_COMPACT_WRITE_BYTES,
         1e6,
         3.0,
         Unit::BytesPerSecond,
@@ -225,7 +226,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "compaction wrote",
     ),
     (
-        "db.checkpointer.requested",
+        names::DB_CHECKPOINTER_REQUESTED,
         0.01,
         3.0,
         Unit::Whether,
@@ -234,7 +235,7 @@ pub(super) const SIGNS: [Sign; 35] = [
     ),
     // The counter of timed checkpoints also counts skipped ones, so the pages written decide.
     (
-        "db.checkpointer.buffers_written",
+        names::DB_CHECKPOINTER_BUFFERS_WRITTEN,
         50.0,
         3.0,
         Unit::PerSecond,
@@ -242,7 +243,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "a checkpoint wrote pages",
     ),
     (
-        "db.wal.fpi",
+        names::DB_WAL_FPI,
         50.0,
         3.0,
         Unit::PerSecond,
@@ -250,7 +251,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "whole pages went into the log",
     ),
     (
-        "db.wal.buffers_full",
+        names::DB_WAL_BUFFERS_FULL,
         10.0,
         3.0,
         Unit::PerSecond,
@@ -258,7 +259,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the log's buffers were full",
     ),
     (
-        "db.database.blks_read",
+        names::DB_DATABASE_BLKS_READ,
         50.0,
         2.0,
         Unit::PerSecond,
@@ -266,7 +267,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "pages were read",
     ),
     (
-        "db.tables.autovacuums",
+        names::DB_TABLES_AUTOVACUUMS,
         0.01,
         3.0,
         Unit::Whether,
@@ -274,7 +275,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "autovacuum ran",
     ),
     (
-        "db.tables.dead_tuples",
+        names::DB_TABLES_DEAD_TUPLES,
         10_000.0,
         2.0,
         Unit::Count,
@@ -282,7 +283,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "more rows were dead",
     ),
     (
-        "data.total",
+        names::DATA_TOTAL,
         100e6,
         1.2,
         Unit::Bytes,
@@ -290,7 +291,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the data directory was larger",
     ),
     (
-        "db.database.size",
+        names::DB_DATABASE_SIZE,
         100e6,
         1.2,
         Unit::Bytes,
@@ -298,7 +299,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         "the database was larger",
     ),
     (
-        "db.round_trip",
+        names::DB_ROUND_TRIP,
         2.0,
         3.0,
         Unit::Ms,

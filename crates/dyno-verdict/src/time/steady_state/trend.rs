@@ -1,5 +1,6 @@
 //! The course of a series: its drift, its changes of level, its slow swings.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::EventKind;
 use dyno_stats::dips::Dips;
 use dyno_stats::intervals::Bounds;
@@ -201,7 +202,7 @@ fn meanwhile(view: &View, at_s: f64) -> String {
 
 /// The server's dirty pages at the beginning and at the end.
 fn pages(view: &View) -> String {
-    let dirty = view.ends("db.status.innodb_buffer_pool_pages_dirty");
+    let dirty = view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY);
     let moved = dirty.filter(|(first, last)| first != last);
     moved.map_or_else(String::new, |(first, last)| {
         format!(

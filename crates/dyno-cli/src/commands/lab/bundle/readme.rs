@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::civil;
 use dyno_core::record::{RESULTS_FILE, RunRecord};
 use dyno_core::redact;
@@ -130,14 +131,14 @@ fn host<'a>(fact: impl Fn(&str) -> Option<&'a str>) -> String {
             count => format!("{count} {one}s"),
         })
     };
-    let bytes = fact("host.memory.total").and_then(|bytes| bytes.parse().ok());
+    let bytes = fact(names::HOST_MEMORY_TOTAL).and_then(|bytes| bytes.parse().ok());
     let parts = [
-        fact("host.cpu.model").map(str::to_owned),
-        counted("host.cpu.cores", "core"),
-        counted("host.cpu.threads", "hardware thread"),
+        fact(names::HOST_CPU_MODEL).map(str::to_owned),
+        counted(names::HOST_CPU_CORES, "core"),
+        counted(names::HOST_CPU_THREADS, "hardware thread"),
         bytes.map(|bytes| format!("{} of memory", human_size(bytes))),
-        fact("host.os").map(str::to_owned),
-        fact("host.kernel").map(|kernel| format!("Linux {kernel}")),
+        fact(names::HOST_OS).map(str::to_owned),
+        fact(names::HOST_KERNEL).map(|kernel| format!("Linux {kernel}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
