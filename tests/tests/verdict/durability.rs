@@ -11,7 +11,8 @@ use dyno_tests::private::start_private_server_with;
 use crate::common::{Judged, dyno, in_parallel, judged, private, with_database};
 
 const TABLE: &str = "oltp_update_non_index --table-size 500 -c 2";
-const RUN: &str = "-t 3s --warmup 0";
+/// Long enough for two samples of the counters while other tests use the CPUs.
+const RUN: &str = "-t 4s --warmup 0";
 
 /// Writes, and rolls back.
 const ROLLS_BACK: &str = r#"
