@@ -37,5 +37,5 @@ fn series_and_facts_of_the_host_are_in_the_catalogue() {
         }
     }
     assert!(series > 20, "{series}");
-    drop(observers.stop());
+    let _ = observers.stop();
 }

@@ -69,7 +69,8 @@ fn profiled(run: &mut RunRecord, text: &str) {
         cut: Some(text.into()),
         ..values::profile(ProfiledProcess::Client, &folded)
     });
-    run.not_observed.push(values::gap(names::PROFILE_SERVER, text));
+    run.not_observed
+        .push(values::gap(names::PROFILE_SERVER, text));
 }
 
 fn head(run: &mut RunRecord, text: &str) {

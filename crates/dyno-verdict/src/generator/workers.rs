@@ -156,7 +156,7 @@ impl Workers {
             busiest: busiest.map(|share| share * 100.0),
             waiting,
             blocked,
-            switches: largest("].involuntary_switches"),
+            switches: largest(names::CLIENT_WORKER_INVOLUNTARY_SWITCHES),
             stall_ms: client
                 .map(|client| client.stall_max_ms)
                 .filter(|_| !view.imported()),

@@ -422,8 +422,11 @@ impl Comparison<'_, '_> {
                 }
             }
         }
-        for (what, words) in [("write_await", "write"), ("read_await", "read")] {
-            for (device, (then, usual)) in both(&format!("].{what}")) {
+        for (series, words) in [
+            (names::HOST_DISK_WRITE_AWAIT, "write"),
+            (names::HOST_DISK_READ_AWAIT, "read"),
+        ] {
+            for (device, (then, usual)) in both(series) {
                 if then >= AWAIT_MIN_MS && then >= usual * AWAIT_FACTOR {
                     found.push(format!(
                         "a {words} of {device} took {} instead of {}",
