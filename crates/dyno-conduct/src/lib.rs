@@ -44,7 +44,6 @@ pub mod target;
 pub use command::{Command, execute, tables_there};
 pub use hints::hint;
 pub use hosts::Hosts;
-pub use measure::held;
 pub use outcome::{Executed, Outcome};
 pub use stage::Stage;
 

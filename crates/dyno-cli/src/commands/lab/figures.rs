@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use dyno_analysis::summary::recorded;
 use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Figure, Figures, Measured};
 use dyno_results::{Captured, Results, Scope, Step, TrialRow, TrialState, Tried};
-
-use crate::commands::show;
 
 /// Other names of cost figures in files.
 pub const COSTS: [(&str, &str); 5] = [
@@ -117,7 +116,7 @@ pub fn done(
         let mut steps = BTreeMap::new();
         for id in runs {
             let mut record = results.load(*id, &Scope::whole())?;
-            let summary = show::summary(&record, &results.path().display().to_string());
+            let summary = recorded(&record, &results.path().display().to_string());
             let step = record.head.phase.as_ref().map(|phase| phase.name.clone());
             steps.insert(step.unwrap_or_default(), of(&record, &summary));
             record.summary = Some(summary);
