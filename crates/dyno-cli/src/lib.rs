@@ -36,8 +36,8 @@
 //!   `crates/dyno-conduct/src/search`; its result: `crates/dyno-report/src/terminal/search.rs`.
 //! - A trial of an experiment that is a search: `src/commands/lab/search.rs`.
 //! - What happens between trials: `src/commands/lab/site.rs`, `src/commands/lab/images.rs`.
-//! - Figures of an experiment by name: `src/commands/lab/figures.rs`; tables and plots: a module
-//!   each in `src/commands/lab`.
+//! - Figures of an experiment by name: `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
+//!   a module each in `src/commands/lab`.
 //! - Options of agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.
 
 mod background;

@@ -13,6 +13,7 @@
 //!   the start: `src/search/climb.rs`; a trial, and a load generator at its limit:
 //!   `src/search/trial.rs`. The next load to try, votes, bounds, confirmation:
 //!   `crates/dyno-stats/src/search`; the result: `crates/dyno-analysis/src/search.rs`.
+//! - Figures of an experiment's trials: `src/lab/figures.rs`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!
@@ -33,6 +34,7 @@ mod command;
 pub mod fleet;
 mod hints;
 mod hosts;
+pub mod lab;
 mod measure;
 mod outcome;
 pub mod plans;

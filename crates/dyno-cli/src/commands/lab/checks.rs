@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow};
+use dyno_conduct::search::promise;
 use dyno_conduct::target::hide_password;
 use dyno_core::Target;
 use dyno_core::plan::Plan;
@@ -238,7 +239,7 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if let Some(why) = experiment
         .search
         .as_ref()
-        .and_then(|search| super::search::check(search.get_ref()))
+        .and_then(|search| promise::parse(search.get_ref()).err())
     {
         return vec![why];
     }

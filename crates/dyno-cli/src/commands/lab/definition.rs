@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use dyno_conduct::lab::figures;
 use dyno_core::db::Family;
 use dyno_core::factors::parse_factor;
 use dyno_core::redact;
@@ -12,7 +13,7 @@ use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Role, Trials, identi
 use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
 use dyno_server::{Home, Kind, Settings};
 
-use super::{checks, figures, line, slips, status, vary};
+use super::{checks, line, slips, status, vary};
 use crate::options::Parsed;
 use crate::settings::usage;
 

@@ -6,7 +6,6 @@ mod captures;
 mod checks;
 mod costs;
 mod definition;
-mod figures;
 mod host;
 mod images;
 mod ladder;

@@ -1,0 +1,3 @@
+//! Experiments: what their trials measured.
+
+pub mod figures;
