@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use dyno_conduct::lab::figures;
+use dyno_conduct::lab::server::{is_of_host, kind_key};
+use dyno_conduct::lab::{checks, figures, line};
 use dyno_core::db::Family;
 use dyno_core::factors::parse_factor;
 use dyno_core::redact;
-use dyno_lab::file::{Scalar, Server as ServerOf, Values};
 use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Role, Trials, identify};
 use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
-use dyno_server::{Home, Kind, Settings};
+use dyno_server::{Home, Kind};
 
-use super::{checks, line, slips, status, vary};
+use super::{slips, status, vary};
+use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;
 use crate::settings::usage;
 
@@ -372,7 +373,8 @@ impl Lab {
             (&effective.data.workload, prepare),
         ] {
             if let (Some(name), Some(line)) = (name, line) {
-                let plan = checks::plan_of(line)?;
+                let command = line[1].clone();
+                let plan = PlannedCommand::of(line, &command)?.command.plan;
                 let mut hash = plan.script_sha256;
                 for (file, own) in &plan.modules {
                     hash += &format!(" {file} {own}");
@@ -382,56 +384,6 @@ impl Lab {
         }
         Ok(())
     }
-}
-
-/// Whether a cell is a test of the host, which needs no server.
-pub fn is_of_host(cell: &Cell) -> bool {
-    let name = cell.effective.load.workload.as_deref();
-    name.is_some_and(|name| dyno_host::find(name).is_some())
-}
-
-/// A key that distinguishes the experiment's server kinds.
-pub fn kind_key(server: &ServerOf) -> String {
-    let kind = server.kind.as_deref().unwrap_or_default();
-    format!("{kind} {}", server.basedir.as_deref().unwrap_or_default())
-}
-
-/// The library of a plugin.
-pub fn library(plugin: &str) -> &str {
-    match plugin {
-        "rocksdb" => "ha_rocksdb",
-        other => other,
-    }
-}
-
-/// The placeholder in a setting for the path of a file.
-pub fn file_word(name: &str) -> String {
-    format!("{{file {name}}}")
-}
-
-/// A server's settings in the form that its kind takes.
-///
-/// # Errors
-/// An invalid name or value.
-pub fn settings(server: &ServerOf, set: &Values) -> Result<Settings> {
-    let mut settings = Settings::default();
-    for (name, value) in set {
-        let value = match value {
-            Scalar::Bool(true) => "ON".to_owned(),
-            Scalar::Bool(false) => "OFF".to_owned(),
-            other => other.to_string(),
-        };
-        settings.put(&format!("{name}={value}"))?;
-    }
-    if !server.plugins.is_empty() {
-        let libraries: Vec<&str> = server
-            .plugins
-            .iter()
-            .map(|plugin| library(plugin))
-            .collect();
-        settings.put(&format!("plugin_load_add={}", libraries.join(";")))?;
-    }
-    Ok(settings)
 }
 
 fn read(words: &[String]) -> Result<(String, String, PathBuf)> {

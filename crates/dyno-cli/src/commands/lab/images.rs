@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_conduct::lab::{host, line, server};
 use dyno_core::Clock;
 use dyno_core::text::hex;
 use dyno_core::units::human_size;
@@ -14,7 +15,6 @@ use dyno_server::Server;
 use sha2::{Digest as _, Sha256};
 
 use super::site::{IMAGE, Site, since};
-use super::{definition, host, line};
 use crate::commands::execute::execute;
 use crate::commands::planned::PlannedCommand;
 
@@ -68,8 +68,8 @@ impl Site<'_> {
     /// The names of all images of the experiment.
     pub(super) fn image_names(&self) -> Result<BTreeSet<String>> {
         let cells = self.lab.trials.cells.iter();
-        let own = cells
-            .filter(|cell| cell.effective.server.url.is_none() && !definition::is_of_host(cell));
+        let own =
+            cells.filter(|cell| cell.effective.server.url.is_none() && !server::is_of_host(cell));
         let with_sources = own.flat_map(|cell| match cell.effective.data.by {
             Some(LoadedBy::Copy) => vec![cell.clone(), plain(cell)],
             _ => vec![cell.clone()],
@@ -108,7 +108,7 @@ impl Site<'_> {
     }
 
     pub(super) fn kind(&self, cell: &Cell) -> Result<&dyno_server::Kind> {
-        let key = definition::kind_key(&cell.effective.server);
+        let key = server::kind_key(&cell.effective.server);
         let found = self.lab.kinds.get(&key);
         found.ok_or_else(|| anyhow!("the server of this trial is unknown"))
     }
@@ -135,7 +135,7 @@ impl Site<'_> {
         }
         let made = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?.clone();
-        let settings = definition::settings(&made.server, &made.server.set)?;
+        let settings = server::settings(&made.server, &made.server.set)?;
         self.say(&format!("creating the data directory of {}", kind.title()));
         let place = host::place(&cell.effective.place)?;
         let sibling = self.source(cell, name)?;

@@ -1,15 +1,11 @@
 //! `dyno lab`: experiments, one file each.
 
-mod beside;
 mod bundle;
 mod captures;
-mod checks;
 mod costs;
 mod definition;
-mod host;
 mod images;
 mod ladder;
-mod line;
 mod notes;
 mod pairs;
 mod phases;

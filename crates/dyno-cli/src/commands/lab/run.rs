@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use dyno_conduct::lab::beside::Beside;
+use dyno_conduct::lab::line;
 use dyno_core::Target;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
@@ -12,11 +14,10 @@ use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
 use dyno_server::Online;
 
-use super::beside::Beside;
 use super::definition::Lab;
 use super::progress::Announcer;
 use super::site::Site;
-use super::{count, line, options, results_file, there};
+use super::{count, options, results_file, there};
 use crate::commands::execute::execute;
 use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dyno_conduct::lab::server::{is_of_host, settings};
+use dyno_conduct::lab::{checks, host, line};
 use dyno_core::Clock;
 use dyno_lab::file::{PageCache, ResetData, Settle};
 use dyno_lab::{Cell, Change, Effective};
@@ -17,9 +19,8 @@ use dyno_results::Step;
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
 use self::setup::has_plugins;
-use super::definition::{self, Lab, is_of_host};
+use super::definition::Lab;
 use super::there::Mode;
-use super::{host, line};
 use crate::commands::server::copies::copy_progress;
 use crate::commands::server::supervisor;
 use crate::console;
@@ -207,7 +208,7 @@ impl<'a> Site<'a> {
         name: &str,
     ) -> Result<()> {
         let set = self.with_files(server, effective)?;
-        server.put_settings(definition::settings(&effective.server, &set)?)?;
+        server.put_settings(settings(&effective.server, &set)?)?;
         let environment = effective.server.environment.iter();
         server.put_environment(
             environment
@@ -243,7 +244,7 @@ impl<'a> Site<'a> {
                 not_read_back: setting.clone(),
             });
         }
-        let proxy = match super::checks::proxy(&effective.server) {
+        let proxy = match checks::proxy(&effective.server) {
             Some(options) => Some(Proxy::start(server, &options?)?),
             None => None,
         };
@@ -342,7 +343,7 @@ impl<'a> Site<'a> {
             (None, None) => return Ok(()),
         };
         let mut online = Online::connect(&url)?;
-        let set = definition::settings(&Default::default(), &effective.online)?;
+        let set = settings(&Default::default(), &effective.online)?;
         let mut undo = online.set(&set)?;
         for sql in &effective.sql {
             online.run(sql)?;

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
+use dyno_conduct::lab::line;
+use dyno_conduct::lab::server::{is_of_host, settings};
 use dyno_conduct::tables_there;
 use dyno_core::redact;
 use dyno_lab::file::ResetData;
@@ -11,8 +13,7 @@ use dyno_load::StopSignal;
 use dyno_run::TablesThere;
 use dyno_server::Online;
 
-use super::definition::{self, Lab, is_of_host};
-use super::line;
+use super::definition::Lab;
 use crate::commands::planned::PlannedCommand;
 use crate::settings::usage;
 
@@ -96,7 +97,7 @@ fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
             continue;
         };
         let loads = matches!(modes.get(url), Some(Mode::Load | Mode::Reload));
-        let set = definition::settings(&Default::default(), &effective.online)?;
+        let set = settings(&Default::default(), &effective.online)?;
         if !loads || set.is_empty() || !tried.insert((url, format!("{set:?}"))) {
             continue;
         }
