@@ -13,8 +13,9 @@
 //!   the start: `src/search/climb.rs`; a trial, and a load generator at its limit:
 //!   `src/search/trial.rs`. The next load to try, votes, bounds, confirmation:
 //!   `crates/dyno-stats/src/search`; the result: `crates/dyno-analysis/src/search.rs`.
-//! - Checks of an experiment before its trials: `src/lab/checks.rs`; the command lines of a trial:
-//!   `src/lab/line.rs`; its figures: `src/lab/figures.rs`.
+//! - An experiment, and its checks before the trials: `src/lab/definition.rs`, `src/lab/checks.rs`,
+//!   `src/lab/there.rs`; the command lines of a trial: `src/lab/line.rs`; its figures:
+//!   `src/lab/figures.rs`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!

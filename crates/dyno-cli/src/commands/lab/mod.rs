@@ -21,7 +21,6 @@ mod site;
 mod slips;
 mod status;
 mod tables;
-mod there;
 mod vary;
 
 use anyhow::Result;

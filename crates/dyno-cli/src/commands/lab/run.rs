@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use dyno_conduct::lab::beside::Beside;
-use dyno_conduct::lab::line;
+use dyno_conduct::lab::{Lab, line, there};
 use dyno_core::Target;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
@@ -14,10 +14,10 @@ use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
 use dyno_server::Online;
 
-use super::definition::Lab;
+use super::definition::{self, planned};
 use super::progress::Announcer;
 use super::site::Site;
-use super::{count, options, results_file, there};
+use super::{count, options, results_file};
 use crate::commands::execute::execute;
 use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;
@@ -40,8 +40,8 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let failures_max = count(parsed, "max-failures", FAILURES_MAX)?;
     let is_stored = resumes && words.is_empty() && !parsed.has("vary");
     let mut lab = match is_stored {
-        true => Lab::of_stored(parsed, &Results::open_read(&results_file(parsed)?)?)?,
-        false => Lab::of(parsed, words)?,
+        true => definition::of_stored(parsed, &Results::open_read(&results_file(parsed)?)?)?,
+        false => definition::of(parsed, words)?,
     };
     let path = results_file(parsed)?;
     let results = Results::open(&path)?;
@@ -54,7 +54,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
         false => BTreeMap::new(),
         true => {
             they_answer(&lab)?;
-            there::look(&lab, parsed.has("reload"))?
+            there::look(&lab, parsed.has("reload"), &planned)?
         }
     };
     if before.is_none() && done > 0 {

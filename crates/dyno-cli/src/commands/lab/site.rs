@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_conduct::lab::server::{is_of_host, settings};
-use dyno_conduct::lab::{checks, host, line};
+use dyno_conduct::lab::there::Mode;
+use dyno_conduct::lab::{Lab, checks, host, line};
 use dyno_core::Clock;
 use dyno_lab::file::{PageCache, ResetData, Settle};
 use dyno_lab::{Cell, Change, Effective};
@@ -19,8 +20,6 @@ use dyno_results::Step;
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
 use self::setup::has_plugins;
-use super::definition::Lab;
-use super::there::Mode;
 use crate::commands::server::copies::copy_progress;
 use crate::commands::server::supervisor;
 use crate::console;

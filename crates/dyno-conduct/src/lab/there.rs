@@ -4,18 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
-use dyno_conduct::lab::line;
-use dyno_conduct::lab::server::{is_of_host, settings};
-use dyno_conduct::tables_there;
 use dyno_core::redact;
 use dyno_lab::file::ResetData;
 use dyno_load::StopSignal;
 use dyno_run::TablesThere;
 use dyno_server::Online;
 
-use super::definition::Lab;
-use crate::commands::planned::PlannedCommand;
-use crate::settings::usage;
+use super::server::{is_of_host, settings};
+use super::{Lab, Planner, line};
+use crate::{tables_there, usage};
 
 /// What Dyno may do to a workload's tables on a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +29,7 @@ pub enum Mode {
 ///
 /// # Errors
 /// Tables do not fit, or would have to be dropped; nothing was touched.
-pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
+pub fn look(lab: &Lab, reload: bool, planner: Planner<'_>) -> Result<BTreeMap<String, Mode>> {
     let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     // Some workloads have a table for each session.
     let cells = lab.trials.cells.iter();
@@ -55,7 +52,7 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     );
     let mut modes = BTreeMap::new();
     for (url, lines) in lines {
-        let found = lines.iter().map(|line| tables(line, sessions));
+        let found = lines.iter().map(|line| tables(line, sessions, planner));
         let found: Vec<TablesThere> = found.collect::<Result<_>>()?;
         let of = redact::text(&url);
         if let Some(why) = foreign(&found) {
@@ -140,15 +137,15 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
 }
 
 /// The existing tables of a data set.
-fn tables(prepare: &[String], sessions: Option<u32>) -> Result<TablesThere> {
+fn tables(prepare: &[String], sessions: Option<u32>, planner: Planner<'_>) -> Result<TablesThere> {
     let mut line = prepare.to_vec();
     "run".clone_into(&mut line[1]);
     line.extend(["--results", "none", "--quiet"].map(str::to_owned));
     if let Some(sessions) = sessions.filter(|_| !line.iter().any(|word| word == "--sessions")) {
         line.push(format!("--sessions={sessions}"));
     }
-    let found = PlannedCommand::of(line, "run")
-        .and_then(|planned| tables_there(planned.command, &Arc::new(StopSignal::default())));
+    let found =
+        planner(line).and_then(|command| tables_there(command, &Arc::new(StopSignal::default())));
     found.context("before the first trial")
 }
 
