@@ -1,16 +1,21 @@
-//! Experiments: their trials, the checks before these, their command lines and servers, and what
-//! they measured.
+//! Experiments: their trials, the checks before these, their command lines, servers and data, and
+//! what they measured.
 
 pub mod beside;
+mod caller;
 pub mod checks;
 mod definition;
 pub mod figures;
-pub mod host;
+mod host;
+mod images;
 pub mod line;
-pub mod server;
+mod server;
+mod site;
 pub mod there;
 
+pub use caller::{Caller, SiteEvent};
 pub use definition::Lab;
+pub use site::Site;
 
 use anyhow::Result;
 

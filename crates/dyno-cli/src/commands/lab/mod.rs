@@ -1,10 +1,10 @@
 //! `dyno lab`: experiments, one file each.
 
 mod bundle;
+mod caller;
 mod captures;
 mod costs;
 mod definition;
-mod images;
 mod ladder;
 mod notes;
 mod pairs;
@@ -17,7 +17,6 @@ mod report;
 mod run;
 mod scaling;
 mod search;
-mod site;
 mod slips;
 mod status;
 mod tables;

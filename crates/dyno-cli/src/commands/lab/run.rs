@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use dyno_conduct::lab::beside::Beside;
-use dyno_conduct::lab::{Lab, line, there};
+use dyno_conduct::lab::{Lab, Site, line, there};
 use dyno_core::Target;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
@@ -14,9 +14,9 @@ use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
 use dyno_server::Online;
 
+use super::caller::Terminal;
 use super::definition::{self, planned};
 use super::progress::Announcer;
-use super::site::Site;
 use super::{count, options, results_file};
 use crate::commands::execute::execute;
 use crate::commands::planned::PlannedCommand;
@@ -148,7 +148,8 @@ impl File {
         let done = (count_done(&states), spent_s);
         let announcer = Announcer::new(lab, done, self.quiet, self.options.clone());
         announcer.begin();
-        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?
+        let caller = Terminal { quiet: self.quiet };
+        let site = Site::new(lab, Arc::clone(&self.stop), &caller, &self.path)?
             .with_tables(self.tables.clone());
         let mut running = Running {
             lab,
@@ -183,7 +184,8 @@ impl File {
 
     /// All trials are done: removes servers and images, unless they are to be kept.
     fn finish(&self, lab: &Lab) -> Result<u8> {
-        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
+        let caller = Terminal { quiet: self.quiet };
+        let site = Site::new(lab, Arc::clone(&self.stop), &caller, &self.path)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
         Announcer::new(
             lab,
@@ -374,11 +376,13 @@ impl Running<'_> {
         let Some(text) = &cell.effective.search else {
             return Ok(trial);
         };
-        self.site.say(&format!("searching: {text}"));
+        if !self.file.quiet {
+            console::progress(&format!("searching: {text}"));
+        }
         let name: String = identity.chars().take(SEARCH_NAME).collect();
         let (trial, found) =
             super::search::search(&trial, text, (&name, self.file.quiet), &self.file.stop)?;
-        self.site.note_done(&found);
+        self.site.add_step(Step::Text(found));
         Ok(trial)
     }
 
@@ -389,8 +393,9 @@ impl Running<'_> {
         for step in self.site.done() {
             if let Step::NotReadBack { not_read_back } = step
                 && self.unseen.insert(not_read_back.clone())
+                && !self.file.quiet
             {
-                self.site.note(&step.to_string());
+                console::note(&step.to_string());
             }
         }
         let file = shown(&self.file.path)?;
@@ -416,7 +421,7 @@ impl Running<'_> {
         }
         let whole = !runs.is_empty() && runs.iter().all(|run| run.end == RunEnd::Completed);
         if let Some(captured) = captured.transpose()?.flatten() {
-            self.site.done.push(Step::Captured { captured });
+            self.site.add_step(Step::Captured { captured });
         }
         self.same_data(cell, &runs)?;
         match whole && outcome.is_complete() {

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use dyno_conduct::lab::beside::{Beside, Places};
-use dyno_conduct::lab::server::{file_word, library};
 use dyno_core::db::Family;
 use dyno_lab::file::{Scalar, Values};
 use dyno_lab::{Cell, Effective};
 use dyno_server::{Online, Server};
 
+use super::super::beside::{Beside, Places};
+use super::super::server::{file_word, library};
 use super::Site;
 
 impl Site<'_> {
