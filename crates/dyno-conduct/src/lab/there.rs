@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
-use dyno_core::redact;
+use dyno_core::{Target, redact};
 use dyno_lab::file::ResetData;
 use dyno_load::StopSignal;
 use dyno_run::TablesThere;
@@ -25,11 +25,12 @@ pub enum Mode {
     Reload,
 }
 
-/// Checks the tables of each running server before the first trial.
+/// Connects to each running server and checks its tables before the first trial.
 ///
 /// # Errors
-/// Tables do not fit, or would have to be dropped; nothing was touched.
+/// A server does not answer, tables do not fit, or they would have to be dropped; nothing was touched.
 pub fn look(lab: &Lab, reload: bool, planner: Planner<'_>) -> Result<BTreeMap<String, Mode>> {
+    they_answer(lab)?;
     let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     // Some workloads have a table for each session.
     let cells = lab.trials.cells.iter();
@@ -74,6 +75,22 @@ pub fn look(lab: &Lab, reload: bool, planner: Planner<'_>) -> Result<BTreeMap<St
     }
     try_settings(lab, &modes)?;
     Ok(modes)
+}
+
+/// Connects to running servers before the first trial: a wrong password would fail every trial.
+fn they_answer(lab: &Lab) -> Result<()> {
+    let cells = lab.trials.cells.iter();
+    let urls: BTreeSet<&str> = cells
+        .filter_map(|cell| cell.effective.server.url.as_deref())
+        .collect();
+    for url in urls {
+        let early = |error| anyhow!("before the first trial: {error}");
+        let url = dyno_server::url_of(url).map_err(early)?;
+        if Target::parse(&url).is_ok_and(|target| !target.family.is_embedded()) {
+            Online::connect(&url).map_err(early)?;
+        }
+    }
+    Ok(())
 }
 
 /// Why a table with one of the workload's names must not be dropped.

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use dyno_conduct::lab::beside::Beside;
 use dyno_conduct::lab::{Lab, Site, line, there};
-use dyno_core::Target;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
-use dyno_server::Online;
 
 use super::caller::Terminal;
 use super::definition::{self, planned};
@@ -52,10 +50,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     nobody_runs(&results)?;
     let tables = match done < lab.planned.len() {
         false => BTreeMap::new(),
-        true => {
-            they_answer(&lab)?;
-            there::look(&lab, parsed.has("reload"), &planned)?
-        }
+        true => there::look(&lab, parsed.has("reload"), &planned)?,
     };
     if before.is_none() && done > 0 {
         console::note(&format!(
@@ -99,22 +94,6 @@ fn nobody_runs(results: &Results) -> Result<()> {
             && let Some(pid) = results.who_runs(stored.id)?
         {
             bail!("{name} is already running, in process {pid}");
-        }
-    }
-    Ok(())
-}
-
-/// Connects to running servers before the first trial: a wrong password would fail every trial.
-fn they_answer(lab: &Lab) -> Result<()> {
-    let cells = lab.trials.cells.iter();
-    let urls: BTreeSet<&str> = cells
-        .filter_map(|cell| cell.effective.server.url.as_deref())
-        .collect();
-    for url in urls {
-        let early = |error| anyhow!("before the first trial: {error}");
-        let url = dyno_server::url_of(url).map_err(early)?;
-        if Target::parse(&url).is_ok_and(|target| !target.family.is_embedded()) {
-            Online::connect(&url).map_err(early)?;
         }
     }
     Ok(())
