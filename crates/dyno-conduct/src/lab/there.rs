@@ -28,7 +28,8 @@ pub enum Mode {
 /// Connects to each running server and checks its tables before the first trial.
 ///
 /// # Errors
-/// A server does not answer, tables do not fit, or they would have to be dropped; nothing was touched.
+/// A server does not answer, tables do not fit, or they would have to be dropped; nothing was
+/// touched.
 pub fn look(lab: &Lab, reload: bool, planner: Planner<'_>) -> Result<BTreeMap<String, Mode>> {
     they_answer(lab)?;
     let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
