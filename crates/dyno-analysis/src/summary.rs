@@ -4,7 +4,11 @@ use dyno_core::interval::Latencies;
 use dyno_core::plan::Drive;
 use dyno_core::record::{EventKind, RunHead, RunRecord, RunState, Span};
 use dyno_core::reported::{Better, Figure};
-use dyno_core::summary::{IntervalSummary, OpenLoopSummary, Percentile, RunEnd, RunSummary};
+use dyno_core::summary::{
+    IntervalSummary, OpenLoopSummary, Percentile, Recorded, RunEnd, RunSummary,
+};
+use dyno_core::tables;
+use dyno_core::threshold::Threshold;
 
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
@@ -14,6 +18,39 @@ pub const UNFINISHED: &str = "The run did not finish: its process died, or it is
 
 /// The warning for an imported log without totals or length.
 const NO_TOTALS: &str = "the log does not show how much was done in what time";
+
+/// The summary of a recorded run, including the parts stored in separate tables, except the
+/// intervals, which may be many. For an unfinished run, it is rebuilt from the intervals.
+pub fn recorded(run: &RunRecord, file: &str) -> RunSummary {
+    let mut summary = match &run.summary {
+        Some(summary) => summary.clone(),
+        None => rebuild(run),
+    };
+    summary.intervals.clear();
+    summary.findings.clone_from(&run.findings);
+    summary.tables = tables::groups(&run.facts);
+    summary.not_observed.clone_from(&run.not_observed);
+    summary.verdict = run.verdict;
+    summary.note.clone_from(&run.head.note);
+    summary.factors.clone_from(&run.head.factors);
+    let plan = run.head.plan.as_ref();
+    let conditions = plan.map_or(&[][..], |plan| &plan.record.fail_if);
+    summary = held(summary, conditions);
+    summary.recorded = Some(Recorded {
+        file: file.to_owned(),
+        id: run.id,
+        name: run.head.name.clone(),
+    });
+    summary
+}
+
+/// Adds the outcomes of the `--fail-if` conditions to the summary.
+pub fn held(mut summary: RunSummary, conditions: &[String]) -> RunSummary {
+    let conditions = conditions.iter().filter_map(|text| text.parse().ok());
+    let held = conditions.map(|one: Threshold| one.judge(&summary));
+    summary.thresholds = held.collect();
+    summary
+}
 
 /// The summary of a run that has intervals, and perhaps latencies, but no end: its process died, or
 /// it is still running. Client cost, errors by code and the spread over sessions are known only at

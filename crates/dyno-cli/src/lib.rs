@@ -35,9 +35,9 @@
 //! - The command line of a search, and its lines: `src/commands/search`; how it is conducted:
 //!   `crates/dyno-conduct/src/search`; its result: `crates/dyno-report/src/terminal/search.rs`.
 //! - A trial of an experiment that is a search: `src/commands/lab/search.rs`.
-//! - What happens between trials: `src/commands/lab/site.rs`, `src/commands/lab/images.rs`.
-//! - Figures of an experiment by name: `src/commands/lab/figures.rs`; tables and plots: a module
-//!   each in `src/commands/lab`.
+//! - What is shown between trials: `src/commands/lab/caller.rs`.
+//! - Figures of an experiment by name: `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
+//!   a module each in `src/commands/lab`.
 //! - Options of agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.
 
 mod background;

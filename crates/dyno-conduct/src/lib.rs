@@ -13,6 +13,9 @@
 //!   the start: `src/search/climb.rs`; a trial, and a load generator at its limit:
 //!   `src/search/trial.rs`. The next load to try, votes, bounds, confirmation:
 //!   `crates/dyno-stats/src/search`; the result: `crates/dyno-analysis/src/search.rs`.
+//! - An experiment, and its checks before the trials: `src/lab/definition.rs`, `src/lab/checks.rs`,
+//!   `src/lab/there.rs`; the command lines of a trial: `src/lab/line.rs`; what happens between
+//!   trials: `src/lab/site.rs`, `src/lab/images.rs`; figures: `src/lab/figures.rs`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!
@@ -33,6 +36,7 @@ mod command;
 pub mod fleet;
 mod hints;
 mod hosts;
+pub mod lab;
 mod measure;
 mod outcome;
 pub mod plans;
@@ -44,7 +48,6 @@ pub mod target;
 pub use command::{Command, execute, tables_there};
 pub use hints::hint;
 pub use hosts::Hosts;
-pub use measure::held;
 pub use outcome::{Executed, Outcome};
 pub use stage::Stage;
 

@@ -1,6 +1,7 @@
 //! One measured run: records, observes and judges it.
 
 use anyhow::Result;
+use dyno_analysis::summary::held;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::threshold::Threshold;
@@ -103,12 +104,4 @@ fn check_subjects(ready: &Ready, conditions: &[String]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Adds the outcomes of the `--fail-if` conditions to the summary.
-pub fn held(mut summary: RunSummary, conditions: &[String]) -> RunSummary {
-    let conditions = conditions.iter().filter_map(|text| text.parse().ok());
-    let held = conditions.map(|one: Threshold| one.judge(&summary));
-    summary.thresholds = held.collect();
-    summary
 }

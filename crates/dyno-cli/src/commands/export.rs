@@ -1,6 +1,7 @@
 //! `dyno export`: convert a run for other programs.
 
 use anyhow::{Context as _, Result, bail};
+use dyno_analysis::summary::recorded;
 use dyno_core::catalogue::names;
 use dyno_core::clock::wall_time;
 use dyno_core::record::RunRecord;
@@ -10,7 +11,6 @@ use dyno_report::html::{COLUMNS_MAX, Charts, ReportInput};
 use dyno_results::Scope;
 
 use super::kinds::kinds;
-use super::show;
 use crate::definitions::EXPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::output::{Destination, fresh};
@@ -40,7 +40,7 @@ fn stacks(run: &RunRecord) -> Result<Vec<u8>> {
 /// A chart of the run's page.
 fn chart(mut run: RunRecord, name: Option<&str>) -> Result<Vec<u8>> {
     // A run that never finished is shown from its intervals.
-    run.summary = Some(show::summary(&run, ""));
+    run.summary = Some(recorded(&run, ""));
     let charts = Charts::of(&ReportInput {
         runs: std::slice::from_ref(&run),
         costs: &[],

@@ -1,6 +1,7 @@
 //! `dyno report`: write runs to one offline HTML file, as Markdown or as test results.
 
 use anyhow::{Result, bail};
+use dyno_analysis::summary::recorded;
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_core::text::plural;
@@ -11,7 +12,6 @@ use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
 
 use super::kinds::{Kinds, kinds};
 use super::pivot::on_page;
-use super::show;
 use crate::definitions::REPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
@@ -137,7 +137,7 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
     for word in words {
         let (file, mut record) = window::load(parsed, word, &scope, window)?;
         // A run that never finished is shown from its intervals.
-        record.summary = Some(show::summary(&record, &file.display().to_string()));
+        record.summary = Some(recorded(&record, &file.display().to_string()));
         runs.push(record);
     }
     Ok(runs)

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use dyno_analysis::summary::rebuild;
+use dyno_analysis::summary::recorded;
 use dyno_analysis::window::Window;
-use dyno_conduct::held;
 use dyno_core::record::{RunRecord, Source};
-use dyno_core::summary::{Recorded, RunSummary};
+use dyno_core::summary::RunSummary;
 use dyno_report::terminal::{advice, facts, findings, profiles};
 use dyno_results::{Results, Scope};
 
@@ -115,35 +114,10 @@ fn load(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<(PathBuf,
     run_store::load(parsed, word, &Scope::whole())
 }
 
-/// Like [`summary`], with the intervals.
+/// Like [`recorded`], with the intervals.
 pub fn summary_with_intervals(mut record: RunRecord, file: &str) -> RunSummary {
-    let mut summary = summary(&record, file);
+    let mut summary = recorded(&record, file);
     summary.intervals = std::mem::take(&mut record.intervals);
-    summary
-}
-
-/// The summary of a recorded run, including the parts stored in separate tables, except the
-/// intervals, which may be many. For an unfinished run, it is rebuilt from the intervals.
-pub fn summary(record: &RunRecord, file: &str) -> RunSummary {
-    let mut summary = match &record.summary {
-        Some(summary) => summary.clone(),
-        None => rebuild(record),
-    };
-    summary.intervals.clear();
-    summary.findings.clone_from(&record.findings);
-    summary.tables = dyno_core::tables::groups(&record.facts);
-    summary.not_observed.clone_from(&record.not_observed);
-    summary.verdict = record.verdict;
-    summary.note.clone_from(&record.head.note);
-    summary.factors.clone_from(&record.head.factors);
-    let plan = record.head.plan.as_ref();
-    let conditions = plan.map_or(&[][..], |plan| &plan.record.fail_if);
-    summary = held(summary, conditions);
-    summary.recorded = Some(Recorded {
-        file: file.to_owned(),
-        id: record.id,
-        name: record.head.name.clone(),
-    });
     summary
 }
 

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dyno_conduct::lab::checks;
 use dyno_core::clock::wall_time;
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::redact;
@@ -17,7 +18,6 @@ use dyno_core::units::human_size;
 use dyno_results::{ExperimentHead, Results, StoredExperiment};
 use dyno_run::scratch::{self, Scratch};
 
-use super::checks;
 use super::notes::as_it_ran;
 use super::report::LabResult;
 use super::status;

@@ -1,9 +1,9 @@
 //! The table of data written during the load of trials.
 
+use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::Experiment;
 use dyno_results::Captured;
 
-use super::figures::Done;
 use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 const MB: f64 = 1e6;

@@ -1,8 +1,8 @@
 //! The table of costs.
 
+use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::{Experiment, Monthly, Prices};
 
-use super::figures::Done;
 use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The components of a price, by their columns.

@@ -1,16 +1,11 @@
 //! `dyno lab`: experiments, one file each.
 
-mod beside;
 mod bundle;
+mod caller;
 mod captures;
-mod checks;
 mod costs;
 mod definition;
-mod figures;
-mod host;
-mod images;
 mod ladder;
-mod line;
 mod notes;
 mod pairs;
 mod phases;
@@ -22,11 +17,9 @@ mod report;
 mod run;
 mod scaling;
 mod search;
-mod site;
 mod slips;
 mod status;
 mod tables;
-mod there;
 mod vary;
 
 use anyhow::Result;

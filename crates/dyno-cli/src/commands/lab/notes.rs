@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use dyno_conduct::lab::figures::{self, Done};
 use dyno_core::finding::Outcome;
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Cell, Role};
 use dyno_results::{Step, StoredExperiment, TrialState};
 
-use super::figures::{self, Done};
-use super::search;
 use crate::console;
 use crate::settings::usage;
 
@@ -148,7 +147,7 @@ pub fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
     let promise = experiment.search.as_ref()?.get_ref();
     let broken = done
         .iter()
-        .filter(|one| search::kept(promise, one) == Some(false))
+        .filter(|one| one.kept(promise) == Some(false))
         .count();
     (broken > 0).then(|| {
         format!(

@@ -1,8 +1,8 @@
 //! Ratios within pairs of levels of a factor that are measured next to each other.
 
+use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::{Experiment, Table};
 
-use super::figures::Done;
 use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The table of a factor's pairs.

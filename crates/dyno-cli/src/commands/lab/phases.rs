@@ -1,8 +1,8 @@
 //! The table of trials with phases: each phase at each level, and relative to the baseline.
 
+use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::Experiment;
 
-use super::figures::Done;
 use super::tables::{LabTable, by_cell, factors_but, sheet, shown};
 
 /// A figure of each phase of each cell, and its ratio to the baseline's.

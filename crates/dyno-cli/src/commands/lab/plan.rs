@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use dyno_conduct::lab::Lab;
 use dyno_core::text::number_of;
 use dyno_core::units::{human_seconds, human_size};
 use dyno_lab::file::{Applies, Order};
@@ -11,7 +12,7 @@ use dyno_report::terminal::{Look, TrialLine, Trials, trials};
 use dyno_server::Home;
 use serde_json::{Value, json};
 
-use super::definition::Lab;
+use super::definition;
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, output};
 
@@ -23,7 +24,7 @@ const LINES_MAX: usize = 40;
 /// # Errors
 /// The file is not an experiment, or cannot run here.
 pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
-    let lab = Lab::of(parsed, words)?;
+    let lab = definition::of(parsed, words)?;
     output::json_or_text(
         parsed,
         || as_json(&lab),

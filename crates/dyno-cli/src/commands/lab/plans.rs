@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use dyno_conduct::lab::figures::Done;
 use dyno_core::summary::StatementPlan;
 use dyno_report::sheet::Sheet;
-
-use super::figures::Done;
 
 type Levels = BTreeMap<String, String>;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
+use dyno_conduct::lab::figures::Done;
 use dyno_core::catalogue::names;
 use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
@@ -11,7 +12,6 @@ use dyno_core::text::capital;
 use dyno_lab::file::{Experiment, Plot, PlotKind};
 use dyno_report::html::{self, PlotDrawing, PlotGroup, PlotLine};
 
-use super::figures::Done;
 use super::ladder::ladder;
 
 /// More lines over time hide each other: then only the first block is shown.

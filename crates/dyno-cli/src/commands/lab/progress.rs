@@ -1,6 +1,7 @@
 //! Progress of a running experiment: a line for each trial, and the time left.
 
 use anyhow::Result;
+use dyno_conduct::lab::Lab;
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Verdict;
@@ -10,7 +11,6 @@ use dyno_core::units::{human_number, human_seconds, human_size};
 
 use dyno_results::{Results, TrialState, Tried};
 
-use super::definition::Lab;
 use crate::console;
 
 /// The progress report.

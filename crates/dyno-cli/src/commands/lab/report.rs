@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use dyno_conduct::lab::figures::{self, Done};
 use dyno_core::clock::wall_time;
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Cost, RunRecord};
@@ -15,7 +16,6 @@ use dyno_report::terminal::{self, Look};
 use dyno_results::{Results, StoredExperiment};
 use serde_json::{Value, json};
 
-use super::figures::{self, Done};
 use super::notes::{as_it_is_now, as_it_ran, best_again, broken, control, unseen, why};
 use super::tables::{self, LabTable};
 use super::{bundle, plans, plots, status};
@@ -429,7 +429,7 @@ fn inconclusive(effect: &Effect, figure: &str) -> String {
 
 /// One sentence for the effect of each factor.
 fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String> {
-    let figure = figures::subject_words(subject);
+    let figure = tables::subject_words(subject);
     let mut shown: Vec<&Effect> = effects.iter().collect();
     if shown.len() > EFFECTS_SHOWN_MAX {
         let size = |effect: &Effect| effect.ratio.value.ln().abs();

@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use dyno_core::Target;
+use dyno_conduct::lab::beside::Beside;
+use dyno_conduct::lab::{Lab, Site, line, there};
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
-use dyno_server::Online;
 
-use super::beside::Beside;
-use super::definition::Lab;
+use super::caller::Terminal;
+use super::definition::{self, planned};
 use super::progress::Announcer;
-use super::site::Site;
-use super::{count, line, options, results_file, there};
+use super::{count, options, results_file};
 use crate::commands::execute::execute;
 use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;
@@ -39,8 +38,8 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let failures_max = count(parsed, "max-failures", FAILURES_MAX)?;
     let is_stored = resumes && words.is_empty() && !parsed.has("vary");
     let mut lab = match is_stored {
-        true => Lab::of_stored(parsed, &Results::open_read(&results_file(parsed)?)?)?,
-        false => Lab::of(parsed, words)?,
+        true => definition::of_stored(parsed, &Results::open_read(&results_file(parsed)?)?)?,
+        false => definition::of(parsed, words)?,
     };
     let path = results_file(parsed)?;
     let results = Results::open(&path)?;
@@ -51,10 +50,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     nobody_runs(&results)?;
     let tables = match done < lab.planned.len() {
         false => BTreeMap::new(),
-        true => {
-            they_answer(&lab)?;
-            there::look(&lab, parsed.has("reload"))?
-        }
+        true => there::look(&lab, parsed.has("reload"), &planned)?,
     };
     if before.is_none() && done > 0 {
         console::note(&format!(
@@ -103,22 +99,6 @@ fn nobody_runs(results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// Connects to running servers before the first trial: a wrong password would fail every trial.
-fn they_answer(lab: &Lab) -> Result<()> {
-    let cells = lab.trials.cells.iter();
-    let urls: BTreeSet<&str> = cells
-        .filter_map(|cell| cell.effective.server.url.as_deref())
-        .collect();
-    for url in urls {
-        let early = |error| anyhow!("before the first trial: {error}");
-        let url = dyno_server::url_of(url).map_err(early)?;
-        if Target::parse(&url).is_ok_and(|target| !target.family.is_embedded()) {
-            Online::connect(&url).map_err(early)?;
-        }
-    }
-    Ok(())
-}
-
 fn count_done(states: &[Progress]) -> usize {
     let done = states.iter().filter(|state| **state == Progress::Done);
     done.count()
@@ -147,7 +127,8 @@ impl File {
         let done = (count_done(&states), spent_s);
         let announcer = Announcer::new(lab, done, self.quiet, self.options.clone());
         announcer.begin();
-        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?
+        let caller = Terminal { quiet: self.quiet };
+        let site = Site::new(lab, Arc::clone(&self.stop), &caller, &self.path)?
             .with_tables(self.tables.clone());
         let mut running = Running {
             lab,
@@ -182,7 +163,8 @@ impl File {
 
     /// All trials are done: removes servers and images, unless they are to be kept.
     fn finish(&self, lab: &Lab) -> Result<u8> {
-        let site = Site::new(lab, Arc::clone(&self.stop), self.quiet, &self.path)?;
+        let caller = Terminal { quiet: self.quiet };
+        let site = Site::new(lab, Arc::clone(&self.stop), &caller, &self.path)?;
         let freed = if self.keeps { 0 } else { site.remove_images()? };
         Announcer::new(
             lab,
@@ -373,11 +355,13 @@ impl Running<'_> {
         let Some(text) = &cell.effective.search else {
             return Ok(trial);
         };
-        self.site.say(&format!("searching: {text}"));
+        if !self.file.quiet {
+            console::progress(&format!("searching: {text}"));
+        }
         let name: String = identity.chars().take(SEARCH_NAME).collect();
         let (trial, found) =
             super::search::search(&trial, text, (&name, self.file.quiet), &self.file.stop)?;
-        self.site.note_done(&found);
+        self.site.add_step(Step::Text(found));
         Ok(trial)
     }
 
@@ -388,8 +372,9 @@ impl Running<'_> {
         for step in self.site.done() {
             if let Step::NotReadBack { not_read_back } = step
                 && self.unseen.insert(not_read_back.clone())
+                && !self.file.quiet
             {
-                self.site.note(&step.to_string());
+                console::note(&step.to_string());
             }
         }
         let file = shown(&self.file.path)?;
@@ -415,7 +400,7 @@ impl Running<'_> {
         }
         let whole = !runs.is_empty() && runs.iter().all(|run| run.end == RunEnd::Completed);
         if let Some(captured) = captured.transpose()?.flatten() {
-            self.site.done.push(Step::Captured { captured });
+            self.site.add_step(Step::Captured { captured });
         }
         self.same_data(cell, &runs)?;
         match whole && outcome.is_complete() {

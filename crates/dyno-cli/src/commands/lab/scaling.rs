@@ -1,9 +1,9 @@
 //! The table of an experiment's scaling, and the law that it follows.
 
+use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Scalar, Table};
 use dyno_stats::{SCALABILITY_MIN, Scalability, scalability};
 
-use super::figures::Done;
 use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// Settings that give a server more memory.

@@ -5,33 +5,17 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use dyno_analysis::search::{SearchEnd, Searched};
-use dyno_conduct::search::promise::{self, Promise};
+use dyno_conduct::lab::figures::{Done, subject};
+use dyno_conduct::search::promise::Promise;
 use dyno_conduct::search::shown as shown_load;
 use dyno_core::plan::{Arrivals, OpenLoop};
-use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
 use dyno_load::{StopLevel, StopSignal};
 use dyno_report::sheet::Sheet;
 
-use super::figures::{Done, subject};
 use super::tables::{by_cell, factors_but, mean, sheet, shown};
 use crate::commands::planned::PlannedCommand;
 use crate::commands::search::SearchCommand;
-
-/// The mistake in a promise, if there is one.
-pub fn check(text: &str) -> Option<String> {
-    promise::parse(text).err()
-}
-
-/// Whether the search varies sessions instead of the rate.
-pub fn is_of_sessions(text: &str) -> bool {
-    promise::parse(text).is_ok_and(|promise| promise.of == Searched::Sessions)
-}
-
-/// Whether the run at the found load kept the promise.
-pub fn kept_by(text: &str, run: &RunSummary) -> Option<bool> {
-    promise::parse(text).ok()?.kept_by(run)
-}
 
 /// Searches for a trial's load; returns the trial at that load, and a sentence about it.
 ///
@@ -130,19 +114,10 @@ pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet 
         row.extend([subject, "p99"].map(|figure| shown(mean(&trials, figure))));
         let kept = trials
             .iter()
-            .filter(|done| kept(promise, done) == Some(true))
+            .filter(|done| done.kept(promise) == Some(true))
             .count();
         row.push(format!("{kept} of {}", trials.len()));
         made.rows.push(row);
     }
     made
-}
-
-/// Whether the run at the found load kept the promise.
-///
-/// `None` if there are too few events to decide.
-pub fn kept(promise: &str, done: &Done) -> Option<bool> {
-    let summaries = done.runs.iter().filter_map(|run| run.summary.as_ref());
-    let mut kept = summaries.map(|run| kept_by(promise, run));
-    kept.try_fold(true, |all, kept| Some(all && kept?))
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use dyno_conduct::lab::figures::Done;
 use dyno_core::record::RunRecord;
 use dyno_core::units::human_number;
 use dyno_lab::file::{Experiment, Table, TableKind};
@@ -12,7 +13,6 @@ use dyno_report::sheet::Sheet;
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
 
 use super::costs::costs;
-use super::figures::{Done, subject_words};
 use super::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
@@ -433,6 +433,16 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
         made.rows.push(row);
     }
     made
+}
+
+/// A subject's name in text.
+pub fn subject_words(subject: &str) -> &str {
+    match subject {
+        "sessions" => "sessions that keep the promise",
+        "offered" => "rate that keeps the promise",
+        "p99" => "p99 response time",
+        other => other,
+    }
 }
 
 /// The effect of each factor, and interactions.

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use anyhow::{Context as _, Result, bail};
+use dyno_conduct::lab::line;
 use dyno_core::text::hex;
 use dyno_core::{Secret, Target, redact};
 use dyno_host::Edition;
@@ -15,7 +16,6 @@ use dyno_run::Workload;
 use sha2::{Digest as _, Sha256};
 
 use super::OWN;
-use crate::commands::lab::line;
 
 /// The contents of the files, by their paths in the archive. A script keeps the path that the
 /// experiment names; a module keeps the path at which the script finds it.

@@ -9,10 +9,8 @@ use dyno_lab::Effective;
 use dyno_results::Captured;
 use dyno_server::{Companion, Online};
 
-use super::site::since;
-
 /// The keys of `output`.
-pub const KEYS: [&str; 2] = ["file", "count"];
+pub(super) const KEYS: [&str; 2] = ["file", "count"];
 /// Status variables that count executed statements, in MariaDB and MySQL.
 const EXECUTED: [&str; 2] = [
     "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'",
@@ -102,7 +100,7 @@ impl Beside {
     /// # Errors
     /// The command ended early, or its count is not a number.
     pub fn end(self) -> Result<Option<Captured>> {
-        let length_s = since(self.begun);
+        let length_s = Clock.since(self.begun).as_secs_f64();
         let after = executed(self.url.as_deref());
         for command in self.commands {
             command.end()?;

@@ -17,12 +17,10 @@ use dyno_results::Step;
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
 use self::setup::has_plugins;
-use super::definition::{self, Lab, is_of_host};
+use super::caller::{Caller, SiteEvent};
+use super::server::{is_of_host, settings};
 use super::there::Mode;
-use super::{host, line};
-use crate::commands::server::copies::copy_progress;
-use crate::commands::server::supervisor;
-use crate::console;
+use super::{Lab, checks, host, line};
 
 /// Timeout for a server's first answer.
 const START_LIMIT: Duration = Duration::from_secs(300);
@@ -58,8 +56,7 @@ pub struct Site<'a> {
     pub(super) is_loaded: BTreeSet<String>,
     /// Steps of the current trial.
     pub(super) done: Vec<Step>,
-    /// Print nothing.
-    pub(super) quiet: bool,
+    pub(super) caller: &'a dyn Caller,
     /// The results file: other files' experiments have their own servers.
     pub(super) results: PathBuf,
 }
@@ -69,7 +66,12 @@ impl<'a> Site<'a> {
     ///
     /// # Errors
     /// The folder of servers does not belong to this user.
-    pub fn new(lab: &'a Lab, stop: Arc<StopSignal>, quiet: bool, results: &Path) -> Result<Self> {
+    pub fn new(
+        lab: &'a Lab,
+        stop: Arc<StopSignal>,
+        caller: &'a dyn Caller,
+        results: &Path,
+    ) -> Result<Self> {
         Ok(Self {
             lab,
             home: Home::of_user()?,
@@ -80,7 +82,7 @@ impl<'a> Site<'a> {
             tables: BTreeMap::new(),
             is_loaded: BTreeSet::new(),
             done: Vec::new(),
-            quiet,
+            caller,
             results: results
                 .canonicalize()
                 .unwrap_or_else(|_| results.to_owned()),
@@ -175,12 +177,6 @@ impl<'a> Site<'a> {
         Ok(freed)
     }
 
-    pub(super) fn say(&self, what: &str) {
-        if !self.quiet {
-            console::progress(what);
-        }
-    }
-
     fn start(&mut self, name: &str, cell: &Cell, restores: bool) -> Result<()> {
         let mut server = match self.images.get(name) {
             Some(server) => server.clone(),
@@ -189,10 +185,7 @@ impl<'a> Site<'a> {
         let held = server.hold()?;
         if restores {
             let begun = Clock.now();
-            let put_back = match self.quiet {
-                true => server.restore(IMAGE, &|_, _| {}),
-                false => server.restore(IMAGE, &copy_progress("restoring the data:")),
-            };
+            let put_back = server.restore(IMAGE, &*self.caller.restoring());
             put_back.context("cannot restore the data")?;
             self.note_done(&format!("data restored in {:.1} s", since(begun)));
         }
@@ -207,7 +200,7 @@ impl<'a> Site<'a> {
         name: &str,
     ) -> Result<()> {
         let set = self.with_files(server, effective)?;
-        server.put_settings(definition::settings(&effective.server, &set)?)?;
+        server.put_settings(settings(&effective.server, &set)?)?;
         let environment = effective.server.environment.iter();
         server.put_environment(
             environment
@@ -224,8 +217,8 @@ impl<'a> Site<'a> {
             reset.and(server.forget_pages());
         }
         self.note_reset(reset);
-        self.say(&format!("starting {}", server.kind().title()));
-        let command = supervisor()?;
+        self.caller.event(SiteEvent::Starting(server.kind()));
+        let command = self.caller.supervisor()?;
         let started = server.start(&Start {
             supervisor: &command,
             limit: START_LIMIT,
@@ -243,7 +236,7 @@ impl<'a> Site<'a> {
                 not_read_back: setting.clone(),
             });
         }
-        let proxy = match super::checks::proxy(&effective.server) {
+        let proxy = match checks::proxy(&effective.server) {
             Some(options) => Some(Proxy::start(server, &options?)?),
             None => None,
         };
@@ -290,7 +283,7 @@ impl<'a> Site<'a> {
             let mut cleanup = line.clone();
             "cleanup".clone_into(&mut cleanup[1]);
             // Tables may be missing, so the cleanup may fail.
-            let _ = self.command(cleanup, "cleanup");
+            let _ = self.caller.execute(cleanup, true, &self.stop);
         }
         self.prepare(line).context("cannot load the data")?;
         self.is_loaded.insert(url.to_owned());
@@ -342,7 +335,7 @@ impl<'a> Site<'a> {
             (None, None) => return Ok(()),
         };
         let mut online = Online::connect(&url)?;
-        let set = definition::settings(&Default::default(), &effective.online)?;
+        let set = settings(&Default::default(), &effective.online)?;
         let mut undo = online.set(&set)?;
         for sql in &effective.sql {
             online.run(sql)?;
@@ -407,12 +400,9 @@ impl<'a> Site<'a> {
     }
 
     fn settle_until_quiet(&mut self, url: &str, at_most: Duration) -> Result<()> {
-        let quiet = self.quiet;
         let url = dyno_server::url_of(url)?;
         let settled = dyno_server::settle(&url, at_most, &mut |left| {
-            if !quiet {
-                console::progress(&format!("waiting until the server is quiet: {left}"));
-            }
+            self.caller.event(SiteEvent::WaitingForQuiet(left));
         })?;
         let waited = settled.waited.as_secs_f64();
         match settled.quiet {
@@ -426,7 +416,7 @@ impl<'a> Site<'a> {
     }
 
     fn wait(&mut self, time: Duration) -> Result<()> {
-        self.say(&format!("settling for {:.0} s", time.as_secs_f64()));
+        self.caller.event(SiteEvent::Settling(time));
         let begun = Clock.now();
         while since(begun) < time.as_secs_f64() {
             if self.stop.level() != StopLevel::None {
@@ -438,14 +428,13 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    pub(super) fn note_done(&mut self, what: &str) {
-        self.done.push(Step::Text(what.to_owned()));
+    /// Adds a step to those of the current trial.
+    pub fn add_step(&mut self, step: Step) {
+        self.done.push(step);
     }
 
-    pub(super) fn note(&self, what: &str) {
-        if !self.quiet {
-            console::note(what);
-        }
+    fn note_done(&mut self, what: &str) {
+        self.add_step(Step::Text(what.to_owned()));
     }
 }
 
@@ -471,5 +460,5 @@ fn with_mode(url: &str, mode: &str) -> String {
 }
 
 pub(super) fn since(begun: u64) -> f64 {
-    Clock.now().saturating_sub(begun) as f64 / 1e9
+    Clock.since(begun).as_secs_f64()
 }

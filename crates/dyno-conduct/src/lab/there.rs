@@ -4,17 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
-use dyno_conduct::tables_there;
-use dyno_core::redact;
+use dyno_core::{Target, redact};
 use dyno_lab::file::ResetData;
 use dyno_load::StopSignal;
 use dyno_run::TablesThere;
 use dyno_server::Online;
 
-use super::definition::{self, Lab, is_of_host};
-use super::line;
-use crate::commands::planned::PlannedCommand;
-use crate::settings::usage;
+use super::server::{is_of_host, settings};
+use super::{Lab, Planner, line};
+use crate::{tables_there, usage};
 
 /// What Dyno may do to a workload's tables on a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +25,13 @@ pub enum Mode {
     Reload,
 }
 
-/// Checks the tables of each running server before the first trial.
+/// Connects to each running server and checks its tables before the first trial.
 ///
 /// # Errors
-/// Tables do not fit, or would have to be dropped; nothing was touched.
-pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
+/// A server does not answer, tables do not fit, or they would have to be dropped; nothing was
+/// touched.
+pub fn look(lab: &Lab, reload: bool, planner: Planner<'_>) -> Result<BTreeMap<String, Mode>> {
+    they_answer(lab)?;
     let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     // Some workloads have a table for each session.
     let cells = lab.trials.cells.iter();
@@ -54,7 +54,7 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     );
     let mut modes = BTreeMap::new();
     for (url, lines) in lines {
-        let found = lines.iter().map(|line| tables(line, sessions));
+        let found = lines.iter().map(|line| tables(line, sessions, planner));
         let found: Vec<TablesThere> = found.collect::<Result<_>>()?;
         let of = redact::text(&url);
         if let Some(why) = foreign(&found) {
@@ -78,6 +78,22 @@ pub fn look(lab: &Lab, reload: bool) -> Result<BTreeMap<String, Mode>> {
     Ok(modes)
 }
 
+/// Connects to running servers before the first trial: a wrong password would fail every trial.
+fn they_answer(lab: &Lab) -> Result<()> {
+    let cells = lab.trials.cells.iter();
+    let urls: BTreeSet<&str> = cells
+        .filter_map(|cell| cell.effective.server.url.as_deref())
+        .collect();
+    for url in urls {
+        let early = |error| anyhow!("before the first trial: {error}");
+        let url = dyno_server::url_of(url).map_err(early)?;
+        if Target::parse(&url).is_ok_and(|target| !target.family.is_embedded()) {
+            Online::connect(&url).map_err(early)?;
+        }
+    }
+    Ok(())
+}
+
 /// Why a table with one of the workload's names must not be dropped.
 fn foreign(found: &[TablesThere]) -> Option<&str> {
     found.iter().find_map(|one| match one {
@@ -96,7 +112,7 @@ fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
             continue;
         };
         let loads = matches!(modes.get(url), Some(Mode::Load | Mode::Reload));
-        let set = definition::settings(&Default::default(), &effective.online)?;
+        let set = settings(&Default::default(), &effective.online)?;
         if !loads || set.is_empty() || !tried.insert((url, format!("{set:?}"))) {
             continue;
         }
@@ -139,15 +155,15 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
 }
 
 /// The existing tables of a data set.
-fn tables(prepare: &[String], sessions: Option<u32>) -> Result<TablesThere> {
+fn tables(prepare: &[String], sessions: Option<u32>, planner: Planner<'_>) -> Result<TablesThere> {
     let mut line = prepare.to_vec();
     "run".clone_into(&mut line[1]);
     line.extend(["--results", "none", "--quiet"].map(str::to_owned));
     if let Some(sessions) = sessions.filter(|_| !line.iter().any(|word| word == "--sessions")) {
         line.push(format!("--sessions={sessions}"));
     }
-    let found = PlannedCommand::of(line, "run")
-        .and_then(|planned| tables_there(planned.command, &Arc::new(StopSignal::default())));
+    let found =
+        planner(line).and_then(|command| tables_there(command, &Arc::new(StopSignal::default())));
     found.context("before the first trial")
 }
 

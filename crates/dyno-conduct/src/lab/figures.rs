@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
+use dyno_analysis::search::Searched;
+use dyno_analysis::summary::recorded;
 use dyno_core::figures::NamedFigure;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
@@ -9,7 +12,7 @@ use dyno_lab::file::Experiment;
 use dyno_lab::{Figure, Figures, Measured};
 use dyno_results::{Captured, Results, Scope, Step, TrialRow, TrialState, Tried};
 
-use crate::commands::show;
+use crate::search::promise;
 
 /// Other names of cost figures in files.
 pub const COSTS: [(&str, &str); 5] = [
@@ -25,18 +28,10 @@ pub const COSTS: [(&str, &str); 5] = [
 pub fn subject(experiment: &Experiment) -> &'static str {
     match &experiment.search {
         None => experiment.subject(),
-        Some(text) if super::search::is_of_sessions(text.get_ref()) => "sessions",
-        Some(_) => "offered",
-    }
-}
-
-/// A subject's name in text.
-pub fn subject_words(subject: &str) -> &str {
-    match subject {
-        "sessions" => "sessions that keep the promise",
-        "offered" => "rate that keeps the promise",
-        "p99" => "p99 response time",
-        other => other,
+        Some(text) => match promise::parse(text.get_ref()) {
+            Ok(promise) if promise.of == Searched::Sessions => "sessions",
+            _ => "offered",
+        },
     }
 }
 
@@ -84,6 +79,16 @@ impl Done {
         let only = steps.values().next().filter(|_| steps.len() == 1)?;
         Some(only.get(figure)?.value)
     }
+
+    /// Whether the run at the load that its search found kept the promise.
+    ///
+    /// `None` if there are too few events to decide.
+    pub fn kept(&self, promise: &str) -> Option<bool> {
+        let promise = promise::parse(promise).ok();
+        let summaries = self.runs.iter().filter_map(|run| run.summary.as_ref());
+        let mut kept = summaries.map(|run| promise.as_ref()?.kept_by(run));
+        kept.try_fold(true, |all, kept| Some(all && kept?))
+    }
 }
 
 /// A finished trial with its runs.
@@ -106,7 +111,7 @@ pub fn done(
     results: &Results,
     trials: &[TrialRow],
     states: &BTreeMap<String, TrialState>,
-) -> anyhow::Result<Vec<Done>> {
+) -> Result<Vec<Done>> {
     let mut all = Vec::new();
     for (position, row) in trials.iter().enumerate() {
         let state = states.get(&row.identity).map(|state| &state.tried);
@@ -117,7 +122,7 @@ pub fn done(
         let mut steps = BTreeMap::new();
         for id in runs {
             let mut record = results.load(*id, &Scope::whole())?;
-            let summary = show::summary(&record, &results.path().display().to_string());
+            let summary = recorded(&record, &results.path().display().to_string());
             let step = record.head.phase.as_ref().map(|phase| phase.name.clone());
             steps.insert(step.unwrap_or_default(), of(&record, &summary));
             record.summary = Some(summary);

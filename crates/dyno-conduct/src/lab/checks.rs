@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow};
-use dyno_conduct::target::hide_password;
 use dyno_core::Target;
-use dyno_core::plan::Plan;
 use dyno_lab::file::Topology;
 use dyno_lab::{Cell, Experiment};
 use dyno_server::{Home, Kind, Online, ProxyOptions};
 
 use super::beside::KEYS;
-use super::definition::settings;
 use super::host;
-use crate::commands::planned::PlannedCommand;
+use super::server::settings;
+use crate::search::promise;
+use crate::target::hide_password;
 
 /// Cells that together contain every level of every factor: a level's mistake shows in all of its
 /// cells.
@@ -110,12 +109,6 @@ pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
         wrong.extend(found.unwrap_or_default());
     }
     wrong
-}
-
-/// The plan of a command line; runs nothing.
-pub fn plan_of(line: Vec<String>) -> Result<Plan> {
-    let command = line[1].clone();
-    Ok(PlannedCommand::of(line, &command)?.command.plan)
 }
 
 /// The proxy in front of a server.
@@ -238,7 +231,7 @@ pub fn unsupported(experiment: &Experiment) -> Vec<String> {
     if let Some(why) = experiment
         .search
         .as_ref()
-        .and_then(|search| super::search::check(search.get_ref()))
+        .and_then(|search| promise::parse(search.get_ref()).err())
     {
         return vec![why];
     }

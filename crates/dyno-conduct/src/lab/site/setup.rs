@@ -9,7 +9,7 @@ use dyno_lab::{Cell, Effective};
 use dyno_server::{Online, Server};
 
 use super::super::beside::{Beside, Places};
-use super::super::definition;
+use super::super::server::{file_word, library};
 use super::Site;
 
 impl Site<'_> {
@@ -20,7 +20,7 @@ impl Site<'_> {
             let path = server.put_file(name, &text.to_string())?;
             for value in set.values_mut() {
                 if let Scalar::Text(text) = value {
-                    *text = text.replace(&definition::file_word(name), &path.display().to_string());
+                    *text = text.replace(&file_word(name), &path.display().to_string());
                 }
             }
         }
@@ -71,7 +71,7 @@ pub(super) fn has_plugins(server: &Server, effective: &Effective) -> Result<()> 
     }
     let mut online = Online::connect(&server.url(false)?)?;
     for plugin in plugins {
-        let library = definition::library(plugin);
+        let library = library(plugin);
         let count = online.value(&format!(
             "SELECT COUNT(*) FROM information_schema.PLUGINS WHERE PLUGIN_STATUS = 'ACTIVE' AND \
              PLUGIN_LIBRARY LIKE '{library}%'"

@@ -6,17 +6,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
 use dyno_core::text::hex;
-use dyno_core::units::human_size;
 use dyno_lab::file::LoadedBy;
 use dyno_lab::{Cell, Effective};
 use dyno_load::StopLevel;
 use dyno_server::Server;
 use sha2::{Digest as _, Sha256};
 
+use super::caller::SiteEvent;
 use super::site::{IMAGE, Site, since};
-use super::{definition, host, line};
-use crate::commands::execute::execute;
-use crate::commands::planned::PlannedCommand;
+use super::{host, line, server};
 
 /// Timeout, in seconds, for the end of a server whose process was killed.
 const ENDS_WITHIN_S: f64 = 60.0;
@@ -68,8 +66,8 @@ impl Site<'_> {
     /// The names of all images of the experiment.
     pub(super) fn image_names(&self) -> Result<BTreeSet<String>> {
         let cells = self.lab.trials.cells.iter();
-        let own = cells
-            .filter(|cell| cell.effective.server.url.is_none() && !definition::is_of_host(cell));
+        let own =
+            cells.filter(|cell| cell.effective.server.url.is_none() && !server::is_of_host(cell));
         let with_sources = own.flat_map(|cell| match cell.effective.data.by {
             Some(LoadedBy::Copy) => vec![cell.clone(), plain(cell)],
             _ => vec![cell.clone()],
@@ -108,7 +106,7 @@ impl Site<'_> {
     }
 
     pub(super) fn kind(&self, cell: &Cell) -> Result<&dyno_server::Kind> {
-        let key = definition::kind_key(&cell.effective.server);
+        let key = server::kind_key(&cell.effective.server);
         let found = self.lab.kinds.get(&key);
         found.ok_or_else(|| anyhow!("the server of this trial is unknown"))
     }
@@ -135,14 +133,14 @@ impl Site<'_> {
         }
         let made = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?.clone();
-        let settings = definition::settings(&made.server, &made.server.set)?;
-        self.say(&format!("creating the data directory of {}", kind.title()));
+        let settings = server::settings(&made.server, &made.server.set)?;
+        self.caller.event(SiteEvent::CreatingData(&kind));
         let place = host::place(&cell.effective.place)?;
         let sibling = self.source(cell, name)?;
         let mut server = Server::make_on(&self.home, name, kind, settings, None, place.as_ref())?;
         let filled = match &sibling {
             Some(from) => {
-                self.say("copying the data to another file system");
+                self.caller.event(SiteEvent::CopyingData);
                 server
                     .adopt_snapshot(from, IMAGE)
                     .map(drop)
@@ -173,24 +171,18 @@ impl Site<'_> {
             self.prepare(line).context("cannot load the data")?;
         }
         self.down();
-        self.say("keeping a copy of the data");
+        self.caller.event(SiteEvent::KeepingCopy);
         let kept = server.snapshot(IMAGE, &|_, _| {})?;
-        let size = kept.copied.map_or(0, |copied| copied.bytes);
-        self.note(&format!(
-            "data loaded and kept: {}, {:.1} s",
-            human_size(size),
-            since(begun)
-        ));
+        self.caller.event(SiteEvent::Loaded {
+            bytes: kept.copied.map_or(0, |copied| copied.bytes),
+            took: Clock.since(begun),
+        });
         Ok(())
     }
 
     /// Runs `dyno prepare …`.
     pub(super) fn prepare(&mut self, line: Vec<String>) -> Result<()> {
-        let line = match self.quiet {
-            true => [line, vec!["--quiet".to_owned()]].concat(),
-            false => line,
-        };
-        self.execute(line, "prepare")?;
+        self.caller.execute(line, false, &self.stop)?;
         match self.stop.level() {
             StopLevel::None => Ok(()),
             StopLevel::End | StopLevel::Abandon => bail!("interrupted"),
@@ -208,16 +200,6 @@ impl Site<'_> {
         }
         self.prepare(line)?;
         self.is_loaded.insert(key);
-        Ok(())
-    }
-
-    pub(super) fn command(&self, line: Vec<String>, command: &str) -> Result<()> {
-        self.execute([line, vec!["--quiet".to_owned()]].concat(), command)
-    }
-
-    fn execute(&self, line: Vec<String>, command: &str) -> Result<()> {
-        let planned = PlannedCommand::of(line, command)?;
-        execute(planned, &self.stop, &mut |_| {})?.finish(&self.stop)?;
         Ok(())
     }
 }
