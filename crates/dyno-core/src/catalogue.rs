@@ -29,7 +29,7 @@ pub mod names {
     pub use super::server::names::*;
 }
 
-/// What a name stands for.
+/// The kind of thing that a name denotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A series of states.
@@ -50,9 +50,9 @@ pub enum Kind {
 pub struct Row {
     /// The constant's name.
     pub constant: &'static str,
-    /// The name; `…` stands for the part in which a family's names differ.
+    /// The name; `…` marks the part in which a family's names differ.
     pub name: &'static str,
-    /// What it stands for.
+    /// Its kind.
     pub kind: Kind,
     /// The unit of its values, as in [`SeriesKey`](crate::record::SeriesKey); empty for facts.
     pub unit: &'static str,
