@@ -93,18 +93,31 @@ impl Counted {
             Self::Statements => counters.queries(),
         }
     }
+
+    /// The rate of a log's own total, which may include what no whole second does.
+    fn of_log(self, view: &View) -> Option<f64> {
+        let rates = view.summary().filter(|_| view.imported())?.rates;
+        let per_s = match self {
+            Self::Events => rates.events_per_s,
+            Self::Statements => rates.queries_per_s,
+        };
+        Some(per_s).filter(|per_s| per_s.is_finite() && *per_s > 0.0)
+    }
 }
 
-/// If a log's seconds cover less of the run, their mean is not the run's rate.
+/// If the whole seconds cover less of the run, their mean is not the run's rate.
 const COVERED_MIN: f64 = 0.95;
 
-/// The rate over all whole seconds of all runs; as printed if a log has no seconds, or too few.
+/// The rate over all whole seconds of all runs; of logs, over their whole length.
 pub(super) fn pooled_rate(views: &[View], of: Counted) -> Option<f64> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for view in views {
         let (_, covered_s) = view.covered();
         let covers = covered_s > 0.0 && covered_s >= COVERED_MIN * view.length_s;
-        if covers && of.in_seconds(view) {
+        if let Some(per_s) = of.of_log(view) {
+            sum += per_s * view.length_s;
+            seconds += view.length_s;
+        } else if covers && of.in_seconds(view) {
             sum += view.bins.iter().map(|bin| of.within(bin)).sum::<f64>();
             seconds += covered_s;
         } else if view.length_s > 0.0 {
