@@ -1,5 +1,7 @@
 //! The few fields of an X.509 certificate (RFC 5280, section 4.1) that rustls does not expose.
 
+use std::time::Duration;
+
 use rustls::pki_types::UnixTime;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use spki::AlgorithmIdentifierRef;
@@ -82,10 +84,14 @@ fn pss_hash(parameters: AnyRef<'_>) -> der::Result<String> {
     })
 }
 
+/// A time; the epoch for earlier ones, which `der` does not represent.
 fn time<'a>(reader: &mut impl Reader<'a>) -> der::Result<UnixTime> {
     let time: AnyRef<'a> = reader.decode()?;
-    let since_epoch = match time.tag() {
-        Tag::UtcTime => time.decode_as::<UtcTime>()?.to_unix_duration(),
+    let since_epoch = match (time.tag(), time.value()) {
+        // Years from 50 on belong to the 20th century.
+        (Tag::UtcTime, [b'5' | b'6', ..]) => Duration::ZERO,
+        (Tag::UtcTime, _) => time.decode_as::<UtcTime>()?.to_unix_duration(),
+        (Tag::GeneralizedTime, year) if year < &b"1970"[..] => Duration::ZERO,
         _ => time.decode_as::<GeneralizedTime>()?.to_unix_duration(),
     };
     Ok(UnixTime::since_unix_epoch(since_epoch))
@@ -159,21 +165,34 @@ mod tests {
         assert_eq!(end_point(&certificate), Some(hash));
     }
 
+    /// The fields of a signed part without a version.
+    fn valid(times: [Vec<u8>; 2]) -> Vec<u8> {
+        let (number, empty) = (tlv(0x02, &[1]), tlv(SEQUENCE, &[]));
+        let times = tlv(SEQUENCE, &times.concat());
+        [number, empty.clone(), empty.clone(), times, empty].concat()
+    }
+
+    fn seconds(signed: &[u8]) -> (u64, u64) {
+        let certificate = certificate(signed, "1.2.840.113549.1.1.11", &[]);
+        let (from, to) = validity(&certificate).unwrap();
+        (from.as_secs(), to.as_secs())
+    }
+
     #[test]
     fn validity_is_behind_the_issuer() {
         let version = tlv(CONTEXT_0, &tlv(0x02, &[2]));
-        let (number, empty) = (tlv(0x02, &[1]), tlv(SEQUENCE, &[]));
-        let times = [tlv(0x17, b"491231235959Z"), tlv(0x18, b"20500101000000Z")];
-        let times = tlv(SEQUENCE, &times.concat());
-        let fields = [number, empty.clone(), empty.clone(), times, empty].concat();
+        let fields = valid([tlv(0x17, b"491231235959Z"), tlv(0x18, b"20500101000000Z")]);
         for signed in [fields.clone(), [version, fields].concat()] {
-            let certificate = certificate(&signed, "1.2.840.113549.1.1.11", &[]);
-            let (from, to) = validity(&certificate).unwrap();
-            assert_eq!(
-                (from.as_secs(), to.as_secs()),
-                (2_524_607_999, 2_524_608_000)
-            );
+            assert_eq!(seconds(&signed), (2_524_607_999, 2_524_608_000));
         }
+    }
+
+    #[test]
+    fn times_before_the_epoch_are_the_epoch() {
+        let utc = [tlv(0x17, b"500101000000Z"), tlv(0x17, b"691231235959Z")];
+        let general = [tlv(0x18, b"00010101000000Z"), tlv(0x18, b"19700101000001Z")];
+        assert_eq!(seconds(&valid(utc)), (0, 0));
+        assert_eq!(seconds(&valid(general)), (0, 1));
     }
 
     proptest! {
