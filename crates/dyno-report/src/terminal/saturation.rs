@@ -45,7 +45,8 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
         );
     }
     if !found.sequence.is_empty() {
-        page.row("sequence", Ink::Plain, &found.sequence);
+        let text = format!("as the sequence {}", found.sequence);
+        page.row("recorded", Ink::Plain, &text);
     }
     format!("\n{}\n{}", table.finish(look), page.finish())
 }
@@ -70,8 +71,8 @@ fn knee(found: &Saturation) -> String {
              --ladder would find it."
         ),
         Some(next) => format!(
-            "{head}, the most throughput for its latency. {} make it {} times the throughput at \
-             {} times the latency.",
+            "{head}, the most throughput for its latency. {} reach {} times the throughput at {} \
+             times the latency.",
             sessions(next.sessions),
             two_digits(next.events_per_s / at.events_per_s),
             two_digits(next.mean_ms / at.mean_ms),
@@ -95,9 +96,16 @@ fn against(steps: &[Step]) -> Option<String> {
             count => format!("{count} are {}", verdict.word()),
         })
         .collect();
+    let doubted = steps.iter().filter(|step| step.verdict > Some(Verdict::Valid));
+    let mut runs: Vec<i64> = doubted.filter_map(|step| step.run).collect();
+    runs.dedup();
+    let run = match runs.as_slice() {
+        [run] => run.to_string(),
+        _ => "RUN".to_owned(),
+    };
     (!parts.is_empty()).then(|| {
         format!(
-            "Of its {} steps, {}: see dyno show RUN.",
+            "Of the {} steps, {}; dyno show {run} says why.",
             steps.len(),
             parts.join(" and ")
         )
@@ -139,14 +147,16 @@ mod tests {
 
     #[test]
     fn a_knee_of_doubtful_steps_says_so() {
-        let words = "Of its 3 steps, 1 is doubtful and 1 is refused: see dyno show RUN.";
+        let words = "Of the 3 steps, 1 is doubtful and 1 is refused; dyno show RUN says why.";
         let mut runs = ladder(64, &[1, 2, 4]);
         let text = |runs: &[RunSummary]| saturation(&Saturation::of(runs), &Look::default());
         runs.iter_mut()
             .for_each(|run| run.verdict = Some(Verdict::Valid));
-        assert!(!text(&runs).contains("Of its"));
+        assert!(!text(&runs).contains("Of the"));
         runs[1].verdict = Some(Verdict::Doubtful);
+        assert!(text(&runs).contains("1 is doubtful; dyno show 12 says"));
         runs[2].verdict = Some(Verdict::Refused);
+        runs[2].recorded.as_mut().unwrap().id = 13;
         let page = text(&runs)
             .split_whitespace()
             .collect::<Vec<&str>>()
