@@ -15,7 +15,7 @@ use super::markup::{Text, json, lines};
 use super::run::View;
 use super::thin::{Keep, Pool, Thin};
 use super::time::utc;
-use crate::document::{Align, Block, Head, Table};
+use crate::document::{Align, Block, Table};
 
 const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
@@ -138,15 +138,21 @@ impl Page {
 
     /// Begins a table; columns with numbers have names that begin with `#`.
     pub(super) fn table(&mut self, columns: &[&str]) {
+        self.heads(columns.iter().map(|column| {
+            let figures = column.strip_prefix('#');
+            (figures.unwrap_or(column), figures.is_some())
+        }));
+    }
+
+    /// Begins a table; columns have a name, and numbers or not.
+    fn heads<'h>(&mut self, columns: impl Iterator<Item = (&'h str, bool)>) {
         put!(
             self,
             "<div class=\"scroll\"><table class=\"grid\"><thead><tr>"
         );
-        for column in columns {
-            match column.strip_prefix('#') {
-                Some(name) => put!(self, "<th scope=\"col\" class=\"n\">{}</th>", Text(name)),
-                None => put!(self, "<th scope=\"col\">{}</th>", Text(column)),
-            }
+        for (name, has_numbers) in columns {
+            let class = if has_numbers { " class=\"n\"" } else { "" };
+            put!(self, "<th scope=\"col\"{class}>{}</th>", Text(name));
         }
         put!(self, "</tr></thead><tbody>");
     }
@@ -184,12 +190,8 @@ impl Page {
     }
 
     fn whole_table(&mut self, table: &Table) {
-        let head = |head: &Head| match head.align {
-            Align::Right => format!("#{}", head.name),
-            _ => head.name.clone(),
-        };
-        let heads: Vec<String> = table.heads.iter().map(head).collect();
-        self.table(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+        let heads = table.heads.iter();
+        self.heads(heads.map(|head| (head.name.as_str(), head.align == Align::Right)));
         for row in &table.rows {
             put!(self, "<tr>");
             for (index, (head, cell)) in table.heads.iter().zip(row).enumerate() {
@@ -414,10 +416,23 @@ fn echarts() -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Value;
 
     #[test]
     fn the_library_is_the_file() {
         assert_eq!(echarts(), include_str!("../../assets/echarts.min.js"));
+    }
+
+    #[test]
+    fn names_of_columns_may_begin_with_a_number_sign() {
+        let table = Table::of(&[1.0])
+            .text("#1", 0, |_| "a".to_owned())
+            .figure("#2", 0, |one| Value::Rate(*one))
+            .source("");
+        let mut page = Page::default();
+        page.show([Block::Table(table)]);
+        let heads = "<th scope=\"col\">#1</th><th scope=\"col\" class=\"n\">#2</th>";
+        assert!(page.html.contains(heads), "{}", page.html);
     }
 
     #[test]
