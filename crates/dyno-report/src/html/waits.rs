@@ -14,7 +14,6 @@ use super::thin::{Keep, thin};
 const POINTS_MAX: usize = 720;
 /// The most states with their own colours.
 const STATES_MAX: usize = 7;
-/// The prefix of these series.
 /// The checks that name the sessions' waits.
 const CHECKS: [&str; 2] = ["stalls", "steady-state"];
 

@@ -118,17 +118,12 @@ impl Side<'_, '_> {
         all?.into_iter().max()
     }
 
-    /// Errors of all codes; `None` if a run has no totals.
+    /// All errors; `None` if a run has no totals, or a log does not show them.
     pub(super) fn errors(&self) -> Option<u64> {
         let of = |view: &&View<'_>| {
-            let summary = view.run.summary.as_ref()?;
-            Some(
-                summary
-                    .errors
-                    .values()
-                    .map(|error| error.count)
-                    .sum::<u64>(),
-            )
+            let seen = view.run.summary.as_ref()?.errors_seen();
+            let is_known = seen > 0 || view.run.not_observed("errors").is_none();
+            is_known.then_some(seen)
         };
         self.views.iter().map(of).sum()
     }
