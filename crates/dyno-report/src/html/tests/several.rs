@@ -185,3 +185,26 @@ fn a_page_of_many_long_runs_stays_small() {
     let (one, six) = (page(1), page(6));
     assert!(six < 5.0 && six < one * 2.7, "{one} {six}");
 }
+
+#[test]
+fn errors_of_logs_have_no_codes_and_may_be_unknown() {
+    let run = |id: i64, errors: u64| {
+        let number = id.to_string();
+        let mut run = run_of(id, 1.0, &[("number", number.as_str())]);
+        let summary = run.summary.as_mut().unwrap();
+        summary.errors.clear();
+        summary.totals.errors = errors;
+        run
+    };
+    let mut unknown = run(2, 0);
+    let gap = dyno_samples::values::gap("errors", "the log does not contain them");
+    unknown.not_observed.push(gap);
+    let page = Several::of(vec![run(1, 54_321), unknown], vec![vec![0], vec![1]]).page();
+    let (_, table) = page.split_once("id=\"runs\"").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    let errors = table.split("<tr>").skip(2).map(|row| {
+        let cell = row.split("<td class=\"n\">").nth(7).unwrap();
+        cell.split('<').next().unwrap()
+    });
+    assert_eq!(errors.collect::<Vec<_>>(), ["54,321", "–"]);
+}
