@@ -113,6 +113,14 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        when: |judged| judged.doubted("idle-sessions"),
+        why: "Sessions hung: see `idle-sessions`.",
+        explains: &[
+            Naming("warm-up", Cause::IdleSessions),
+            Naming("steady-state", Cause::IdleSessions),
+        ],
+    },
+    Rule {
         when: |judged| judged.froze() && judged.view.agents().is_empty(),
         why: "The generator paused: see `client-cpu`.",
         explains: OF_FREEZES,
