@@ -232,6 +232,18 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        when: |judged| judged.named("errors", Cause::DatabaseLocked),
+        why: "SQLite's file stayed locked: see `errors`.",
+        explains: &[
+            Of("stalls"),
+            Naming("warm-up", Cause::Unexplained),
+            Naming("steady-state", Cause::Unexplained),
+            Naming("warm-up", Cause::IdleSessions),
+            Naming("steady-state", Cause::IdleSessions),
+            UNCERTAIN,
+        ],
+    },
+    Rule {
         when: |judged| judged.refused("errors"),
         why: "Statements failed: see `errors`.",
         explains: &[Only("work-done", Cause::NoRows), Of("server-counters")],
@@ -325,6 +337,12 @@ impl Judged<'_> {
     fn doubted_for(&self, check: &str, cause: Cause) -> bool {
         let found = self.finding(check, Outcome::Doubt);
         found.is_some_and(|finding| finding.names(cause))
+    }
+
+    /// Whether a check names this cause in a doubt or a refusal.
+    fn named(&self, check: &str, cause: Cause) -> bool {
+        let mut all = self.findings.iter();
+        all.any(|finding| finding.check == check && finding.names(cause))
     }
 
     fn restarted(&self) -> bool {

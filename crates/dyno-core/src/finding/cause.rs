@@ -109,4 +109,6 @@ pub enum Cause {
     SessionModes,
     /// Sessions ended within a transaction.
     OpenTransactions,
+    /// SQLite's file stayed locked for longer than its sessions wait.
+    DatabaseLocked,
 }

@@ -63,6 +63,7 @@ const EXPLAINED: &[Case] = {
             ("server-counters", &[]),
         ),
         (("errors", Refuse, &[]), ("server-counters", &[])),
+        (("errors", Doubt, &[DatabaseLocked]), ("stalls", &[])),
         (("errors", Refuse, &[]), ("work-done", &[NoRows])),
         (("work-done", Doubt, &[NoTable]), ("misses", &[EmptyReads])),
         (
