@@ -273,7 +273,7 @@ fn votes(found: &SearchResult, at: f64) -> Option<String> {
             own.good + own.bad
         ));
     }
-    if own.broken > 0 && own.judged == Judgement::Breaks {
+    if is_refuted(own) {
         parts.push(format!(
             "{} of {} further trials",
             own.confirmed,
