@@ -265,7 +265,9 @@ impl Threshold {
     fn of_operation(&self, operation: &OperationSummary) -> Result<f64, String> {
         match self.figure {
             Kind::Known(figure) if figure.row.unit == MS => of_latency(figure, operation.latency()),
-            _ if self.figure.is_rate() => Ok(operation.done_per_s),
+            _ if self.figure.is_rate() => operation
+                .per_s()
+                .ok_or_else(|| "the log does not contain the operation's rate".to_owned()),
             _ => Err("an operation has a rate and latencies".to_owned()),
         }
     }

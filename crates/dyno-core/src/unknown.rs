@@ -17,7 +17,8 @@ pub enum Of {
 pub const KINDS_UNKNOWN: &str = "counters.kinds";
 /// A gap: an imported log has no totals of the run, or not its length.
 pub const TOTALS_UNKNOWN: &str = "totals";
-/// A gap: an imported log does not have the run's length.
+/// A gap: an imported log does not have the run's length. Its rates are known; its summary has
+/// their counts for an assumed length, which are not figures of the run.
 pub const LENGTH_UNKNOWN: &str = "measured_s";
 
 const STATEMENTS: &[&str] = &["reads", "reads_empty", "writes", "other"];
@@ -52,6 +53,11 @@ pub fn counters(gaps: &[NotObserved], of: Of) -> Vec<&'static str> {
         .iter()
         .filter(|(what, own, _)| (*own == Of::Run || *own == of) && named(what));
     unknown.flat_map(|(_, _, names)| *names).copied().collect()
+}
+
+/// Whether the length of the run is known.
+pub fn has_length(gaps: &[NotObserved]) -> bool {
+    gaps.iter().all(|gap| gap.what != LENGTH_UNKNOWN)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::sysbench::head::{self, option};
 use crate::sysbench::model::Draft;
 
 /// Options of sysbench itself and of its drivers, which do not belong to the workload.
-const GENERAL: [&str; 21] = [
+const GENERAL: [&str; 20] = [
     "threads",
     "num-threads",
     "events",
@@ -24,15 +24,14 @@ const GENERAL: [&str; 21] = [
     "report-interval",
     "report-checkpoints",
     "debug",
-    "validate",
     "verbosity",
     "percentile",
     "histogram",
     "test",
     "config-file",
 ];
-/// Options whose values are recorded elsewhere: in the distribution and the target.
-const READ_ELSEWHERE: [&str; 2] = ["rand-", "luajit-"];
+/// Options whose values are recorded elsewhere: in the distribution.
+const READ_ELSEWHERE: &str = "rand-";
 const OF_TARGET: [&str; 6] = ["host", "port", "socket", "user", "password", "db"];
 
 /// The workload; without a name if the log has none.
@@ -65,9 +64,8 @@ fn own_option(word: &str, draft: &Draft) -> Option<(String, OptionValue)> {
         "db-driver" => family(&draft.argv).is_some(),
         // The same as the default.
         "db-ps-mode" => value == "auto",
-        other => READ_ELSEWHERE
-            .iter()
-            .any(|family| other.starts_with(family)),
+        "validate" => ["off", "false", "0"].contains(&value),
+        other => other.starts_with(READ_ELSEWHERE),
     };
     if GENERAL.contains(&dashed.as_str()) || of_target || known || name.is_empty() {
         return None;
@@ -110,6 +108,10 @@ fn url(argv: &[String], family: Family) -> String {
     let (user, db) = (part("user"), part("db"));
     let at = if user.is_empty() { "" } else { "@" };
     let (mut host, port) = (part("host").to_owned(), part("port"));
+    // With MySQL's client library, localhost is a socket, whatever the port.
+    if host.is_empty() && !port.is_empty() && family == Family::Postgres {
+        host.push_str("localhost");
+    }
     if !port.is_empty() && !host.is_empty() {
         host = format!("{host}:{port}");
     }
@@ -222,6 +224,12 @@ mod tests {
                 r#"mysql_ssl=Text("REQUIRED")"#,
             ]
         );
+        // They change the load, or what it costs the client.
+        assert_eq!(
+            options("sysbench fileio --validate --luajit-cmd=off --histogram=on run"),
+            ["validate=Bool(true)", "luajit_cmd=Bool(false)"]
+        );
+        assert!(options("sysbench x --validate=off --thread-stack-size=1M run").is_empty());
         // Options without another field.
         assert_eq!(
             options("sysbench x --db-driver=drizzle --rand-type=odd --db-ps-mode=auto run"),
@@ -247,6 +255,8 @@ mod tests {
         assert_eq!(rand(&bare), None);
         let local = draft("sysbench x --db-driver=pgsql --pgsql-db=a run", "1.1.0");
         assert_eq!(target(&local.argv).url, "postgres:///a");
+        let port = draft("sysbench x --pgsql-port=5433 --pgsql-db=a run", "1.1.0");
+        assert_eq!(target(&port.argv).url, "postgres://localhost:5433/a");
         assert_eq!(rand(&local).unwrap().kind, RandKind::Uniform);
     }
 }

@@ -3,7 +3,7 @@
 use dyno_core::interval::Counters;
 use dyno_core::record::NotObserved;
 use dyno_core::summary::RunSummary;
-use dyno_core::unknown::{self, KINDS_UNKNOWN, LENGTH_UNKNOWN, Of, TOTALS_UNKNOWN};
+use dyno_core::unknown::{self, KINDS_UNKNOWN, Of, TOTALS_UNKNOWN};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ const KINDS: [&str; 3] = ["reads", "writes", "other"];
 
 /// Figures of imported runs that are zero if unknown because their type allows nothing else: the
 /// name in `not_observed`, the objects, and their fields.
-const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 10] = [
+const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 11] = [
     ("service", &["service", "response"], LATENCIES),
     (TOTALS_UNKNOWN, &["service", "response"], LATENCIES),
     (TOTALS_UNKNOWN, &["totals"], &Counters::NAMES),
@@ -59,6 +59,7 @@ const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 10] = [
     ("service.max_ms", &["service", "response"], &["max_ms"]),
     ("counters.queries", &["rates"], &["queries_per_s"]),
     ("errors", &["rates"], &["errors_per_s", "reconnects_per_s"]),
+    ("operations.done_per_s", &["operations"], &["done_per_s"]),
 ];
 
 /// As JSON, with null instead of a zero that means unknown. The summary may be a part of it.
@@ -82,10 +83,29 @@ pub(crate) fn with_nulls<T: Serialize>(
             }
         }
     }
-    if unknown(TOTALS_UNKNOWN) || unknown(LENGTH_UNKNOWN) {
-        for place in ["", "/summary"] {
-            if let Some(run) = value.pointer_mut(place) {
-                forget(run, &["measured_s", "elapsed_s"]);
+    for place in ["", "/summary"] {
+        let Some(run) = value.pointer_mut(place) else {
+            continue;
+        };
+        if unknown(TOTALS_UNKNOWN) {
+            forget(run, &["measured_s", "elapsed_s"]);
+        }
+        // The summary has an assumed length.
+        if !unknown::has_length(gaps) {
+            for figure in ["/measured_s", "/elapsed_s", "/totals/events"] {
+                if let Some(value) = run.pointer_mut(figure) {
+                    *value = Value::Null;
+                }
+            }
+        }
+        let operations = run.get_mut("operations").and_then(Value::as_array_mut);
+        for operation in operations.into_iter().flatten() {
+            for field in ["min_ms", "max_ms"] {
+                if unknown(&format!("operations.{field}"))
+                    && let Some(service) = operation.get_mut("service")
+                {
+                    forget(service, &[field]);
+                }
             }
         }
     }
@@ -127,8 +147,10 @@ mod tests {
     use dyno_core::finding::{Durability, DurabilityClass, Outcome, Stall};
     use dyno_core::plan::Shard;
     use dyno_core::summary::{
-        Access, AgentClock, AgentFinding, AgentSummary, RunEnd, ServerHost, StatementPlan,
+        Access, AgentClock, AgentFinding, AgentSummary, LatencySummary, RunEnd, ServerHost,
+        StatementPlan,
     };
+    use dyno_core::unknown::LENGTH_UNKNOWN;
     use dyno_samples::{summaries as samples, values};
     use std::collections::BTreeSet;
 
@@ -191,6 +213,30 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_operations_that_a_log_does_not_hold_are_null() {
+        let mut run = samples::good();
+        let service = LatencySummary {
+            min_ms: 0.0,
+            mean_ms: 4.5,
+            max_ms: 0.0,
+            ..run.service.clone()
+        };
+        run.operations = vec![values::operation("slev", 0.0, service)];
+        let unknown = ["min_ms", "max_ms", "done_per_s"];
+        run.not_observed = unknown
+            .map(|what| gap(&format!("operations.{what}")))
+            .into();
+        let value = json(&run);
+        let own = &value["operations"][0];
+        assert_eq!(own["done_per_s"], Value::Null);
+        assert_eq!(own["service"]["min_ms"], Value::Null);
+        assert_eq!(own["service"]["max_ms"], Value::Null);
+        assert_eq!(own["service"]["mean_ms"], 4.5);
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        assert!(validator.is_valid(&value));
+    }
+
+    #[test]
     fn figures_of_a_log_without_totals_are_null() {
         let mut run = RunSummary {
             not_observed: vec![gap(TOTALS_UNKNOWN)],
@@ -208,6 +254,18 @@ mod tests {
         ];
         assert_eq!(unknown, [&Value::Null; 5], "{value:#}");
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        assert!(validator.is_valid(&value));
+
+        let mut run = samples::good();
+        run.not_observed = vec![gap(LENGTH_UNKNOWN)];
+        let value = json(&run);
+        let unknown = [
+            &value["measured_s"],
+            &value["elapsed_s"],
+            &value["totals"]["events"],
+        ];
+        assert_eq!(unknown, [&Value::Null; 3], "{value:#}");
+        assert!(value["rates"]["events_per_s"].is_number());
         assert!(validator.is_valid(&value));
 
         let mut run = samples::good();

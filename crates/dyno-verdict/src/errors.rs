@@ -3,6 +3,7 @@
 mod company;
 mod counters;
 mod ledger;
+mod locked;
 mod tables;
 mod warnings;
 mod work;
@@ -71,11 +72,13 @@ fn errors(view: &View) -> CheckResult {
     let errors = totals.errors.max(seen);
     let not_done = not_done(view);
     let attempts = view.attempts(&totals, errors);
+    let cause = codes.and_then(|codes| locked::cause(view, codes));
     if let Some(why) = failure(view) {
         return CheckResult::refuse(
             format!("The run failed: {}.", why.trim_end_matches('.')),
-            "Find the cause and run again; the figures cover the time before the failure.",
+            cause.map_or(AGAIN, |_| locked::ADVICE),
         )
+        .naming(cause)
         .with("errors", errors as f64, "count");
     }
     if attempts == 0 {
@@ -108,8 +111,12 @@ fn errors(view: &View) -> CheckResult {
             text::count(totals.retries),
             text::count(totals.reconnects)
         ),
-        codes.map_or(LOOK, errors_advice),
+        match cause {
+            Some(_) => locked::ADVICE,
+            None => codes.map_or(LOOK, errors_advice),
+        },
     )
+    .naming(cause)
     .with("errors", errors as f64, "count")
     .with("errors, share", share, "percent of all attempts")
     .with("events not done", not_done as f64, "count")
@@ -162,6 +169,7 @@ fn failure<'a>(view: &View<'a>) -> Option<&'a str> {
     }
 }
 
+const AGAIN: &str = "Find the cause and run again; the figures cover the time before the failure.";
 const LOOK: &str = "Read the error messages in the summary, and remove their cause.";
 
 fn errors_advice(codes: &ErrorsByCode) -> &'static str {

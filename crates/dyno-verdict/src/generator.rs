@@ -4,7 +4,7 @@ mod fairness;
 pub(crate) mod open_loop;
 mod roles;
 mod samples;
-mod sessions;
+pub(crate) mod sessions;
 mod workers;
 
 #[cfg(test)]

@@ -113,6 +113,14 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        when: |judged| judged.doubted("idle-sessions"),
+        why: "Sessions hung: see `idle-sessions`.",
+        explains: &[
+            Naming("warm-up", Cause::IdleSessions),
+            Naming("steady-state", Cause::IdleSessions),
+        ],
+    },
+    Rule {
         when: |judged| judged.froze() && judged.view.agents().is_empty(),
         why: "The generator paused: see `client-cpu`.",
         explains: OF_FREEZES,
@@ -224,6 +232,18 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        when: |judged| judged.named("errors", Cause::DatabaseLocked),
+        why: "SQLite's file stayed locked: see `errors`.",
+        explains: &[
+            Of("stalls"),
+            Naming("warm-up", Cause::Unexplained),
+            Naming("steady-state", Cause::Unexplained),
+            Naming("warm-up", Cause::IdleSessions),
+            Naming("steady-state", Cause::IdleSessions),
+            UNCERTAIN,
+        ],
+    },
+    Rule {
         when: |judged| judged.refused("errors"),
         why: "Statements failed: see `errors`.",
         explains: &[Only("work-done", Cause::NoRows), Of("server-counters")],
@@ -317,6 +337,12 @@ impl Judged<'_> {
     fn doubted_for(&self, check: &str, cause: Cause) -> bool {
         let found = self.finding(check, Outcome::Doubt);
         found.is_some_and(|finding| finding.names(cause))
+    }
+
+    /// Whether a check names this cause in a doubt or a refusal.
+    fn named(&self, check: &str, cause: Cause) -> bool {
+        let mut all = self.findings.iter();
+        all.any(|finding| finding.check == check && finding.names(cause))
     }
 
     fn restarted(&self) -> bool {

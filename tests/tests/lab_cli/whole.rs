@@ -23,6 +23,12 @@ pub(crate) fn at_trial_scale(name: &str, trials: usize) -> String {
         "{runs:?}"
     );
     lab.wait_for_nobody();
+    let again = format!("lab resume {file} --scale trial -q");
+    has(
+        &lab.dyno(&again).success(),
+        &[&format!("all {trials} trials done"), "the answer: dyno lab"],
+    );
+    lab.wait_for_nobody();
     lab.dyno(&format!("lab report {file} --scale trial"))
         .success()
         .stdout

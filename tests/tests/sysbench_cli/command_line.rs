@@ -81,6 +81,16 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "",
     ),
     (
+        "empty --histogram=yes run",
+        "",
+        "invalid option: --histogram=yes",
+    ),
+    (
+        "empty --thread-stack-size=0 run",
+        "FATAL: Invalid value for thread-stack-size: 0.",
+        "",
+    ),
+    (
         "empty --rand-type=poisson run",
         "FATAL: Invalid random numbers distribution: poisson.",
         "",

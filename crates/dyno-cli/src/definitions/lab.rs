@@ -12,7 +12,7 @@ pub const LAB: &[Opt] = &[
         GROUP,
         "scale",
         Some("NAME"),
-        "Use this [scale.NAME] of the file, such as laptop",
+        "Use this [scale.NAME] of the file, such as laptop; with --vary, an option of the workload",
     ),
     opt(
         GROUP,
@@ -139,7 +139,13 @@ pub const LAB: &[Opt] = &[
         "plan, status, report: print JSON to standard output or write it to FILE",
     )
     .bare(),
-    opt(GROUP, "quiet", None, "Print no lines about the trials").short('q'),
+    opt(
+        GROUP,
+        "quiet",
+        None,
+        "Print no lines about the trials, only those at the end",
+    )
+    .short('q'),
     opt(GROUP, "no-color", None, "Disable colours"),
     opt(GROUP, "help", None, "Print this help").short('h'),
 ];

@@ -100,15 +100,18 @@ fn from(terms: &Terms, steps: Vec<ClimbStep>) -> Ground {
     let breaks = |step: &&ClimbStep| step.late_share > terms.goal.loss_ratio;
     let mut warnings = Vec::new();
     if let Some(first) = steps.first().filter(breaks) {
-        warnings.push(format!(
-            "{}, in a closed loop, had {:.1} % of {} events late already.",
-            match first.sessions {
-                1 => "One session alone".to_owned(),
-                few => format!("{few} sessions"),
-            },
-            first.late_share * 100.0,
-            if first.sessions == 1 { "its" } else { "their" }
-        ));
+        let (who, whose) = match first.sessions {
+            1 => ("One session alone".to_owned(), "its"),
+            few => (format!("{few} sessions"), "their"),
+        };
+        warnings.push(match first.events_per_s > 0.0 {
+            true => format!(
+                "{who}, in a closed loop, had {:.1} % of {whose} events late already.",
+                first.late_share * 100.0
+            ),
+            // No latency was measured.
+            false => format!("{who}, in a closed loop, ended no event."),
+        });
     }
     let (start, loads) = match terms.promise.of {
         Searched::Rate => {
@@ -197,5 +200,10 @@ mod tests {
         let ground = from(&sessions, steps(&[(1.0, 0.5)]));
         assert_eq!(ground.start.candidates, [1.0]);
         assert!(ground.warnings[0].contains("had 50.0 % of its events late already"));
+        let ground = from(&sessions, steps(&[(0.0, 1.0)]));
+        assert_eq!(
+            ground.warnings,
+            ["One session alone, in a closed loop, ended no event."]
+        );
     }
 }

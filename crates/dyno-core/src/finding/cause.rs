@@ -31,6 +31,8 @@ pub enum Cause {
     Retransmits,
     /// Connections ended, as many as half of the sessions.
     LostConnections,
+    /// Sessions did nothing while others worked.
+    IdleSessions,
     /// Sessions waited in the server for something that is not a lock.
     SessionWaits,
     /// Statements waited for locks.
@@ -107,4 +109,6 @@ pub enum Cause {
     SessionModes,
     /// Sessions ended within a transaction.
     OpenTransactions,
+    /// SQLite's file stayed locked for longer than its sessions wait.
+    DatabaseLocked,
 }

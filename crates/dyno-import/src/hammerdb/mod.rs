@@ -325,21 +325,61 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
     if !length_known {
         gaps.push(gap(LENGTH_UNKNOWN, "the log does not show the test period"));
     }
-    if draft.profile.is_read() && matches!(draft.profile.of, Of::One(_)) {
-        let why = "the time profile of one virtual user has neither extremes nor its length";
-        let unknown = ["min_ms", "max_ms", "done_per_s"].map(|what| format!("operations.{what}"));
-        gaps.extend(unknown.iter().map(|what| gap(what, why)));
-    }
+    gaps.extend(of_operations(&draft.profile));
     if draft.users.is_none() {
         gaps.push(gap("drive", "the log does not show the virtual users"));
     }
     gaps
 }
 
+/// Figures that the time profile does not have for each procedure.
+fn of_operations(profile: &Profile) -> Vec<NotObserved> {
+    let why = match profile.of {
+        Of::One(_) => "the time profile of one virtual user has neither extremes nor its length",
+        Of::All => "the time profile lacks it",
+    };
+    let lacks = |of: fn(&Procedure) -> Option<f64>| {
+        let mut procedures = profile.procedures.iter();
+        procedures.any(|own| of(own).is_none())
+    };
+    let no_length = profile.elapsed_s.is_none_or(|seconds| seconds <= 0.0);
+    let unknown = [
+        ("operations.min_ms", lacks(|own| own.min)),
+        ("operations.max_ms", lacks(|own| own.max)),
+        ("operations.done_per_s", profile.is_read() && no_length),
+    ];
+    let unknown = unknown.iter().filter(|(_, lacks)| *lacks);
+    unknown.map(|(what, _)| gap(what, why)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::unknown;
     use proptest::prelude::*;
+
+    #[test]
+    fn figures_that_a_log_lacks_are_unknown() {
+        let text = "Vuser 2:>>>>> SUMMARY OF 2 ACTIVE VIRTUAL USERS : MEDIAN ELAPSED TIME : 0ms\n\
+            Vuser 2:>>>>> PROC: SLEV\n\
+            Vuser 2:CALLS: 20\tAVG: 1.250ms\tMAX: 9.000ms\tTOTAL: 25.000ms\n\
+            Vuser 1:TEST RESULT : System achieved 43912 NOPM from 101003 PostgreSQL TPM\n";
+        let log = Log { name: "x", text };
+        let runs = read(&[log], &Options::default(), &mut Vec::new()).unwrap();
+        let gaps = &runs[0].run.not_observed;
+        let is_gap = |what: &str| gaps.iter().any(|gap| gap.what == what);
+        assert!(!unknown::has_length(gaps), "{gaps:?}");
+        assert!(is_gap("operations.min_ms") && is_gap("operations.done_per_s"));
+        assert!(!is_gap("operations.max_ms"), "{gaps:?}");
+        let period = "Vuser 1:Timing test period of 5 in minutes\n";
+        let text = [period, text].concat();
+        let log = Log {
+            name: "x",
+            text: &text,
+        };
+        let runs = read(&[log], &Options::default(), &mut Vec::new()).unwrap();
+        assert!(unknown::has_length(&runs[0].run.not_observed));
+    }
 
     proptest! {
         #[test]

@@ -6,6 +6,7 @@ use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
 use dyno_core::text::counted;
+use dyno_core::unknown;
 
 use super::figures;
 use super::headlines;
@@ -109,7 +110,8 @@ fn lead(view: &View<'_>) -> String {
             ));
         }
     }
-    if let Some(summary) = &view.run.summary {
+    let has_length = unknown::has_length(&view.run.not_observed);
+    if let Some(summary) = view.run.summary.as_ref().filter(|_| has_length) {
         parts.push(format!("{} measured", number::length(summary.measured_s)));
     }
     if let Some(model) = view.run.fact(names::HOST_CPU_MODEL) {

@@ -8,6 +8,7 @@ use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
 use dyno_core::text::{counted, shell_word};
+use dyno_core::unknown;
 
 use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
@@ -91,7 +92,10 @@ pub(super) fn title(run: &RunSummary) -> String {
             phase.name, phase.number, phase.of
         ));
     }
-    let mut measured = length(run.measured_s);
+    let mut measured = match unknown::has_length(&run.not_observed) {
+        true => length(run.measured_s),
+        false => "unknown length".to_owned(),
+    };
     if let Some(drive) = &run.drive {
         parts.push(sections::sessions(drive));
         if let Some(open) = drive.open_loop {

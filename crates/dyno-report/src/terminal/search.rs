@@ -113,10 +113,14 @@ fn by(found: &SearchResult, lower: f64) -> String {
     })
 }
 
+/// Whether confirming trials broke the promise too often.
+fn is_refuted(own: &LoadVotes) -> bool {
+    own.broken > 0 && own.judged == Judgement::Breaks
+}
+
 /// The result of the lowest load that was not confirmed.
 fn refuted(found: &SearchResult) -> String {
-    let is_refuted = |own: &&LoadVotes| own.broken > 0 && own.judged == Judgement::Breaks;
-    let last = found.loads.iter().find(is_refuted);
+    let last = found.loads.iter().find(|own| is_refuted(own));
     last.map_or_else(
         || "no load was; ".to_owned(),
         |own| {
@@ -145,7 +149,17 @@ pub fn search_answer(found: &SearchResult) -> String {
             format!("so far the limit is between {}", between(of, range))
         }
         (Some(low), None) => format!("so far {}", keeps(low)),
-        (None, Some(high)) => format!("so far {} breaks {promise}", load(of, high)),
+        // It kept the promise in the votes, and broke it in some confirming trials.
+        (None, Some(high)) if found.votes(high).is_some_and(is_refuted) => {
+            format!("so far no load is known to keep {promise}")
+        }
+        (None, Some(high)) => {
+            let verb = match (of, high as u64) {
+                (Searched::Rate, _) | (_, 1) => "breaks",
+                _ => "break",
+            };
+            format!("so far {} {verb} {promise}", load(of, high))
+        }
         (None, None) => "nothing is known yet".to_owned(),
     };
     match (found.ending, found.lower) {
@@ -167,6 +181,11 @@ pub fn search_answer(found: &SearchResult) -> String {
         (SearchEnd::Floor, _) => match (of, found.upper) {
             (Searched::Rate, Some(high)) => {
                 format!("No rate keeps {promise}: even {} breaks it", load(of, high))
+            }
+            // Each agent has at least one session.
+            (_, Some(high)) if high > 1.0 => {
+                let least = load(of, high);
+                format!("No number from {least} on keeps {promise}: even {least} break it")
             }
             _ => format!("No number of sessions keeps {promise}: even one breaks it"),
         },
@@ -254,7 +273,7 @@ fn votes(found: &SearchResult, at: f64) -> Option<String> {
             own.good + own.bad
         ));
     }
-    if own.broken > 0 && own.judged == Judgement::Breaks {
+    if is_refuted(own) {
         parts.push(format!(
             "{} of {} further trials",
             own.confirmed,

@@ -3,11 +3,10 @@
 use dyno_analysis::errors;
 use dyno_core::db::ErrorKind;
 use dyno_core::plan::{Arrivals, Drive, RandKind, RandPlan, Scheduled};
-use dyno_core::record::NotObserved;
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
 use dyno_core::text::counted;
-use dyno_core::unknown::{KINDS_UNKNOWN, LENGTH_UNKNOWN, TOTALS_UNKNOWN};
+use dyno_core::unknown::{self, KINDS_UNKNOWN, TOTALS_UNKNOWN};
 
 use super::latency::table;
 use super::look::{Ink, columns, wrap};
@@ -69,8 +68,9 @@ pub(super) fn sessions(drive: &Drive) -> String {
 const UNKNOWN: &str = "not known: the log does not tell";
 
 fn measured_length(run: &RunSummary) -> String {
-    let is_unknown = |gap: &NotObserved| [TOTALS_UNKNOWN, LENGTH_UNKNOWN].contains(&&*gap.what);
-    match run.not_observed.iter().any(is_unknown) && run.measured_s == 0.0 {
+    let gaps = &run.not_observed;
+    let no_totals = gaps.iter().any(|gap| gap.what == TOTALS_UNKNOWN);
+    match !unknown::has_length(gaps) || no_totals && run.measured_s == 0.0 {
         true => UNKNOWN.to_owned(),
         false => length(run.measured_s),
     }
@@ -152,7 +152,10 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     let mut rows = vec![(
         EventWord::of(run).many(),
         rates.events_per_s,
-        thousands(totals.events) + " in all",
+        match unknown::has_length(&run.not_observed) {
+            true => thousands(totals.events) + " in all",
+            false => "for an unknown time".to_owned(),
+        },
     )];
     if totals.queries() > 0 {
         let mut all = thousands(totals.queries()) + " in all";

@@ -132,6 +132,19 @@ fn a_promise_may_be_broken_at_the_least_load() {
 }
 
 #[test]
+fn a_least_load_that_kept_the_promise_in_the_votes_only_is_unconfirmed() {
+    let (goal, loads) = (Goal::new(0.01), Loads::whole(4, 64));
+    let mut search = Search::new(goal, loads, &Start::default()).unwrap();
+    let found = finish(&mut search, |asked| {
+        let kept = asked.load < 4.5 && asked.purpose == Purpose::Vote;
+        measured(asked, if kept { 0.0 } else { 0.5 })
+    });
+    assert_eq!(found.ending, Some(Ending::Unconfirmed));
+    assert_eq!((found.lower, found.confirmed), (None, false));
+    assert!(found.loads[0].good > found.loads[0].bad && found.loads[0].broken > 0);
+}
+
+#[test]
 fn a_second_promise_counts_too() {
     let found = finish(&mut new(Start::default()), |asked| Outcome::Measured {
         loss_ratio: 0.0,

@@ -243,7 +243,10 @@ impl Search {
     fn wanted(&self) -> Wanted {
         let (lower, upper) = self.relevant(Tally::class);
         if upper == Some(self.grid.min) {
-            return Wanted::Nothing(Ending::Floor);
+            return Wanted::Nothing(match self.confirmation(self.grid.min) {
+                Class::Upper => Ending::Unconfirmed,
+                _ => Ending::Floor,
+            });
         }
         if let (Some(confirm), Some(upper)) = (&self.goal.confirm, upper)
             && self.confirmation(upper) == Class::Upper

@@ -43,7 +43,7 @@ pub enum Ending {
     Ceiling,
     /// The least load broke the promise.
     Floor,
-    /// Too many loads, each below the one before, were not confirmed.
+    /// Too many loads, each below the one before, were not confirmed, or the least one was not.
     Unconfirmed,
     /// A trial and its repetition were void.
     Refused,

@@ -15,7 +15,7 @@ use dyno_samples::{
 use crate::context::Context;
 use crate::tests::{expect, judge_one, summary};
 
-fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {
+pub(super) fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {
     let summary = summary(run);
     summary.totals.errors += count;
     let error = ErrorCount {

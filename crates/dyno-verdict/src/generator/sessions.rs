@@ -297,7 +297,8 @@ fn without_idle(all: &[SessionShare], bound_s: f64) -> String {
     }
 }
 
-fn story(session: &SessionShare, idle: &IdleSpan) -> String {
+/// What a session did while it was idle.
+pub(crate) fn story(session: &SessionShare, idle: &IdleSpan) -> String {
     let at = match idle.idle_in {
         IdleIn::Statement => "waited for a statement's answer".to_owned(),
         IdleIn::Connecting => format!("was connecting (attempt {})", idle.attempts),

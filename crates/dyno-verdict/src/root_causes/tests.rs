@@ -50,6 +50,11 @@ const EXPLAINED: &[Case] = {
             ("steady-state", &[Disk, ServerSilent]),
         ),
         (("idle-sessions", Refuse, &[]), ("fairness", &[])),
+        (("idle-sessions", Doubt, &[]), ("warm-up", &[IdleSessions])),
+        (
+            ("idle-sessions", Doubt, &[]),
+            ("steady-state", &[IdleSessions]),
+        ),
         (("misses", Doubt, &[]), ("steady-state", &[EmptyReads])),
         (("misses", Doubt, &[]), ("length", &[UncertainMean])),
         (("statistics", Doubt, &[]), ("warm-up", &[TableScans])),
@@ -58,6 +63,7 @@ const EXPLAINED: &[Case] = {
             ("server-counters", &[]),
         ),
         (("errors", Refuse, &[]), ("server-counters", &[])),
+        (("errors", Doubt, &[DatabaseLocked]), ("stalls", &[])),
         (("errors", Refuse, &[]), ("work-done", &[NoRows])),
         (("work-done", Doubt, &[NoTable]), ("misses", &[EmptyReads])),
         (

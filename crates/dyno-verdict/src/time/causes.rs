@@ -1,5 +1,6 @@
 //! Causes of symptoms: observations while a run was slower than usual.
 
+pub(super) mod idle;
 mod signs;
 #[cfg(test)]
 mod tests;
@@ -101,8 +102,11 @@ pub(super) fn few(found: &[Moved], most: usize) -> String {
     text::few(&words, most)
 }
 
-/// Advice for slower CPUs, in place of other advice.
+/// Advice for idle sessions or slower CPUs, in place of other advice.
 pub(super) fn advice(causes: &[Cause], otherwise: &str) -> String {
+    if causes.contains(&Cause::IdleSessions) {
+        return idle::ADVICE.to_owned();
+    }
     match causes.contains(&Cause::SlowCpus) {
         true => {
             "Measure where the CPUs keep their speed (no neighbours, a fixed clock), or repeat the \
@@ -169,6 +173,7 @@ impl Comparison<'_, '_> {
             false => self.sessions().into_iter().collect(),
         };
         found.splice(0..0, self.lost_connections());
+        found.splice(0..0, idle::idle_sessions(self.view, self.seconds.slower));
         found.extend(self.misses());
         found.extend(self.processors());
         found.extend(self.slow_cpus());

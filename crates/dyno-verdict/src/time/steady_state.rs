@@ -5,7 +5,7 @@ mod spells;
 mod trend;
 mod why;
 
-use dyno_analysis::stalls::Stalls;
+use dyno_analysis::stalls::{Span, Stalls};
 use dyno_core::finding::{Cause, Outcome};
 use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
@@ -200,6 +200,7 @@ fn beginning(view: &View, found: &Beginning) -> CheckResult {
         false => Explained::default(),
     };
     let advice = match difference < 0.0 {
+        _ if causes.causes.contains(&Cause::IdleSessions) => causes::idle::ADVICE,
         true => {
             "Warm up for longer (--warmup), until caches, plans and the CPU's frequency have \
              settled."
@@ -248,15 +249,32 @@ fn still_starting(view: &View) -> Option<CheckResult> {
         .take_while(|bin| bin.sessions.is_some_and(|sessions| sessions < most))
         .count();
     let first = view.bins.first()?.sessions?;
+    let idle = causes::idle::during(
+        view,
+        Span {
+            from_s: 0.0,
+            to_s: view.bins[..missing].last().map_or(0.0, |bin| bin.at_s),
+        },
+    );
+    let idle = Some(idle).filter(|idle| idle.len() >= most.saturating_sub(first) as usize);
+    let idle = idle.and_then(|idle| causes::idle::describe(&idle));
+    let (why, advice) = match &idle {
+        Some(idle) => (format!(": {}", idle.words), causes::idle::ADVICE),
+        None => (
+            String::new(),
+            "Let the warm-up (--warmup) last longer than the ramp (--ramp-up).",
+        ),
+    };
     // An imported log does not count its sessions every second.
     (missing > 0 && !view.imported()).then(|| {
         CheckResult::doubt(
             format!(
                 "Sessions still started within the measurement: {first} ran at the end of its \
-                 first second and {most} later."
+                 first second and {most} later{why}."
             ),
-            "Let the warm-up (--warmup) last longer than the ramp (--ramp-up).",
+            advice,
         )
+        .naming(idle.map(|idle| idle.cause))
         .with("sessions, first second", first.into(), "count")
         .with("sessions, most", most.into(), "count")
     })

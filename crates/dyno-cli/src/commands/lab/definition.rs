@@ -22,16 +22,14 @@ const FILE_MAX: u64 = 1_000_000;
 /// # Errors
 /// The file is not an experiment, or cannot run here; lists every mistake.
 pub fn of(parsed: &Parsed, words: &[String]) -> Result<Lab> {
-    let scale = parsed.value("scale");
-    let (file, text, base) = match parsed.has("vary") {
-        true => (
-            String::new(),
-            vary::file(parsed, words)?,
-            PathBuf::from("."),
-        ),
-        false => read(words)?,
-    };
-    made(parsed.value("name"), (file, text, base), scale)
+    let name = parsed.value("name");
+    match parsed.has("vary") {
+        true => {
+            let text = vary::file(parsed, words)?;
+            made(name, (String::new(), text, PathBuf::from(".")), None)
+        }
+        false => made(name, read(words)?, parsed.value("scale")),
+    }
 }
 
 /// An experiment from the results file: by the options, or the latest.

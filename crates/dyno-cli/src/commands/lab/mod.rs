@@ -217,7 +217,10 @@ fn count(parsed: &Parsed, name: &str, usual: usize) -> Result<usize> {
 
 /// The options that name an experiment and its results file, as given.
 fn options(parsed: &Parsed) -> String {
-    let given = ["scale", "name", "results"].iter().filter_map(|name| {
+    // With --vary, --scale is the workload's.
+    let names = ["scale", "name", "results"].into_iter();
+    let names = names.filter(|name| *name != "scale" || !parsed.has("vary"));
+    let given = names.filter_map(|name| {
         let value = parsed.value(name)?;
         Some(format!(" --{name} {}", shell_word(value)))
     });

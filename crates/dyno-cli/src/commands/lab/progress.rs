@@ -152,7 +152,7 @@ impl<'a> Announcer<'a> {
         ));
     }
 
-    /// All trials are done.
+    /// All trials are done. As for any command, `--quiet` hides the progress, not the result.
     ///
     /// # Errors
     /// The results file cannot be read.
@@ -178,7 +178,7 @@ impl<'a> Announcer<'a> {
             .filter_map(|state| state.took_ms)
             .sum::<u64>() as f64
             / 1e3;
-        self.note(&format!(
+        console::note(&format!(
             "{}: all {} done in {}: {} valid, {} doubtful, {} refused",
             self.lab.head.name,
             number_of(self.lab.planned.len(), "trial"),
@@ -193,7 +193,7 @@ impl<'a> Announcer<'a> {
                 human_size(freed)
             ));
         }
-        self.note(&format!("the answer: dyno lab report{}", self.file()));
+        console::note(&format!("the answer: dyno lab report{}", self.file()));
         Ok(())
     }
 

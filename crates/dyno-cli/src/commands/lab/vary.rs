@@ -25,6 +25,13 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
         ));
     };
     let found = Workload::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
+    // The workload's option of that name: only a file has scales.
+    if parsed.has("scale") && !parsed.script.iter().any(|(name, _)| name == "scale") {
+        return Err(usage(format!(
+            "--scale chooses a part of an experiment's file, and {workload} has no option of that \
+             name; see `dyno help {workload}`"
+        )));
+    }
     let mut text = "experiment = 1\n".to_owned();
     let factors: Vec<(&str, Vec<&str>)> =
         parsed.values("vary").map(factor).collect::<Result<_>>()?;
@@ -241,6 +248,19 @@ mod tests {
     }
 
     #[test]
+    fn scale_is_the_workloads_option() {
+        let line = "--vary fillfactor=90,100 tpcb --scale 10 --server postgresql";
+        let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let parsed = super::super::parsed(&args).unwrap();
+        let text = file(&parsed, &parsed.words).unwrap();
+        let experiment = Experiment::parse("--vary", &text, None).unwrap();
+        let cells = experiment.cells();
+        let data = &cells[0].effective.data.options;
+        assert_eq!(data["scale"].to_string(), "10");
+        assert_eq!(super::super::options(&parsed), "");
+    }
+
+    #[test]
     fn reports_slips() {
         for (line, why) in [
             ("--vary sync_binlog oltp_read_write", "is not NAME=A,B"),
@@ -251,6 +271,10 @@ mod tests {
             (
                 "--vary a=1 oltp_read_write --target x --server y",
                 "give one of them",
+            ),
+            (
+                "--vary a=1 oltp_read_write --scale laptop",
+                "oltp_read_write has no option of that name",
             ),
         ] {
             let error = written(line).unwrap_err().to_string();

@@ -1,10 +1,12 @@
-//! 1.0.20's old names of options.
+//! 1.0.20's old names of options, and values that it refuses.
 
 use anyhow::Result;
 
 use super::CommandLineError;
 use crate::console;
+use crate::definitions::SYSBENCH;
 use crate::options::{Parsed, as_typed};
+use crate::settings::usage;
 
 /// Old name, new name, and the value up to which the old option has no effect.
 const RENAMED: [(&str, &str, i64); 4] = [
@@ -64,6 +66,37 @@ pub fn refuse(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Rejects other values of switches than sysbench takes, as typed, and a stack without a size.
+///
+/// # Errors
+/// With sysbench's message.
+pub fn refuse_values(args: &[String]) -> Result<()> {
+    let switches = SYSBENCH.iter().filter(|opt| opt.value == Some("on|off"));
+    for typed in switches.filter_map(|opt| as_typed(args, opt.name)) {
+        let value = typed.split_once('=').map(|(_, value)| value);
+        if !matches!(
+            value,
+            None | Some("on" | "true" | "1" | "off" | "false" | "0")
+        ) {
+            return Err(CommandLineError::raise(format!("invalid option: {typed}")));
+        }
+    }
+    let size = as_typed(args, "thread-stack-size").and_then(|typed| Some(typed.split_once('=')?.1));
+    match size.is_none_or(is_size) {
+        true => Ok(()),
+        // sysbench prints the size that it has read.
+        false => Err(usage("Invalid value for thread-stack-size: 0.")),
+    }
+}
+
+/// Whether it is a positive number, perhaps with a unit: `64K`.
+fn is_size(text: &str) -> bool {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = &text[..text.len() - unit.len()];
+    let has_unit = unit.starts_with(['K', 'k', 'M', 'm', 'G', 'g']);
+    number.parse::<u64>().is_ok_and(|number| number > 0) && (unit.is_empty() || has_unit)
+}
+
 /// Options that old command lines may contain and that have no effect.
 const WITHOUT_EFFECT: [(&str, &str); 4] = [
     (
@@ -99,6 +132,27 @@ mod tests {
         assert_eq!(said("cpu --max-requests=x run"), words);
         assert_eq!(said("cpu --max_requests=x run"), words);
         assert!(refuse(&args("cpu --max-time=5 --num-threads=1k run")).is_ok());
+    }
+
+    #[test]
+    fn values_that_sysbench_refuses_are_refused_in_its_words() {
+        let said = |line: &str| refuse_values(&args(line)).unwrap_err().to_string();
+        for option in [
+            "--histogram=yes",
+            "--validate=maybe",
+            "--histogram=ON",
+            "--db_debug=",
+        ] {
+            let line = format!("cpu {option} run");
+            assert_eq!(said(&line), format!("invalid option: {option}"));
+        }
+        for size in ["abc", "0", "-5", "12x", "0.5M", ""] {
+            let line = format!("cpu --thread-stack-size={size} run");
+            assert_eq!(said(&line), "Invalid value for thread-stack-size: 0.");
+        }
+        let fine = "cpu --histogram --validate=1 --debug=false --thread-stack-size=64k run";
+        assert!(refuse_values(&args(fine)).is_ok());
+        assert!(refuse_values(&args("cpu --thread_stack_size=65536 run")).is_ok());
     }
 
     fn args(line: &str) -> Vec<String> {

@@ -86,6 +86,7 @@ fn command_line(args: Vec<String>) -> Result<u8> {
     let (expanded, warnings) = legacy::renamed(args::with_config_file(&args[1..])?);
     let first = parse(&expanded, SYSBENCH, Script::Unknown, Grammar::Sysbench)
         .map_err(CommandLineError::raise)?;
+    legacy::refuse_values(&expanded)?;
     if settings::switch(&first, "version")? {
         console::out(&format!("{}\n", version(&first)?));
         return Ok(STATUS_DONE);

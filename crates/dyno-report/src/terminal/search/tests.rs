@@ -1,6 +1,6 @@
 //! Searches on simulated servers.
 
-use dyno_stats::search::{Asked, Goal, Loads, Next, Outcome, Search, Start};
+use dyno_stats::search::{Asked, Goal, Loads, Next, Outcome, Purpose, Search, Start};
 
 use super::*;
 
@@ -132,4 +132,29 @@ fn the_json_has_plan_and_result_next_to_each_other() {
     );
     assert_eq!(json["trials"][0]["judged"], "keeps");
     assert!(json["plausible"]["low"].as_f64() < json["lower"].as_f64());
+}
+
+#[test]
+fn a_load_that_only_the_votes_keep_is_not_said_to_break_the_promise() {
+    let ground = (Loads::whole(4, 1_024), Start::default());
+    let with = |in_votes: f64| {
+        let ground = (ground.0, ground.1.clone());
+        searched(plan(Searched::Sessions), ground, |_, asked| {
+            let is_vote = asked.purpose == Purpose::Vote && asked.load < 4.5;
+            Outcome::Measured {
+                loss_ratio: if is_vote { in_votes } else { 1.0 },
+                duration: asked.duration,
+                kept: true,
+            }
+        })
+    };
+    assert_eq!(
+        search_answer(&with(0.0)),
+        "Not confirmed: 4 sessions kept p99 < 10 ms in only 0 of 3 further trials; so far no load \
+         is known to keep p99 < 10 ms"
+    );
+    assert_eq!(
+        search_answer(&with(1.0)),
+        "No number from 4 sessions on keeps p99 < 10 ms: even 4 sessions break it"
+    );
 }

@@ -3,6 +3,8 @@
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked};
 use dyno_core::record::RunRecord;
+use dyno_core::states::IdleIn;
+use dyno_samples::values::idle;
 use dyno_samples::{noisy, series};
 
 use crate::time::tests::{check, rated};
@@ -156,5 +158,72 @@ fn check_says(run: &RunRecord, name: &str, words: &str) {
         found.evidence.contains(words),
         "{words}: {}",
         found.evidence
+    );
+}
+
+/// Four of sixteen sessions wait for a statement from one second to another, and the others work.
+fn four_wait(from: usize, to: usize) -> RunRecord {
+    let mut rates = noisy(40, 1000.0, 0.02, 6);
+    rates[from..to].iter_mut().for_each(|rate| *rate *= 0.75);
+    let mut run = rated(&rates);
+    assert_eq!(run.sessions.len(), 16);
+    for session in &mut run.sessions[3..7] {
+        session.idle = Some(idle(from as f64, to as f64, IdleIn::Statement, 0));
+    }
+    run
+}
+
+#[test]
+fn sessions_that_hang_alone_are_the_cause_of_a_lower_rate() {
+    let run = four_wait(0, 6);
+    check(&run, "idle-sessions", Doubt);
+    let beginning = check(&run, "warm-up", NotChecked);
+    assert!(
+        beginning.evidence.starts_with("Sessions hung: see"),
+        "{}",
+        beginning.evidence
+    );
+    assert!(beginning.names(Cause::IdleSessions), "{beginning:?}");
+    let run = four_wait(28, 40);
+    check(&run, "idle-sessions", Doubt);
+    let later = check(&run, "steady-state", NotChecked);
+    assert!(later.names(Cause::IdleSessions), "{later:?}");
+    // Too short for `idle-sessions`, but still the cause.
+    let beginning = check(&four_wait(0, 4), "warm-up", Doubt);
+    let expected = "4 sessions did nothing, such as session 3 waited for a statement's answer";
+    assert!(
+        beginning.evidence.contains(expected),
+        "{}",
+        beginning.evidence
+    );
+    assert!(
+        beginning.advice.contains("those sessions waited for"),
+        "{}",
+        beginning.advice
+    );
+    // One session of sixteen does not halve the rate.
+    let mut run = four_wait(0, 6);
+    for session in &mut run.sessions[4..7] {
+        session.idle = None;
+    }
+    for interval in &mut run.intervals[..6] {
+        interval.counters.events = interval.counters.events * 2 / 3;
+    }
+    let beginning = check(&run, "warm-up", Doubt);
+    assert!(!beginning.names(Cause::IdleSessions), "{beginning:?}");
+}
+
+#[test]
+fn a_session_that_hangs_before_its_first_event_has_not_started() {
+    let mut run = four_wait(0, 6);
+    for interval in &mut run.intervals[..6] {
+        interval.sessions = Some(12);
+    }
+    let beginning = check(&run, "warm-up", NotChecked);
+    assert!(beginning.names(Cause::IdleSessions), "{beginning:?}");
+    assert!(
+        beginning.evidence.contains("12 ran at the end"),
+        "{}",
+        beginning.evidence
     );
 }
