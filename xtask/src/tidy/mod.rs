@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 mod functions;
 mod mask;
 mod paths;
+mod structure;
 mod wording;
 
 use crate::say;
@@ -55,6 +56,7 @@ enum Rule {
     Paths,
     Wording,
     DocTests,
+    Structure,
 }
 
 /// A file that may violate a rule, and why.
@@ -88,6 +90,7 @@ impl fmt::Display for Violation {
 /// A file cannot be read, or an exception names a file that does not exist.
 pub fn check(root: &Path) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
+    let mut modules = structure::Modules::default();
     for path in files(root)? {
         let bytes = fs::read(root.join(&path))
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -95,6 +98,15 @@ pub fn check(root: &Path) -> Result<Vec<Violation>> {
             continue; // not text: nothing to check
         };
         check_text(&path, &text, &mut violations);
+        modules.add(&path, &text);
+        for (line, word, why) in structure::misplaced(&path, &text) {
+            violations.push(Violation {
+                path: path.clone(),
+                line,
+                rule: Rule::Structure,
+                what: format!("`{word}` does not belong here: {why}"),
+            });
+        }
         for (line, missing) in paths::missing(root, &path, &text) {
             violations.push(Violation {
                 path: path.clone(),
@@ -104,6 +116,12 @@ pub fn check(root: &Path) -> Result<Vec<Violation>> {
             });
         }
     }
+    violations.extend(modules.circles().into_iter().map(|circle| Violation {
+        path: structure::WITHOUT_CIRCLES.into(),
+        line: 1,
+        rule: Rule::Structure,
+        what: format!("these modules import each other: {circle}"),
+    }));
     check_crates(root, &mut violations)?;
     for exception in EXCEPTIONS {
         if !root.join(exception.path).exists() {
@@ -265,6 +283,13 @@ fn contains_word(line: &str, word: &str) -> bool {
         let after = line[at + word.len()..].chars().next();
         !part(line[..at].chars().next_back()) && (word.ends_with('!') || !part(after))
     })
+}
+
+/// Whether a word of `line` begins with `word`.
+fn contains_start(line: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut places = line.match_indices(word);
+    places.any(|(at, _)| !line[..at].ends_with(part) || !word.starts_with(part))
 }
 
 /// Every crate inherits the workspace's lints and is listed in ARCHITECTURE.md.

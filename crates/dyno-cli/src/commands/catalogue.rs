@@ -7,6 +7,7 @@ use anyhow::Result;
 use dyno_run::builtins;
 use serde_json::{Value, json};
 
+pub use super::command::{Command, Words};
 use super::{
     agent, compare, completions, doctor, export, fleet, import, lab, list, man, pivot, report, rm,
     run, search as search_for, server, show, sysbench, tables, top, waive,
@@ -21,58 +22,6 @@ use crate::{STATUS_DONE, console};
 
 /// Width of a command with its arguments in the help, after the indent.
 const COLUMN: usize = 20;
-
-/// The words that a command takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
-    /// No words.
-    Nothing,
-    /// One workload.
-    Workload,
-    /// One recorded run.
-    Run,
-    /// Any number of recorded runs.
-    Runs,
-    /// A recorded run, then checks with reasons.
-    RunAndChecks,
-    /// The thing to list.
-    Lists,
-    /// Another tool, then its logs.
-    Logs,
-    /// An action on an experiment, then its file.
-    Experiments,
-    /// An action on servers, then their names.
-    Servers,
-    /// An action on a bus, then its folder and the names of agents.
-    Bus,
-    /// A command or a workload.
-    Topic,
-    /// A command.
-    Command,
-    /// A shell.
-    Shell,
-    /// A workload, then one of its commands.
-    Sysbench,
-}
-
-/// A command of Dyno.
-#[derive(Clone, Copy, Debug)]
-pub struct Command {
-    /// Its name.
-    pub name: &'static str,
-    /// Its arguments in the help; may be empty.
-    pub arguments: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// Its block in the help; starts at 0, ascending.
-    block: u8,
-    /// The words that it takes.
-    pub words: Words,
-    /// The options that it is parsed with.
-    options: fn() -> &'static [Opt],
-    /// Runs it with all arguments: the program, the command and the rest.
-    pub run: fn(Vec<String>) -> Result<u8>,
-}
 
 /// All commands, in the order of the help.
 pub const COMMANDS: &[Command] = &[
@@ -317,7 +266,7 @@ pub const COMMANDS: &[Command] = &[
         block: 3,
         words: Words::Command,
         options: || &[],
-        run: |args| man::main(&args[2..]),
+        run: |args| man::main(&args[2..], COMMANDS),
     },
     Command {
         name: "help",
@@ -333,23 +282,6 @@ pub const COMMANDS: &[Command] = &[
 /// Finds a command by name.
 pub fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
-}
-
-impl Command {
-    /// Its options, without those of a workload.
-    pub fn options(&self) -> Vec<Opt> {
-        let options = (self.options)().iter();
-        let is_meant = |opt: &&Opt| self.words != Words::Workload || opt.applies_to(self.name);
-        options.filter(is_meant).copied().collect()
-    }
-
-    /// The syntax of its options.
-    pub fn grammar(&self) -> Grammar {
-        match self.words {
-            Words::Sysbench => Grammar::Sysbench,
-            _ => Grammar::Dyno,
-        }
-    }
 }
 
 /// The help lines of all commands.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use dyno_run::builtins;
 
-use super::catalogue::{self, COMMANDS, Command};
+use super::command::{Command, Words};
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
 use crate::{STATUS_DONE, console};
@@ -67,19 +67,19 @@ no colours, if set
 the folder for temporary databases
 "#;
 
-/// Prints a page.
+/// Prints the page of the program, or of one of its commands.
 ///
 /// # Errors
 /// The word is not a command.
-pub fn main(args: &[String]) -> Result<u8> {
+pub fn main(args: &[String], commands: &[Command]) -> Result<u8> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let page = match words[..] {
         ["--help" | "-h"] => {
             console::help(USAGE);
             return Ok(STATUS_DONE);
         }
-        [] | ["dyno"] => program(),
-        [name] => match catalogue::find(name) {
+        [] | ["dyno"] => program(commands),
+        [name] => match commands.iter().find(|command| command.name == name) {
             Some(command) => of_command(command),
             None => {
                 return Err(usage(format!(
@@ -93,11 +93,11 @@ pub fn main(args: &[String]) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-fn program() -> String {
+fn program(commands: &[Command]) -> String {
     let mut page = head("dyno", "a dynamometer for databases", "<command> [options]");
     page += "Dyno applies a load to a database server, observes what the server does, and says how \
              far the figures can be trusted.\n.SH COMMANDS\n";
-    for command in COMMANDS {
+    for command in commands {
         let name = escaped(command.name);
         item(
             &mut page,
@@ -120,7 +120,7 @@ fn program() -> String {
             test.about,
         );
     }
-    let names = COMMANDS.iter().map(|command| command.name);
+    let names = commands.iter().map(|command| command.name);
     let names: Vec<String> = names
         .map(|name| format!(".BR dyno\\-{} (1)", escaped(name)))
         .collect();
@@ -140,7 +140,7 @@ fn of_command(command: &Command) -> String {
         usage.trim(),
     );
     let _ = writeln!(page, "{}.", escaped(command.about));
-    if command.words == catalogue::Words::Workload {
+    if command.words == Words::Workload {
         page += "\\fBdyno help\\fR \\fIWORKLOAD\\fR prints the workload\\(aqs own options.\n";
     }
     let mut group = "";
@@ -210,6 +210,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::catalogue::COMMANDS;
 
     #[test]
     fn every_command_has_a_page_with_its_options() {
@@ -221,9 +222,9 @@ mod tests {
                 assert!(page.contains(&name), "{} {name}", command.name);
             }
         }
-        let page = program();
+        let page = program(COMMANDS);
         assert!(page.contains("\\fBrun\\fR WORKLOAD\n"), "{page}");
-        let error = main(&["rnu".to_owned()]).unwrap_err().to_string();
+        let error = main(&["rnu".to_owned()], COMMANDS).unwrap_err().to_string();
         assert_eq!(error, "there is no command 'rnu'; see dyno --help");
     }
 

@@ -3,6 +3,7 @@
 mod agent;
 mod calibrate;
 pub mod catalogue;
+mod command;
 mod compare;
 mod complete;
 mod completions;

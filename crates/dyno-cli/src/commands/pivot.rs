@@ -17,7 +17,7 @@ use dyno_results::{Filter, Results, RunLine, Scope};
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
 use serde_json::{Value, json};
 
-use super::runs::selected;
+use super::runs::{no_factor, selected, unknown};
 use crate::definitions::{FIGURES, TABLE};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
@@ -233,27 +233,6 @@ fn varied(runs: &[RunRecord]) -> Option<(Vec<String>, String)> {
         .cloned()
         .collect();
     (!rows.is_empty()).then_some((rows, columns))
-}
-
-/// The error for a factor that no run has.
-fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
-    match lines.is_empty() {
-        true => usage("no run matches"),
-        false => {
-            let own = lines.iter().flat_map(|line| line.factors.keys());
-            no_factor(factor, own.map(String::as_str))
-        }
-    }
-}
-
-/// The error for a factor that no run has, with the existing ones.
-pub fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
-    let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();
-    let names: Vec<&str> = names.into_iter().collect();
-    usage(format!(
-        "no run has a factor '{factor}'; there are {}",
-        names.join(", ")
-    ))
 }
 
 fn table(

@@ -1,5 +1,7 @@
 //! `dyno list runs`: list the runs of a results file.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use dyno_core::clock::{civil, wall_time};
 use dyno_core::factors::{self, EVERYBODYS, Factors, parse_factors};
@@ -10,7 +12,6 @@ use dyno_report::terminal::{RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, RunStage};
 use serde_json::{Value, json};
 
-use super::pivot::no_factor;
 use crate::options::Parsed;
 use crate::settings::{count, usage};
 use crate::{STATUS_DONE, console, run_store};
@@ -77,6 +78,27 @@ fn filter(parsed: &Parsed, results: &Results) -> Result<Filter> {
     })
 }
 
+/// The error for a factor that none of these runs has.
+pub fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
+    match lines.is_empty() {
+        true => usage("no run matches"),
+        false => {
+            let own = lines.iter().flat_map(|line| line.factors.keys());
+            no_factor(factor, own.map(String::as_str))
+        }
+    }
+}
+
+/// The error for a factor that no run has, with the existing ones.
+pub fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
+    let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    usage(format!(
+        "no run has a factor '{factor}'; there are {}",
+        names.join(", ")
+    ))
+}
+
 /// The levels of `--where`, in full: a version may lack its build suffix, as `dyno list runs`
 /// prints it.
 ///
@@ -92,8 +114,7 @@ pub fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
     for (name, wanted) in factors.iter_mut().filter(|_| !lines.is_empty()) {
         let given = lines.iter().any(|line| line.factors.contains_key(name));
         if !given && !EVERYBODYS.contains(&name.as_str()) {
-            let own = lines.iter().flat_map(|line| line.factors.keys());
-            return Err(no_factor(name, own.map(String::as_str)));
+            return Err(unknown(&lines, name));
         }
         let mut levels: Vec<String> = lines.iter().filter_map(|line| line.level(name)).collect();
         levels.sort_by(|one, other| factors::order(one, other));

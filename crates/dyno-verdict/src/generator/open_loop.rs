@@ -24,9 +24,10 @@ pub(super) const OFFERED_RATE: Check = Check {
     name: "offered-rate",
     title: "Achieved against offered rate, and backlog growth",
     rule: "Doubt if the achieved rate is below {0} % of the offered rate, or as far above it, \
-           beyond chance. Doubt if the backlog grew from the first to the last third by {1} % of \
-           the arrivals and more than one event: response times then depend on the run's length.",
-    thresholds: &[ACHIEVED, BACKLOG_GROWTH],
+           beyond chance, or if as many events, and at least {2}, were left waiting. Doubt if the \
+           backlog grew from the first to the last third by {1} % of the arrivals and more than \
+           one event: response times then depend on the run's length.",
+    thresholds: &[ACHIEVED, BACKLOG_GROWTH, LEFT_WAITING],
     make: offered_rate,
 };
 
@@ -76,6 +77,12 @@ const ACHIEVED: Threshold = Threshold {
     value: 98.0,
     unit: "percent",
     why: "events in flight at the end explain 1 %, not more",
+};
+const LEFT_WAITING: Threshold = Threshold {
+    name: "events left waiting",
+    value: 10.0,
+    unit: "count",
+    why: "fewer may have become due at the end by chance",
 };
 const BACKLOG_GROWTH: Threshold = Threshold {
     name: "growth of the backlog",
@@ -233,7 +240,12 @@ fn offered_rate(view: &View) -> CheckResult {
     let chance = chance(view, arrivals);
     let longer = open.backlog.and_then(|_| backlog_growth(view));
     let growth = longer.map(|longer| longer / arrivals * 100.0);
-    let short = achieved < ACHIEVED.value - chance;
+    // The events that were due and not served are known, whatever the chance of arrivals.
+    let left = open.backlog.and_then(|backlog| left_waiting(view, backlog));
+    let left_out = left.is_some_and(|left| {
+        left >= LEFT_WAITING.value && left / arrivals * 100.0 >= 100.0 - ACHIEVED.value
+    });
+    let short = left_out || achieved < ACHIEVED.value - chance;
     // Events beyond those due must be left over from before.
     let catching_up = achieved > 200.0 - ACHIEVED.value + chance;
     // An event that is due at the end of an interval waits, but is not a queue.
@@ -296,6 +308,12 @@ fn waiting(open: &OpenLoopSummary) -> String {
         text::count(backlog),
         text::count(most)
     )
+}
+
+/// The events that the measurement left waiting: those at its end beyond those at its beginning.
+fn left_waiting(view: &View, backlog: u64) -> Option<f64> {
+    let first = view.bins.first()?.backlog?;
+    Some(backlog.saturating_sub(first) as f64)
 }
 
 /// The growth of the backlog from its first to its last third, if the middle is in between: a

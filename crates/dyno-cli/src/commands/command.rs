@@ -1,0 +1,74 @@
+//! What the table of commands says about each.
+
+use anyhow::Result;
+
+use crate::options::{Grammar, Opt};
+
+/// The words that a command takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// No words.
+    Nothing,
+    /// One workload.
+    Workload,
+    /// One recorded run.
+    Run,
+    /// Any number of recorded runs.
+    Runs,
+    /// A recorded run, then checks with reasons.
+    RunAndChecks,
+    /// The thing to list.
+    Lists,
+    /// Another tool, then its logs.
+    Logs,
+    /// An action on an experiment, then its file.
+    Experiments,
+    /// An action on servers, then their names.
+    Servers,
+    /// An action on a bus, then its folder and the names of agents.
+    Bus,
+    /// A command or a workload.
+    Topic,
+    /// A command.
+    Command,
+    /// A shell.
+    Shell,
+    /// A workload, then one of its commands.
+    Sysbench,
+}
+
+/// A command of Dyno.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Its name.
+    pub name: &'static str,
+    /// Its arguments in the help; may be empty.
+    pub arguments: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Its block in the help; starts at 0, ascending.
+    pub block: u8,
+    /// The words that it takes.
+    pub words: Words,
+    /// The options that it is parsed with.
+    pub options: fn() -> &'static [Opt],
+    /// Runs it with all arguments: the program, the command and the rest.
+    pub run: fn(Vec<String>) -> Result<u8>,
+}
+
+impl Command {
+    /// Its options, without those of a workload.
+    pub fn options(&self) -> Vec<Opt> {
+        let options = (self.options)().iter();
+        let is_meant = |opt: &&Opt| self.words != Words::Workload || opt.applies_to(self.name);
+        options.filter(is_meant).copied().collect()
+    }
+
+    /// The syntax of its options.
+    pub fn grammar(&self) -> Grammar {
+        match self.words {
+            Words::Sysbench => Grammar::Sysbench,
+            _ => Grammar::Dyno,
+        }
+    }
+}
