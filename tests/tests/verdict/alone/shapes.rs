@@ -43,6 +43,8 @@ fn what_a_script_does_wrong_is_found_by_its_check() {
     ] {
         healthy.passed(check);
     }
+    let requested = healthy.finding("requested-settings");
+    assert_eq!(requested["outcome"], "not_checked");
 
     let unprepared = run(&format!("{LONG_ENOUGH} --slow-start=3"));
     unprepared.caught("warm-up", "doubt", "events per second and the rest");
