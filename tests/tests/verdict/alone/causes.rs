@@ -69,7 +69,8 @@ fn delayed_acknowledgements_are_named_by_their_pause() {
     // The sessions mostly wait for acknowledgements, so the runs do not disturb each other.
     at_once(ways, |(kind, every)| {
         let (server, url) = private(kind);
-        let line = format!("{} -c 4 -t 6s --warmup 0 --pause=0", shapes(&url));
+        // The check needs 500 events, and 4 sessions make about 90 a second.
+        let line = format!("{} -c 4 -t 8s --warmup 0 --pause=0", shapes(&url));
         let port = in_two_parts(server.server().port, every);
         let own = format!(":{}/", server.server().port);
         let through = line.replace(&own, &format!(":{port}/"));
