@@ -5,8 +5,8 @@ use std::num::NonZero;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -79,14 +79,29 @@ pub fn install() -> Result<()> {
 fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
     let cargo = |words: &str| stages.cargo(words, environment);
     cargo("fmt --all --check")?;
-    cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     stages.run("tidy", || tidy::enforce(&repository()))?;
     stages.run("fetch the release's tools", dist::build::install_tools)?;
-    stages.command("build the release", &mut dist::build::command()?)?;
+    // The optimisation of the release across crates uses one CPU for minutes.
+    stages.both(
+        || release(stages),
+        || {
+            cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
+            cargo(&format!("{TESTS} --no-run"))
+        },
+    )?;
+    cargo(TESTS)
+}
+
+/// Without the examples, which clippy checks.
+const TESTS: &str = "test --workspace --all-features --tests";
+
+fn release(stages: &Stages) -> Result<()> {
+    let mut build = dist::build::command()?;
+    // Two bars on one terminal overwrite each other.
+    build.env("CARGO_TERM_PROGRESS_WHEN", "never");
+    stages.command("build the release", &mut build)?;
     stages.run("strip the release", dist::build::finish)?;
-    stages.run("pack the release", dist::pack)?;
-    // Without the examples, which clippy has checked.
-    cargo("test --workspace --all-features --tests")
+    stages.run("pack the release", dist::pack)
 }
 
 /// Most end-to-end tests wait for servers, so two of them per CPU run at a time; those that measure
@@ -95,9 +110,11 @@ fn test_threads() -> usize {
     2 * thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Runs one stage after the other and prints its duration.
+/// Runs stages and prints their durations.
 struct Stages {
     interrupted: Arc<AtomicBool>,
+    /// A stage failed while another one ran.
+    failed: AtomicBool,
     started_ns: u64,
 }
 
@@ -111,6 +128,7 @@ impl Stages {
         let started_ns = Clock.now();
         Ok(Self {
             interrupted,
+            failed: AtomicBool::new(false),
             started_ns,
         })
     }
@@ -124,6 +142,27 @@ impl Stages {
             bail!("interrupted");
         }
         result
+    }
+
+    /// Runs two sequences of stages at the same time. The failure of one ends the other.
+    fn both(
+        &self,
+        one: impl FnOnce() -> Result<()> + Send,
+        other: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let first = OnceLock::new();
+        let note = |result: Result<()>| {
+            if let Err(error) = result {
+                // The other sequence then fails as well, which is not the reason.
+                let _ = first.set(error);
+                self.failed.store(true, Ordering::Relaxed);
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| note(one()));
+            note(other());
+        });
+        first.into_inner().map_or(Ok(()), Err)
     }
 
     fn cargo(&self, words: &str, environment: &[(String, String)]) -> Result<()> {
@@ -143,7 +182,8 @@ impl Stages {
         self.run(name, || self.finish(command))
     }
 
-    /// Runs a command until it exits; an interruption ends it and all its descendants.
+    /// Runs a command until it exits. An interruption, or a failure at the same time, ends it and
+    /// all its descendants.
     fn finish(&self, command: &mut Command) -> Result<()> {
         let mut child = command
             .process_group(0)
@@ -154,7 +194,8 @@ impl Stages {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            if self.interrupted.load(Ordering::Relaxed)
+            let must_end = [&*self.interrupted, &self.failed];
+            if must_end.iter().any(|flag| flag.load(Ordering::Relaxed))
                 && let Some(group) = group
             {
                 group.signal_group(libc::SIGTERM);

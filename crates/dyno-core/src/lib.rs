@@ -25,7 +25,7 @@
 //!   `src/record/detail.rs`. Text is rendered from them and never parsed.
 //! - What a crash may cost: the classes in `src/finding/durability.rs`; which setting, directory or
 //!   counter yields which class: `crates/dyno-verdict/src/server/durability`; what killed servers
-//!   lost: `tests/tests/verdict/durability/matrix`.
+//!   lost: `tests/tests/verdict/parallel/durability/matrix`.
 //! - Factors of a run: `src/factors.rs`; selecting runs by them:
 //!   `crates/dyno-results/src/read/list.rs`; tables: `crates/dyno-verdict/src/pivot.rs`,
 //!   `crates/dyno-report/src/terminal/pivot.rs`, `crates/dyno-cli/src/commands/pivot.rs`.

@@ -1,6 +1,5 @@
-//! The kill tests (`tests/tests/verdict/durability/matrix`) on server versions that Debian does not
-//! package.
-//! `mvn` fetches their builds for embedding.
+//! The kill tests (`tests/tests/verdict/parallel/durability/matrix`) on server versions that Debian
+//! does not package. `mvn` fetches their builds for embedding.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Lab, agents_check, children, file, has, last, signal, wait_for_end};
+use super::common::{LIMIT, Lab, agents_check, children, file, has, last, signal, wait_for_end};
 
 /// Each event inserts a row.
 const INSERT: &str = "\

@@ -8,7 +8,7 @@ use dyno_core::Clock;
 use dyno_tests::command::{Running, run};
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Lab, agents_check, children, has, last, signal, wait_for_end};
+use super::common::{LIMIT, Lab, agents_check, children, has, last, signal, wait_for_end};
 
 /// A port that was free a moment ago.
 fn free_port() -> u16 {

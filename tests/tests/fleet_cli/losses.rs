@@ -5,7 +5,7 @@ use std::time::Duration;
 use dyno_tests::command::Running;
 use dyno_tests::{Database, Kind};
 
-use crate::common::{
+use super::common::{
     LIMIT, Lab, agents_check, children, has, is_alive, last, signal, wait_for_end,
 };
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use dyno_tests::{Database, Kind};
 
-use crate::common::{LIMIT, Lab, children, has};
+use super::common::{LIMIT, Lab, children, has};
 
 #[test]
 fn what_cannot_be_is_said_before_anything_is_started() {

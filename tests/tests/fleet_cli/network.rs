@@ -10,8 +10,8 @@ use dyno_tests::processes::Process;
 use dyno_tests::sshd::{Ssh, Sshd};
 use dyno_tests::{Database, Kind, PrivateServer, start_private_server_with};
 
-use crate::common::{LIMIT, Lab, agents_check, file, has, last, wait_for_end};
-use crate::ssh::{INSERT, events, far_command};
+use super::common::{LIMIT, Lab, agents_check, file, has, last, wait_for_end};
+use super::ssh::{INSERT, events, far_command};
 
 /// Two hosts, each with an sshd, and a database reached through the second host's cable.
 struct Apart {

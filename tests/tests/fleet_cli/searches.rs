@@ -1,9 +1,11 @@
 //! Searches with several load generators per trial.
 
+use std::thread;
+
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
-use crate::common::{LIMIT, Lab, file};
+use super::common::{LIMIT, Lab, file};
 
 /// The script holds its worker for 20 ms per event: a load generator with one worker makes at most
 /// 50 events a second, whatever the server.
@@ -16,8 +18,10 @@ function event()
 end
 ";
 
-fn searched(lab: &Lab, database: &Database, agents: u32) -> Value {
-    let script = file(lab, "held.lua", HELD);
+fn searched(agents: u32) -> Value {
+    let lab = Lab::new();
+    let database = Database::new(Kind::Mariadb);
+    let script = file(&lab, "held.lua", HELD);
     let line = format!(
         "search {script} --target {} -c 8 --workers 1 -t 700ms --warmup 0 --votes 1 --from 40/s \
          --width 100% --calibrate never --seed 3 --agents local:{agents} -q --json",
@@ -31,10 +35,12 @@ fn searched(lab: &Lab, database: &Database, agents: u32) -> Value {
 
 #[test]
 fn several_agents_find_a_rate_that_one_cannot_make() {
-    let lab = Lab::new();
-    let database = Database::new(Kind::Mariadb);
-    let one = searched(&lab, &database, 1);
-    let four = searched(&lab, &database, 4);
+    // The load generators mostly wait, so the searches do not disturb each other.
+    let (one, four) = thread::scope(|scope| {
+        let one = scope.spawn(|| searched(1));
+        let four = searched(4);
+        (one.join().unwrap(), four)
+    });
     let lower = |found: &Value| found["lower"].as_f64().unwrap_or_default();
     assert!(lower(&one) < 55.0, "{one:#}");
     assert!(lower(&four) > 75.0, "{four:#}");

@@ -13,7 +13,7 @@ use dyno_tests::{Database, Kind, Output};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::common::{LIMIT, Lab, agents_check, file, has, last, wait_for_end};
+use super::common::{LIMIT, Lab, agents_check, file, has, last, wait_for_end};
 
 /// Each event inserts a row with the number of its session.
 pub const INSERT: &str = "\

@@ -6,7 +6,7 @@ use dyno_tests::log::LoggingServer;
 use dyno_tests::{Database, Kind};
 use serde_json::Value;
 
-use crate::common::{Lab, agents_check, file, has, last};
+use super::common::{Lab, agents_check, file, has, last};
 
 /// Each session runs a fixed number of events with separate random numbers, whatever else runs.
 const FIXED: &str = "\

@@ -9,7 +9,7 @@ use dyno_tests::command::{Output, run};
 use dyno_tests::{Database, Kind};
 use rusqlite::Connection;
 
-use crate::common::{Lab, has, write};
+use super::common::{Lab, has, write};
 
 const LIMIT: Duration = Duration::from_secs(180);
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Lab, has, runs_by_trial, status, write};
+use super::common::{Lab, has, runs_by_trial, status, write};
 
 /// The time limit of an experiment on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -1,7 +1,7 @@
 //! Levels, tables and plots of an experiment, on real servers.
 
-use crate::common::{Lab, has, status, write};
-use crate::whole::at_trial_scale;
+use super::common::{Lab, has, status, write};
+use super::whole::at_trial_scale;
 
 #[test]
 fn an_index_on_an_expression_changes_the_servers_plan() {
@@ -33,7 +33,7 @@ fn a_proxy_before_the_server_is_a_way_to_it() {
         .any(|path| std::path::Path::new(path).exists());
     if !has_proxy {
         let lab = Lab::new();
-        let file = crate::whole::experiments().join("proxy-and-price.toml");
+        let file = super::whole::experiments().join("proxy-and-price.toml");
         let said = lab
             .dyno(&format!("lab run {} --scale trial", file.display()))
             .failure(2);

@@ -1,6 +1,6 @@
 //! Experiment files that are wrong, or cannot run here: reported before anything is started.
 
-use crate::common::{Lab, has, write};
+use super::common::{Lab, has, write};
 
 const FILE: &str = "experiment = 1
 question = 'What does it cost?'

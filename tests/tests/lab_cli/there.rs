@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::common::{Lab, has};
+use super::common::{Lab, has};
 
 /// The rows of the user's table, and whether they are unchanged.
 fn rows(lab: &Lab) -> (i64, bool) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::common::{Lab, has, runs_by_trial, status, write};
+use super::common::{Lab, has, runs_by_trial, status, write};
 
 /// The folder of the experiments that come with Dyno.
 pub(crate) fn experiments() -> PathBuf {

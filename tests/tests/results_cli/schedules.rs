@@ -68,7 +68,7 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
     let other = lab.json("run --plan p.json --rate 50/s -t 3s --plan");
     assert!(other["drive"].get("schedule").is_none(), "{other:#}");
     // A run at one rate is distinguished from it.
-    lab.dyno(&format!("{line} --rate 100/s -t 5s -q")).success();
+    lab.dyno(&format!("{line} --rate 100/s -t 1s -q")).success();
     let compared = lab.dyno("compare 1 2");
     has(&compared, &[text, "rate"]);
     lab.dyno("report 1 -o r.html").success();
@@ -107,6 +107,7 @@ fn sessions_take_part_as_their_schedule_says() {
     assert_eq!(check("idle-sessions"), "not_checked");
     assert_eq!(check("fairness"), "not_checked");
     // Without a results file the parts have latencies too.
+    let line = line.replace("for 3s", "for 1s");
     let without = lab.json(&format!("run {script} {target} {line} --results none"));
     for part in without["parts"].as_array().unwrap() {
         assert_eq!(part["latency"]["count"], part["totals"]["events"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dyno_tests::server::variable;
 
-use crate::common::{Lab, has};
+use super::common::{Lab, has};
 
 /// Writes the executables of a kind that runs PostgreSQL.
 fn write_kind(folder: &Path, programs: &[(&str, &str)]) {

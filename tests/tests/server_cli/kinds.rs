@@ -1,6 +1,6 @@
 //! The whole life of each server kind.
 
-use crate::common::{Lab, has};
+use super::common::{Lab, has};
 
 /// Up, load, change, copy, empty, restore, down.
 fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Lab, has};
+use super::common::{Lab, has};
 
 #[test]
 fn a_setting_that_the_server_changes_is_an_error_and_nothing_is_left() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Lab, has};
+use super::common::{Lab, has};
 
 /// Reasons for which a host may refuse.
 const REFUSALS: [&str; 5] = [

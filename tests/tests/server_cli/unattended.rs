@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::common::{Lab, has};
+use super::common::{Lab, has};
 
 #[test]
 fn a_server_in_the_foreground_ends_with_its_dyno() {

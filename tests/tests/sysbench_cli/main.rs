@@ -1,4 +1,5 @@
-//! Compares `dyno sysbench` with sysbench: command line, output and script API.
+//! Compares `dyno sysbench` with sysbench: command line, output, script API and the effects of
+//! scripts on a server.
 #![cfg(feature = "servers")]
 // This file is all tests, including the helper functions.
 #![allow(clippy::expect_used, clippy::panic)]
@@ -6,6 +7,8 @@
 mod api;
 mod command_line;
 mod lifecycle;
+mod oltp_common;
+mod oracle;
 mod reports;
 mod same;
 mod scripts;

@@ -4,17 +4,8 @@
 // Excused findings are printed on stderr.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-mod caches;
-mod causes;
+mod alone;
 mod common;
-mod counted;
-mod durability;
-mod generator;
-mod good;
 mod host;
-mod open_loop;
+mod parallel;
 mod records;
-mod relay;
-mod replicas;
-mod server;
-mod shapes;

@@ -299,6 +299,9 @@ fn a_small_cache_misses_what_the_law_says_in_two_passes() {
         "--table-open-cache-instances=1",
         // Otherwise MySQL reads its dictionary all the time, and its tables take room.
         "--table-definition-cache=2000",
+        // Nobody kills them, so they need not wait for the disk.
+        "--innodb-flush-log-at-trx-commit=0",
+        "--sync-binlog=0",
     ];
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let private = start_private_server_with(kind, &cache);

@@ -5,11 +5,11 @@ use dyno_core::record::EventKind;
 use xtask::servers::Kind;
 
 use crate::observed::Observed;
-use crate::server::PrivateServer;
+use crate::server::{PrivateServer, on_each};
 
 #[test]
 fn a_restart_is_noticed_and_the_new_process_found() {
-    for kind in Kind::ALL {
+    on_each(|kind| {
         let mut private = PrivateServer::start(kind, &[]);
         let mut seen = Observed::start(&private.server().url());
         seen.until("the first process", |seen| seen.count("server.threads") > 1);
@@ -42,7 +42,7 @@ fn a_restart_is_noticed_and_the_new_process_found() {
             seen.count("server.threads") > threads + 1
         });
         seen.stop();
-    }
+    });
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_crash_of_one_process_of_postgresql_is_a_restart() {
 
 #[test]
 fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
-    for kind in Kind::ALL {
+    on_each(|kind| {
         let private = PrivateServer::start(kind, &[]);
         let mut seen = Observed::start(&private.server().url());
         seen.until("samples", |seen| seen.count("db.round_trip") > 1);
@@ -102,5 +102,5 @@ fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
             seen.text()
         );
         private.resume();
-    }
+    });
 }

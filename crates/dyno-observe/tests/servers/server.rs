@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use dyno_core::Target;
@@ -62,6 +63,16 @@ impl Server {
         let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
         rows.into_iter().next()?.into_iter().next()?
     }
+}
+
+/// Runs a test on all kinds of servers at the same time, which saves time if it mostly waits.
+pub fn on_each(test: impl Fn(Kind) + Sync) {
+    let test = &test;
+    thread::scope(|scope| {
+        for kind in Kind::ALL {
+            scope.spawn(move || test(kind));
+        }
+    });
 }
 
 /// A test's private server, deleted with its files at the test's end.

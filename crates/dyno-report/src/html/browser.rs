@@ -7,7 +7,7 @@ use dyno_samples::full as samples;
 use serde_json::{Value, json};
 
 use super::hostile::{HOSTILE, hostile};
-use super::tests::{SHORT, bare, by_factors, page_of, several};
+use super::tests::{SHORT, Several, bare, by_factors, page_of, several};
 use chromium::Tab;
 
 mod chromium;
@@ -114,23 +114,26 @@ fn a_run_is_drawn_whole_and_asks_for_nothing() {
 
 #[test]
 fn several_runs_are_drawn() {
-    for (runs, width, dark) in [
-        (several(), 1280, false),
-        (several(), 390, false),
-        (by_factors(), 800, true),
-    ] {
-        let kind = if runs.pivot.is_some() {
-            "by-factors"
-        } else {
-            "several"
-        };
-        let name = format!("{kind}-{width}");
-        let (_folder, mut tab) = opened(&name, &runs.page(), width, dark);
-        assert_all_painted(&mut tab, 60);
-        assert_fits(&mut tab, width);
-        keep(&format!("{name}.png"), &tab.picture());
-        assert_quiet(&mut tab);
-    }
+    are_drawn("several", &several(), 1280, false);
+}
+
+#[test]
+fn several_runs_are_drawn_on_a_narrow_page() {
+    are_drawn("several", &several(), 390, false);
+}
+
+#[test]
+fn runs_by_factors_are_drawn() {
+    are_drawn("by-factors", &by_factors(), 800, true);
+}
+
+fn are_drawn(kind: &str, runs: &Several, width: u32, dark: bool) {
+    let name = format!("{kind}-{width}");
+    let (_folder, mut tab) = opened(&name, &runs.page(), width, dark);
+    assert_all_painted(&mut tab, 60);
+    assert_fits(&mut tab, width);
+    keep(&format!("{name}.png"), &tab.picture());
+    assert_quiet(&mut tab);
 }
 
 #[test]

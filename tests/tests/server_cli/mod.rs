@@ -1,12 +1,11 @@
 //! `dyno server`: servers are created, started, changed, copied, restored and removed, and the
 //! effects of failures.
-#![cfg(feature = "servers")]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+// Tests start in the order of their names; this one takes longest.
+mod documented;
 mod executables;
 mod kinds;
 mod mistakes;
-mod paths;
 mod places;
 mod unattended;

@@ -1,7 +1,5 @@
 //! Runs with load from several processes: they equal a run of one process, and a clear result
 //! follows if an agent, its bus or its network is stopped, killed or cut off.
-#![cfg(feature = "servers")]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod collects;
 mod common;

@@ -124,12 +124,16 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
     ));
     let mut capacity = 0.0;
     for plan in plans {
-        let seconds = match plan.load {
-            Closed(seconds) => format!("-t {seconds}s"),
-            Open(seconds) => format!("-t {seconds}s --rate {:.0}/s", 0.3 * capacity),
+        let (Closed(seconds) | Open(seconds)) = plan.load;
+        // The beginning of a short measurement is not judged.
+        let warmup = if seconds < LONG { 1 } else { 2 };
+        let rate = match plan.load {
+            Closed(_) => String::new(),
+            Open(_) => format!("--rate {:.0}/s", 0.3 * capacity),
         };
         let line = format!(
-            "{} --target {url} {TABLE} -c {} {seconds} --warmup 2s --calibrate auto",
+            "{} --target {url} {TABLE} -c {} -t {seconds}s {rate} --warmup {warmup}s --calibrate \
+             auto",
             plan.workload, plan.sessions
         );
         let judged = undisturbed(|| judged_while(&line, server, |_| {}));

@@ -243,10 +243,11 @@ fn reports_a_query_cache_that_answers() {
 #[test]
 fn data_that_does_not_fit_is_not_in_memory() {
     let _turn = in_parallel();
-    for (kind, small) in [
+    let servers = [
         (Kind::Mariadb, vec!["--innodb-buffer-pool-size=6M"]),
         (Kind::Postgres, vec!["-c", "shared_buffers=1MB"]),
-    ] {
+    ];
+    at_once(servers, |(kind, small)| {
         let private = start_private_server_with(kind, &small);
         // About 25 MB; the caches hold a fraction of it.
         let target = format!("--table-size 100000 --target {}", with_database(&private));
@@ -255,7 +256,7 @@ fn data_that_does_not_fit_is_not_in_memory() {
         let claimed = |claim: &str| judged(&format!("{line} {claim}"));
         claimed("in-memory").caught("cache", "doubt", "claimed to be in memory");
         claimed("on-disk").passed("cache");
-    }
+    });
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn reports_reads_of_missing_keys() {
 #[test]
 fn reports_tables_scanned_without_an_index() {
     let _turn = in_parallel();
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let (private, url) = private(kind);
         let target = format!("--table-size 5000 --target {url}");
         dyno(&format!("prepare oltp_point_select {target}"));
@@ -297,7 +298,7 @@ fn reports_tables_scanned_without_an_index() {
         let scans = judged(&line);
         scans.caught("statistics", "doubt", "without any index: sbtest1");
         scans.nothing_but_load_and(&["statistics"]);
-    }
+    });
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //! without the cause gives no finding.
 
 use dyno_tests::Kind;
+use dyno_tests::private::at_once;
 
+use super::relay::in_two_parts;
 use crate::common::{alone, judged_while, private, shapes};
-use crate::relay::in_two_parts;
 
 #[test]
 fn reports_a_level_change_with_its_second() {
@@ -29,12 +30,17 @@ fn reports_a_level_change_with_its_second() {
 #[test]
 fn statements_that_are_slower_are_a_mode_with_its_share() {
     let _turn = alone();
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    let servers = [Kind::Mariadb, Kind::Postgres].map(|kind| {
         let (server, url) = private(kind);
-        let line = format!("{} -c 4 -t 6s --warmup 0 --pause=0", shapes(&url));
+        let line = format!("{} -c 4 --warmup 0 --pause=0", shapes(&url));
         let pid = Some(server.pid());
-        judged_while(&line, pid, |_| {}).passed("latency-modes");
-        let slow = judged_while(&format!("{line} --slow-share=0.4"), pid, |_| {});
+        judged_while(&format!("{line} -t 3s"), pid, |_| {}).passed("latency-modes");
+        (server, line)
+    });
+    // The servers mostly sleep, so the runs do not disturb each other.
+    at_once(&servers, |(server, line)| {
+        let line = format!("{line} -t 6s --slow-share=0.4");
+        let slow = judged_while(&line, Some(server.pid()), |_| {});
         slow.caught("latency-modes", "doubt", "the events have two modes");
         let numbers = slow.finding("latency-modes")["numbers"].as_array().unwrap();
         let number = |name: &str| {
@@ -52,24 +58,26 @@ fn statements_that_are_slower_are_a_mode_with_its_share() {
             slow.findings_text()
         );
         assert!(number("fast mode") < 5.0, "{}", slow.findings_text());
-    }
+    });
 }
 
 #[test]
 fn delayed_acknowledgements_are_named_by_their_pause() {
     let _turn = alone();
-    for kind in [Kind::Mariadb, Kind::Postgres] {
+    let kinds = [Kind::Mariadb, Kind::Postgres];
+    let ways = kinds.into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]);
+    // The sessions mostly wait for acknowledgements, so the runs do not disturb each other.
+    at_once(ways, |(kind, every)| {
         let (server, url) = private(kind);
-        let line = format!("{} -c 4 -t 6s --warmup 0 --pause=0", shapes(&url));
-        for every in [1, 2] {
-            let port = in_two_parts(server.server().port, every);
-            let own = format!(":{}/", server.server().port);
-            let through = line.replace(&own, &format!(":{port}/"));
-            let paused = judged_while(&through, Some(server.pid()), |_| {});
-            let expected = "pause of 40 ms, by which linux delays an acknowledgement";
-            paused.caught("latency-modes", "doubt", expected);
-            let advice = &paused.finding("latency-modes")["advice"];
-            assert!(advice.as_str().unwrap().contains("TCP_NODELAY"), "{advice}");
-        }
-    }
+        // The check needs 500 events, and 4 sessions make about 90 a second.
+        let line = format!("{} -c 4 -t 8s --warmup 0 --pause=0", shapes(&url));
+        let port = in_two_parts(server.server().port, every);
+        let own = format!(":{}/", server.server().port);
+        let through = line.replace(&own, &format!(":{port}/"));
+        let paused = judged_while(&through, Some(server.pid()), |_| {});
+        let expected = "pause of 40 ms, by which linux delays an acknowledgement";
+        paused.caught("latency-modes", "doubt", expected);
+        let advice = &paused.finding("latency-modes")["advice"];
+        assert!(advice.as_str().unwrap().contains("TCP_NODELAY"), "{advice}");
+    });
 }

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_tests::Kind;
+use dyno_tests::private::at_once;
 
 use crate::common::{alone, dyno, judged, judged_while, private, shapes};
 use crate::host::{burners, cpus};
@@ -43,12 +44,8 @@ fn what_a_script_does_wrong_is_found_by_its_check() {
     ] {
         healthy.passed(check);
     }
-
-    let unprepared = run(&format!("{LONG_ENOUGH} --slow-start=3"));
-    unprepared.caught("warm-up", "doubt", "events per second and the rest");
-
-    let endless = run(&format!("{LONG_ENOUGH} --growth=0.5"));
-    endless.caught("steady-state", "doubt", "the rate drifts");
+    let requested = healthy.finding("requested-settings");
+    assert_eq!(requested["outcome"], "not_checked");
 
     let uneven = run("-c 4 -t 2s --warmup 0 --uneven=20");
     uneven.caught("fairness", "doubt", "unevenly");
@@ -78,6 +75,26 @@ fn what_a_script_does_wrong_is_found_by_its_check() {
     drop(load);
     crowded.caught("other-load", "doubt", "in a row from");
     crowded.caught("other-load", "doubt", "sh (");
+}
+
+#[test]
+fn a_rate_that_moves_is_found_by_its_check() {
+    let _turn = alone();
+    let faults = [
+        (
+            "--slow-start=3",
+            "warm-up",
+            "events per second and the rest",
+        ),
+        ("--growth=0.5", "steady-state", "the rate drifts"),
+    ];
+    // The events mostly pause, so the runs do not disturb each other.
+    at_once(faults, |(option, check, words)| {
+        let (server, url) = private(Kind::Mariadb);
+        let line = format!("{} {LONG_ENOUGH} {option}", shapes(&url));
+        let moved = judged_while(&line, Some(server.pid()), |_| {});
+        moved.caught(check, "doubt", words);
+    });
 }
 
 #[test]

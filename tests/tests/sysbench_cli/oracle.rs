@@ -1,8 +1,5 @@
 //! sysbench is the oracle for a script's effects on a server: the same command line in both must
 //! give the same schema, the same rows and the same statements.
-#![cfg(feature = "servers")]
-// This file is all tests, including the helper functions.
-#![allow(clippy::expect_used)]
 
 use std::collections::BTreeMap;
 use std::process::Command;

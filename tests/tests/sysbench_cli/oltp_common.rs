@@ -1,13 +1,8 @@
 //! The names that scripts may replace in `oltp_common.lua` and the files next to it: a script
 //! replaces each name of `docs/oltp-scripts.md`, and sysbench and Dyno run it. The server must
 //! receive the same statements and end up with the same data.
-#![cfg(feature = "servers")]
-// This file is all tests, including the helper functions.
-#![allow(clippy::expect_used)]
 
-#[path = "oltp_common/cases.rs"]
 mod cases;
-#[path = "oltp_common/stock.rs"]
 mod stock;
 
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use dyno_tests::Kind;
-use dyno_tests::private::start_private_server_with;
+use dyno_tests::private::{at_once, start_private_server_with};
 
 use crate::common::{Judged, dyno, in_parallel, judged, private, with_database};
 
@@ -175,17 +175,26 @@ fn reports_a_file_in_memory() {
 fn reports_work_that_is_never_committed() {
     let _turn = in_parallel();
     let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("rolls_back.lua");
-    fs::write(&script, ROLLS_BACK).unwrap();
-    let script = script.display();
-    let (server, url) = private(Kind::Mariadb);
+    fs::write(folder.path().join("rolls_back.lua"), ROLLS_BACK).unwrap();
+    let databases: [fn(&Path); 3] = [on_mariadb, on_postgresql, on_sqlite];
+    at_once(databases, |on| on(folder.path()));
+}
+
+/// Prepares the table at this address, and runs the script that rolls back.
+fn rolls_back(folder: &Path, url: &str, sessions: u32, expected: &str) {
     dyno(&format!("prepare {TABLE} --target {url}"));
-    let rolled_back = judged(&format!("{script} --target {url} -c 2 {RUN}"));
-    rolled_back.caught(
-        "durability",
-        "doubt",
-        "not committed because the server counted",
-    );
+    let script = folder.join("rolls_back.lua");
+    let script = script.display();
+    let run = judged(&format!("{script} --target {url} -c {sessions} {RUN}"));
+    run.caught("durability", "doubt", expected);
+}
+
+/// The cause on a server.
+const COUNTED: &str = "not committed because the server counted";
+
+fn on_mariadb(folder: &Path) {
+    let (server, url) = private(Kind::Mariadb);
+    rolls_back(folder, &url, 2, COUNTED);
     let server = server.server();
     server.execute(None, "SET GLOBAL autocommit = 0");
     let open = judged(&format!("{TABLE} --target {url} {RUN}"));
@@ -195,7 +204,7 @@ fn reports_work_that_is_never_committed() {
         "not committed because autocommit = off",
     );
     server.execute(None, "SET GLOBAL autocommit = 1");
-    let own = folder.path().join("turns_off.lua");
+    let own = folder.join("turns_off.lua");
     fs::write(&own, TURNS_OFF).unwrap();
     let own = judged(&format!("{} --target {url} -c 2 {RUN}", own.display()));
     own.caught(
@@ -204,7 +213,7 @@ fn reports_work_that_is_never_committed() {
         "2 of 2 sessions ended within a transaction",
     );
     server.execute(None, "SET GLOBAL autocommit = 0");
-    commits_as_a_participant(&url, folder.path());
+    commits_as_a_participant(&url, folder);
     // Transactions that end with COMMIT do not need it.
     let committed = "oltp_write_only --table-size 500 -c 2";
     let committed = judged(&format!("{committed} --target {url} {RUN}"));
@@ -213,24 +222,16 @@ fn reports_work_that_is_never_committed() {
         "{}",
         committed.findings_text()
     );
+}
 
+fn on_postgresql(folder: &Path) {
     let (_server, url) = private(Kind::Postgres);
-    dyno(&format!("prepare {TABLE} --target {url}"));
-    let rolled_back = judged(&format!("{script} --target {url} -c 2 {RUN}"));
-    rolled_back.caught(
-        "durability",
-        "doubt",
-        "not committed because the server counted",
-    );
+    rolls_back(folder, &url, 2, COUNTED);
+}
 
-    let url = format!("sqlite:{}", folder.path().join("rolled.db").display());
-    dyno(&format!("prepare {TABLE} --target {url}"));
-    let rolled_back = judged(&format!("{script} --target {url} -c 1 {RUN}"));
-    rolled_back.caught(
-        "durability",
-        "doubt",
-        "not committed because statements wrote",
-    );
+fn on_sqlite(folder: &Path) {
+    let url = format!("sqlite:{}", folder.join("rolled.db").display());
+    rolls_back(folder, &url, 1, "not committed because statements wrote");
     let kept = judged(&format!("{TABLE} --target {url} {RUN}"));
     kept.passed("durability");
 }
