@@ -66,7 +66,10 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     RunSummary {
         // The closest known time, for a run that was not imported.
         started_unix_s: (run.state != RunState::Imported).then_some(run.head.created_unix_s),
-        end: RunEnd::Failed(why(run)),
+        end: match run.state {
+            RunState::Interrupted => RunEnd::Interrupted,
+            _ => RunEnd::Failed(why(run)),
+        },
         measured_s,
         elapsed_s: measured_s,
         warnings: vec![

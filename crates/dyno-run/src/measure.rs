@@ -84,7 +84,7 @@ fn measured(
         recording.watch(observer)?;
     }
     if let Err(error) = ready.call("init").context("init() failed") {
-        recording.abandon(&error.chain());
+        recording.abandon(ready, &error);
         return Err(error);
     }
     if calibrates {
@@ -93,7 +93,7 @@ fn measured(
     let before = Before::read(ready, ledger, sinks);
     if let Err(error) = ready.alive() {
         // A script that still runs would take a core from the measurement.
-        recording.abandon(&error.chain());
+        recording.abandon(ready, &error);
         return Err(error);
     }
     sinks.notice(&Notice::Starting {
@@ -113,7 +113,7 @@ fn measured(
     } = match ended {
         Ok(ended) => ended,
         Err(error) => {
-            watch.abandon(&error.chain());
+            watch.abandon(ready, &error);
             return Err(error);
         }
     };
@@ -143,7 +143,7 @@ fn measure_part(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Resul
     let mut outcome = match ready.run(|progress| watch.take(&progress)) {
         Ok(outcome) => outcome,
         Err(error) => {
-            watch.abandon(&error.chain());
+            watch.abandon(ready, &error);
             return Err(error);
         }
     };
@@ -247,8 +247,8 @@ impl Watch {
         (summary, recorded)
     }
 
-    /// The run ended without a result.
-    pub fn abandon(self, why: &str) {
-        self.recording.abandon(why);
+    /// The run ended with this error and without a result.
+    pub fn abandon(self, ready: &Ready, error: &RunError) {
+        self.recording.abandon(ready, error);
     }
 }

@@ -93,12 +93,21 @@ impl Online {
         }
         let mut undo = Vec::new();
         if let Err(error) = self.change(settings, &mut undo) {
-            for sql in undo {
-                self.run(&sql)?;
-            }
-            return Err(error);
+            return match self.undo(undo) {
+                Ok(()) => Err(error),
+                Err(left) => failed(format!("{error}; a change could not be undone: {left}")),
+            };
         }
         Ok(undo)
+    }
+
+    /// Runs the statements that restore settings, all of them even if one fails.
+    ///
+    /// # Errors
+    /// The first error.
+    pub fn undo(&mut self, statements: Vec<String>) -> Result<()> {
+        let ran = statements.iter().map(|sql| self.run(sql));
+        ran.fold(Ok(()), Result::and)
     }
 
     /// Changes settings and adds the statements that restore them, also on an error.

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use dyno_core::interval::{Counters, Latencies};
-use dyno_core::record::{Event, EventKind, RunHead, Series, SeriesKey, SeriesKind, Source};
+use dyno_core::record::{
+    Event, EventKind, RunHead, RunState, Series, SeriesKey, SeriesKind, Source,
+};
 use dyno_core::summary::{Percentile, PrintedRates, RunEnd};
 use proptest::prelude::*;
 
@@ -208,6 +210,8 @@ fn a_run_without_an_end_is_summarised_from_its_intervals() {
     assert_eq!((rebuilt.service.count, rebuilt.service.min_ms), (3, 1.0));
     assert!(rebuilt.figures.is_empty());
     assert!(matches!(rebuilt.end, RunEnd::Failed(_)));
+    unfinished.state = RunState::Interrupted;
+    assert_eq!(rebuild(&unfinished).end, RunEnd::Interrupted);
 }
 
 #[test]

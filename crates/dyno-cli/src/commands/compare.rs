@@ -1,6 +1,7 @@
 //! `dyno compare`: compare runs with a base.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use dyno_core::finding::{Verdict, verdict};
@@ -269,8 +270,9 @@ fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
     }
     let kinds = kinds(parsed)?;
     let window = window::asked(parsed)?;
-    let load = |word: &str| Ok(window::load(parsed, word, &Scope::whole(), window)?.1);
-    let runs: Vec<RunRecord> = kinds.words().into_iter().map(load).collect::<Result<_>>()?;
+    let load = |word: &str| window::load(parsed, word, &Scope::whole(), window);
+    let loaded = kinds.words().into_iter().map(load);
+    let runs = told_apart(loaded.collect::<Result<_>>()?);
     let sides = kinds.of(&runs);
     let mut runs: Vec<Option<RunRecord>> = runs.into_iter().map(Some).collect();
     let mut take = |place: &usize| runs.get_mut(*place).and_then(Option::take);
@@ -278,8 +280,44 @@ fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
     Ok(sides.iter().map(side).collect())
 }
 
+/// Adds the file to the names of runs that also occur in another file.
+fn told_apart(runs: Vec<(PathBuf, RunRecord)>) -> Vec<RunRecord> {
+    let name = |(file, run): &(PathBuf, RunRecord)| (file.clone(), run.head.name.clone());
+    let names: Vec<(PathBuf, String)> = runs.iter().map(name).collect();
+    let apart = |(file, mut run): (PathBuf, RunRecord)| {
+        let own = &run.head.name;
+        if names
+            .iter()
+            .any(|(other, name)| name == own && *other != file)
+        {
+            run.head.name = format!("{}:{own}", file.display());
+        }
+        run
+    };
+    runs.into_iter().map(apart).collect()
+}
+
 fn as_json(compared: &Comparison, limits: &[Held]) -> Value {
     let mut value = json!(compared);
     value["thresholds"] = json!(limits);
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_samples::values::head;
+
+    #[test]
+    fn runs_of_the_same_name_are_told_apart_by_their_files() {
+        let names = |runs: &[(&str, &str)]| -> Vec<String> {
+            let run =
+                |(file, name): &(&str, &str)| (PathBuf::from(file), RunRecord::new(head(name)));
+            let runs = told_apart(runs.iter().map(run).collect());
+            runs.into_iter().map(|run| run.head.name).collect()
+        };
+        assert_eq!(names(&[("a.db", "x"), ("b.db", "x")]), ["a.db:x", "b.db:x"]);
+        assert_eq!(names(&[("a.db", "x"), ("b.db", "y")]), ["x", "y"]);
+        assert_eq!(names(&[("a.db", "x"), ("a.db", "x")]), ["x", "x"]);
+    }
 }

@@ -50,6 +50,8 @@ pub struct Site<'a> {
     pub(super) images: BTreeMap<String, Server>,
     /// Statements that undo changes on a server that Dyno did not start.
     undo: Vec<String>,
+    /// The URL of that server.
+    changed: String,
     /// What Dyno may do to the tables of running servers, by URL.
     tables: BTreeMap<String, Mode>,
     /// Data of the host or of a running server that this process loaded.
@@ -79,6 +81,7 @@ impl<'a> Site<'a> {
             up: None,
             images: BTreeMap::new(),
             undo: Vec::new(),
+            changed: String::new(),
             tables: BTreeMap::new(),
             is_loaded: BTreeSet::new(),
             done: Vec::new(),
@@ -336,18 +339,18 @@ impl<'a> Site<'a> {
         };
         let mut online = Online::connect(&url)?;
         let set = settings(&Default::default(), &effective.online)?;
-        let mut undo = online.set(&set)?;
+        let undo = online.set(&set)?;
+        // Noted at once: the rest may fail.
+        self.note_undo(&url, undo);
         for sql in &effective.sql {
             online.run(sql)?;
         }
         // Restarting for another level undoes the rest.
-        undo.extend(
-            effective
-                .undo
-                .iter()
-                .filter(|undo| *undo != "server.restart")
-                .cloned(),
-        );
+        let own = effective
+            .undo
+            .iter()
+            .filter(|undo| *undo != "server.restart");
+        self.note_undo(&url, own.cloned().collect());
         // Applies to sessions that connect from now on.
         let mut online = Online::connect(&url)?;
         for factor in &self.lab.experiment.factors {
@@ -356,30 +359,31 @@ impl<'a> Site<'a> {
                 self.note_done(&format!("{}: {sql} gives {answer}", factor.name.get_ref()));
             }
         }
-        match &mut self.up {
-            Some(up) => up.undo = undo,
-            None => self.undo = undo,
-        }
         Ok(())
+    }
+
+    /// Adds statements that undo changes on the server at a URL.
+    fn note_undo(&mut self, url: &str, undo: Vec<String>) {
+        match &mut self.up {
+            Some(up) => up.undo.extend(undo),
+            None => {
+                url.clone_into(&mut self.changed);
+                self.undo.extend(undo);
+            }
+        }
     }
 
     fn undo(&mut self) -> Result<()> {
         let (url, undo) = match &mut self.up {
-            Some(up) => (up.url.clone(), std::mem::take(&mut up.undo)),
-            None => {
-                let first = self.lab.trials.cells.first();
-                let url = first.and_then(|cell| cell.effective.server.url.clone());
-                (url.unwrap_or_default(), std::mem::take(&mut self.undo))
-            }
+            Some(up) => (&up.url, &mut up.undo),
+            None => (&self.changed, &mut self.undo),
         };
         if undo.is_empty() {
             return Ok(());
         }
-        let mut online = Online::connect(&url)?;
-        for sql in undo {
-            online.run(&sql)?;
-        }
-        Ok(())
+        // If the server does not answer now, the statements remain for later.
+        let mut online = Online::connect(url)?;
+        Ok(online.undo(std::mem::take(undo))?)
     }
 
     fn settle(&mut self, cell: &Cell) -> Result<()> {

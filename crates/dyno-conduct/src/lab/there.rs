@@ -120,9 +120,7 @@ fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
         let undo = online
             .set(&set)
             .map_err(|why| anyhow!("before the first trial: {why}"))?;
-        for sql in undo {
-            online.run(&sql)?;
-        }
+        online.undo(undo)?;
     }
     Ok(())
 }

@@ -113,7 +113,7 @@ pub struct SearchSettings {
     pub settle: Option<Duration>,
     /// Sessions of an open loop.
     pub sessions: Option<u64>,
-    /// The seed of all runs.
+    /// The seed of the first run; each later one has the next.
     pub seed: Option<u64>,
 }
 
@@ -134,7 +134,7 @@ pub struct Terms {
     pub fewest: u32,
     /// The first load; `None` to find one.
     pub from: Option<f64>,
-    /// The seed of all runs; `None` for a different one in each.
+    /// The seed of the first run, each later one has the next; `None` for one from the clock.
     pub seed: Option<u64>,
 }
 

@@ -44,6 +44,7 @@ pub fn conduct(
             hosts,
             stop,
             stage: &mut *stage,
+            begun: 0,
         },
         follower: &mut *follower,
         ground: None,

@@ -11,4 +11,4 @@ mod warnings;
 pub use ask::{Ask, SearchSettings, Terms};
 pub use conduct::conduct;
 pub use follower::{Follower, SearchEvent};
-pub use trial::{OFFERED, shown};
+pub use trial::{OFFERED, is_of_search, shown};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_analysis::search::{FACTOR, Searched};
 use dyno_core::clock;
+use dyno_core::factors::Factors;
 use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_core::record::RunRecord;
@@ -46,6 +47,8 @@ pub struct Trials<'a> {
     pub stop: &'a Arc<StopSignal>,
     /// Follows the runs.
     pub stage: &'a mut dyn Stage,
+    /// Number of runs so far.
+    pub begun: u64,
 }
 
 /// A finished trial.
@@ -114,13 +117,14 @@ impl Trials<'_> {
             time: Some(time),
             warmup: settle,
             latency_limit: Some(terms.promise.longest()),
-            seed: terms.seed.unwrap_or_else(clock::seed),
+            seed: seed(terms.seed, self.begun),
             ..self.ask.base.drive().clone()
         }
     }
 
     fn run(&mut self, drive: Drive, record: RecordPlan) -> Result<Option<RunSummary>> {
         let command = self.ask.base.under(drive, record, &Sinks::default())?;
+        self.begun += 1;
         let executed = execute(command, self.hosts, self.stop, self.stage);
         if self.is_stopped() {
             return Ok(None);
@@ -197,6 +201,20 @@ pub fn record_of(run: &RunSummary) -> Result<RunRecord> {
         .context("the trial was not recorded")?;
     let results = Results::open_read(kept.file.as_ref())?;
     Ok(results.load(kept.id, &Scope::terminal())?)
+}
+
+/// The seed of a run, from the search's: votes on a load must not repeat the same events.
+fn seed(first: Option<u64>, begun: u64) -> u64 {
+    first.map_or_else(clock::seed, |first| first.wrapping_add(begun).max(1))
+}
+
+/// Whether a search has set this factor of a run.
+pub fn is_of_search(factors: &Factors, name: &str) -> bool {
+    match name {
+        FACTOR | CLIMB => true,
+        OFFERED => factors.contains_key(FACTOR),
+        _ => false,
+    }
 }
 
 /// Whether events ended within the measurement: an overloaded trial may drop all.
@@ -332,6 +350,13 @@ mod tests {
     use super::*;
     use dyno_core::summary::{LatencyLimit, OpenLoopSummary};
     use dyno_samples::values;
+
+    #[test]
+    fn each_run_has_its_own_seed() {
+        assert_eq!((seed(Some(7), 0), seed(Some(7), 2)), (7, 9));
+        assert_eq!(seed(Some(u64::MAX), 1), 1);
+        assert!(seed(None, 0) > 0);
+    }
 
     #[test]
     fn loads_have_the_digits_that_distinguish_them() {

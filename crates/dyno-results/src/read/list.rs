@@ -339,9 +339,13 @@ impl Results {
     }
 }
 
-/// A run without an end has no summary: its figures come from the saved intervals.
+/// A run without an end has no summary: its figures come from the saved intervals. The measurement
+/// of an interrupted run may have been planned for later than its end.
 const COLUMNS: &str = "id, name, state, verdict, source,
-    CASE WHEN source = 'dyno' THEN coalesce(started_unix_s, created_unix_s)
+    CASE WHEN source = 'dyno' AND state = 'interrupted'
+         THEN min(coalesce(started_unix_s, created_unix_s),
+                  coalesce(finished_unix_s, created_unix_s))
+         WHEN source = 'dyno' THEN coalesce(started_unix_s, created_unix_s)
          ELSE started_unix_s END,
     workload, command, target_url, product, server_version, sessions, offered_per_s,
     CASE WHEN state <> 'running' THEN events_per_s ELSE (

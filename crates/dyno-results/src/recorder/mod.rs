@@ -201,12 +201,13 @@ impl BackgroundWriter {
         self.end(Ending::new(summary, state, totals, sessions))
     }
 
-    /// Ends a run that failed before it had any results; waits until that is written.
+    /// Ends a run that failed or was interrupted before it had any results; waits until that is
+    /// written.
     ///
     /// # Errors
     /// It could not be written.
-    pub fn abandon(self, why: &str) -> Result<Receipt, ResultsError> {
-        self.end(Ending::failed(why))
+    pub fn abandon(self, state: RunState, why: &str) -> Result<Receipt, ResultsError> {
+        self.end(Ending::without_results(state, why))
     }
 
     fn end(self, ending: Ending) -> Result<Receipt, ResultsError> {

@@ -58,7 +58,7 @@ fn a_full_disk_is_reported_at_the_end_and_the_run_goes_on() {
     assert!(error.to_string().contains("free some space"), "{error}");
     let recorder = BackgroundWriter::over(writer).unwrap();
     recorder.feed().interval(&interval(200), &[]);
-    let error = recorder.abandon("it ends").unwrap_err();
+    let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Full(_)), "{error}");
 
     // Everything written before is intact.
@@ -108,7 +108,7 @@ fn a_file_that_others_lock_is_written_when_they_are_done() {
     // Long enough for the attempts to fail; the test also passes if they have not yet.
     std::thread::sleep(Duration::from_millis(150));
     other.execute_batch("COMMIT").unwrap();
-    let receipt = recorder.abandon("it ends").unwrap();
+    let receipt = recorder.abandon(RunState::Failed, "it ends").unwrap();
     assert_eq!((receipt.dropped, receipt.warning()), (0, None));
     let run = Results::open_read(&path)
         .unwrap()
@@ -124,7 +124,7 @@ fn a_lock_that_never_ends_is_an_error() {
     let recorder = BackgroundWriter::over(impatient(&path)).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let error = recorder.abandon("it ends").unwrap_err();
+    let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
     assert!(error.to_string().contains("another process"), "{error}");
 }
@@ -142,7 +142,7 @@ fn a_lock_is_waited_for_once_and_not_by_each_record() {
     for number in 0..100 {
         recorder.feed().interval(&interval(number), &[]);
     }
-    let error = recorder.abandon("it ends").unwrap_err();
+    let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
     // It waits once for the first record and once for the end, not a hundred times (50 s).
     let waited = Duration::from_nanos(Clock.now() - begun);
@@ -163,7 +163,7 @@ fn the_end_of_a_run_waits_within_bounds_and_calls_back() {
     let recorder = recorder.on_wait(|_| {
         CALLS.fetch_add(1, Ordering::Relaxed);
     });
-    let error = recorder.abandon("it ends").unwrap_err();
+    let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::NoWriter(_)), "{error}");
     assert!(error.to_string().contains("within 0.1 s"), "{error}");
     assert_eq!(CALLS.load(Ordering::Relaxed), 1);
@@ -185,7 +185,7 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
     }
     assert!(feed.dropped() > 0);
     other.execute_batch("COMMIT").unwrap();
-    let receipt = recorder.abandon("it ends").unwrap();
+    let receipt = recorder.abandon(RunState::Failed, "it ends").unwrap();
     let run = Results::open_read(&path)
         .unwrap()
         .load(1, &Scope::every())
@@ -201,6 +201,19 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
     assert_eq!(feed.dropped(), receipt.dropped + 1);
 }
 
+#[test]
+fn a_run_without_results_keeps_how_it_ended() {
+    for state in [RunState::Failed, RunState::Interrupted] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("dyno.db");
+        let recorder = BackgroundWriter::over(impatient(&path)).unwrap();
+        recorder.abandon(state, "it ends").unwrap();
+        let results = Results::open_read(&path).unwrap();
+        let run = results.load(1, &Scope::every()).unwrap();
+        assert_eq!((run.state, run.events[0].text.as_str()), (state, "it ends"));
+    }
+}
+
 /// A series that first changes after hours delivers all its zeros at once, more than a queue holds.
 #[test]
 fn many_points_of_one_series_are_one_record() {
@@ -213,7 +226,7 @@ fn many_points_of_one_series_are_one_record() {
     let points = (0..3 * QUEUE_MAX).map(|second| (second as f64, 0.0));
     feed.points(id, points.collect());
     feed.sample(3.0 * QUEUE_MAX as f64, &[(id, 7.0)]);
-    let receipt = recorder.abandon("it ends").unwrap();
+    let receipt = recorder.abandon(RunState::Failed, "it ends").unwrap();
     assert_eq!((receipt.dropped, receipt.warning()), (0, None));
     let run = Results::open_read(&path)
         .unwrap()

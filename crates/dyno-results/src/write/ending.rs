@@ -44,10 +44,10 @@ impl Ending {
         }
     }
 
-    /// The ending of a run that failed before it had any results.
-    pub fn failed(why: &str) -> Self {
+    /// The ending of a run without results, for this reason.
+    pub fn without_results(state: RunState, why: &str) -> Self {
         Self {
-            state: RunState::Failed,
+            state,
             summary: None,
             totals: Vec::new(),
             sessions: Vec::new(),

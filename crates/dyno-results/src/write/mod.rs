@@ -290,7 +290,7 @@ impl RunWriter {
     /// # Errors
     /// It could not be written.
     pub fn abandon(&mut self, why: &str) -> Result<(), ResultsError> {
-        self.end(&Ending::failed(why))
+        self.end(&Ending::without_results(RunState::Failed, why))
     }
 
     /// See [`Results::judge`].

@@ -263,6 +263,21 @@ fn a_run_in_progress_is_seen_by_readers_and_abandoned_with_a_word() {
 }
 
 #[test]
+fn a_run_interrupted_in_its_warm_up_has_no_start_after_its_end() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let recorder = BackgroundWriter::start(&path, &head("a")).unwrap();
+    recorder.feed().started(1e12);
+    recorder
+        .abandon(RunState::Interrupted, "the user stopped it")
+        .unwrap();
+    let results = Results::open_read(&path).unwrap();
+    let line = &results.runs(&Filter::default()).unwrap()[0];
+    assert_eq!(line.stage, RunStage::Interrupted);
+    assert!(line.started_unix_s.unwrap() < 1e11);
+}
+
+#[test]
 fn a_taken_name_gets_a_number() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");

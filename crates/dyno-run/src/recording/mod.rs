@@ -31,7 +31,7 @@ use dyno_core::record::{Fact, IdleSpan, RunRecord, RunState, SessionShare};
 use dyno_core::redact;
 use dyno_core::states::IdleTime;
 use dyno_core::summary::{IntervalSummary, Recorded, RunEnd, RunSummary};
-use dyno_load::{AgentInterval, RunOutcome};
+use dyno_load::{AgentInterval, RunOutcome, StopLevel};
 use dyno_observe::{Config, Cost, KnownServer, Observers};
 use dyno_results::Results;
 use dyno_verdict::{Context, Keeping};
@@ -45,7 +45,7 @@ pub use store::{not_begun, try_file};
 pub use there::{TablesThere, tables_there};
 
 use crate::calibration::{self, Calibration};
-use crate::error::{Context as _, OrFailed as _, Result};
+use crate::error::{Context as _, OrFailed as _, Result, RunError};
 use crate::job::Ready;
 use crate::request::RunRequest;
 use crate::sink::{IntervalReport, Notice, Sink, Sinks};
@@ -211,14 +211,19 @@ impl Recording {
         self.outputs.each(|sink| sink.facts(facts));
     }
 
-    /// The run ended without a result.
-    pub fn abandon(mut self, why: &str) {
+    /// The run ended with this error and without a result.
+    pub fn abandon(mut self, ready: &Ready, error: &RunError) {
         self.still();
         self.profiling.abandon();
         if let Some(outputs) = Arc::into_inner(self.outputs) {
             let store = outputs.store.into_inner();
             let store = store.unwrap_or_else(PoisonError::into_inner);
-            store.abandon(&redact::text(why));
+            let is_stopped = ready.stop.level() != StopLevel::None;
+            let state = match is_stopped || error.is_interruption() {
+                true => RunState::Interrupted,
+                false => RunState::Failed,
+            };
+            store.abandon(state, &redact::text(&error.chain()));
         }
     }
 

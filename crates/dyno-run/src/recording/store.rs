@@ -156,11 +156,11 @@ impl Store {
         }
     }
 
-    /// The run ended without a result.
-    pub fn abandon(self, why: &str) {
+    /// The run ended in this state without a result.
+    pub fn abandon(self, state: RunState, why: &str) {
         if let Self::File { recorder, .. } = self {
             // Report the error that ended the run, not this one.
-            let _ = recorder.abandon(why);
+            let _ = recorder.abandon(state, why);
         }
     }
 }

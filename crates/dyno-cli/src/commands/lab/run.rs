@@ -48,6 +48,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let done = count_done(&states(&results, &lab)?);
     may_begin(parsed, &lab, before.as_ref(), (resumes, done))?;
     nobody_runs(&results)?;
+    warn_of_killed(&results, &lab)?;
     let tables = match done < lab.planned.len() {
         false => BTreeMap::new(),
         true => there::look(&lab, parsed.has("reload"), &planned)?,
@@ -95,6 +96,34 @@ fn nobody_runs(results: &Results) -> Result<()> {
         {
             bail!("{name} is already running, in process {pid}");
         }
+    }
+    Ok(())
+}
+
+/// Warns of changes that a killed process has left on a running server: the next trial would take
+/// them for the server's own settings.
+fn warn_of_killed(results: &Results, lab: &Lab) -> Result<()> {
+    for (number, planned) in lab.planned.iter().enumerate() {
+        let effective = &lab.cell(number).effective;
+        let changes = !effective.online.is_empty() || !effective.sql.is_empty();
+        if effective.server.url.is_none() || !changes {
+            continue;
+        }
+        let identity = planned.identity.to_string();
+        let states = results.trial_states(&[identity.as_str()])?;
+        if states.values().all(|state| state.tried != Tried::Begun) {
+            continue;
+        }
+        let names = effective.online.keys().map(String::as_str);
+        let names: Vec<&str> = names
+            .chain(effective.undo.iter().map(String::as_str))
+            .collect();
+        console::note(&format!(
+            "warning: Dyno was killed during the trial {} and may not have restored the server; \
+             check: {}",
+            planned.label,
+            names.join(", ")
+        ));
     }
     Ok(())
 }

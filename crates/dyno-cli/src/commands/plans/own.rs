@@ -1,5 +1,6 @@
 //! Converts a plan to the equivalent options.
 
+use dyno_conduct::search::is_of_search;
 use dyno_core::plan::{Arrivals, Drive, Plan, RandPlan, RecordPlan};
 use dyno_core::units::format_duration;
 use serde::Serialize;
@@ -103,7 +104,10 @@ pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<St
     if !record.note.is_empty() {
         own.push(("note", Some(record.note.clone())));
     }
-    for (name, level) in &record.factors {
+    // A run with a given plan is not a trial of a search.
+    let own_factors = record.factors.iter();
+    let own_factors = own_factors.filter(|(name, _)| !is_of_search(&record.factors, name));
+    for (name, level) in own_factors {
         own.push(("factor", Some(format!("{name}={level}"))));
     }
     own.extend(record.statements.then_some(("statements", None)));

@@ -95,6 +95,27 @@ fn what_is_recorded_and_drawn_comes_back_as_it_was() {
 }
 
 #[test]
+fn a_plan_of_a_search_is_a_run_alone() {
+    let factors = |text: &str| RecordPlan {
+        factors: text
+            .split_whitespace()
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, level)| (name.to_owned(), level.to_owned()))
+            .collect(),
+        ..RecordPlan::default()
+    };
+    for (recorded, kept) in [
+        ("search=a offered=80 size=5G", "size=5G"),
+        ("search-climb=a", ""),
+        ("offered=80", "offered=80"),
+    ] {
+        let mut own = Vec::new();
+        record(&factors(recorded), &mut own);
+        assert_eq!(again(&own, record_plan), factors(kept));
+    }
+}
+
+#[test]
 fn options_next_to_a_plan_count() {
     let mut own = vec![("sessions", Some("4".to_owned()))];
     let plan = Drive {

@@ -11,7 +11,7 @@ use super::args::Settings;
 use crate::{console, notices, run_store};
 use dyno_core::record::RESULTS_FILE;
 use dyno_core::redact;
-use dyno_run::{Ready, Recording, RunRequest, Watch};
+use dyno_run::{Ready, Recording, RunError, RunRequest, Watch};
 
 /// Percentiles in the record, in addition to the one of sysbench's option.
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
@@ -60,8 +60,8 @@ impl Record {
     }
 
     /// The run did not begin.
-    pub fn abandon(self, why: &str) {
-        self.watch.abandon(why);
+    pub fn abandon(self, ready: &Ready, error: &RunError) {
+        self.watch.abandon(ready, error);
     }
 
     /// Judges the finished run and prints the verdict to standard error.

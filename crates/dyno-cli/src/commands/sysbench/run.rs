@@ -80,7 +80,7 @@ pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
         Ok(outcome) => outcome,
         Err(error) => {
             if let Some(record) = record {
-                record.abandon(&error.chain());
+                record.abandon(ready, &error);
             }
             advise(&error.chain(), ready);
             return Ok(not_started(&error, settings.edition));
