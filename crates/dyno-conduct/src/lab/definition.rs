@@ -12,7 +12,7 @@ use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
 use dyno_server::{Home, Kind};
 
 use super::server::{is_of_host, kind_key};
-use super::{Planner, checks, figures, line};
+use super::{Planner, checks, figures, line, slips};
 
 /// An experiment with everything it needs.
 pub struct Lab {
@@ -167,17 +167,17 @@ impl Lab {
     }
 
     /// Finds servers and workloads, and checks each cell against them, before anything runs.
-    /// Returns every mistake, including those that are known already. Plan the trials after it.
+    /// Returns every mistake. Plan the trials after it.
     ///
     /// # Errors
     /// The folder of servers does not belong to this user.
-    pub fn look_up(&mut self, known: Vec<String>, planner: Planner<'_>) -> Result<Vec<String>> {
+    pub fn look_up(&mut self, planner: Planner<'_>) -> Result<Vec<String>> {
         let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
         let mut wrong: Vec<String> = checks::unsupported(&self.experiment);
         if let Err(why) = self.may_serve(&home) {
             wrong.push(why.to_string());
         }
-        wrong.extend(known);
+        wrong.extend(slips::slips(&self.experiment, &self.base));
         let mut add = |problem: String| {
             if !wrong.contains(&problem) {
                 wrong.push(problem);

@@ -11,6 +11,7 @@ mod images;
 pub mod line;
 mod server;
 mod site;
+mod slips;
 pub mod there;
 
 pub use caller::{Caller, SiteEvent};
