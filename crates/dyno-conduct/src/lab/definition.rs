@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use dyno_core::db::Family;
 use dyno_core::factors::parse_factor;
 use dyno_core::redact;
-use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Role, Trials, identify};
-use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
+use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Progress, Role, Trials, identify};
+use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow, TrialState, Tried};
 use dyno_server::{Home, Kind};
 
 use super::server::{is_of_host, kind_key};
@@ -127,10 +127,31 @@ impl Lab {
     }
 
     fn done(&self, results: &Results) -> Result<Vec<figures::Done>> {
-        let rows = self.rows();
-        let identities: Vec<&str> = rows.iter().map(|row| row.identity.as_str()).collect();
-        let states = results.trial_states(&identities)?;
-        figures::done(results, &rows, &states)
+        figures::done(results, &self.rows(), &self.states(results)?)
+    }
+
+    /// The states of the planned trials, by identity.
+    ///
+    /// # Errors
+    /// The results file cannot be read.
+    pub fn states(&self, results: &Results) -> Result<BTreeMap<String, TrialState>> {
+        let planned = self.planned.iter();
+        let identities: Vec<String> = planned.map(|one| one.identity.to_string()).collect();
+        let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
+        Ok(results.trial_states(&identities)?)
+    }
+
+    /// The progress of each planned trial.
+    pub fn progress(&self, states: &BTreeMap<String, TrialState>) -> Vec<Progress> {
+        let of = |planned: &Planned| {
+            let state = states.get(&planned.identity.to_string());
+            match state.map(|state| &state.tried) {
+                Some(Tried::Done { .. }) => Progress::Done,
+                None | Some(Tried::Not) => Progress::Open,
+                Some(_) => Progress::Attempted,
+            }
+        };
+        self.planned.iter().map(of).collect()
     }
 
     /// The cell of a trial.
@@ -281,4 +302,10 @@ impl Lab {
         }
         Ok(())
     }
+}
+
+/// Total time of the finished trials, in seconds.
+pub fn took_s(states: &BTreeMap<String, TrialState>) -> f64 {
+    let took = states.values().filter_map(|state| state.took_ms);
+    took.sum::<u64>() as f64 / 1e3
 }

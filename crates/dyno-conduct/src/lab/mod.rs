@@ -15,7 +15,7 @@ mod slips;
 pub mod there;
 
 pub use caller::{Caller, SiteEvent};
-pub use definition::Lab;
+pub use definition::{Lab, took_s};
 pub use site::Site;
 
 use anyhow::Result;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use dyno_conduct::lab::beside::Beside;
-use dyno_conduct::lab::{Lab, Site, line, there};
+use dyno_conduct::lab::{Lab, Site, line, there, took_s};
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
-use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
+use dyno_results::{AttemptEnd, Results, Step, StoredExperiment};
 
 use super::caller::Terminal;
 use super::definition::{self, planned};
@@ -45,7 +45,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let results = Results::open(&path)?;
     let before = results.experiment(&lab.head.name)?;
     lab.plan_as_before(before.as_ref());
-    let done = count_done(&states(&results, &lab)?);
+    let done = count_done(&lab.progress(&lab.states(&results)?));
     may_begin(parsed, &lab, before.as_ref(), (resumes, done))?;
     nobody_runs(&results)?;
     let tables = match done < lab.planned.len() {
@@ -99,8 +99,8 @@ fn nobody_runs(results: &Results) -> Result<()> {
     Ok(())
 }
 
-fn count_done(states: &[Progress]) -> usize {
-    let done = states.iter().filter(|state| **state == Progress::Done);
+fn count_done(progress: &[Progress]) -> usize {
+    let done = progress.iter().filter(|one| **one == Progress::Done);
     done.count()
 }
 
@@ -122,9 +122,9 @@ impl File {
     /// Runs the rest of the planned trials. Returns the exit status if it did not run all of them.
     fn blocks(&mut self, lab: &Lab) -> Result<Option<u8>> {
         let id = self.results.keep_experiment(&lab.head, &lab.rows())?;
-        let states = states(&self.results, lab)?;
-        let spent_s = spent_s(&self.results, lab)?;
-        let done = (count_done(&states), spent_s);
+        let states = lab.states(&self.results)?;
+        let (progress, spent_s) = (lab.progress(&states), took_s(&states));
+        let done = (count_done(&progress), spent_s);
         let announcer = Announcer::new(lab, done, self.quiet, self.options.clone());
         announcer.begin();
         let caller = Terminal { quiet: self.quiet };
@@ -140,7 +140,7 @@ impl File {
             rows: BTreeMap::new(),
             unseen: BTreeSet::new(),
         };
-        let ended = running.all(&states);
+        let ended = running.all(&progress);
         let Running {
             mut site,
             announcer,
@@ -175,27 +175,6 @@ impl File {
         .end(&self.results, freed)?;
         Ok(STATUS_DONE)
     }
-}
-
-/// Total time of the finished trials so far, in seconds.
-fn spent_s(results: &Results, lab: &Lab) -> Result<f64> {
-    let identities: Vec<String> = lab.planned.iter().map(|p| p.identity.to_string()).collect();
-    let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
-    let states = results.trial_states(&identities)?;
-    let took = states.values().filter_map(|state| state.took_ms);
-    Ok(took.sum::<u64>() as f64 / 1e3)
-}
-
-fn states(results: &Results, lab: &Lab) -> Result<Vec<Progress>> {
-    let identities: Vec<String> = lab.planned.iter().map(|p| p.identity.to_string()).collect();
-    let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
-    let states = results.trial_states(&identities)?;
-    let of = |identity: &&str| match states.get(*identity).map(|state| &state.tried) {
-        Some(Tried::Done { .. }) => Progress::Done,
-        None | Some(Tried::Not) => Progress::Open,
-        Some(_) => Progress::Attempted,
-    };
-    Ok(identities.iter().map(of).collect())
 }
 
 fn may_begin(
@@ -262,9 +241,9 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    fn all(&mut self, states: &[Progress]) -> Result<()> {
+    fn all(&mut self, progress: &[Progress]) -> Result<()> {
         let lab = self.lab;
-        let mut schedule = Schedule::new(&lab.experiment, &lab.trials, states);
+        let mut schedule = Schedule::new(&lab.experiment, &lab.trials, progress);
         let mut failures = 0;
         let mut block = None;
         while let Some(next) = schedule.next() {
