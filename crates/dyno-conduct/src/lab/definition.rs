@@ -7,7 +7,10 @@ use anyhow::{Result, anyhow};
 use dyno_core::db::Family;
 use dyno_core::factors::parse_factor;
 use dyno_core::redact;
-use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Progress, Role, Trials, identify};
+use dyno_lab::{
+    Cell, Changes, Experiment, Hashes, Identity, Measured, Planned, Progress, Role, Trials,
+    identify,
+};
 use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow, TrialState, Tried};
 use dyno_server::{Home, Kind};
 
@@ -128,6 +131,21 @@ impl Lab {
 
     fn done(&self, results: &Results) -> Result<Vec<figures::Done>> {
         figures::done(results, &self.rows(), &self.states(results)?)
+    }
+
+    /// The changes of the planned trials since they were stored; `None` if they are the same.
+    pub fn changes(&self, stored: &StoredExperiment) -> Option<Changes> {
+        let planned = |row: &TrialRow| Planned {
+            identity: Identity::of_text(&row.identity),
+            made_of: row.made_of.clone(),
+            label: row.label.clone(),
+        };
+        let old: Vec<Planned> = stored.trials.iter().map(planned).collect();
+        let new: Vec<Planned> = self.rows().iter().map(planned).collect();
+        let identities = |of: &[Planned]| -> Vec<Identity> {
+            of.iter().map(|one| one.identity.clone()).collect()
+        };
+        (identities(&old) != identities(&new)).then(|| Changes::between(&old, &new))
     }
 
     /// The states of the planned trials, by identity.

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use dyno_conduct::lab::beside::Beside;
 use dyno_conduct::lab::{Lab, Site, line, there, took_s};
 use dyno_core::summary::{RunEnd, RunSummary};
-use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
+use dyno_lab::{Outcome, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step, StoredExperiment};
 
@@ -192,35 +192,23 @@ fn may_begin(
             ))),
         };
     };
-    let planned = |row: &dyno_results::TrialRow| Planned {
-        identity: Identity::of_text(&row.identity),
-        made_of: row.made_of.clone(),
-        label: row.label.clone(),
-    };
-    let old: Vec<Planned> = stored.trials.iter().map(planned).collect();
-    let new: Vec<Planned> = lab.rows().iter().map(planned).collect();
-    let changes = Changes::between(&old, &new);
-    let same = old.len() == new.len()
-        && old
-            .iter()
-            .zip(&new)
-            .all(|(old, new)| old.identity == new.identity);
-    if !same && !parsed.has("accept-changes") {
+    let (changes, all) = (lab.changes(stored), lab.planned.len());
+    if let Some(changes) = &changes
+        && !parsed.has("accept-changes")
+    {
         let (over, how) = match lab.head.file.is_empty() {
             true => ("make it another experiment", "--name NAME"),
             false => ("start over", "another --results file"),
         };
         return Err(usage(format!(
-            "{name} has changed since it was planned:\n{changes}{done} of {} trials are done and \
-             unchanged. To go on with the change: --accept-changes; to {over}: {how}",
-            new.len()
+            "{name} has changed since it was planned:\n{changes}{done} of {all} trials are done \
+             and unchanged. To go on with the change: --accept-changes; to {over}: {how}"
         )));
     }
-    if !resumes && done < new.len() && done > 0 && same {
+    if !resumes && done < all && done > 0 && changes.is_none() {
         return Err(usage(format!(
-            "{name} was already started: {done} of {} trials are done; continue with `dyno lab \
-             resume`, or start over with another --results file",
-            new.len()
+            "{name} was already started: {done} of {all} trials are done; continue with `dyno lab \
+             resume`, or start over with another --results file"
         )));
     }
     Ok(())
