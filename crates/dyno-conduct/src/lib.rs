@@ -14,8 +14,9 @@
 //!   `src/search/trial.rs`. The next load to try, votes, bounds, confirmation:
 //!   `crates/dyno-stats/src/search`; the result: `crates/dyno-analysis/src/search.rs`.
 //! - An experiment, and its checks before the trials: `src/lab/definition.rs`, `src/lab/checks.rs`,
-//!   `src/lab/there.rs`; the command lines of a trial: `src/lab/line.rs`; what happens between
-//!   trials: `src/lab/site.rs`, `src/lab/images.rs`; figures: `src/lab/figures.rs`.
+//!   `src/lab/slips.rs`, `src/lab/there.rs`; the command lines of a trial: `src/lab/line.rs`; what
+//!   happens between trials: `src/lab/site.rs`, `src/lab/images.rs`; figures:
+//!   `src/lab/figures.rs`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!

@@ -9,7 +9,7 @@
 //!   a trial a different one: `src/identity.rs`.
 //! - The next trial, and what it needs after the one before: `src/schedule.rs`; how that is done:
 //!   `crates/dyno-conduct/src/lab/site.rs`, `crates/dyno-conduct/src/lab/images.rs`.
-//! - Ratios, effects, claims: `src/analysis`; figures by name:
+//! - Ratios, effects, claims, scaling: `src/analysis`; figures by name:
 //!   `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
 //!   `crates/dyno-cli/src/commands/lab`; the page: `crates/dyno-report/src/html/experiment.rs`.
 //! - What is stored: `crates/dyno-results/src/experiments`.
@@ -23,8 +23,8 @@ mod levels;
 mod schedule;
 
 pub use analysis::{
-    Answer, Effect, Figure, Figures, Judgement, Measured, Ratio, Side, Source, between, block_logs,
-    effects, interactions, not_judged,
+    Answer, Effect, Figure, Figures, Judgement, Law, Measured, Ratio, Side, Source, between,
+    block_logs, effects, interactions, law, not_judged,
 };
 pub use design::{Change, Cost, Role, Trial, Trials};
 pub use error::{Error, Problem};

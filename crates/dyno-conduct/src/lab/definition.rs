@@ -7,12 +7,15 @@ use anyhow::{Result, anyhow};
 use dyno_core::db::Family;
 use dyno_core::factors::parse_factor;
 use dyno_core::redact;
-use dyno_lab::{Cell, Experiment, Hashes, Measured, Planned, Role, Trials, identify};
-use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow};
+use dyno_lab::{
+    Cell, Changes, Experiment, Hashes, Identity, Measured, Planned, Progress, Role, Trials,
+    identify,
+};
+use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow, TrialState, Tried};
 use dyno_server::{Home, Kind};
 
 use super::server::{is_of_host, kind_key};
-use super::{Planner, checks, figures, line};
+use super::{Planner, checks, figures, line, slips};
 
 /// An experiment with everything it needs.
 pub struct Lab {
@@ -127,10 +130,46 @@ impl Lab {
     }
 
     fn done(&self, results: &Results) -> Result<Vec<figures::Done>> {
-        let rows = self.rows();
-        let identities: Vec<&str> = rows.iter().map(|row| row.identity.as_str()).collect();
-        let states = results.trial_states(&identities)?;
-        figures::done(results, &rows, &states)
+        figures::done(results, &self.rows(), &self.states(results)?)
+    }
+
+    /// The changes of the planned trials since they were stored; `None` if they are the same.
+    pub fn changes(&self, stored: &StoredExperiment) -> Option<Changes> {
+        let planned = |row: &TrialRow| Planned {
+            identity: Identity::of_text(&row.identity),
+            made_of: row.made_of.clone(),
+            label: row.label.clone(),
+        };
+        let old: Vec<Planned> = stored.trials.iter().map(planned).collect();
+        let new: Vec<Planned> = self.rows().iter().map(planned).collect();
+        let identities = |of: &[Planned]| -> Vec<Identity> {
+            of.iter().map(|one| one.identity.clone()).collect()
+        };
+        (identities(&old) != identities(&new)).then(|| Changes::between(&old, &new))
+    }
+
+    /// The states of the planned trials, by identity.
+    ///
+    /// # Errors
+    /// The results file cannot be read.
+    pub fn states(&self, results: &Results) -> Result<BTreeMap<String, TrialState>> {
+        let planned = self.planned.iter();
+        let identities: Vec<String> = planned.map(|one| one.identity.to_string()).collect();
+        let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
+        Ok(results.trial_states(&identities)?)
+    }
+
+    /// The progress of each planned trial.
+    pub fn progress(&self, states: &BTreeMap<String, TrialState>) -> Vec<Progress> {
+        let of = |planned: &Planned| {
+            let state = states.get(&planned.identity.to_string());
+            match state.map(|state| &state.tried) {
+                Some(Tried::Done { .. }) => Progress::Done,
+                None | Some(Tried::Not) => Progress::Open,
+                Some(_) => Progress::Attempted,
+            }
+        };
+        self.planned.iter().map(of).collect()
     }
 
     /// The cell of a trial.
@@ -167,17 +206,17 @@ impl Lab {
     }
 
     /// Finds servers and workloads, and checks each cell against them, before anything runs.
-    /// Returns every mistake, including those that are known already. Plan the trials after it.
+    /// Returns every mistake. Plan the trials after it.
     ///
     /// # Errors
     /// The folder of servers does not belong to this user.
-    pub fn look_up(&mut self, known: Vec<String>, planner: Planner<'_>) -> Result<Vec<String>> {
+    pub fn look_up(&mut self, planner: Planner<'_>) -> Result<Vec<String>> {
         let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
         let mut wrong: Vec<String> = checks::unsupported(&self.experiment);
         if let Err(why) = self.may_serve(&home) {
             wrong.push(why.to_string());
         }
-        wrong.extend(known);
+        wrong.extend(slips::slips(&self.experiment, &self.base));
         let mut add = |problem: String| {
             if !wrong.contains(&problem) {
                 wrong.push(problem);
@@ -281,4 +320,10 @@ impl Lab {
         }
         Ok(())
     }
+}
+
+/// Total time of the finished trials, in seconds.
+pub fn took_s(states: &BTreeMap<String, TrialState>) -> f64 {
+    let took = states.values().filter_map(|state| state.took_ms);
+    took.sum::<u64>() as f64 / 1e3
 }

@@ -11,10 +11,11 @@ mod images;
 pub mod line;
 mod server;
 mod site;
+mod slips;
 pub mod there;
 
 pub use caller::{Caller, SiteEvent};
-pub use definition::Lab;
+pub use definition::{Lab, took_s};
 pub use site::Site;
 
 use anyhow::Result;

@@ -6,6 +6,7 @@
 
 pub(crate) mod claims;
 mod effects;
+mod law;
 mod ratio;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::file::Where;
 
 pub use claims::{Answer, Judgement, not_judged};
 pub use effects::{Effect, block_logs, effects, interactions};
+pub use law::{Law, law};
 pub use ratio::{Ratio, Side, Source, between};
 
 /// Figures by name.

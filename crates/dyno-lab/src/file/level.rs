@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use dyno_core::factors;
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
@@ -79,6 +80,13 @@ impl Level {
             Self::Plain(..) => None,
             Self::Bundle(bundle) => Some(bundle),
         }
+    }
+
+    /// The level as a number: its value, or its CPUs.
+    pub fn size(&self) -> Option<f64> {
+        let cpus = self.bundle().and_then(|bundle| bundle.host.get("cpus"));
+        let cpus = cpus.and_then(|cpus| factors::number(&cpus.to_string()));
+        cpus.or_else(|| factors::number(self.name()))
     }
 }
 

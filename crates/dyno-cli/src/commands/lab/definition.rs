@@ -9,7 +9,7 @@ use dyno_core::redact;
 use dyno_lab::Experiment;
 use dyno_results::{ExperimentHead, Results};
 
-use super::{slips, status, vary};
+use super::{status, vary};
 use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -70,9 +70,8 @@ fn made(
         cite: redact::text(experiment.cite.as_deref().unwrap_or_default()),
         definition: redact::text(&text),
     };
-    let slips = slips::slips(&experiment, &base);
     let mut lab = Lab::new(experiment, head, base);
-    let wrong = lab.look_up(slips, &planned)?;
+    let wrong = lab.look_up(&planned)?;
     if !wrong.is_empty() {
         return Err(usage(mistakes(&lab.head, &wrong)));
     }

@@ -17,7 +17,6 @@ mod report;
 mod run;
 mod scaling;
 mod search;
-mod slips;
 mod status;
 mod tables;
 mod vary;

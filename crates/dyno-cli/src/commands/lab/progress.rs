@@ -1,7 +1,7 @@
 //! Progress of a running experiment: a line for each trial, and the time left.
 
 use anyhow::Result;
-use dyno_conduct::lab::Lab;
+use dyno_conduct::lab::{Lab, took_s};
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
 use dyno_core::finding::Verdict;
@@ -158,14 +158,7 @@ impl<'a> Announcer<'a> {
     /// The results file cannot be read.
     pub fn end(&self, results: &Results, freed: u64) -> Result<()> {
         console::progress("");
-        let identities: Vec<String> = self
-            .lab
-            .planned
-            .iter()
-            .map(|planned| planned.identity.to_string())
-            .collect();
-        let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
-        let states = results.trial_states(&identities)?;
+        let states = self.lab.states(results)?;
         let count = |wanted: Verdict| {
             let is = |state: &&TrialState| match state.tried {
                 Tried::Done { verdict, .. } => verdict == Some(wanted),
@@ -173,16 +166,11 @@ impl<'a> Announcer<'a> {
             };
             states.values().filter(is).count()
         };
-        let took_s: f64 = states
-            .values()
-            .filter_map(|state| state.took_ms)
-            .sum::<u64>() as f64
-            / 1e3;
         console::note(&format!(
             "{}: all {} done in {}: {} valid, {} doubtful, {} refused",
             self.lab.head.name,
             number_of(self.lab.planned.len(), "trial"),
-            human_seconds(took_s),
+            human_seconds(took_s(&states)),
             count(Verdict::Valid),
             count(Verdict::Doubtful),
             count(Verdict::Refused)

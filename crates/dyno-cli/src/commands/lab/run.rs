@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use dyno_conduct::lab::beside::Beside;
-use dyno_conduct::lab::{Lab, Site, line, there};
+use dyno_conduct::lab::{Lab, Site, line, there, took_s};
 use dyno_core::summary::{RunEnd, RunSummary};
-use dyno_lab::{Changes, Identity, Outcome, Planned, Progress, Schedule};
+use dyno_lab::{Outcome, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step, StoredExperiment, Tried};
 
@@ -45,7 +45,7 @@ pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let results = Results::open(&path)?;
     let before = results.experiment(&lab.head.name)?;
     lab.plan_as_before(before.as_ref());
-    let done = count_done(&states(&results, &lab)?);
+    let done = count_done(&lab.progress(&lab.states(&results)?));
     may_begin(parsed, &lab, before.as_ref(), (resumes, done))?;
     nobody_runs(&results)?;
     warn_of_killed(&results, &lab)?;
@@ -103,15 +103,15 @@ fn nobody_runs(results: &Results) -> Result<()> {
 /// Warns of changes that a killed process has left on a running server: the next trial would take
 /// them for the server's own settings.
 fn warn_of_killed(results: &Results, lab: &Lab) -> Result<()> {
+    let states = lab.states(results)?;
     for (number, planned) in lab.planned.iter().enumerate() {
         let effective = &lab.cell(number).effective;
         let changes = !effective.online.is_empty() || !effective.sql.is_empty();
         if effective.server.url.is_none() || !changes {
             continue;
         }
-        let identity = planned.identity.to_string();
-        let states = results.trial_states(&[identity.as_str()])?;
-        if states.values().all(|state| state.tried != Tried::Begun) {
+        let state = states.get(&planned.identity.to_string());
+        if state.is_none_or(|state| state.tried != Tried::Begun) {
             continue;
         }
         let names = effective.online.keys().map(String::as_str);
@@ -128,8 +128,8 @@ fn warn_of_killed(results: &Results, lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-fn count_done(states: &[Progress]) -> usize {
-    let done = states.iter().filter(|state| **state == Progress::Done);
+fn count_done(progress: &[Progress]) -> usize {
+    let done = progress.iter().filter(|one| **one == Progress::Done);
     done.count()
 }
 
@@ -151,9 +151,9 @@ impl File {
     /// Runs the rest of the planned trials. Returns the exit status if it did not run all of them.
     fn blocks(&mut self, lab: &Lab) -> Result<Option<u8>> {
         let id = self.results.keep_experiment(&lab.head, &lab.rows())?;
-        let states = states(&self.results, lab)?;
-        let spent_s = spent_s(&self.results, lab)?;
-        let done = (count_done(&states), spent_s);
+        let states = lab.states(&self.results)?;
+        let (progress, spent_s) = (lab.progress(&states), took_s(&states));
+        let done = (count_done(&progress), spent_s);
         let announcer = Announcer::new(lab, done, self.quiet, self.options.clone());
         announcer.begin();
         let caller = Terminal { quiet: self.quiet };
@@ -169,7 +169,7 @@ impl File {
             rows: BTreeMap::new(),
             unseen: BTreeSet::new(),
         };
-        let ended = running.all(&states);
+        let ended = running.all(&progress);
         let Running {
             mut site,
             announcer,
@@ -206,27 +206,6 @@ impl File {
     }
 }
 
-/// Total time of the finished trials so far, in seconds.
-fn spent_s(results: &Results, lab: &Lab) -> Result<f64> {
-    let identities: Vec<String> = lab.planned.iter().map(|p| p.identity.to_string()).collect();
-    let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
-    let states = results.trial_states(&identities)?;
-    let took = states.values().filter_map(|state| state.took_ms);
-    Ok(took.sum::<u64>() as f64 / 1e3)
-}
-
-fn states(results: &Results, lab: &Lab) -> Result<Vec<Progress>> {
-    let identities: Vec<String> = lab.planned.iter().map(|p| p.identity.to_string()).collect();
-    let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
-    let states = results.trial_states(&identities)?;
-    let of = |identity: &&str| match states.get(*identity).map(|state| &state.tried) {
-        Some(Tried::Done { .. }) => Progress::Done,
-        None | Some(Tried::Not) => Progress::Open,
-        Some(_) => Progress::Attempted,
-    };
-    Ok(identities.iter().map(of).collect())
-}
-
 fn may_begin(
     parsed: &Parsed,
     lab: &Lab,
@@ -242,35 +221,23 @@ fn may_begin(
             ))),
         };
     };
-    let planned = |row: &dyno_results::TrialRow| Planned {
-        identity: Identity::of_text(&row.identity),
-        made_of: row.made_of.clone(),
-        label: row.label.clone(),
-    };
-    let old: Vec<Planned> = stored.trials.iter().map(planned).collect();
-    let new: Vec<Planned> = lab.rows().iter().map(planned).collect();
-    let changes = Changes::between(&old, &new);
-    let same = old.len() == new.len()
-        && old
-            .iter()
-            .zip(&new)
-            .all(|(old, new)| old.identity == new.identity);
-    if !same && !parsed.has("accept-changes") {
+    let (changes, all) = (lab.changes(stored), lab.planned.len());
+    if let Some(changes) = &changes
+        && !parsed.has("accept-changes")
+    {
         let (over, how) = match lab.head.file.is_empty() {
             true => ("make it another experiment", "--name NAME"),
             false => ("start over", "another --results file"),
         };
         return Err(usage(format!(
-            "{name} has changed since it was planned:\n{changes}{done} of {} trials are done and \
-             unchanged. To go on with the change: --accept-changes; to {over}: {how}",
-            new.len()
+            "{name} has changed since it was planned:\n{changes}{done} of {all} trials are done \
+             and unchanged. To go on with the change: --accept-changes; to {over}: {how}"
         )));
     }
-    if !resumes && done < new.len() && done > 0 && same {
+    if !resumes && done < all && done > 0 && changes.is_none() {
         return Err(usage(format!(
-            "{name} was already started: {done} of {} trials are done; continue with `dyno lab \
-             resume`, or start over with another --results file",
-            new.len()
+            "{name} was already started: {done} of {all} trials are done; continue with `dyno lab \
+             resume`, or start over with another --results file"
         )));
     }
     Ok(())
@@ -291,9 +258,9 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    fn all(&mut self, states: &[Progress]) -> Result<()> {
+    fn all(&mut self, progress: &[Progress]) -> Result<()> {
         let lab = self.lab;
-        let mut schedule = Schedule::new(&lab.experiment, &lab.trials, states);
+        let mut schedule = Schedule::new(&lab.experiment, &lab.trials, progress);
         let mut failures = 0;
         let mut block = None;
         while let Some(next) = schedule.next() {

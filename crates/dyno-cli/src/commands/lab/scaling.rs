@@ -1,19 +1,10 @@
 //! The table of an experiment's scaling, and the law that it follows.
 
 use dyno_conduct::lab::figures::Done;
-use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Scalar, Table};
-use dyno_stats::{SCALABILITY_MIN, Scalability, scalability};
+use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Table};
+use dyno_lab::{Law, law};
 
 use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
-
-/// Settings that give a server more memory.
-const MEMORY: [&str; 5] = [
-    "innodb_buffer_pool_size",
-    "rocksdb_block_cache_size",
-    "key_buffer_size",
-    "shared_buffers",
-    "effective_cache_size",
-];
 
 /// Speed-up and efficiency along a factor.
 pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> LabTable {
@@ -47,7 +38,8 @@ pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &
             .zip(&row)
             .map(|(factor, level)| format!("{factor} {level}"))
             .collect();
-        laws.extend(law(factor, &name.join(", "), &points));
+        let found = law(factor, &points);
+        laws.extend(found.map(|law| sentence(&law, &name.join(", "), over)));
     }
     for law in laws {
         made.about += &format!(" {law}");
@@ -79,13 +71,13 @@ fn rows(
         .map(|l| l.get_ref())
         .collect();
     let first = levels.first().and_then(|level| at(level.name()));
-    let smallest = levels.first().and_then(|level| size(level));
+    let smallest = levels.first().and_then(|level| level.size());
     let mut points = Vec::new();
     for level in levels {
         let own = at(level.name());
-        points.extend(size(level).zip(own));
+        points.extend(level.size().zip(own));
         let speed_up = own.zip(first).map(|(own, first)| own / first);
-        let ratio = size(level).zip(smallest).map(|(own, first)| own / first);
+        let ratio = level.size().zip(smallest).map(|(own, first)| own / first);
         let efficiency = speed_up.zip(ratio).map(|(own, ratio)| own / ratio);
         let mut row = row.to_vec();
         row.push(level.name().to_owned());
@@ -95,35 +87,18 @@ fn rows(
     points
 }
 
-/// A level as a number: its value, or its CPUs.
-fn size(level: &Level) -> Option<f64> {
-    let cpus = level.bundle().and_then(|bundle| bundle.host.get("cpus"));
-    let cpus = cpus.and_then(|cpus| dyno_core::factors::number(&cpus.to_string()));
-    cpus.or_else(|| dyno_core::factors::number(level.name()))
-}
-
-/// A sentence with the law that fits the points; `None` if there are too few.
-fn law(factor: &Factor, cell: &str, points: &[(f64, f64)]) -> Option<String> {
-    if points.len() < SCALABILITY_MIN {
-        return None;
-    }
+/// A sentence with the law of a cell.
+fn sentence(law: &Law, cell: &str, over: &str) -> String {
     let of = match cell {
         "" => String::new(),
         cell => format!(" of {cell}"),
     };
-    if gives_memory(factor) {
-        return Some(format!(
+    let Law::Fit { fit, least } = law else {
+        return format!(
             "No scalability law is fitted{of}: memory grows with the level while the data stay the \
              same, so the speed-up includes that of a larger cache."
-        ));
-    }
-    let least = points.iter().map(|(n, _)| *n).fold(f64::INFINITY, f64::min);
-    let units: Vec<(f64, f64)> = points.iter().map(|(n, x)| (n / least, *x)).collect();
-    let fit = scalability(&units)?;
-    Some(sentence(&fit, &of, least, factor.name.get_ref()))
-}
-
-fn sentence(fit: &Scalability, of: &str, least: f64, over: &str) -> String {
+        );
+    };
     let peak = match fit.peak() {
         Some(peak) => format!("highest at {} {over}", shown(Some(peak * least))),
         None => "no highest point".to_owned(),
@@ -135,19 +110,6 @@ fn sentence(fit: &Scalability, of: &str, least: f64, over: &str) -> String {
         fit.coherence,
         fit.misses_by * 100.0
     )
-}
-
-fn gives_memory(factor: &Factor) -> bool {
-    let is_memory = |name: &str| MEMORY.contains(&name);
-    let levels = factor.levels.get_ref().iter();
-    let mut bundles = levels.filter_map(|level| level.get_ref().bundle());
-    let by_setting = factor.setting.as_deref().is_some_and(is_memory);
-    by_setting
-        || bundles.any(|bundle| {
-            let memory = |value: &Scalar| !value.to_string().is_empty();
-            bundle.host.get("memory").is_some_and(memory)
-                || bundle.set.keys().any(|name| is_memory(name))
-        })
 }
 
 #[cfg(test)]
@@ -167,11 +129,13 @@ mod tests {
         let sizes = "[{ name = 'a', host = { cpus = 1 } }, { name = 'b', host = { cpus = 2 } }]";
         let cpus = factor(sizes);
         assert_eq!(
-            size(cpus.factors[0].levels.get_ref()[1].get_ref()),
+            cpus.factors[0].levels.get_ref()[1].get_ref().size(),
             Some(2.0)
         );
         let linear: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0].map(|n| (n, n * 50.0)).into();
-        let law = |of: &Experiment, points: &[(f64, f64)]| law(&of.factors[0], "fs ext4", points);
+        let law = |of: &Experiment, points: &[(f64, f64)]| {
+            law(&of.factors[0], points).map(|law| sentence(&law, "fs ext4", "size"))
+        };
         let sentence = law(&cpus, &linear).unwrap();
         assert!(
             sentence.contains("of fs ext4: contention 0.000"),

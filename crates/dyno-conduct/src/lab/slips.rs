@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dyno_conduct::lab::{figures, line};
 use dyno_core::factors::EVERYBODYS;
 use dyno_core::figures::{NAMED, NamedFigure};
 use dyno_core::suggest::nearest;
 use dyno_host::Edition;
 use dyno_lab::file::{Experiment, Table, TableKind};
 use dyno_run::Workload;
+
+use super::{figures, line};
 
 /// Figures of every trial, except percentiles and costs.
 fn usual() -> impl Iterator<Item = &'static str> {
