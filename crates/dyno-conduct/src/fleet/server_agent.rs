@@ -70,7 +70,7 @@ impl ServerAgent {
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         thread("observer-lines")
             .spawn(move || hear(output, &lines))
-            .context("cannot start the thread that hears the observer")?;
+            .context("cannot start the thread that reads from the observer")?;
         let mut watcher = Watcher {
             input,
             estimator: Estimator::default(),
