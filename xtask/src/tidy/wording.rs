@@ -21,6 +21,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("lies beside", "is next to"),
     ("is none of", "is not one of"),
     ("there is none", "there is no …, … is missing"),
+    ("now and then", "occasionally, rarely"),
+    ("likewise", "the same words again, also"),
     ("anew", "again"),
     ("thereof", "of it"),
 ];
