@@ -420,7 +420,7 @@ fn transactions_lie_between_events_and_statements() {
 }
 
 #[test]
-fn an_unknown_ledger_raises_no_finding() {
+fn an_unknown_ledger_is_not_checked() {
     let entry = |low, high| LedgerEntry {
         sum: "paid".to_owned(),
         database: "w_ytd".to_owned(),
