@@ -23,7 +23,7 @@ pub struct Bin {
     pub counters: Counters,
     /// Events within it; unlike `counters`, not rounded if the log printed rates.
     pub events: f64,
-    /// Statements within it, likewise.
+    /// Statements within it, also not rounded.
     pub statements: f64,
     /// Events due but not begun at its end; `None` if unknown.
     pub backlog: Option<u64>,

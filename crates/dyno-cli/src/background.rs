@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_go_on_holds_nobody_up() {
+    fn a_stuck_thread_does_not_block_others() {
         let (release, held) = channel::<()>();
         let work = move || {
             Ok(move |_| {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_is_an_error() {
+    fn reports_a_failed_start() {
         let made = Background::<u8>::start(|| {
             let refused: Result<fn(Option<u8>)> = Err(anyhow::anyhow!("no such function"));
             refused

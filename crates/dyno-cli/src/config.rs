@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_an_error_with_its_line() {
+    fn reports_an_unknown_option_with_its_line() {
         for (text, why) in [
             (
                 "\nsesions = 1",

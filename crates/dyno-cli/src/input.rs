@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_end_is_refused() {
+    fn refuses_endless_input() {
         let error = read("/dev/zero", 3 << 20).unwrap_err();
         assert_eq!(error.to_string(), "it has more than 3 MiB");
         assert_eq!(bounded(&[7_u8; 5][..], 5).unwrap(), [7; 5]);

@@ -37,7 +37,7 @@ pub trait RowSource: Send {
 pub struct BulkLoad {
     /// Table name, already quoted as the target needs it (or a bare identifier).
     pub table: String,
-    /// Column names, likewise.
+    /// Column names, also quoted if needed.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Box<dyn RowSource>,

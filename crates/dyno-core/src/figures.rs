@@ -39,9 +39,10 @@ pub struct Measurements<'a> {
     pub summary: Option<&'a RunSummary>,
     /// Events per second of the median second, if the record is known.
     pub median_per_s: Option<f64>,
-    /// The number of stalls, their total length and the longest, in seconds, likewise.
+    /// The number of stalls, their total length and the longest, in seconds, if the record is
+    /// known.
     pub stalls: Option<(usize, f64, f64)>,
-    /// The size of the data at the end, in bytes, likewise.
+    /// The size of the data at the end, in bytes, if the record is known.
     pub size_bytes: Option<f64>,
 }
 

@@ -261,7 +261,7 @@ fn what_an_agent_has_the_bus_answer_does_no_harm() {
 }
 
 #[test]
-fn who_has_no_key_is_refused() {
+fn refuses_agents_without_a_valid_key() {
     let names = names(1);
     let server = start("r4", &names);
     let other = start("r4", &names);
@@ -297,7 +297,7 @@ fn who_has_no_key_is_refused() {
 }
 
 #[test]
-fn what_is_sent_twice_is_kept_once() {
+fn duplicate_messages_are_kept_once() {
     let names = names(1);
     let server = start("r5", &names);
     let mut coordinator = leader(&server, "r5");

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment() {
+    fn refuses_invalid_times() {
         for text in [
             "",
             "13:07:48",

@@ -298,7 +298,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
         #[test]
-        fn a_log_is_found_where_it_lies(
+        fn a_log_is_found_at_its_true_offset(
             seed in 1u64..1000,
             offset in -20.0f64..20.0,
             drift_per_hour in -4.0f64..4.0,

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn who_connects_for_each_event_is_not_without_a_connection_and_who_fails_to_is() {
+    fn a_failed_or_slow_connect_is_a_disconnection() {
         let connecting = |attempts, idle_ns| {
             let mut session = running(Wait::Connect);
             session.attempts = attempts;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_an_answer_or_a_connection_is_idle_and_who_waits_for_time_is_not() {
+    fn waiting_for_an_answer_or_a_connection_is_idle_and_waiting_for_time_is_not() {
         let found = idle(running(Wait::Request), 9).idle;
         let expected = IdleTime {
             from: 0,
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_just_connected_again_was_idle_in_connecting() {
+    fn a_session_that_reconnected_was_idle_while_connecting() {
         let mut accounts = Accounts::new(1);
         accounts.begin(0);
         let mut without = running(Wait::Sleep);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_skips_empty_intervals() {
+    fn a_late_call_skips_empty_intervals() {
         let mut calendar = Calendar::new(schedule(Some(60)));
         assert_eq!(calendar.pass(1300), Some(Mark::Measure));
         assert_eq!(

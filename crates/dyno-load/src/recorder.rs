@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_the_measurement_leaves_no_trace_in_it() {
+    fn events_outside_the_measurement_are_not_recorded() {
         let (sender, messages) = channel();
         let (_returned, spares) = channel();
         let mut recorder = Recorder::new(0, SHAPE, sender, spares);

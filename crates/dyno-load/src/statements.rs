@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_not_looked_at_for_long() {
+    fn examines_a_limited_number_of_statements() {
         let mut own = Statements::default();
         for id in 0..200_000 {
             own.query(format!("SELECT c FROM t WHERE id = {id}").as_bytes());

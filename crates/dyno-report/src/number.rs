@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_drop_what_is_nil() {
+    fn lengths_omit_trailing_zero_parts() {
         assert_eq!(length(0.0), "0 s");
         assert_eq!(length(0.02), "20.0 ms");
         assert_eq!(length(30.0), "30 s");

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_the_dead_go_and_those_of_the_living_stay() {
+    fn only_folders_of_ended_processes_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| parent.path().join(name);
         let dead = at("dyno-123-18a2b3c4d5e6f708");

@@ -312,7 +312,7 @@ pub fn number(name: &str, value: Option<f64>, unit: &str) -> Number {
     }
 }
 
-/// A finding, with advice if it speaks against the run.
+/// A finding, with advice if it counts against the run.
 pub fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str) -> Finding {
     let advice = if outcome > Outcome::NotChecked {
         "Offer less, or run longer."

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_no_failure() {
+    fn an_unsupported_trim_is_not_a_failure() {
         // A file system in memory has no device.
         match trim(Path::new("/proc")) {
             Ok(Trimmed::Unsupported(why)) => assert!(why.contains("not supported"), "{why}"),

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_files_are_a_matter_of_milliseconds() {
+    fn a_thousand_files_take_milliseconds() {
         let outer = tempfile::tempdir().expect("a folder");
         fs::create_dir(outer.path().join("sbtest")).expect("a folder");
         for number in 0..1_000 {

@@ -243,7 +243,8 @@ impl Sums {
         let renewed = state * (1.0 - coefficient * coefficient);
         let mut variance = state;
         let mut predicted = [0.0; 3];
-        // The determinant is mostly a product of variances; its logarithm is taken now and then.
+        // The determinant is mostly a product of variances; the logarithm of the product is
+        // taken occasionally.
         let mut determinant = 1.0_f64;
         for (at, &y) in values.iter().enumerate() {
             let seen = variance + noise;

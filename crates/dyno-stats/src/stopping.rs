@@ -136,7 +136,7 @@ mod checks {
     }
 
     #[test]
-    fn what_stops_early_has_a_wider_interval() {
+    fn early_stops_have_wider_intervals() {
         let rule = Rule::up_to(100);
         let stop = (1..100).find(|&count| look(&blocks(count), &rule).unwrap().stop.is_some());
         // 1 % of deviation within 1 % needs t(n - 1) <= the root of n: 8 blocks.
@@ -165,7 +165,7 @@ mod checks {
     }
 
     #[test]
-    fn what_is_no_sample_or_rule_has_no_answer() {
+    fn invalid_samples_and_rules_have_no_answer() {
         let rule = Rule::up_to(20);
         assert_eq!(look(&[], &rule), None);
         assert_eq!(look(&[0.1, f64::NAN], &rule), None);

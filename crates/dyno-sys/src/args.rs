@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn refuses_invalid_arguments() {
         assert!(parse("word").is_err());
         assert!(parse("--port").is_err());
         assert!(parse("--port=1 --port=2").is_err());

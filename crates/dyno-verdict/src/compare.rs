@@ -136,7 +136,7 @@ pub struct Side {
     pub median_per_s: Option<f64>,
     /// The number of stalls of its runs; `None` if unknown for one.
     pub stalls: Option<u64>,
-    /// Their total length, likewise.
+    /// The total length of its stalls, in seconds; `None` if unknown for a run.
     pub stalled_s: Option<f64>,
 }
 

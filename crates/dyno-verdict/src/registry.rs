@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_a_check_and_every_check_a_name_of_its_own() {
+    fn every_number_has_a_check_and_every_check_a_unique_name() {
         let numbers: Vec<u8> = checks().iter().map(|check| check.number).collect();
         assert!(numbers.is_sorted());
         assert!((1..=54).all(|number| numbers.contains(&number)));

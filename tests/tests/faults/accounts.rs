@@ -258,7 +258,7 @@ fn a_held_connection_that_ends_unnoticed_fails_the_run() {
 }
 
 #[test]
-fn who_sleeps_in_an_event_without_a_connection_is_lost() {
+fn a_session_that_sleeps_in_an_event_without_a_connection_is_lost() {
     at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let (result, _) = with_spares(kind, "con:disconnect() dyno.sleep(60)");
         adds_up(&result, 4);

@@ -335,7 +335,7 @@ fn ctrl_c_reaches_a_run_whose_script_runs_commands() {
 }
 
 #[test]
-fn thread_done_has_a_time_of_its_own() {
+fn thread_done_has_its_own_time_limit() {
     let servers = [(Kind::Mariadb, "SLEEP"), (Kind::Postgres, "pg_sleep")];
     at_once(servers, |(kind, sleep)| {
         let server = start_private_server(kind);

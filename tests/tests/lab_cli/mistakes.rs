@@ -218,7 +218,7 @@ fn a_report_is_by_the_claims_that_the_file_has_now() {
 }
 
 #[test]
-fn what_would_never_end_or_say_nothing_is_refused() {
+fn refuses_endless_and_meaningless_experiments() {
     let lab = Lab::new();
     write(&lab, "nothing.lua", "function event() end\n");
     let text = small(&lab, "nothing.lua", "");

@@ -5,7 +5,7 @@ use dyno_tests::{Database, Kind};
 use crate::common::{Lab, finding, has, worst};
 
 #[test]
-fn a_host_is_looked_at() {
+fn examines_a_host() {
     let lab = Lab::new();
     let output = lab.dyno("doctor --time 300ms").success();
     has(&output, &["Linux", "host-noise:", "clock-source:"]);
@@ -28,7 +28,7 @@ fn a_host_is_looked_at() {
 }
 
 #[test]
-fn servers_are_looked_at() {
+fn examines_servers() {
     let lab = Lab::new();
     for kind in Kind::ALL {
         let database = Database::new(kind);

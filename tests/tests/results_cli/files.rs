@@ -23,7 +23,7 @@ fn furnished() -> (Lab, String) {
 }
 
 #[test]
-fn what_is_no_results_file_is_left_alone() {
+fn other_files_are_left_unchanged() {
     let (lab, script) = furnished();
     let whole = fs::read(lab.path("dyno.db")).unwrap();
     fs::write(lab.path("short.db"), &whole[..5000]).unwrap();

@@ -203,7 +203,7 @@ fn does_not_invent_what_a_log_does_not_contain() {
 }
 
 #[test]
-fn what_is_no_log_changes_nothing() {
+fn refused_files_do_not_change_the_results() {
     let lab = Lab::new();
     let garbage = lab.file("garbage.log", "lorem ipsum\n\u{0}dolor\n");
     let empty = lab.file("empty.log", "");
@@ -384,7 +384,7 @@ fn imports_a_folder_with_its_factors_and_reports_damaged_logs() {
 }
 
 #[test]
-fn a_window_has_figures_and_a_verdict_of_its_own() {
+fn a_window_has_its_own_figures_and_verdict() {
     let lab = Lab::new();
     let file = lab.file("res.txt", &printed_log(80, 437.67));
     lab.dyno(&format!("import sysbench {file}")).success();

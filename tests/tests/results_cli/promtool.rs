@@ -13,7 +13,7 @@ use crate::metrics::{free_port, get, since};
 
 /// promtool accepts all names, including those of a server's variables.
 #[test]
-fn promtool_has_nothing_against_the_page_of_a_server() {
+fn promtool_accepts_the_page_of_a_server() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let lab = Lab::new();
         let database = Database::new(kind);

@@ -292,7 +292,7 @@ fn a_scripts_own_command_is_run_by_its_name() {
 }
 
 #[test]
-fn limits_fail_a_run_with_a_status_of_their_own() {
+fn a_broken_limit_has_its_own_exit_status() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");

@@ -254,7 +254,7 @@ fn what_cannot_be_is_found_before_anything_is_made() {
 }
 
 #[test]
-fn a_server_lives_on_a_file_system_of_its_own() {
+fn a_server_uses_its_own_file_system() {
     let lab = Lab::new();
     let line = "postgresql --name own --fs ext4 --fs-size 512M --mount noatime";
     let Some(server) = up(&lab, line) else { return };

@@ -39,7 +39,7 @@ const WORKLOADS: &[(&str, &[Rows], bool)] = &[
 ];
 
 #[test]
-fn what_is_loaded_is_committed() {
+fn loaded_rows_are_committed() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let private = start_private_server_with(kind, &["--autocommit=0"]);
         let place = TestDatabase::Server(Database::on(&private.server()));

@@ -82,7 +82,7 @@ fn reports_and_cleans_up_a_file_system_that_fills() {
 }
 
 #[test]
-fn a_full_disk_under_the_results_file_is_no_matter_of_the_tables() {
+fn a_full_disk_of_the_results_file_does_not_affect_the_tables() {
     let output = on_small_disk(&format!(
         "echo 'function event() dyno.sleep(0.01) end' > idle.lua\n\
          head -c 40000000 /dev/zero > disk/ballast\n\

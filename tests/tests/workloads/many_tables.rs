@@ -422,7 +422,7 @@ fn ids_on_postgresql_need_no_sequences() {
 }
 
 #[test]
-fn what_was_there_before_stays() {
+fn existing_schemas_are_kept() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let tables = Tables::at(on(kind));
         let schema = format!("{}7", tables.prefix);

@@ -96,7 +96,7 @@ fn a_row_replaced_meanwhile_is_counted_apart_and_done_again() {
 }
 
 #[test]
-fn what_is_corrupted_fails_its_condition() {
+fn corrupted_data_fails_its_condition() {
     for place in everywhere() {
         place.dyno(&format!("prepare oltp_fair {SMALL}")).success();
         let spoil = |spoil: &str, mend: &str, conditions: &[&str]| {

@@ -57,7 +57,7 @@ fn money_is_neither_made_nor_lost_on_any_server() {
 }
 
 #[test]
-fn what_is_corrupted_fails_its_condition() {
+fn corrupted_data_fails_its_condition() {
     for place in [sqlite(), on(Kind::Postgres), on(Kind::Mariadb)] {
         place.dyno("prepare tpcb").success();
         place
@@ -208,7 +208,7 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
 }
 
 #[test]
-fn each_transaction_has_a_connection_of_its_own_where_that_is_asked_for() {
+fn each_transaction_opens_its_own_connection_on_request() {
     for place in everywhere() {
         let name = place.name();
         place.dyno("prepare tpcb").success();

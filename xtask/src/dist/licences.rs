@@ -117,7 +117,7 @@ fn linked(metadata: &Value) -> Result<Vec<&Value>> {
         .filter(|package| !package["source"].is_null())
         .collect();
     if found.is_empty() {
-        bail!("cargo tells of no crate that dyno depends on");
+        bail!("cargo lists no crate that dyno depends on");
     }
     found.sort_by_key(|package| package["name"].as_str());
     Ok(found)

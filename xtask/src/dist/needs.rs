@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_too_much_is_refused() {
+    fn refuses_programs_that_need_too_much() {
         let needs = |version: &str, library: &str| Needs {
             versions: ["GLIBC_2.2.5", version].map(str::to_owned).into(),
             libraries: ["libc.so.6", library].map(str::to_owned).into(),

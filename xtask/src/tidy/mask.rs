@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_runs_to_the_end() {
+    fn unclosed_literals_run_to_the_end() {
         assert_eq!(rust("a \"b").trim(), "a");
         assert_eq!(rust("a r#\"b").trim(), "a");
         assert_eq!(rust("a /* b").trim(), "a");

@@ -21,6 +21,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("lies beside", "is next to"),
     ("is none of", "is not one of"),
     ("there is none", "there is no …, … is missing"),
+    ("now and then", "occasionally, rarely"),
+    ("likewise", "the same words again, also"),
     ("anew", "again"),
     ("thereof", "of it"),
 ];
@@ -31,6 +33,11 @@ const NAMES: &[(&str, &str)] = &[
     ("Told", "what it holds"),
     ("besides", "others, extra"),
     ("Besides", "what it holds"),
+];
+/// Parts of names of functions, each with what to write instead.
+const PARTS: &[(&str, &str)] = &[
+    ("_of_its_own", "`its_own` before the noun"),
+    ("fn what_is_no_", "`refuses_invalid_` or the noun"),
 ];
 /// Names of types that do not say what they hold.
 const TYPES: &[&str] = &["Found", "Given", "Kept", "Made", "Seen"];
@@ -43,6 +50,11 @@ pub fn names_in(masked: &str) -> Vec<(usize, &'static str, &'static str)> {
         for (name, instead) in NAMES {
             if has_words(line, name) {
                 found.push((index + 1, *name, *instead));
+            }
+        }
+        for (part, instead) in PARTS {
+            if line.contains(part) {
+                found.push((index + 1, *part, *instead));
             }
         }
         for name in TYPES {
@@ -106,6 +118,8 @@ mod tests {
         let kind = concat!("Ma", "de");
         assert_eq!(lines(&format!("let {name} = 1;")), [1]);
         assert_eq!(lines(&format!("let {name}_at = 1;\nstruct {kind};")), [2]);
+        let part = concat!("fn what_is", "_no_plan() {}");
+        assert_eq!(lines(part), [1]);
         assert_eq!(lines("let made = Outcome::Found;"), [] as [usize; 0]);
     }
 

@@ -56,7 +56,7 @@ fn noise_is_no_stall() {
 }
 
 #[test]
-fn dips_are_stalls_only_where_next_to_nothing_ended() {
+fn dips_are_stalls_only_where_almost_nothing_ended() {
     let mut rates = noisy(300, 3500);
     (9..300).step_by(10).for_each(|second| rates[second] = 1400);
     assert!(spans(&rates).is_empty());

@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_has_a_name_of_its_own_and_a_line_that_fits_80_columns() {
+    fn every_command_has_a_unique_name_and_a_line_within_80_columns() {
         for command in COMMANDS {
             let same = COMMANDS.iter().filter(|other| other.name == command.name);
             assert_eq!(same.count(), 1, "{}", command.name);

@@ -329,7 +329,7 @@ fn of_folder(
 }
 
 /// Imports one log of a folder. An error of the results file ends only this log's import: the next
-/// one will fail and be reported likewise.
+/// import also fails and is reported.
 fn one_of_folder(
     (tool, folder, log): (Tool, &str, &FolderLog),
     options: &Options,

@@ -190,7 +190,7 @@ pub fn start(orders: Orders, part: AgentLoad, conditions: Conditions) -> Result<
                 }
             }
         })
-        .context("cannot start the thread that hears commands")?;
+        .context("cannot start the thread that receives commands")?;
     let thread = thread("load")
         .spawn(move || {
             while let Ok(work) = works.recv() {

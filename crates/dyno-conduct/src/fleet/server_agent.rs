@@ -70,7 +70,7 @@ impl ServerAgent {
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         thread("observer-lines")
             .spawn(move || hear(output, &lines))
-            .context("cannot start the thread that hears the observer")?;
+            .context("cannot start the thread that reads from the observer")?;
         let mut watcher = Watcher {
             input,
             estimator: Estimator::default(),
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_seen_there_has_names_and_instants_of_its_own() {
+    fn observations_there_have_their_own_names_and_times() {
         let ours = |at: Nanos| at + 1_000;
         let series = |name: &str| Observation::Series {
             id: 3,

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_agent_is_refused() {
+    fn refuses_invalid_agents() {
         for wrong in [
             "",
             "gen1",

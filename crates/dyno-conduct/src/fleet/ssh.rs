@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_of_a_run_have_ports_of_their_own_beyond_those_of_clients() {
+    fn agents_have_their_own_ports_outside_the_clients_range() {
         let run = RunId::new("r1").unwrap();
         let ports: Vec<u32> = (0..100)
             .map(|number| {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_try_follows_from_how_ssh_ended() {
+    fn the_advice_depends_on_how_ssh_ended() {
         let remote = Remote::new("me@gen1", "/opt/dyno");
         let advice = |status, said| remote.advice(status, said).unwrap_or_default();
         assert_eq!(

@@ -73,7 +73,7 @@ fn is_formed(text: &str) -> bool {
 }
 
 #[test]
-fn code_writes_no_names_of_its_own() {
+fn code_does_not_repeat_names_of_the_catalogue() {
     let known: BTreeSet<&str> = rows().map(|row| row.name).collect();
     let mut found = BTreeSet::new();
     for source in guide::sources("") {

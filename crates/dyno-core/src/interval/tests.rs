@@ -153,7 +153,7 @@ fn the_serialised_form_stays() {
 }
 
 #[test]
-fn what_is_no_interval_is_refused() {
+fn refuses_invalid_intervals() {
     let good = serde_json::to_value(part(&[(1_000, 6, 4)], 2)).unwrap();
     let with = |pointer: &str, value: serde_json::Value| {
         let mut bad = good.clone();

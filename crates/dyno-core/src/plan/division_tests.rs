@@ -87,7 +87,7 @@ fn capacities_become_weights() {
 }
 
 #[test]
-fn what_cannot_be_divided_is_refused() {
+fn refuses_impossible_divisions() {
     assert_eq!(Division::by_weights(&[]), Err(DivisionError::NoAgents));
     assert_eq!(
         Division::by_weights(&[1, 0]),

@@ -226,7 +226,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_plan_does_not_know_is_named() {
+fn reports_unknown_fields_of_a_plan() {
     let plan = any_plan();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut plan = plan.new_tree(&mut runner).unwrap().current();

@@ -53,7 +53,7 @@ impl IntervalSummary {
         printed.unwrap_or_else(|| self.per_s(self.counters.events))
     }
 
-    /// Statements per second, likewise.
+    /// Statements per second: as printed, else from the counts.
     pub fn queries_per_s(&self) -> f64 {
         let printed = self.printed.and_then(|printed| printed.queries_per_s);
         printed.unwrap_or_else(|| self.per_s(self.counters.queries()))

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_waived_does_not_count_in_a_parts_verdict() {
+    fn waived_findings_do_not_count_in_a_parts_verdict() {
         let against = |check: &str, outcome| Against {
             check: check.to_owned(),
             outcome,

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_that_each_host_has_of_its_own_is_known() {
+    fn recognizes_an_endpoint_that_each_host_has_separately() {
         let own = |url: &str| Target::parse(url).unwrap().plan().own_host();
         assert_eq!(own("mysql://u@db1:3306/d"), None);
         assert_eq!(own("postgresql://u@10.0.0.1/d"), None);

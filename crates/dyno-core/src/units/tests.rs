@@ -24,7 +24,7 @@ fn durations_as_people_type_them() {
 }
 
 #[test]
-fn durations_that_are_none() {
+fn refuses_invalid_durations() {
     for (text, why) in [
         ("", "it is empty"),
         ("-5s", "it is negative"),
@@ -142,7 +142,7 @@ fn canonical_forms() {
 
 proptest! {
     #[test]
-    fn what_is_formatted_parses_back(
+    fn formatted_values_parse_back(
         value in any::<u64>(),
         shift in 0u32..64,
         rate in 0.0f64..1e12,

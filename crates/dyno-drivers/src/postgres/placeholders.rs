@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_or_commented_stays() {
+    fn quoted_and_commented_text_is_unchanged() {
         for sql in [
             "SELECT '?'",
             "SELECT 'it''s ?'",
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_quoted_does_not_hide_placeholders() {
+    fn text_that_only_looks_quoted_does_not_hide_placeholders() {
         assert_eq!(numbered(r"SELECT '\', ?"), r"SELECT '\', $1");
         assert_eq!(numbered(r"SELECT se'\', ?"), r"SELECT se'\', $1");
         assert_eq!(
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_with_numbers_of_its_own_keeps_its_operators() {
+    fn a_statement_with_numbered_placeholders_keeps_its_operators() {
         let statement = number(b"SELECT data ? $2 FROM t WHERE id = $1").unwrap();
         assert_eq!(statement.params, 2);
         assert!(matches!(statement.sql, Cow::Borrowed(_)));

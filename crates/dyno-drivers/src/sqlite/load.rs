@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_escaped_is_read_back(
+        fn escaped_text_is_read_back(
             values in prop::collection::vec(prop::option::of("[\\PC\t\n\r\\\\]{0,12}"), 1..6),
         ) {
             let escape = |value: &Option<String>| match value {

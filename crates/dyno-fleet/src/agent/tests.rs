@@ -385,7 +385,7 @@ fn one_that_was_let_go_ends_soon_unless_orders_come() {
 }
 
 #[test]
-fn a_pause_of_its_own_is_no_silence_of_the_coordinator() {
+fn its_own_pause_is_not_a_silent_coordinator() {
     let start = BEGIN + 5 * SECOND;
     let mut agent = running(start);
     agent.tick(BEGIN + 60 * SECOND);

@@ -204,7 +204,7 @@ fn another_program_is_the_finding_that_a_run_has() {
 }
 
 #[test]
-fn what_a_lost_agent_did_later_is_counted_apart() {
+fn later_work_of_a_lost_agent_is_counted_separately() {
     let folder = TempDir::new().unwrap();
     let files = vec![
         written(&folder, 1, 2, 5, end()),

@@ -417,7 +417,7 @@ fn a_run_that_is_called_off_does_not_wait_for_a_bus_that_says_nothing() {
 }
 
 #[test]
-fn agents_have_names_of_their_own_and_parts() {
+fn agents_have_unique_names_and_parts() {
     let two = |names: [&str; 2], parts| FleetConfig {
         agents: names.map(|name| AgentName::new(name).unwrap()).to_vec(),
         division: Division::equal(parts).unwrap(),

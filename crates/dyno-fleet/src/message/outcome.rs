@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_is_unpacked() {
+    fn packed_outcomes_unpack_unchanged() {
         // Incompressible numbers.
         let mut state = 1_u64;
         let noise = |_| {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_outcome_is_refused() {
+    fn refuses_invalid_outcomes() {
         for wrong in ["?", "AAAA", "////"] {
             assert!(unpack([wrong].into_iter()).is_err(), "{wrong}");
         }

@@ -143,7 +143,7 @@ fn reports_another_protocol_before_reading_anything_else() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn refuses_messages_that_are_too_large() {
     let small = message(Body::Record(Box::new(record(
         OPERATIONS_PER_PART_MAX + 1,
         0,

@@ -188,7 +188,7 @@ fn a_bus_that_goes_away_and_comes_back_loses_nothing() {
 }
 
 #[test]
-fn everything_lost_repeated_and_reordered_now_and_then_is_no_matter() {
+fn occasional_loss_repetition_and_reordering_do_no_harm() {
     let mut scenario = scenario();
     scenario.faults = Faults {
         loss: 0.2,
@@ -331,7 +331,7 @@ fn another_program_is_refused_unless_it_is_allowed() {
 }
 
 #[test]
-fn who_does_not_come_is_named() {
+fn reports_agents_that_do_not_join() {
     let mut scenario = scenario();
     scenario.hosts[0].dies_at = Some(0);
     scenario.hosts[2].dies_at = Some(0);

@@ -216,7 +216,7 @@ fn a_printed_histogram_is_the_distribution() {
 
 /// "sysbench Histograms: A Helpful Feature Often Overlooked" (Percona): its values and counts.
 #[test]
-fn a_histogram_in_a_log_of_its_own() {
+fn a_histogram_in_a_separate_log() {
     let text = "value_ms,count\n0.053,54\n0.053,79\n0.172,1807832\n17.954,1\n";
     let log = Log {
         name: "histogram.csv",

@@ -175,7 +175,7 @@ fn a_worker_that_is_silent_for_long_has_lost_its_sessions() {
 }
 
 #[test]
-fn who_asks_late_does_not_take_workers_for_lost() {
+fn a_late_poll_does_not_declare_workers_lost() {
     let mut merger = by_seconds(&[2]);
     merger.add(&mut handover(0, 0, 1, 1));
     let known = merger.release(9 * SECOND + SECOND / 2);
@@ -193,7 +193,7 @@ fn who_asks_late_does_not_take_workers_for_lost() {
 /// The process was frozen from second 2 to 5: earlier work of a worker belongs to the second in
 /// which it was done, although it could not be merged then.
 #[test]
-fn what_was_done_before_a_freeze_is_in_its_own_second() {
+fn work_before_a_freeze_counts_in_its_own_second() {
     let mut merger = by_seconds(&[2]);
     merger.add(&mut handover(0, 0, 1, 30));
     let begin = merger.start_of(0);

@@ -296,7 +296,7 @@ fn a_receiver_that_hangs_has_its_time_once() {
 }
 
 #[test]
-fn what_is_refused_is_dropped_and_counted() {
+fn refused_batches_are_dropped_and_counted() {
     let (url, bodies) = receiver(&[400]);
     let warnings = Arc::default();
     let pusher = pusher(&url, &warnings);

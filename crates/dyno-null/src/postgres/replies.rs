@@ -29,7 +29,7 @@ pub struct Replies {
     pub login: Vec<u8>,
     /// Text columns by their number; the first is the wide one.
     descriptions: Vec<Vec<u8>>,
-    /// A row and CommandComplete, indexed likewise.
+    /// A row and CommandComplete, with the same index as `descriptions`.
     rows: Vec<Vec<u8>>,
     /// CopyInResponse.
     pub copy_in: Vec<u8>,

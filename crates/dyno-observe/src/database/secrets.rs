@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_secret_is_shown() {
+    fn text_that_only_looks_like_a_secret_is_shown() {
         for (name, value) in [
             ("old_passwords", "OFF"),
             ("disconnect_on_expired_password", "OFF"),

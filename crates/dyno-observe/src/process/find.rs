@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn who_owns_the_other_end_of_a_connection_serves_it() {
+    fn the_owner_of_the_other_end_of_a_connection_serves_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (_served, _) = listener.accept().unwrap();

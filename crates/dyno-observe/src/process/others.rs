@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_ended_since_is_named() {
+    fn names_processes_that_have_ended() {
         let mut others = Others::now();
         let mut busy = std::process::Command::new("sh")
             .args(["-c", "while :; do :; done"])

@@ -76,7 +76,7 @@ fn a_server_that_hangs_does_not_stop_the_samples_of_the_host() {
         seen.until("the host goes on", |seen| {
             seen.count("host.cpu.idle") > host + 15
         });
-        seen.until("it is told", |seen| {
+        seen.until("it is reported", |seen| {
             seen.has_event(EventKind::Observer, "did not answer within 2.0 s")
         });
         private.resume();

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_observed_is_empty() {
+    fn unobserved_values_are_empty() {
         let mut run = samples::record();
         for what in ["counters.queries", "intervals.errors"] {
             run.not_observed.push(NotObserved {

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn each_operation_has_a_tag_of_its_own_whatever_it_is_called() {
+    fn each_operation_has_its_own_tag_whatever_its_name() {
         let mut run = samples::record();
         let names = [
             "a b",

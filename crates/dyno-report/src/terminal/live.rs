@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stand_under_each_other() {
+    fn lines_are_aligned_below_each_other() {
         let mut second = interval();
         second.at_s = 113.0;
         second.sessions = Some(1);

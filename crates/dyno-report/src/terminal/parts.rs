@@ -50,13 +50,13 @@ mod tests {
     use dyno_samples::summaries as samples;
 
     #[test]
-    fn parts_stand_in_a_table() {
+    fn parts_are_shown_as_a_table() {
         let look = Look::default();
         insta::assert_snapshot!(summary(&samples::scheduled(), &look));
     }
 
     #[test]
-    fn the_full_text_has_what_speaks_against_each() {
+    fn the_full_text_has_the_findings_of_each() {
         let look = Look {
             columns: 120,
             ..Look::default()

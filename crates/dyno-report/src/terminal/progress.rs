@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_divided_by_nothing() {
+    fn does_not_divide_by_zero() {
         assert_eq!(
             line(0, 10, 0.0),
             "sbtest1  [                ]    0 %   0/10 rows  0 rows/s"

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_stand_in_columns() {
+    fn runs_are_shown_in_columns() {
         let row = RunRow {
             id: 3,
             when: "2026-11-21 12:45".into(),

@@ -72,7 +72,7 @@ fn of_digits(digits: u8, values: &[(u64, u64)]) -> Histogram<u64> {
 }
 
 #[test]
-fn what_is_cut_is_an_error() {
+fn truncated_data_is_an_error() {
     let row = Measured::from(&recorded(&[(1_000, 1), (1_000_000, 7)])).row(0.0, 1.0);
     let bytes = row.service.unwrap();
     assert_eq!(summed(&bytes).unwrap().len(), 8);
@@ -170,7 +170,7 @@ fn a_head_that_makes_no_sense_is_an_error() {
 }
 
 #[test]
-fn what_inflates_without_end_is_an_error() {
+fn endless_decompression_is_an_error() {
     let error = summed(&framed(&vec![0; 2 * PLAIN_BYTES_MAX])).unwrap_err();
     assert!(error.to_string().contains("too long"), "{error}");
 }

@@ -132,12 +132,12 @@ pub struct RunLine {
     pub offered_per_s: Option<f64>,
     /// Events per second; for a run without an end, from the saved intervals.
     pub events_per_s: Option<f64>,
-    /// Statements per second; likewise.
+    /// Statements per second; for a run without an end, from the saved intervals.
     pub queries_per_s: Option<f64>,
     /// The 95th percentile of response times in an open loop, or of service times in a closed one;
     /// `None` if unknown or if there are too few samples.
     pub p95_ms: Option<f64>,
-    /// The 99th, likewise.
+    /// The 99th percentile of the same times; `None` under the same conditions.
     pub p99_ms: Option<f64>,
     /// Errors of all codes; `None` for a run without an end.
     pub errors: Option<u64>,

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_observation_is_passed_over() {
+    fn skips_values_that_are_not_observations() {
         let mut samples = Samples::default();
         samples.define(1, SeriesKind::Gauge);
         assert!(samples.add(0, 1.0, 1.0).is_err());

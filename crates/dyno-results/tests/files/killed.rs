@@ -66,7 +66,7 @@ fn start(path: &Path, intervals: Option<u32>) -> Child {
 }
 
 #[test]
-fn whoever_is_killed_loses_at_most_one_interval() {
+fn a_killed_run_loses_at_most_one_interval() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     for round in 0..12 {

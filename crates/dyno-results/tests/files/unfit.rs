@@ -43,7 +43,7 @@ fn refused(path: &Path, fits: impl Fn(&Problem) -> bool, words: &[&str]) {
 }
 
 #[test]
-fn what_is_no_results_file_is_left_alone() {
+fn other_files_are_left_unchanged() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("notes.txt");
     fs::write(
@@ -270,7 +270,7 @@ fn what_cannot_be_written_can_be_read() {
 
 /// Opening a pipe would block until a writer opens it.
 #[test]
-fn what_is_no_plain_file_is_refused_before_it_is_opened() {
+fn refuses_special_files_before_opening_them() {
     let folder = TempDir::new().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(

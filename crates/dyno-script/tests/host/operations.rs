@@ -201,7 +201,7 @@ fn transactions_that_only_read_say_so() {
 }
 
 #[test]
-fn who_thinks_when_the_run_is_over_does_not_begin() {
+fn a_session_that_thinks_at_the_end_does_not_begin() {
     let (result, port, _) = worked("dyno.think(0.25) pay:run(con, function() end)", 3);
     assert_eq!(result, Ok(()));
     assert_eq!(port.slept, [250_000_000; 3]);

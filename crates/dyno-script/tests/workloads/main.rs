@@ -258,7 +258,7 @@ fn bulk_insert_sends_many_rows_at_once() {
 }
 
 #[test]
-fn what_cannot_work_says_why() {
+fn reports_why_a_workload_cannot_work() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("test.db");
     let fails = |name, options: &[(&str, &str)], entries: &[Entry]| {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_say_is_read() {
+    fn reads_versions_that_programs_print() {
         for (said, version) in [
             (
                 "mysqld  Ver 5.5.9 for linux2.6 on x86_64 (MySQL Community Server (GPL))",

@@ -362,7 +362,7 @@ fn a_lucky_load_beyond_a_broken_one_is_no_bound() {
 }
 
 #[test]
-fn what_is_no_goal_or_trial_is_refused() {
+fn refuses_invalid_goals_and_trials() {
     let refused =
         |goal: Goal| Search::new(goal, Loads::rates(1.0, 10.0), &Start::default()).unwrap_err();
     let goal = || Goal::new(0.01);

@@ -193,7 +193,7 @@ mod checks {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn refuses_invalid_ranges() {
         for (min, max) in [
             (0.0, 10.0),
             (10.0, 5.0),

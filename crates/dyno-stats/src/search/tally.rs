@@ -254,7 +254,7 @@ mod vectors {
     }
 
     #[test]
-    fn what_was_not_measured_counts_as_lost() {
+    fn unmeasured_trials_count_as_lost() {
         let goal = goal(10, 70, 0.01, 0.5);
         let mut tally = Tally::default();
         assert_eq!(tally.quantile_loss(&goal), None);

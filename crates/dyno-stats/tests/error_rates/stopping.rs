@@ -8,7 +8,7 @@ const TRIALS: usize = 4_000;
 /// The reason for the first look after eight blocks and for 97 % on early stops: coverage of a 95 %
 /// interval by the first look and the half-width in deviations of a block.
 #[test]
-fn who_stops_when_it_looks_narrow_is_wrong_too_often() {
+fn stopping_when_the_interval_looks_narrow_is_wrong_too_often() {
     let expected = [
         (2, [0.920, 0.898, 0.881, 0.907]),
         (3, [0.943, 0.923, 0.901, 0.928]),

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pair_is_passed_over() {
+    fn skips_lines_that_are_not_pairs() {
         let answer = pairs("Name: HAProxy\nVersion: 2.6.12\n\nnothing\n");
         assert_eq!(answer.rows.len(), 2);
         assert_eq!(answer.field(1, 1), Some("2.6.12"));

@@ -37,7 +37,7 @@ fn a_small_table_cache_is_named_with_its_setting() {
 }
 
 #[test]
-fn counters_that_hardly_moved_are_no_reason() {
+fn counters_that_hardly_moved_give_no_advice() {
     let quiet = [
         ("db.status.table_open_cache_misses", 2.0),
         ("db.status.table_open_cache_hits", 9_000.0),

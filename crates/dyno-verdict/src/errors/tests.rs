@@ -60,7 +60,7 @@ fn errors_are_few_and_named_by_kind() {
 /// An error that a script catches is part of an event that counts; one that repeats the event is a
 /// separate attempt.
 #[test]
-fn an_error_that_a_script_catches_is_no_attempt_of_its_own() {
+fn an_error_that_a_script_catches_is_not_a_separate_attempt() {
     let share = |change: &dyn Fn(&mut dyno_core::interval::Counters, u64)| {
         let refused = expect("errors", Refuse, |run| {
             let events = summary(run).totals.events;
@@ -420,7 +420,7 @@ fn transactions_lie_between_events_and_statements() {
 }
 
 #[test]
-fn a_ledger_that_is_not_known_accuses_nobody() {
+fn an_unknown_ledger_is_not_checked() {
     let entry = |low, high| LedgerEntry {
         sum: "paid".to_owned(),
         database: "w_ytd".to_owned(),

@@ -428,7 +428,7 @@ fn percentiles_rest_on_enough_latencies_within_the_histogram() {
     expect("samples", Doubt, |run| summary(run).service.clipped = 1);
     expect("samples", Refuse, |run| summary(run).service.clipped = 5000);
     expect("samples", Doubt, |run| summary(run).service.count = 80);
-    // An omitted percentile misleads nobody.
+    // An omitted percentile cannot mislead.
     expect("samples", Pass, |run| {
         let service = &mut summary(run).service;
         service.count = 400;

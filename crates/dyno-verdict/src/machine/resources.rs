@@ -41,7 +41,7 @@ const SWAP: Threshold = Threshold {
     name: "swap",
     value: 1.0,
     unit: "MiB per second",
-    why: "idle pages are swapped out now and then; pages in use are not",
+    why: "idle pages are occasionally swapped out; pages in use are not",
 };
 
 const SERVER: &str = "the server throttled by its cgroup";

@@ -110,7 +110,7 @@ fn a_file_system_in_memory_is_no_disk() {
     );
 }
 
-/// The file system is only looked at now and then: for a short run, in its warm-up.
+/// The file system is sampled rarely: for a short run, only in its warm-up.
 #[test]
 fn a_full_disk_is_reported_for_short_runs_too() {
     let before = |run: &mut RunRecord, free: f64| {

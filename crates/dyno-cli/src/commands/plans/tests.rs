@@ -195,7 +195,7 @@ fn a_word_after_plan_is_its_file_only_without_a_workload_before_it() {
 }
 
 #[test]
-fn what_is_no_plan_is_named() {
+fn reports_an_invalid_plan() {
     let why = |text: &str| parse(text).unwrap_err();
     assert!(why("{").contains("line 1"), "{}", why("{"));
     assert!(why("{}").contains("no plan_version"));

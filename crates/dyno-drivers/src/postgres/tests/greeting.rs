@@ -271,7 +271,7 @@ fn a_server_that_does_not_prove_itself_is_refused() {
 }
 
 #[test]
-fn what_has_no_place_in_a_greeting_is_malformed() {
+fn unexpected_messages_in_a_greeting_are_malformed() {
     let again = [auth(0, b""), auth(0, b"")].concat();
     let long = [&b"R"[..], &0x0010_0000_u32.to_be_bytes()].concat();
     for bytes in [

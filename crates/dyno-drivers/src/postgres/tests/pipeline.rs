@@ -134,7 +134,7 @@ fn an_error_ends_the_statements_after_it_and_none_before() {
 }
 
 #[test]
-fn what_answers_more_or_less_than_was_asked_breaks_the_protocol() {
+fn too_many_or_too_few_answers_break_the_protocol() {
     for (answer, wrong) in [
         (answer().repeat(1)[..answer().len() - 6].to_vec(), false),
         (

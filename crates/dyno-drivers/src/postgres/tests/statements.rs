@@ -171,7 +171,7 @@ fn an_error_behind_the_completion_of_an_execution_overrides_it() {
 }
 
 #[test]
-fn a_server_that_takes_leave_is_lost_with_its_words() {
+fn a_closing_message_of_the_server_is_in_the_error() {
     let farewell = error("FATAL", "57P01", "terminating connection");
     let mut talk = Talk::prepared();
     assert_eq!(talk.query("SELECT 1", &farewell), Next::Finished);
@@ -337,7 +337,7 @@ fn a_load_stops_when_the_server_fails() {
 }
 
 #[test]
-fn what_has_no_place_in_an_answer_is_malformed() {
+fn unexpected_messages_in_an_answer_are_malformed() {
     let short = [description(2), row(&[None])].concat();
     let twice = [description(1), description(1)].concat();
     for answer in [

@@ -180,7 +180,7 @@ fn counted(run: &mut RunRecord, commits: f64, rollbacks: f64) {
 }
 
 #[test]
-fn what_is_not_committed_is_no_transaction() {
+fn uncommitted_work_is_not_a_transaction() {
     expect("durability", Pass, |run| counted(run, 1000.0, 4.0));
     let rolled_back = expect("durability", Doubt, |run| counted(run, 2.0, 1000.0));
     assert!(
@@ -283,7 +283,7 @@ fn commits_of_others_are_none_of_the_runs() {
 }
 
 #[test]
-fn what_is_undone_to_a_savepoint_is_not_kept() {
+fn work_rolled_back_to_a_savepoint_does_not_count() {
     let series_of = |undone: f64| {
         move |run: &mut RunRecord| {
             counted(run, 1000.0, 0.0);

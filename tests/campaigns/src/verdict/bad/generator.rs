@@ -47,7 +47,7 @@ pub const CASES: &[Case] = &[
     .also(&["client-cpu", "other-load"]),
     doubted(
         Mariadb,
-        "the script blocks its worker for 0.3 s now and then",
+        "the script occasionally blocks its worker for 0.3 s",
         "SHAPES --reads=1 --block=500 -c 8 --workers 1 -t 12s --warmup 0",
         "client-cpu",
         "a script blocked its worker for",

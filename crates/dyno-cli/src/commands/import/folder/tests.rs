@@ -113,7 +113,7 @@ fn logs_of_transactions_go_to_their_output() {
 }
 
 #[test]
-fn what_is_called_like_a_log_and_is_none_is_damaged() {
+fn a_file_named_like_a_log_without_its_content_is_damaged() {
     let folder = folder(&[
         ("1/res-1.txt", LOG),
         ("2/res-22.txt", "lorem ipsum"),
