@@ -114,6 +114,7 @@ fn secretless(name: &str, value: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_samples::assert_begins;
 
     #[test]
     fn groups_of_other_programs_and_comments_give_nothing() {
@@ -186,11 +187,7 @@ quick
         );
         assert_eq!(facts[0].source, "as configured, from x/my.cnf");
         assert_eq!(warnings.len(), 1);
-        assert!(
-            warnings[0]
-                .to_string()
-                .starts_with("x/my.cnf:12: '!includedir")
-        );
+        assert_begins(&warnings[0].to_string(), "x/my.cnf:12: '!includedir");
         let (facts, warnings) = configured(&Log {
             name: "y",
             text: "[client]\nuser=x\n",

@@ -1,6 +1,7 @@
 //! Logs in various forms.
 
 use super::*;
+use dyno_samples::assert_begins;
 use proptest::prelude::*;
 
 const LOG: &str = "\
@@ -78,11 +79,7 @@ fn damage_is_reported_with_its_line() {
     let cut = &LOG[..LOG.len() - 20];
     let log = parse(cut);
     assert_eq!(values(&log, "host.disk[vda].queue"), [0.07]);
-    assert!(
-        log.warnings[0]
-            .to_string()
-            .starts_with("iostat.log:13: the log ends")
-    );
+    assert_begins(&log.warnings[0].to_string(), "iostat.log:13: the log ends");
     let odd = LOG.replace("78.28", "18.28");
     assert!(parse(&odd).warnings[0].text.contains("40 %"));
     let unknown = LOG.replace("aqu-sz", "aqu-zz");

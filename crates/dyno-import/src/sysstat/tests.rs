@@ -1,6 +1,7 @@
 //! Logs in various forms.
 
 use super::*;
+use dyno_samples::assert_has;
 use proptest::prelude::*;
 
 fn parse(text: &str) -> HostLog {
@@ -37,11 +38,7 @@ fn shares_of_mpstat_by_name() {
     assert_eq!(values(&log, "host.cpu.user"), [36.36, 1.01]);
     assert_eq!(values(&log, "host.cpu.softirq"), [0.0, 0.0]);
     let odd = include_str!("../../fixtures/mpstat.txt").replace(" 30.48", " 80.48");
-    assert!(
-        parse(&odd).warnings[0].text.contains("150 %"),
-        "{:?}",
-        parse(&odd).warnings
-    );
+    assert_has(&parse(&odd).warnings[0].text, "150 %");
 }
 
 #[test]
@@ -133,10 +130,9 @@ fn figures_with_units_and_idle_devices() {
     assert!(values(&log, "host.disk[dev253-2].write_bytes").is_empty());
     assert_eq!((log.gaps.len(), log.warnings.len()), (1, 0));
     let ends_in_figure = parse(text.trim_end().trim_end_matches("dev8-0"));
-    assert!(
-        ends_in_figure.warnings[0]
-            .text
-            .contains("the log ends within a row")
+    assert_has(
+        &ends_in_figure.warnings[0].text,
+        "the log ends within a row",
     );
     let cut = parse(&format!("{}\n", text.trim_end()));
     assert_eq!(values(&cut, "host.disk[dev8-16].write_bytes"), [0.5 * mib]);

@@ -6,15 +6,7 @@ use crate::common::sysbench;
 use dyno_core::catalogue::names;
 use dyno_core::record::{RunRecord, RunState, Series, Source};
 use dyno_import::{ImportError, Imported, Log, Options};
-
-macro_rules! fixture {
-    ($name:literal) => {
-        Log {
-            name: $name,
-            text: include_str!(concat!("../../fixtures/", $name)),
-        }
-    };
-}
+use dyno_samples::{assert_begins, assert_has};
 
 fn import(log: Log<'_>) -> Imported {
     sysbench(&[log], None, None, &Options::default()).unwrap()
@@ -163,18 +155,16 @@ fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
         716_800.0
     );
     let warned = &run.summary.as_ref().unwrap().warnings;
-    assert!(warned[0].contains("ladder-vmstat.out"), "{warned:?}");
+    assert_has(&warned[0], "ladder-vmstat.out");
 
     // Only the first of several runs can have begun with it.
     let all = fixture!("ladder.out");
     let imported = sysbench(&[all], Some(vmstat), None, &Options::default()).unwrap();
     assert!(imported.runs[0].series("host.cpu.user").is_some());
     assert!(imported.runs[1].series("host.cpu.user").is_none());
-    assert!(
-        imported.runs[1]
-            .not_observed("host.cpu.user")
-            .unwrap()
-            .contains("no times")
+    assert_has(
+        imported.runs[1].not_observed("host.cpu.user").unwrap(),
+        "no times",
     );
 
     // Unless the user gives a start time.
@@ -236,10 +226,7 @@ fn a_histogram_in_a_log_of_its_own() {
     assert_eq!(imported.runs.len(), 1);
     assert_eq!(imported.runs[0].operations.len(), 1);
     let warning = imported.warnings[0].to_string();
-    assert!(
-        warning.contains("the histogram holds 1807966 events"),
-        "{warning}"
-    );
+    assert_has(&warning, "the histogram holds 1807966 events");
 }
 
 #[test]
@@ -320,10 +307,7 @@ fn what_was_forced_or_disabled() {
 fn reports_a_run_that_failed_at_once() {
     let error = sysbench(&[fixture!("fatal.out")], None, None, &Options::default()).unwrap_err();
     let text = error.to_string();
-    assert!(
-        text.contains("fatal.out:1: a run without a figure: FATAL:"),
-        "{text}"
-    );
+    assert_has(&text, "fatal.out:1: a run without a figure: FATAL:");
     assert!(matches!(error, ImportError::NotRecognised { .. }));
     let empty = Log {
         name: "e",
@@ -361,9 +345,9 @@ fn reports_a_time_that_the_figures_contradict() {
     let run = &imported.runs[0];
     assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
     let text = imported.warnings[0].to_string();
-    assert!(
-        text.contains("says 600.0 s, but its counts and rates imply 120.0 s"),
-        "{text}"
+    assert_has(
+        &text,
+        "says 600.0 s, but its counts and rates imply 120.0 s",
     );
     assert_eq!(run.fact("import.stated_time_s"), Some("600.000"));
     assert_eq!(run.fact("import.implied_time_s"), Some("120.000"));
@@ -434,11 +418,7 @@ fn damage_costs_only_what_it_hit() {
     let imported = import(log);
     assert_eq!(imported.warnings.len(), 1);
     let run = &imported.runs[0];
-    assert!(
-        run.fact(names::IMPORT_CUT_OFF)
-            .unwrap()
-            .contains("the total time")
-    );
+    assert_has(run.fact(names::IMPORT_CUT_OFF).unwrap(), "the total time");
     // The rate of a count still gives the length.
     let summary = run.summary.as_ref().unwrap();
     assert!(
@@ -480,9 +460,8 @@ fn damage_costs_only_what_it_hit() {
     };
     let imported = import(log);
     assert_eq!(imported.runs[0].intervals.len(), 2);
-    assert!(
-        imported.warnings[0]
-            .to_string()
-            .starts_with("g:2: a report line without a rate")
+    assert_begins(
+        &imported.warnings[0].to_string(),
+        "g:2: a report line without a rate",
     );
 }
