@@ -32,6 +32,25 @@ pub struct Threshold {
     pub why: &'static str,
 }
 
+/// Defines thresholds as constants: the value, its unit, what it limits, and why.
+macro_rules! thresholds {
+    ($(
+        $(#[$doc:meta])*
+        $visible:vis $constant:ident = $value:expr, $unit:literal, $name:literal: $why:literal;
+    )*) => {
+        $(
+            $(#[$doc])*
+            $visible const $constant: $crate::check::Threshold = $crate::check::Threshold {
+                name: $name,
+                value: $value,
+                unit: $unit,
+                why: $why,
+            };
+        )*
+    };
+}
+pub(crate) use thresholds;
+
 pub(crate) struct CheckResult {
     pub(crate) outcome: Outcome,
     pub(crate) evidence: String,

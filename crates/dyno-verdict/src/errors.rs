@@ -21,7 +21,7 @@ use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
 
-use crate::check::{Check, CheckResult, Threshold, graded};
+use crate::check::{Check, CheckResult, graded, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -41,24 +41,13 @@ pub(crate) const CHECKS: &[Check] = &[
     counters::SERVER_COUNTERS,
 ];
 
-const ERRORS_DOUBT: Threshold = Threshold {
-    name: "errors, doubt",
-    value: 1.0,
-    unit: "percent of all attempts",
-    why: "one in a hundred affects p99",
-};
-const ERRORS_REFUSE: Threshold = Threshold {
-    name: "errors, refusal",
-    value: 10.0,
-    unit: "percent of all attempts",
-    why: "the run measures failures as much as work",
-};
-const NOT_DONE: Threshold = Threshold {
-    name: "events not done, doubt",
-    value: 0.1,
-    unit: "percent of all events",
-    why: "these slowest events are in no latency; one in a thousand affects p99.9",
-};
+thresholds! {
+    ERRORS_DOUBT = 1.0, "percent of all attempts", "errors, doubt": "one in a hundred affects p99";
+    ERRORS_REFUSE = 10.0, "percent of all attempts", "errors, refusal":
+        "the run measures failures as much as work";
+    NOT_DONE = 0.1, "percent of all events", "events not done, doubt":
+        "these slowest events are in no latency; one in a thousand affects p99.9";
+}
 
 fn errors(view: &View) -> CheckResult {
     let totals = view.totals();

@@ -4,7 +4,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
 use super::{SIZES, cache};
-use crate::check::{Check, CheckResult, Threshold, advice};
+use crate::check::{Check, CheckResult, advice, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -19,36 +19,15 @@ pub(super) const GROWTH: Check = Check {
     make: growth,
 };
 
-const DATA: Threshold = Threshold {
-    name: "growth",
-    value: 20.0,
-    unit: "percent",
-    why: "a fifth more data leaves a fifth less of it in the cache",
-};
-const DATA_GIB: Threshold = Threshold {
-    name: "growth in bytes",
-    value: 1.0,
-    unit: "GiB",
-    why: "files grow by whole extents",
-};
-const HISTORY: Threshold = Threshold {
-    name: "growth of the history list",
-    value: 10_000.0,
-    unit: "transactions",
-    why: "a purge that keeps up with 12,000 updates per second leaves at most 6,000",
-};
-const MEMORY: Threshold = Threshold {
-    name: "growth of the server's memory",
-    value: 10.0,
-    unit: "percent",
-    why: "ten such runs double the memory",
-};
-const MEMORY_MIB: Threshold = Threshold {
-    name: "growth of the server's memory in bytes",
-    value: 128.0,
-    unit: "MiB",
-    why: "session buffers and plans are allocated on first use",
-};
+thresholds! {
+    DATA = 20.0, "percent", "growth": "a fifth more data leaves a fifth less of it in the cache";
+    DATA_GIB = 1.0, "GiB", "growth in bytes": "files grow by whole extents";
+    HISTORY = 10_000.0, "transactions", "growth of the history list":
+        "a purge that keeps up with 12,000 updates per second leaves at most 6,000";
+    MEMORY = 10.0, "percent", "growth of the server's memory": "ten such runs double the memory";
+    MEMORY_MIB = 128.0, "MiB", "growth of the server's memory in bytes":
+        "session buffers and plans are allocated on first use";
+}
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;

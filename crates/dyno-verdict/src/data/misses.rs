@@ -5,7 +5,7 @@ use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::reported::WORKLOAD;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -20,19 +20,12 @@ pub(super) const MISSES: Check = Check {
     make: misses,
 };
 
-const EMPTY: Threshold = Threshold {
-    name: "reads without a row",
-    value: 10.0,
-    unit: "percent of the reads",
-    why: "a missing key costs no row page: one in ten shifts throughput noticeably",
-};
-
-const UNCHANGED: Threshold = Threshold {
-    name: "changes without an effect",
-    value: 25.0,
-    unit: "percent of the changing statements",
-    why: "a statement that changes nothing writes no log; MySQL counts only rows that differ",
-};
+thresholds! {
+    EMPTY = 10.0, "percent of the reads", "reads without a row":
+        "a missing key costs no row page: one in ten shifts throughput noticeably";
+    UNCHANGED = 25.0, "percent of the changing statements", "changes without an effect":
+        "a statement that changes nothing writes no log; MySQL counts only rows that differ";
+}
 
 /// Fewer reads or changes are too few for a share.
 const READS_MIN: u64 = 50;

@@ -4,7 +4,7 @@
 use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -17,12 +17,10 @@ pub(super) const QUERY_CACHE: Check = Check {
     make: query_cache,
 };
 
-const ANSWERED: Threshold = Threshold {
-    name: "reads from the query cache",
-    value: 1.0,
-    unit: "percent of the reads",
-    why: "the run then measures how often query texts repeat",
-};
+thresholds! {
+    ANSWERED = 1.0, "percent of the reads", "reads from the query cache":
+        "the run then measures how often query texts repeat";
+}
 
 fn query_cache(view: &View) -> CheckResult {
     if view.imported() || !view.mysql() {

@@ -6,7 +6,7 @@ mod tests;
 use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -22,18 +22,10 @@ pub(super) const CYCLES: Check = Check {
     make: cycles,
 };
 
-const SLOWER: Threshold = Threshold {
-    name: "drop of the rate meanwhile",
-    value: 10.0,
-    unit: "percent",
-    why: "the same bound as for `warm-up`",
-};
-const MOVED: Threshold = Threshold {
-    name: "effect of one cycle on the mean",
-    value: 2.0,
-    unit: "percent",
-    why: "as much as repetitions may differ",
-};
+thresholds! {
+    SLOWER = 10.0, "percent", "drop of the rate meanwhile": "the same bound as for `warm-up`";
+    MOVED = 2.0, "percent", "effect of one cycle on the mean": "as much as repetitions may differ";
+}
 const SURE: f64 = 0.01;
 
 /// A series that is above 0 during such work, and the word for it.
