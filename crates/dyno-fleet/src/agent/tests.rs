@@ -4,6 +4,7 @@ use super::*;
 use crate::division::Shard;
 use crate::message::Hello;
 use crate::message::Probe;
+use crate::message::tests::message;
 use crate::names::{AgentName, RunId};
 
 const SECOND: u64 = 1_000_000_000;
@@ -19,16 +20,6 @@ fn agent() -> Agent {
         linger_ns: LINGER_NS,
     };
     Agent::new(config, BEGIN, 5_000 * SECOND)
-}
-
-fn message(body: Body) -> Message {
-    Message {
-        v: PROTOCOL,
-        run: RunId::new("r1").unwrap(),
-        agent: AgentName::new("gen1").unwrap(),
-        instance: 7,
-        body,
-    }
 }
 
 fn order(serial: u64, task: Task) -> Message {
