@@ -236,7 +236,6 @@ impl Statements {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]
