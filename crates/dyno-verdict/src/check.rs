@@ -182,17 +182,15 @@ pub(crate) fn advice(causes: &[(bool, &str)]) -> String {
 pub(crate) fn graded(value: f64, doubt: &Threshold, refuse: &Threshold) -> Outcome {
     if value >= refuse.value {
         Outcome::Refuse
-    } else if value >= doubt.value {
-        Outcome::Doubt
     } else {
-        Outcome::Pass
+        doubted(value, doubt)
     }
 }
 
 pub(crate) fn doubted(value: f64, doubt: &Threshold) -> Outcome {
-    if value >= doubt.value {
-        Outcome::Doubt
-    } else {
-        Outcome::Pass
-    }
+    doubt_if(value >= doubt.value)
+}
+
+pub(crate) fn doubt_if(bad: bool) -> Outcome {
+    if bad { Outcome::Doubt } else { Outcome::Pass }
 }

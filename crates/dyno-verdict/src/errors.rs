@@ -89,9 +89,8 @@ fn errors(view: &View) -> CheckResult {
     CheckResult::of(
         outcome,
         format!(
-            "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}{refused}",
-            text::count(errors),
-            text::plural(errors),
+            "{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}{refused}",
+            text::counted(errors, "error"),
             text::count(attempts),
             text::plain(share),
             text::count(totals.retries),
@@ -115,11 +114,7 @@ fn errors(view: &View) -> CheckResult {
 fn refused(failed: u64) -> String {
     match failed {
         0 => String::new(),
-        failed => format!(
-            " {} attempt{} to connect failed.",
-            text::count(failed),
-            text::plural(failed)
-        ),
+        failed => format!(" {} to connect failed.", text::counted(failed, "attempt")),
     }
 }
 
@@ -127,9 +122,8 @@ fn left(not_done: u64, missing: f64) -> String {
     match not_done {
         0 => String::new(),
         not_done => format!(
-            " {} event{} ended without {} work being done ({} %).",
-            text::count(not_done),
-            text::plural(not_done),
+            " {} ended without {} work being done ({} %).",
+            text::counted(not_done, "event"),
             if not_done == 1 { "its" } else { "their" },
             text::plain(missing)
         ),

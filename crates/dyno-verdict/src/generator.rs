@@ -20,7 +20,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::summary::AgentSummary;
 
-use crate::check::{Check, CheckResult, doubted, graded, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, doubted, graded, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -176,11 +176,7 @@ fn clock(view: &View) -> CheckResult {
         .map(|(ns, ms)| ns / 1e6 / ms * 100.0);
     let slow = SLOW_CLOCKS.contains(&source.trim());
     let coarse = tick.is_some_and(|tick| tick >= CLOCK_TICK.value);
-    let outcome = if slow || coarse {
-        Outcome::Doubt
-    } else {
-        Outcome::Pass
-    };
+    let outcome = doubt_if(slow || coarse);
     let ticks = resolution.map_or_else(String::new, |ns| {
         format!(", with a resolution of {} ns", text::plain(ns))
     });

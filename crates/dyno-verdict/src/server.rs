@@ -341,7 +341,7 @@ pub(crate) fn asked_to_reconnect(view: &View) -> bool {
 fn reconnects(count: u64) -> String {
     match count {
         0 => "no reconnects".to_owned(),
-        _ => format!("{} reconnect{}", text::count(count), text::plural(count)),
+        _ => text::counted(count, "reconnect"),
     }
 }
 
@@ -350,9 +350,8 @@ fn unanswered(seconds: f64) -> String {
     match seconds as u64 {
         0 => String::new(),
         seconds => format!(
-            "; the observer, whose connection may have ended too, got no answer in {} second{}",
-            text::count(seconds),
-            text::plural(seconds)
+            "; the observer, whose connection may have ended too, got no answer in {}",
+            text::counted(seconds, "second")
         ),
     }
 }

@@ -1,9 +1,8 @@
 //! Checks 16 and 17: the size of the data relative to the caches, and the cache hits.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::context::Claim;
 use crate::text;
 use crate::view::View;
@@ -109,7 +108,7 @@ fn cache(view: &View) -> CheckResult {
         _ => "",
     };
     CheckResult::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(fault),
         text::sentence(&format!("{claimed}{}", seen.join("; "))),
         match claim {
             Some(Claim::OnDisk) => "Use more data or a smaller cache, or drop the claim.",
@@ -145,7 +144,7 @@ fn cold_or_warm(view: &View) -> CheckResult {
                 _ => ("cold", !warming && first < WARMING_MISSES.value),
             };
             CheckResult::of(
-                if fault { Outcome::Doubt } else { Outcome::Pass },
+                doubt_if(fault),
                 format!(
                     "The caches are claimed to be {word}; {} % of the page requests missed in the \
                      first quarter and {} % in the last.",
@@ -206,10 +205,7 @@ fn is_sure(samples: &[(f64, f64)], quarter: usize) -> bool {
 /// Claimed cold caches in a run that is too short for a trend.
 fn short_and_cold(samples: &[(f64, f64)]) -> CheckResult {
     let misses = percent(samples);
-    let outcome = match misses < WARMING_MISSES.value {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(misses < WARMING_MISSES.value);
     let evidence = format!(
         "The caches are claimed to be cold; {} % of the page requests missed.",
         text::plain(misses)

@@ -1,10 +1,9 @@
 //! Check 20: growth during the run that would continue.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
 use super::{SIZES, cache};
-use crate::check::{Check, CheckResult, advice, thresholds};
+use crate::check::{Check, CheckResult, advice, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -74,10 +73,7 @@ fn growth(view: &View) -> CheckResult {
         (Ok(data), true) => data.evidence.clone(),
         (Ok(data), false) => format!("{} {}", data.evidence, rest.join(" ")),
     };
-    let outcome = match of_data || of_history || of_memory {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(of_data || of_history || of_memory);
     let result = CheckResult::of(
         outcome,
         evidence,

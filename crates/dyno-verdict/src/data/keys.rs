@@ -1,10 +1,9 @@
 //! Check 18: the keys that the workload's plan requests, and whether its statements differ.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::context::Claim;
 use crate::text;
 use crate::view::View;
@@ -106,7 +105,7 @@ fn keys(view: &View) -> CheckResult {
         ),
     };
     CheckResult::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(fault),
         format!(
             "The plan draws keys {}: {} % of the draws hit {} of the keys{bytes}. {used}",
             kind(plan),

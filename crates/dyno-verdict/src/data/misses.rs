@@ -2,10 +2,10 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::Cause;
 use dyno_core::reported::WORKLOAD;
 
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -43,9 +43,8 @@ fn misses(view: &View) -> CheckResult {
     let unchanged = Unchanged::of(view);
     if reads.is_none() && unchanged.is_none() {
         return CheckResult::not_checked(format!(
-            "{} statement{} asked for rows: too few to judge how many find none{}.",
-            text::count(totals.reads),
-            text::plural(totals.reads),
+            "{} asked for rows: too few to judge how many find none{}.",
+            text::counted(totals.reads, "statement"),
             existing_keys(duplicates)
         ));
     }
@@ -68,11 +67,7 @@ fn misses(view: &View) -> CheckResult {
         format!(", as the workload declares: {why}")
     });
     CheckResult::of(
-        if fault && meant.is_none() {
-            Outcome::Doubt
-        } else {
-            Outcome::Pass
-        },
+        doubt_if(fault && meant.is_none()),
         format!(
             "{}{why}{}.",
             text::sentence(&facts.join("; ")).trim_end_matches('.'),

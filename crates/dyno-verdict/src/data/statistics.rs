@@ -4,10 +4,9 @@
 mod tests;
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 use dyno_core::tables::{TableGroup, groups};
 
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::errors::OBSERVERS_ROWS;
 use crate::text;
 use crate::view::{Span, View};
@@ -77,11 +76,7 @@ fn statistics(view: &View) -> CheckResult {
         (false, false) => String::new(),
     };
     CheckResult::of(
-        if bad && !meant {
-            Outcome::Doubt
-        } else {
-            Outcome::Pass
-        },
+        doubt_if(bad && !meant),
         format!(
             "A statement scanned {} row{} of whole tables on average{why}.{remarks}",
             text::rate(scanned),

@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::summary::{LatencySummary, OpenLoopSummary};
 
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::{Bin, View};
 
@@ -193,11 +193,7 @@ fn offered_rate(view: &View) -> CheckResult {
     // An event that is due at the end of an interval waits, but is not a queue.
     let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value)
         && longer.is_some_and(|longer| longer > 1.0);
-    let outcome = if short || growing || catching_up {
-        Outcome::Doubt
-    } else {
-        Outcome::Pass
-    };
+    let outcome = doubt_if(short || growing || catching_up);
     let trend = match (growing, catching_up) {
         (true, _) => ", growing from second to second",
         (false, true) => ": a queue from before was being served",
@@ -336,10 +332,7 @@ fn poisson(counts: &[u64], mean: f64) -> CheckResult {
     let index = test.statistic / (counts.len() - 1) as f64;
     // An interval that ends late by this much takes as many arrivals from the next one.
     let disorder = 2.0 * mean * (DISORDER_MS.value / 1e3).powi(2);
-    let outcome = match test.p < SIGNIFICANCE.value && (index < 1.0 || index > 1.0 + disorder) {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(test.p < SIGNIFICANCE.value && (index < 1.0 || index > 1.0 + disorder));
     CheckResult::of(
         outcome,
         format!(
@@ -366,10 +359,7 @@ fn constant(counts: &[u64], mean: f64) -> CheckResult {
         .filter(|count| (**count as f64 - mean).abs() > room)
         .count();
     // A single late interval affects itself and the next one.
-    let outcome = match beyond > 2 + counts.len() / 20 {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(beyond > 2 + counts.len() / 20);
     CheckResult::of(
         outcome,
         format!(

@@ -7,7 +7,7 @@ use dyno_core::summary::{LatencySummary, RunSummary};
 
 use super::open_loop::overloaded;
 use super::sessions::LAST_LOOK_S;
-use crate::check::{Check, CheckResult, advice, graded, thresholds};
+use crate::check::{Check, CheckResult, advice, doubt_if, graded, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -155,10 +155,7 @@ fn unserved(view: &View) -> CheckResult {
     if too_many && !hung && overloaded(view) {
         return not_taken(missing);
     }
-    let outcome = match hung || too_many {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(hung || too_many);
     let by_hand = match stopped {
         true => "; the user ended the run",
         false => "",

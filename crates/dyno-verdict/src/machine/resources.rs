@@ -1,9 +1,9 @@
 //! Check 30: CPU time, memory, and limits by the host or its hypervisor.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::Cause;
 
-use crate::check::{Check, CheckResult, Threshold, advice, thresholds};
+use crate::check::{Check, CheckResult, Threshold, advice, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -55,7 +55,7 @@ fn resources(view: &View) -> CheckResult {
     }
     let quota = reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED);
     let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
-    let outcome = if much { Outcome::Doubt } else { Outcome::Pass };
+    let outcome = doubt_if(much);
     let line = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
         value.map(|value| format!("{name} {} {unit}", text::plain(value)))
     };

@@ -1,9 +1,8 @@
 //! Check 40: the delay of a replica.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, advice, thresholds};
+use crate::check::{Check, CheckResult, advice, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -63,10 +62,7 @@ fn flow_control(view: &View) -> CheckResult {
         None => String::new(),
     };
     CheckResult::of(
-        match paused * 100.0 >= PAUSED.value {
-            true => Outcome::Doubt,
-            false => Outcome::Pass,
-        },
+        doubt_if(paused * 100.0 >= PAUSED.value),
         format!(
             "Flow control of {what} paused writes for {} s of each second{by}.",
             text::plain(paused)
@@ -135,7 +131,7 @@ fn replication(view: &View) -> CheckResult {
         format!(", with at most {} of log not applied", text::bytes(bytes))
     });
     CheckResult::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(fault),
         format!(
             "The server is a {fact}; the lag was {} at the beginning, at most {} (at {}) and {} at \
              the end{bytes}.",

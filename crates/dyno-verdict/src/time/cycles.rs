@@ -4,9 +4,8 @@
 mod tests;
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -162,15 +161,10 @@ impl Judged {
             false => "the rate was no lower meanwhile than chance explains".to_owned(),
         };
         CheckResult::of(
-            if self.fault() {
-                Outcome::Doubt
-            } else {
-                Outcome::Pass
-            },
+            doubt_if(self.fault()),
             format!(
-                "{} {what}{} took {} % of {}: {effect}.",
-                text::count(times),
-                text::plural(times),
+                "{} took {} % of {}: {effect}.",
+                text::counted(times, what),
                 text::plain(self.share * 100.0),
                 text::seconds(view.length_s)
             ),

@@ -1,9 +1,8 @@
 //! Check 28: other load on the host during a part of the measurement.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::view::View;
 use crate::{machine, text};
 
@@ -104,7 +103,7 @@ fn other_load(view: &View) -> CheckResult {
         false => (String::new(), String::new()),
     };
     CheckResult::of(
-        if much { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(much),
         format!(
             "Other processes used at most {} % of the host's CPUs; in {} of {} samples {} % or \
              more{when}{among}.{presumed}",

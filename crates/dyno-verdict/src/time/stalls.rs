@@ -4,10 +4,10 @@ use dyno_analysis::stalls::{
     LEVEL_MIN_PER_S, SECONDS_MIN, SHORT_MIN_S, SHORT_SHARE, SILENCE_EVENTS_MIN, SILENCE_MIN_S,
     STALL_SHARE, Span, Stalls,
 };
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::Cause;
 
 use super::causes::{self, Moved, Seconds};
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -95,7 +95,7 @@ fn stalls(view: &View) -> CheckResult {
         false => String::new(),
     };
     CheckResult::of(
-        if bad { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(bad),
         format!(
             "{} stall{} of {}{}, {} % of the time{recurring}, at a level of {} per second: \
              {}.{nothing}",

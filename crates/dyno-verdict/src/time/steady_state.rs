@@ -11,7 +11,7 @@ use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 
 use super::causes::{self, Explained};
-use crate::check::{Check, CheckResult, thresholds};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::generator::open_loop;
 use crate::text;
 use crate::view::View;
@@ -169,7 +169,7 @@ fn beginning(view: &View, found: &Beginning) -> CheckResult {
         )
     });
     CheckResult::of(
-        if off { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(off),
         format!(
             "The first {} had {} events per second and the rest {} ({} %, p {}).{}",
             text::seconds(length_s),
