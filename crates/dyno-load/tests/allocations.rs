@@ -65,10 +65,7 @@ impl Program for Noting {
 fn allocations(drive: Drive) -> u64 {
     let notes = Arc::new(Mutex::new(Vec::with_capacity(2)));
     let shared = Arc::clone(&notes);
-    let behaviour = Behaviour {
-        statements: b"rwo",
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::of(b"rwo");
     let factory = move |_| {
         Ok(Noting {
             inner: Program1::new(&behaviour),

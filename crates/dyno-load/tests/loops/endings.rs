@@ -26,10 +26,7 @@ fn drive(sessions: u32, workers: u32) -> Drive {
 }
 
 fn reads() -> Behaviour {
-    Behaviour {
-        statements: b"r",
-        ..Behaviour::default()
-    }
+    Behaviour::of(b"r")
 }
 
 fn in_time<T>(body: impl FnOnce() -> T) -> T {
