@@ -258,7 +258,6 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
                 at_s,
                 length_s,
                 sessions,
-                states: None,
                 counters: Counters {
                     not_done: failed,
                     errors: failed.saturating_add(retries),
@@ -270,10 +269,7 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
                     queries_per_s: None,
                 }),
                 errors_seen: failed.saturating_add(retries),
-                percentiles: Vec::new(),
-                max_ms: None,
-                backlog: None,
-                concurrency: None,
+                ..IntervalSummary::default()
             }
         })
         .collect()
