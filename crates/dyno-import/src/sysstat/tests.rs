@@ -5,10 +5,7 @@ use dyno_samples::assert_has;
 use proptest::prelude::*;
 
 fn parse(text: &str) -> HostLog {
-    let log = Log {
-        name: "sar.log",
-        text,
-    };
+    let log = Log::new("sar.log", text);
     read("sar", Looks::Sar, &log).unwrap()
 }
 
@@ -252,10 +249,7 @@ fn a_damaged_time_makes_no_long_interval() {
              16:30:33  all  70.15  0.00  29.85  0.00  0.00  0.00\n\
              {second}  all  74.75  0.00  25.25  0.00  0.00  0.00\n"
         );
-        let log = Log {
-            name: "log",
-            text: &text,
-        };
+        let log = Log::new("log", &text);
         super::read("sar", Looks::Sar, &log).unwrap().interval_s
     };
     assert_eq!((log("16:30:34"), log("19:00:34")), (1.0, 1.0));

@@ -137,10 +137,7 @@ fn aligns_host_logs_with_a_run_by_their_times() {
 fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
     let text = fixture!("ladder.out").text;
     let second = text.find("== threads 2").unwrap();
-    let first = Log {
-        name: "one.out",
-        text: &text[..second],
-    };
+    let first = Log::new("one.out", &text[..second]);
     let vmstat = fixture!("ladder-vmstat.out");
     let imported = sysbench(&[first], Some(vmstat), None, &Options::default()).unwrap();
     assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
@@ -208,10 +205,7 @@ fn a_printed_histogram_is_the_distribution() {
 #[test]
 fn a_histogram_in_a_log_of_its_own() {
     let text = "value_ms,count\n0.053,54\n0.053,79\n0.172,1807832\n17.954,1\n";
-    let log = Log {
-        name: "histogram.csv",
-        text,
-    };
+    let log = Log::new("histogram.csv", text);
     let imported = import(log);
     assert_eq!(imported.runs.len(), 1);
     let run = &imported.runs[0];
@@ -309,10 +303,7 @@ fn reports_a_run_that_failed_at_once() {
     let text = error.to_string();
     assert_has(&text, "fatal.out:1: a run without a figure: FATAL:");
     assert!(matches!(error, ImportError::NotRecognised { .. }));
-    let empty = Log {
-        name: "e",
-        text: " \n",
-    };
+    let empty = Log::new("e", " \n");
     let error = sysbench(&[empty], None, None, &Options::default()).unwrap_err();
     assert!(error.to_string().contains("it is empty"));
     assert_eq!(
@@ -364,10 +355,7 @@ fn reports_a_time_that_the_figures_contradict() {
 fn derives_the_length_of_a_run_from_an_articles_figures() {
     let text = "sysbench oltp_read_write --threads=64 --time=600 run\n\
         transactions: 243533 (2029.21 per sec.)\nqueries: 16879188 (140611.72 per sec.)\n";
-    let log = Log {
-        name: "article",
-        text,
-    };
+    let log = Log::new("article", text);
     let imported = import(log);
     let run = &imported.runs[0];
     let summary = run.summary.as_ref().unwrap();
@@ -411,10 +399,7 @@ fn damage_costs_only_what_it_hit() {
     let windows = text[..cut].replace('\n', "\r\n");
     let coloured = windows.replace("[ 1s ]", "\u{1b}[1m[ 1s ]\u{1b}[0m");
     let comma = coloured.replace("4862.21", "4862,21");
-    let log = Log {
-        name: "cut",
-        text: &comma,
-    };
+    let log = Log::new("cut", &comma);
     let imported = import(log);
     assert_eq!(imported.warnings.len(), 1);
     let run = &imported.runs[0];
@@ -433,10 +418,7 @@ fn damage_costs_only_what_it_hit() {
         .filter(|l| l.starts_with('['))
         .collect::<Vec<_>>()
         .join("\n");
-    let log = Log {
-        name: "grepped",
-        text: &lines_only,
-    };
+    let log = Log::new("grepped", &lines_only);
     let imported = import(log);
     assert_eq!(imported.runs.len(), 3);
     let grepped = imported.runs[0].summary.as_ref().unwrap();
@@ -454,10 +436,7 @@ fn damage_costs_only_what_it_hit() {
     );
 
     let garbled = "[ 1s ] thds: 1 tps: 5.00\n[ 2s ] thds: \u{fffd}\n[ 9s ] thds: 1 tps: 7.00\n";
-    let log = Log {
-        name: "g",
-        text: garbled,
-    };
+    let log = Log::new("g", garbled);
     let imported = import(log);
     assert_eq!(imported.runs[0].intervals.len(), 2);
     assert_begins(
