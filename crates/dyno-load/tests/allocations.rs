@@ -99,9 +99,6 @@ fn a_closed_loop_allocates_nothing() {
 
 #[test]
 fn an_open_loop_allocates_nothing() {
-    let open = OpenLoop {
-        per_second: 20_000.0,
-        arrivals: Arrivals::Poisson,
-    };
+    let open = OpenLoop::new(20_000.0, Arrivals::Poisson);
     assert_eq!(allocations(drive(Some(open))), 0);
 }

@@ -10,10 +10,7 @@ fn drive(per_second: f64, arrivals: Arrivals, sessions: u32, workers: u32) -> Dr
         sessions,
         workers,
         time: Some(ms(400)),
-        open_loop: Some(OpenLoop {
-            per_second,
-            arrivals,
-        }),
+        open_loop: Some(OpenLoop::new(per_second, arrivals)),
         ..Drive::default()
     }
 }

@@ -18,10 +18,7 @@ fn role(name: &str, sessions: u32, background: bool, pace: Option<Pace>) -> Role
 
 fn pace(per_second: f64, each: bool, skip_after_s: Option<f64>) -> Option<Pace> {
     Some(Pace {
-        arrivals: OpenLoop {
-            per_second,
-            arrivals: Arrivals::Constant,
-        },
+        arrivals: OpenLoop::new(per_second, Arrivals::Constant),
         each,
         skip_after_s,
     })
@@ -137,10 +134,7 @@ fn a_latency_limit_leaves_out_what_is_too_late_and_accounts_for_every_arrival() 
         sessions: 2,
         workers: 1,
         time: Some(ms(400)),
-        open_loop: Some(OpenLoop {
-            per_second: 2000.0,
-            arrivals: Arrivals::Constant,
-        }),
+        open_loop: Some(OpenLoop::new(2000.0, Arrivals::Constant)),
         latency_limit: Some(ms(20)),
         ..Drive::default()
     };
