@@ -182,7 +182,7 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
     let first = run.intervals[0].counters.queries() as f64;
     series(&mut run, "db.status.questions", &[first; 18]);
     series(&mut run, "db.status.innodb_pages_read", &[500.0; 18]);
-    let counted = check(&run, "server-counters", Pass);
+    check(&run, "server-counters", Pass);
     let cost = |run: &RunRecord| {
         let costs = crate::costs(run);
         costs
