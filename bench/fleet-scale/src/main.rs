@@ -8,10 +8,9 @@ mod memory;
 mod message;
 
 use dyno_fleet::bus::simulated::Faults;
-use dyno_fleet::coordinator::{Calibration, FleetConfig, Limits, LossPolicy};
+use dyno_fleet::coordinator::FleetConfig;
 use dyno_fleet::division::Division;
 use dyno_fleet::merge::Merged;
-use dyno_fleet::message::Build;
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::simulation::{Load, Scenario, Setup, Simulated, Watch, run};
 
@@ -86,19 +85,12 @@ fn scenario(
     };
     Ok(Scenario {
         config: FleetConfig {
-            run: RunId::new("scale")?,
-            plan: "{}".to_owned(),
-            agents: names.collect::<Result<_, _>>()?,
-            division: Division::equal(agents)?,
-            calibration: Calibration::None,
-            build: Build::default(),
-            allow_mixed_versions: false,
-            on_loss: LossPolicy::Fail,
-            warmup_ns: 0,
-            interval_ns: SECOND,
             length_ns: Some(seconds * SECOND),
-            constant_rate: None,
-            limits: Limits::default(),
+            ..FleetConfig::new(
+                RunId::new("scale")?,
+                names.collect::<Result<_, _>>()?,
+                Division::equal(agents)?,
+            )
         },
         hosts: (0..agents as u64).map(host).collect(),
         load,

@@ -104,6 +104,27 @@ impl Param {
         }
     }
 
+    /// A slot with this integer.
+    pub fn int(value: i64) -> Self {
+        let mut param = Self::new(ParamKind::Int, 0);
+        (param.int, param.is_null) = (value, 0);
+        param
+    }
+
+    /// A slot with this double.
+    pub fn double(value: f64) -> Self {
+        let mut param = Self::new(ParamKind::Double, 0);
+        (param.double, param.is_null) = (value, 0);
+        param
+    }
+
+    /// A slot filled by these bytes.
+    pub fn bytes(value: &[u8]) -> Self {
+        let mut param = Self::new(ParamKind::Bytes, value.len());
+        param.set_bytes(value);
+        param
+    }
+
     /// The current value.
     #[inline]
     pub fn value(&self) -> ParamValue<'_> {

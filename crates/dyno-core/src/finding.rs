@@ -246,21 +246,14 @@ mod tests {
     fn the_worst_finding_that_counts_is_the_verdict() {
         use Outcome::{Doubt, NotChecked, Pass, Refuse};
         assert_eq!(verdict(&[]), Verdict::Valid);
-        assert_eq!(
-            verdict(&[finding(Pass, None), finding(NotChecked, None)]),
-            Verdict::Valid
-        );
-        assert_eq!(
-            verdict(&[finding(Doubt, None), finding(Pass, None)]),
-            Verdict::Doubtful
-        );
-        assert_eq!(
-            verdict(&[finding(Refuse, None), finding(Doubt, None)]),
-            Verdict::Refused
-        );
-        assert_eq!(
-            verdict(&[finding(Refuse, Some("known")), finding(Doubt, None)]),
-            Verdict::Doubtful
-        );
+        for (one, waived, other, expected) in [
+            (Pass, None, NotChecked, Verdict::Valid),
+            (Doubt, None, Pass, Verdict::Doubtful),
+            (Refuse, None, Doubt, Verdict::Refused),
+            (Refuse, Some("known"), Doubt, Verdict::Doubtful),
+        ] {
+            let findings = [finding(one, waived), finding(other, None)];
+            assert_eq!(verdict(&findings), expected, "{one:?} {waived:?} {other:?}");
+        }
     }
 }

@@ -56,12 +56,20 @@ struct SplitMix(u64);
 
 impl SplitMix {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let mixed = mix(self.0);
+        self.0 = self.0.wrapping_add(GAMMA);
+        mixed
     }
+}
+
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of splitmix64.
+pub(crate) fn mix(z: u64) -> u64 {
+    let z = z.wrapping_add(GAMMA);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]

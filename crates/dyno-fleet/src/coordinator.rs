@@ -125,6 +125,28 @@ pub struct FleetConfig {
     pub limits: Limits,
 }
 
+impl FleetConfig {
+    /// A run with an empty plan and intervals of a second, whose agents do not calibrate and all
+    /// run the default program.
+    pub fn new(run: RunId, agents: Vec<AgentName>, division: Division) -> Self {
+        Self {
+            run,
+            plan: "{}".to_owned(),
+            agents,
+            division,
+            calibration: Calibration::None,
+            build: Build::default(),
+            allow_mixed_versions: false,
+            on_loss: LossPolicy::Fail,
+            warmup_ns: 0,
+            interval_ns: 1_000_000_000,
+            length_ns: None,
+            constant_rate: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
 /// The phase of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {

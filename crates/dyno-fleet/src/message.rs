@@ -471,4 +471,4 @@ pub fn short(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

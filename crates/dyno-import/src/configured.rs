@@ -114,16 +114,14 @@ fn secretless(name: &str, value: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_samples::assert_begins;
 
     #[test]
     fn groups_of_other_programs_and_comments_give_nothing() {
         let text = "[mariadb-client]\na=1\n[mariadbd-safe]\nb=2\n[mysqld-8.0]\nc=3\n\
                     skip-name-resolve # d=4\n[client-server]\ne=5\n[galera]\n\
                     wsrep_sst_auth=user:canary\n";
-        let log = Log {
-            name: "my.cnf",
-            text,
-        };
+        let log = Log::new("my.cnf", text);
         let (facts, _) = configured(&log);
         let found: Vec<(&str, &str)> = (facts.iter())
             .map(|fact| {
@@ -160,10 +158,7 @@ port = 3307
 [mysqldump]
 quick
 ";
-        let log = Log {
-            name: "x/my.cnf",
-            text,
-        };
+        let log = Log::new("x/my.cnf", text);
         let (facts, warnings) = configured(&log);
         let found: Vec<String> = facts
             .iter()
@@ -186,15 +181,8 @@ quick
         );
         assert_eq!(facts[0].source, "as configured, from x/my.cnf");
         assert_eq!(warnings.len(), 1);
-        assert!(
-            warnings[0]
-                .to_string()
-                .starts_with("x/my.cnf:12: '!includedir")
-        );
-        let (facts, warnings) = configured(&Log {
-            name: "y",
-            text: "[client]\nuser=x\n",
-        });
+        assert_begins(&warnings[0].to_string(), "x/my.cnf:12: '!includedir");
+        let (facts, warnings) = configured(&Log::new("y", "[client]\nuser=x\n"));
         assert!(facts.is_empty() && warnings[0].text.contains("no option"));
     }
 }

@@ -7,17 +7,21 @@ use dyno_core::unknown::KINDS_UNKNOWN;
 
 use crate::sysbench::model::Draft;
 
-/// Values missing in a log without a host's log.
+/// Values missing in a log of any tool, without a host's log.
+pub(crate) const OBSERVER: (&str, &str) = ("observer", "nothing was observed during the run");
+pub(crate) const HOST: (&str, &str) = (
+    "host",
+    "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
+);
+
+/// Values missing in every log of sysbench.
 const ALWAYS: [(&str, &str); 11] = [
     ("client", "sysbench does not print its own resource usage"),
     ("server", "sysbench does not describe the server"),
     ("db", "sysbench does not print the server's counters"),
     ("data", "sysbench does not print the data size"),
-    ("observer", "nothing was observed during the run"),
-    (
-        "host",
-        "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
-    ),
+    OBSERVER,
+    HOST,
     (
         "errors.by_code",
         "sysbench counts errors without their codes",
@@ -40,29 +44,24 @@ pub(crate) fn gaps(
     intervals: &[IntervalSummary],
     start_known: bool,
 ) -> Vec<NotObserved> {
-    let mut gaps: Vec<NotObserved> = ALWAYS.iter().map(|(what, why)| gap(what, why)).collect();
-    let mut add = |missing: bool, what: &str, why: &str| {
-        if missing {
-            gaps.push(gap(what, why));
-        }
-    };
-    add(!start_known, "started_unix_s", "the log has no time of day");
-    add(
+    let mut gaps = Gaps::of(&ALWAYS);
+    gaps.add(!start_known, "started_unix_s", "the log has no time of day");
+    gaps.add(
         draft.histogram.is_empty(),
         "service.buckets",
         "the distribution of latencies was not printed; sysbench's option --histogram prints it",
     );
-    add(
+    gaps.add(
         intervals.is_empty(),
         "intervals",
         "no report lines with rates; sysbench's option --report-interval=1 prints them",
     );
-    add(
+    gaps.add(
         draft.argv.is_empty(),
         "drive",
         "the log does not show the command line, so the time and event limits are unknown",
     );
-    add(
+    gaps.add(
         crate::command::rand(draft).is_none(),
         "rand",
         "the log does not show the distribution of keys",
@@ -71,17 +70,17 @@ pub(crate) fn gaps(
         .report
         .as_ref()
         .and_then(|report| report.events_spread);
-    add(
+    gaps.add(
         !matches!(spread, Some((_, 0.0))),
         "fairness.events_min",
         "sysbench prints mean and deviation of events per thread, not the fewest and the most",
     );
-    add(
+    gaps.add(
         draft.rate_per_s.is_some(),
         "open_loop.pacing_lag",
         "sysbench does not print how late it started its events",
     );
-    add(
+    gaps.add(
         draft.rate_per_s.is_some() && draft.points.iter().all(|point| point.queue.is_none()),
         "open_loop.backlog",
         "sysbench prints how many events are waiting only with --report-interval",
@@ -96,15 +95,15 @@ pub(crate) fn gaps(
         ("service.max_ms", report.and_then(|report| report.max_ms)),
         ("service.sum_ms", report.and_then(|report| report.sum_ms)),
     ] {
-        add(value.is_none(), what, "the log has no statistics for it");
+        gaps.add(value.is_none(), what, "the log has no statistics for it");
     }
-    of_statements(draft, &mut add);
-    of_intervals(draft, &mut add);
-    gaps
+    of_statements(draft, &mut gaps);
+    of_intervals(draft, &mut gaps);
+    gaps.all
 }
 
 /// Statement counts missing in the statistics.
-fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
+fn of_statements(draft: &Draft, gaps: &mut Gaps) {
     let Some(report) = draft.report.as_ref().filter(|own| own.events().is_some()) else {
         return;
     };
@@ -112,12 +111,12 @@ fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
     // Only database tests have them.
     let sql = report.transactions.is_some() || report.has_kinds();
     let in_points = draft.points.iter().any(|point| point.queries.is_some());
-    add(
+    gaps.add(
         sql && !some && !in_points,
         "counters.queries",
         "the statistics do not show the number of statements",
     );
-    add(
+    gaps.add(
         (some || in_points) && !report.has_all_kinds(),
         KINDS_UNKNOWN,
         "the statistics do not distinguish reads, writes and other statements",
@@ -125,30 +124,50 @@ fn of_statements(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
 }
 
 /// Values missing in the report lines.
-fn of_intervals(draft: &Draft, add: &mut impl FnMut(bool, &str, &str)) {
+fn of_intervals(draft: &Draft, gaps: &mut Gaps) {
     let without = |pick: fn(&crate::sysbench::model::Point) -> bool| {
         !draft.points.is_empty() && !draft.points.iter().any(pick)
     };
-    add(
+    gaps.add(
         without(|point| point.errors.is_some()),
         "intervals.errors",
         "the intermediate reports contain no errors",
     );
-    add(
+    gaps.add(
         without(|point| point.queries.is_some() || point.reads.is_some()),
         "intervals.queries",
         "the intermediate reports contain no statements",
     );
-    add(
+    gaps.add(
         without(|point| point.threads.is_some()),
         "intervals.sessions",
         "the intermediate reports do not show how many threads ran",
     );
-    add(
+    gaps.add(
         without(|point| !point.latencies.is_empty()),
         "intervals.percentiles",
         "the intermediate reports contain no latency",
     );
+}
+
+/// Values missing in a log, with the reasons.
+pub(crate) struct Gaps {
+    pub(crate) all: Vec<NotObserved>,
+}
+
+impl Gaps {
+    /// The values that every log of a tool lacks.
+    pub(crate) fn of(always: &[(&str, &str)]) -> Self {
+        let all = always.iter().map(|(what, why)| gap(what, why)).collect();
+        Self { all }
+    }
+
+    /// Adds a value if it is missing.
+    pub(crate) fn add(&mut self, missing: bool, what: &str, why: &str) {
+        if missing {
+            self.all.push(gap(what, why));
+        }
+    }
 }
 
 pub(crate) fn gap(what: &str, why: &str) -> NotObserved {

@@ -79,6 +79,13 @@ pub struct Log<'a> {
     pub text: &'a str,
 }
 
+impl<'a> Log<'a> {
+    /// A log with this name and text.
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        Self { name, text }
+    }
+}
+
 /// Information that logs lack and the user may have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -297,10 +304,7 @@ struct Whole<'a> {
 
 impl Whole<'_> {
     fn log(&self) -> Log<'_> {
-        Log {
-            name: &self.name,
-            text: &self.text,
-        }
+        Log::new(&self.name, &self.text)
     }
 }
 

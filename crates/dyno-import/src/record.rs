@@ -119,10 +119,9 @@ fn drive(draft: &Draft) -> Drive {
             other => other.filter(|events| *events > 0),
         },
         warmup: duration(draft.warmup_s),
-        open_loop: draft.rate_per_s.map(|per_second| OpenLoop {
-            per_second,
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: draft
+            .rate_per_s
+            .map(|per_second| OpenLoop::new(per_second, Arrivals::Poisson)),
         interval: duration(coverage::usual_s(draft)),
         seed: draft.seed.unwrap_or(0),
         ..runs::sessions(threads, threads)

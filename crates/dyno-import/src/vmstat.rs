@@ -335,10 +335,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
 ";
 
     fn parse(text: &str) -> HostLog {
-        let log = Log {
-            name: "vmstat.log",
-            text,
-        };
+        let log = Log::new("vmstat.log", text);
         read(&log, &Options::default()).unwrap()
     }
 

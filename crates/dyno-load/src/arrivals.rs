@@ -221,10 +221,7 @@ mod tests {
     use super::*;
 
     fn generator(per_second: f64, arrivals: Arrivals, span: Span) -> Generator {
-        let open = OpenLoop {
-            per_second,
-            arrivals,
-        };
+        let open = OpenLoop::new(per_second, arrivals);
         Generator::new(open, (42, 0), span)
     }
 
@@ -241,10 +238,7 @@ mod tests {
             limit: None,
         };
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-            let open = OpenLoop {
-                per_second: schedule.mean(),
-                arrivals,
-            };
+            let open = OpenLoop::new(schedule.mean(), arrivals);
             let course = Course::new(&schedule, 2.0);
             let mut taken = Generator::along(open, (7, 0), span, Some(course));
             let mut counted = taken.clone();

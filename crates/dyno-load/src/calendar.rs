@@ -272,6 +272,14 @@ mod tests {
         }
     }
 
+    fn interval(index: u64, end: Nanos, next_index: u64) -> Option<Mark> {
+        Some(Mark::Interval(closed(index, end, next_index)))
+    }
+
+    fn stop(index: u64, end: Nanos) -> Option<Mark> {
+        Some(Mark::Stop(Some(closed(index, end, u64::MAX))))
+    }
+
     #[test]
     fn a_ramp_spreads_sessions_evenly() {
         let begins = [0, 1, 2, 3].map(|tid| schedule(None).begin_of(tid));
@@ -284,19 +292,10 @@ mod tests {
         assert_eq!(calendar.pass(1299), None);
         assert_eq!(calendar.pass(1300), Some(Mark::Measure));
         assert_eq!(calendar.pass(1309), None);
-        assert_eq!(
-            calendar.pass(1313),
-            Some(Mark::Interval(closed(0, 1310, 1)))
-        );
+        assert_eq!(calendar.pass(1313), interval(0, 1310, 1));
         assert_eq!(calendar.next(), 1320);
-        assert_eq!(
-            calendar.pass(1320),
-            Some(Mark::Interval(closed(1, 1320, 2)))
-        );
-        assert_eq!(
-            calendar.pass(1400),
-            Some(Mark::Stop(Some(closed(2, 1325, u64::MAX))))
-        );
+        assert_eq!(calendar.pass(1320), interval(1, 1320, 2));
+        assert_eq!(calendar.pass(1400), stop(2, 1325));
         assert_eq!(calendar.stopped(), Some(1325));
         assert_eq!(calendar.grace_end(), 1375);
         assert_eq!(calendar.pass(u64::MAX - 1), None);
@@ -306,30 +305,18 @@ mod tests {
     fn a_late_call_skips_empty_intervals() {
         let mut calendar = Calendar::new(schedule(Some(60)));
         assert_eq!(calendar.pass(1300), Some(Mark::Measure));
-        assert_eq!(
-            calendar.pass(1345),
-            Some(Mark::Interval(closed(0, 1310, 4)))
-        );
+        assert_eq!(calendar.pass(1345), interval(0, 1310, 4));
         assert_eq!(calendar.pass(1345), None);
         assert_eq!(calendar.running(), (4, 1340));
-        assert_eq!(
-            calendar.pass(9999),
-            Some(Mark::Interval(closed(4, 1350, 5)))
-        );
-        assert_eq!(
-            calendar.pass(9999),
-            Some(Mark::Stop(Some(closed(5, 1360, u64::MAX))))
-        );
+        assert_eq!(calendar.pass(9999), interval(4, 1350, 5));
+        assert_eq!(calendar.pass(9999), stop(5, 1360));
     }
 
     #[test]
     fn a_deadline_on_a_boundary_closes_one_interval_only() {
         let mut calendar = Calendar::new(schedule(Some(10)));
         assert_eq!(calendar.pass(1310), Some(Mark::Measure));
-        assert_eq!(
-            calendar.pass(1310),
-            Some(Mark::Stop(Some(closed(0, 1310, u64::MAX))))
-        );
+        assert_eq!(calendar.pass(1310), stop(0, 1310));
     }
 
     #[test]
@@ -339,10 +326,7 @@ mod tests {
         assert_eq!(calendar.grace_end(), 1150);
         let mut calendar = Calendar::new(schedule(Some(1000)));
         calendar.pass(1300);
-        assert_eq!(
-            calendar.end_early(1304),
-            Some(Mark::Stop(Some(closed(0, 1304, u64::MAX))))
-        );
+        assert_eq!(calendar.end_early(1304), stop(0, 1304));
         assert_eq!(calendar.end_early(1305), None);
         assert_eq!(calendar.grace_end(), 1354);
     }

@@ -236,8 +236,6 @@ impl Statements {
 
 #[cfg(test)]
 mod tests {
-    use dyno_core::db::ParamKind;
-
     use super::*;
 
     #[test]
@@ -249,8 +247,7 @@ mod tests {
         }
         assert_eq!(own.facts().different, 3);
         let mut other = Statements::default();
-        let mut param = Param::new(ParamKind::Int, 0);
-        param.is_null = 0;
+        let mut param = Param::int(0);
         for id in 0..100 {
             param.int = id % 5;
             other.execute(StatementId::default(), &[&param]);

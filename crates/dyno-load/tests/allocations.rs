@@ -65,10 +65,7 @@ impl Program for Noting {
 fn allocations(drive: Drive) -> u64 {
     let notes = Arc::new(Mutex::new(Vec::with_capacity(2)));
     let shared = Arc::clone(&notes);
-    let behaviour = Behaviour {
-        statements: b"rwo",
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::of(b"rwo");
     let factory = move |_| {
         Ok(Noting {
             inner: Program1::new(&behaviour),
@@ -102,9 +99,6 @@ fn a_closed_loop_allocates_nothing() {
 
 #[test]
 fn an_open_loop_allocates_nothing() {
-    let open = OpenLoop {
-        per_second: 20_000.0,
-        arrivals: Arrivals::Poisson,
-    };
+    let open = OpenLoop::new(20_000.0, Arrivals::Poisson);
     assert_eq!(allocations(drive(Some(open))), 0);
 }

@@ -36,10 +36,7 @@ fn sleeps(ms_each: u64) -> Behaviour {
 }
 
 fn open(per_second: f64) -> Option<OpenLoop> {
-    Some(OpenLoop {
-        per_second,
-        arrivals: Arrivals::Constant,
-    })
+    Some(OpenLoop::new(per_second, Arrivals::Constant))
 }
 
 /// Runs, and returns the events of each interval with the outcome.

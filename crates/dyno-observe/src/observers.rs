@@ -20,7 +20,7 @@ use crate::process::{Located, Own, Placed, Rest, Server, Workers, listeners};
 use crate::sink::{Gauge, Rate, SampleBuffer, Sink};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
-/// The number of samples between searches for workers that were not passed in.
+/// The number of samples between searches for workers.
 const SEARCH: u64 = 10;
 /// The number of samples after which workers have settled on CPUs.
 const SETTLED: u64 = 2;
@@ -42,15 +42,10 @@ pub enum ObserveError {
 
 /// Running observers. They end by themselves when dropped without [`Observers::stop`].
 pub struct Observers {
-    commands: Sender<Command>,
+    /// Takes where to send the cost, and ends the thread.
+    stops: Sender<SyncSender<Cost>>,
     sink: Sink,
     thread: Option<JoinHandle<()>>,
-}
-
-enum Command {
-    Watch(Vec<(u32, i32)>),
-    /// Answered with the cost.
-    Stop(SyncSender<Cost>),
 }
 
 impl Observers {
@@ -65,7 +60,7 @@ impl Observers {
     /// The thread could not be created.
     pub fn start(config: Config) -> Result<(Self, Receiver<Observation>), ObserveError> {
         let (sender, observations) = sync_channel(OBSERVATIONS_MAX);
-        let (commands, orders) = channel();
+        let (stops, stopped) = channel();
         let sink = Sink::new(sender);
         let own_sink = sink.clone();
         let database = watch(&config, &sink).map_err(ObserveError::Thread)?;
@@ -75,23 +70,16 @@ impl Observers {
         let body = move || {
             // Workers copy the process's descriptors; they do not need these.
             own_descriptors(owning);
-            Observer::new(config, sink, allowed, database).work(&orders);
+            Observer::new(config, sink, allowed, database).work(&stopped);
         };
         let thread = thread.spawn(body).map_err(ObserveError::Thread)?;
         let _ = owned.recv();
         let this = Self {
-            commands,
+            stops,
             sink: own_sink,
             thread: Some(thread),
         };
         Ok((this, observations))
-    }
-
-    /// Passes the threads that drive the load, as worker and thread numbers. Without this call they
-    /// are found by their names within ten periods.
-    pub fn watch_workers(&self, workers: Vec<(u32, i32)>) {
-        // Observers that panicked watch nothing.
-        let _ = self.commands.send(Command::Watch(workers));
     }
 
     /// Takes a last sample and the state at the end, and ends. Waits at most a second for a server
@@ -103,7 +91,7 @@ impl Observers {
 
     fn stop_within(self, patience: Duration) -> Option<Cost> {
         let (reply, cost) = sync_channel(1);
-        let _ = self.commands.send(Command::Stop(reply));
+        let _ = self.stops.send(reply);
         match cost.recv_timeout(patience) {
             Ok(cost) => {
                 if let Some(thread) = self.thread {
@@ -221,7 +209,7 @@ impl Observer {
         }
     }
 
-    fn work(mut self, orders: &Receiver<Command>) {
+    fn work(mut self, stopped: &Receiver<SyncSender<Cost>>) {
         self.introduce();
         let mut due = Clock.now();
         loop {
@@ -231,9 +219,8 @@ impl Observer {
                 due = self.next_due(due);
             }
             let wait = Duration::from_nanos(due.saturating_sub(Clock.now()));
-            match orders.recv_timeout(wait) {
-                Ok(Command::Watch(workers)) => self.workers.watch(&workers),
-                Ok(Command::Stop(reply)) => {
+            match stopped.recv_timeout(wait) {
+                Ok(reply) => {
                     let cost = self.finish();
                     // The caller may have stopped waiting.
                     let _ = reply.send(cost);
@@ -430,17 +417,17 @@ mod tests {
     #[test]
     fn abandons_and_reports_observers_that_hang() {
         let (sender, observations) = sync_channel(16);
-        let (commands, orders) = channel();
+        let (stops, stopped) = channel();
         let sink = Sink::new(sender);
         let (release, held) = channel::<()>();
         let sinks = sink.clone();
         let hung = move || {
             // Like a thread whose file system does not answer.
             let _ = held.recv();
-            drop((orders, sinks));
+            drop((stopped, sinks));
         };
         let observers = Observers {
-            commands,
+            stops,
             sink,
             thread: Some(std::thread::spawn(hung)),
         };

@@ -96,10 +96,7 @@ fn distinguishes_a_cold_start_from_a_drift() {
 #[test]
 fn an_open_loop_beyond_its_capacity_says_so_and_one_below_does_not() {
     let offered = |per_second| Drive {
-        open_loop: Some(OpenLoop {
-            per_second,
-            arrivals: Arrivals::Constant,
-        }),
+        open_loop: Some(OpenLoop::new(per_second, Arrivals::Constant)),
         ..of_seconds(60)
     };
     // Eight sessions serve 80 a second.
@@ -120,10 +117,7 @@ fn against(part: &PartSummary, check: &str) -> bool {
 fn by_rate(text: &str) -> Drive {
     let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
     Drive {
-        open_loop: Some(OpenLoop {
-            per_second: schedule.mean(),
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: Some(OpenLoop::new(schedule.mean(), Arrivals::Poisson)),
         time: Some(Duration::from_secs_f64(schedule.seconds())),
         schedule: Some(schedule),
         ..of_seconds(1)

@@ -12,6 +12,7 @@
 //! - A small run with an example of everything, for exports: `src/small.rs`.
 //! - Single values (facts, events, series, findings), with defaults for what rarely matters:
 //!   `src/values.rs`.
+//! - Assertions about texts: `src/texts.rs`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a broken sample may well panic
 
@@ -19,9 +20,11 @@ pub mod full;
 mod run;
 pub mod small;
 pub mod summaries;
+mod texts;
 pub mod values;
 
 pub use run::{
     Product, closed, drop_fact, drop_series, fact, good, imported, noisy, open_loop, scale, series,
     setting,
 };
+pub use texts::{assert_begins, assert_has, assert_lacks};

@@ -87,10 +87,7 @@ pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
         workers: WORKERS,
         time: Some(Duration::from_secs(seconds as u64)),
         warmup: Duration::from_secs(2),
-        open_loop: Some(OpenLoop {
-            per_second: offered,
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: Some(OpenLoop::new(offered, Arrivals::Poisson)),
         seed,
         ..Drive::default()
     };

@@ -70,10 +70,7 @@ pub fn overloaded() -> RunSummary {
     let drive = Drive {
         sessions: 8,
         workers: 1,
-        open_loop: Some(OpenLoop {
-            per_second: 1500.5,
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: Some(OpenLoop::new(1500.5, Arrivals::Poisson)),
         ramp_up: Duration::from_secs(2),
         seed: 7,
         ..Drive::default()

@@ -1,7 +1,7 @@
 //! Copies whole folders: by sharing blocks if the file system supports it (`FICLONE`), else byte by
 //! byte.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -153,19 +153,26 @@ pub struct Size {
 /// The size of a folder. Ignores files that vanish in the process.
 pub fn size(path: &Path) -> Size {
     let mut total = Size::default();
-    let mut folders = vec![path.to_owned()];
+    each_file(path, |_, data| {
+        total.length += data.len();
+        total.allocated += data.blocks() * 512;
+    });
+    total
+}
+
+/// Visits the files below a folder. Ignores files that vanish in the process.
+pub(crate) fn each_file(folder: &Path, mut visit: impl FnMut(&Path, &Metadata)) {
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let Ok(data) = entry.metadata() else { continue };
             if data.is_dir() {
                 folders.push(entry.path());
             } else if data.is_file() {
-                total.length += data.len();
-                total.allocated += data.blocks() * 512;
+                visit(&entry.path(), &data);
             }
         }
     }
-    total
 }
 
 /// Free bytes for this user on the file system of a path.

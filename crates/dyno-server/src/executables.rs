@@ -184,15 +184,7 @@ impl Executables {
     /// Runs a program that must succeed, and returns its output.
     fn ask(&self, context: &Context<'_>, name: &str, arguments: &[&str]) -> Result<String> {
         let output = self.run(context, name, arguments)?;
-        if !output.status.success() {
-            return failed(format!(
-                "`{name}` of {} failed ({}): {}",
-                self.path.display(),
-                output.status,
-                String::from_utf8_lossy(&output.stderr).trim()
-            ));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        text_of(&output, &format!("`{name}` of {}", self.path.display()))
     }
 }
 
@@ -212,12 +204,14 @@ fn is_host(text: &str) -> bool {
 
 fn output_of(command: &mut Command, host: &str) -> Result<String> {
     let output = command.output().on("run", Path::new("ssh"))?;
+    text_of(&output, &format!("ssh {host}"))
+}
+
+/// What a program printed; an error if it failed.
+fn text_of(output: &Output, what: &str) -> Result<String> {
     if !output.status.success() {
-        return failed(format!(
-            "ssh {host} failed ({}): {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
-        ));
+        let why = String::from_utf8_lossy(&output.stderr);
+        return failed(format!("{what} failed ({}): {}", output.status, why.trim()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -10,6 +10,7 @@ use rustix::fs::Advice;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::copy::each_file;
 use crate::error::{OnPath, Result, ServerError, failed};
 use crate::server::Server;
 
@@ -86,30 +87,20 @@ pub struct Forgotten {
 /// The folder is not readable.
 pub fn forget_files(folder: &Path) -> Result<Forgotten> {
     let mut forgotten = Forgotten::default();
-    let mut folders = vec![folder.to_owned()];
     fs::read_dir(folder).on("read", folder)?;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(data) = entry.metadata() else { continue };
-            if data.is_dir() {
-                folders.push(entry.path());
+    each_file(folder, |path, data| {
+        let advised = File::open(path).is_ok_and(|file| {
+            file.sync_data().is_ok()
+                && rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).is_ok()
+        });
+        match advised {
+            true => {
+                forgotten.files += 1;
+                forgotten.bytes += std::os::unix::fs::MetadataExt::blocks(data) * 512;
             }
-            if !data.is_file() {
-                continue;
-            }
-            let advised = File::open(entry.path()).is_ok_and(|file| {
-                file.sync_data().is_ok()
-                    && rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).is_ok()
-            });
-            match advised {
-                true => {
-                    forgotten.files += 1;
-                    forgotten.bytes += std::os::unix::fs::MetadataExt::blocks(&data) * 512;
-                }
-                false => forgotten.refused += 1,
-            }
+            false => forgotten.refused += 1,
         }
-    }
+    });
     Ok(forgotten)
 }
 

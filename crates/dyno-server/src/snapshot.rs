@@ -325,18 +325,11 @@ fn must_have_room(from: &Path, to: &Path, freed: u64) -> Result<()> {
 /// Whether the file system can copy the largest file by sharing its blocks.
 fn shares(from: &Path, to: &Path) -> bool {
     let mut largest: Option<(u64, PathBuf)> = None;
-    let mut folders = vec![from.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(data) = entry.metadata() else { continue };
-            if data.is_dir() {
-                folders.push(entry.path());
-            } else if data.is_file() && largest.as_ref().is_none_or(|(size, _)| *size < data.size())
-            {
-                largest = Some((data.size(), entry.path()));
-            }
+    copy::each_file(from, |path, data| {
+        if largest.as_ref().is_none_or(|(size, _)| *size < data.size()) {
+            largest = Some((data.size(), path.to_owned()));
         }
-    }
+    });
     let Some((_, source)) = largest else {
         return true;
     };

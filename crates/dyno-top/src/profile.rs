@@ -269,6 +269,20 @@ pub struct Values {
     pub form: Form,
 }
 
+impl Values {
+    /// A name and a value in each row.
+    pub const fn rows(ask: Ask) -> Self {
+        let form = Form::Rows;
+        Self { ask, form }
+    }
+
+    /// A column for each name.
+    pub const fn columns(ask: Ask) -> Self {
+        let form = Form::Columns;
+        Self { ask, form }
+    }
+}
+
 /// The source of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Latencies {

@@ -32,6 +32,25 @@ pub struct Threshold {
     pub why: &'static str,
 }
 
+/// Defines thresholds as constants: the value, its unit, what it limits, and why.
+macro_rules! thresholds {
+    ($(
+        $(#[$doc:meta])*
+        $visible:vis $constant:ident = $value:expr, $unit:literal, $name:literal: $why:literal;
+    )*) => {
+        $(
+            $(#[$doc])*
+            $visible const $constant: $crate::check::Threshold = $crate::check::Threshold {
+                name: $name,
+                value: $value,
+                unit: $unit,
+                why: $why,
+            };
+        )*
+    };
+}
+pub(crate) use thresholds;
+
 pub(crate) struct CheckResult {
     pub(crate) outcome: Outcome,
     pub(crate) evidence: String,
@@ -163,17 +182,15 @@ pub(crate) fn advice(causes: &[(bool, &str)]) -> String {
 pub(crate) fn graded(value: f64, doubt: &Threshold, refuse: &Threshold) -> Outcome {
     if value >= refuse.value {
         Outcome::Refuse
-    } else if value >= doubt.value {
-        Outcome::Doubt
     } else {
-        Outcome::Pass
+        doubted(value, doubt)
     }
 }
 
 pub(crate) fn doubted(value: f64, doubt: &Threshold) -> Outcome {
-    if value >= doubt.value {
-        Outcome::Doubt
-    } else {
-        Outcome::Pass
-    }
+    doubt_if(value >= doubt.value)
+}
+
+pub(crate) fn doubt_if(bad: bool) -> Outcome {
+    if bad { Outcome::Doubt } else { Outcome::Pass }
 }

@@ -11,7 +11,7 @@ use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::{AgentSummary, IntervalSummary};
 
-use crate::check::{Check, CheckResult, Threshold, doubted};
+use crate::check::{Check, CheckResult, doubted, thresholds};
 use crate::context::Keeping;
 use crate::text;
 use crate::view::View;
@@ -73,36 +73,14 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-const COST: Threshold = Threshold {
-    name: "CPU of the observers",
-    value: 5.0,
-    unit: "percent of a core",
-    why: "five times the design budget",
-};
-const ENOUGH: Threshold = Threshold {
-    name: "length",
-    value: 5.0,
-    unit: "s",
-    why: "in a shorter run, the first sample dominates: it discovers what to observe",
-};
-const LATE: Threshold = Threshold {
-    name: "latest sample",
-    value: 1000.0,
-    unit: "ms",
-    why: "the sample belongs to another second",
-};
-const MISSING: Threshold = Threshold {
-    name: "missing samples",
-    value: 10.0,
-    unit: "percent",
-    why: "a tenth of the time is then unknown",
-};
-const LENGTH: Threshold = Threshold {
-    name: "length",
-    value: 5.0,
-    unit: "s",
-    why: "in a shorter run, one sample exceeds that share",
-};
+thresholds! {
+    COST = 5.0, "percent of a core", "CPU of the observers": "five times the design budget";
+    ENOUGH = 5.0, "s", "length":
+        "in a shorter run, the first sample dominates: it discovers what to observe";
+    LATE = 1000.0, "ms", "latest sample": "the sample belongs to another second";
+    MISSING = 10.0, "percent", "missing samples": "a tenth of the time is then unknown";
+    LENGTH = 5.0, "s", "length": "in a shorter run, one sample exceeds that share";
+}
 
 /// Events within this time of one another are the beginning and the end of one gap.
 const SAME_S: f64 = 1e-3;

@@ -22,7 +22,7 @@ use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
 
-use crate::check::{Check, CheckResult, Threshold, graded};
+use crate::check::{Check, CheckResult, graded, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -42,24 +42,13 @@ pub(crate) const CHECKS: &[Check] = &[
     counters::SERVER_COUNTERS,
 ];
 
-const ERRORS_DOUBT: Threshold = Threshold {
-    name: "errors, doubt",
-    value: 1.0,
-    unit: "percent of all attempts",
-    why: "one in a hundred affects p99",
-};
-const ERRORS_REFUSE: Threshold = Threshold {
-    name: "errors, refusal",
-    value: 10.0,
-    unit: "percent of all attempts",
-    why: "the run measures failures as much as work",
-};
-const NOT_DONE: Threshold = Threshold {
-    name: "events not done, doubt",
-    value: 0.1,
-    unit: "percent of all events",
-    why: "these slowest events are in no latency; one in a thousand affects p99.9",
-};
+thresholds! {
+    ERRORS_DOUBT = 1.0, "percent of all attempts", "errors, doubt": "one in a hundred affects p99";
+    ERRORS_REFUSE = 10.0, "percent of all attempts", "errors, refusal":
+        "the run measures failures as much as work";
+    NOT_DONE = 0.1, "percent of all events", "events not done, doubt":
+        "these slowest events are in no latency; one in a thousand affects p99.9";
+}
 
 fn errors(view: &View) -> CheckResult {
     let totals = view.totals();
@@ -103,9 +92,8 @@ fn errors(view: &View) -> CheckResult {
     CheckResult::of(
         outcome,
         format!(
-            "{} error{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}{refused}",
-            text::count(errors),
-            text::plural(errors),
+            "{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}{refused}",
+            text::counted(errors, "error"),
             text::count(attempts),
             text::plain(share),
             text::count(totals.retries),
@@ -133,11 +121,7 @@ fn errors(view: &View) -> CheckResult {
 fn refused(failed: u64) -> String {
     match failed {
         0 => String::new(),
-        failed => format!(
-            " {} attempt{} to connect failed.",
-            text::count(failed),
-            text::plural(failed)
-        ),
+        failed => format!(" {} to connect failed.", text::counted(failed, "attempt")),
     }
 }
 
@@ -145,9 +129,8 @@ fn left(not_done: u64, missing: f64) -> String {
     match not_done {
         0 => String::new(),
         not_done => format!(
-            " {} event{} ended without {} work being done ({} %).",
-            text::count(not_done),
-            text::plural(not_done),
+            " {} ended without {} work being done ({} %).",
+            text::counted(not_done, "event"),
             if not_done == 1 { "its" } else { "their" },
             text::plain(missing)
         ),

@@ -20,7 +20,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::summary::AgentSummary;
 
-use crate::check::{Check, CheckResult, Threshold, doubted, graded};
+use crate::check::{Check, CheckResult, doubt_if, doubted, graded, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -67,36 +67,18 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-const CEILING_DOUBT: Threshold = Threshold {
-    name: "share of the ceiling, doubt",
-    value: 70.0,
-    unit: "percent",
-    why: "beyond it, queueing in the generator lengthens latencies",
-};
-const CEILING_REFUSE: Threshold = Threshold {
-    name: "share of the ceiling, refusal",
-    value: 90.0,
-    unit: "percent",
-    why: "the throughput is the generator's, not the server's",
-};
-const CLOCK_TICK: Threshold = Threshold {
-    name: "tick of the clock",
-    value: 1.0,
-    unit: "percent of the shortest percentile",
-    why: "latencies are compared to two digits",
-};
-const SHARED_BUSY: Threshold = Threshold {
-    name: "busy CPU of the host",
-    value: 95.0,
-    unit: "percent",
-    why: "a closed loop without pauses fills a shared host's CPUs",
-};
-const SHARED_CLIENT: Threshold = Threshold {
-    name: "generator's share of the busy CPU",
-    value: 50.0,
-    unit: "percent",
-    why: "the generator then used more CPU than everything else on the host",
-};
+thresholds! {
+    CEILING_DOUBT = 70.0, "percent", "share of the ceiling, doubt":
+        "beyond it, queueing in the generator lengthens latencies";
+    CEILING_REFUSE = 90.0, "percent", "share of the ceiling, refusal":
+        "the throughput is the generator's, not the server's";
+    CLOCK_TICK = 1.0, "percent of the shortest percentile", "tick of the clock":
+        "latencies are compared to two digits";
+    SHARED_BUSY = 95.0, "percent", "busy CPU of the host":
+        "a closed loop without pauses fills a shared host's CPUs";
+    SHARED_CLIENT = 50.0, "percent", "generator's share of the busy CPU":
+        "the generator then used more CPU than everything else on the host";
+}
 
 fn ceiling(view: &View) -> CheckResult {
     if view.embedded() {
@@ -194,11 +176,7 @@ fn clock(view: &View) -> CheckResult {
         .map(|(ns, ms)| ns / 1e6 / ms * 100.0);
     let slow = SLOW_CLOCKS.contains(&source.trim());
     let coarse = tick.is_some_and(|tick| tick >= CLOCK_TICK.value);
-    let outcome = if slow || coarse {
-        Outcome::Doubt
-    } else {
-        Outcome::Pass
-    };
+    let outcome = doubt_if(slow || coarse);
     let ticks = resolution.map_or_else(String::new, |ns| {
         format!(", with a resolution of {} ns", text::plain(ns))
     });

@@ -12,7 +12,7 @@ use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Outcome;
 use dyno_core::record::EventKind;
 
-use crate::check::{Check, CheckResult, Threshold, doubted};
+use crate::check::{Check, CheckResult, doubted, thresholds};
 use crate::text;
 use crate::time::other_load;
 use crate::view::View;
@@ -67,50 +67,22 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-const SLOWED: Threshold = Threshold {
-    name: "fall of the frequency",
-    value: 10.0,
-    unit: "percent",
-    why: "an exhausted thermal budget costs 10 to 30 %",
-};
-const SAMPLES: Threshold = Threshold {
-    name: "samples",
-    value: 9.0,
-    unit: "count",
-    why: "three per third",
-};
-const RETRANSMITS: Threshold = Threshold {
-    name: "segments sent again",
-    value: 1.0,
-    unit: "percent",
-    why: "each costs 200 ms or more (RFC 6298 and Linux's minimum), which p99 shows",
-};
-const RETRANSMITS_FEW: Threshold = Threshold {
-    name: "segments sent again",
-    value: 1.0,
-    unit: "per second",
-    why: "on a quiet network, one segment of another program exceeds a percent",
-};
-const DROPS: Threshold = Threshold {
-    name: "packets dropped",
-    value: 10.0,
-    unit: "per second",
-    why: "single drops are stray broadcasts",
-};
-/// Also the limit for temporary other load, see `time::other_load`.
-pub(crate) const OTHERS: Threshold = Threshold {
-    name: "CPU of other processes",
-    value: 15.0,
-    unit: "percent of the host",
-    why: "monitoring and kernel threads stay below a tenth",
-};
-const STEP: Threshold = Threshold {
-    name: "step of the wall clock",
-    value: 50.0,
-    unit: "ms",
-    why: "time services slew by 0.5 ms a second; a busy host reads two clocks ten milliseconds \
-          apart",
-};
+thresholds! {
+    SLOWED = 10.0, "percent", "fall of the frequency":
+        "an exhausted thermal budget costs 10 to 30 %";
+    SAMPLES = 9.0, "count", "samples": "three per third";
+    RETRANSMITS = 1.0, "percent", "segments sent again":
+        "each costs 200 ms or more (RFC 6298 and Linux's minimum), which p99 shows";
+    RETRANSMITS_FEW = 1.0, "per second", "segments sent again":
+        "on a quiet network, one segment of another program exceeds a percent";
+    DROPS = 10.0, "per second", "packets dropped": "single drops are stray broadcasts";
+    /// Also the limit for temporary other load, see `time::other_load`.
+    pub(crate) OTHERS = 15.0, "percent of the host", "CPU of other processes":
+        "monitoring and kernel threads stay below a tenth";
+    STEP = 50.0, "ms", "step of the wall clock":
+        "time services slew by 0.5 ms a second; a busy host reads two clocks ten milliseconds \
+         apart";
+}
 
 fn frequency(view: &View) -> CheckResult {
     let facts = [

@@ -287,7 +287,7 @@ fn cell(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_samples::{Product, closed, noisy};
+    use dyno_samples::{Product, assert_has, closed, noisy};
 
     fn run(id: i64, level: f64) -> RunRecord {
         let mut run = closed(&noisy(30, level, 0.02, id as u64), Product::Mysql);
@@ -320,10 +320,7 @@ mod tests {
             .map(|run| &*Box::leak(Box::new(run)))
             .collect();
         let warning = pooled(&[group(0, &all[..2]), group(1, &all[2..])]).unwrap();
-        assert!(
-            warning.contains("differ in binlog (off, on) and count"),
-            "{warning}"
-        );
+        assert_has(&warning, "differ in binlog (off, on) and count");
         assert_eq!(pooled(&[group(0, &all[2..])]), None);
     }
 

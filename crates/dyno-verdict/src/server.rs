@@ -19,7 +19,7 @@ use dyno_core::finding::{Cause, Outcome};
 use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -61,37 +61,17 @@ pub(crate) const CHECKS: &[Check] = &[
     settings::MOVED,
 ];
 
-const PREPARED: Threshold = Threshold {
-    name: "executions of prepared statements",
-    value: 10.0,
-    unit: "percent of the statements",
-    why: "transactions begin and end in plain text",
-};
-const RECONNECTS: Threshold = Threshold {
-    name: "reconnects",
-    value: 0.1,
-    unit: "percent of the events",
-    why: "a connection costs a hundred statements: one in a thousand adds a tenth",
-};
-const SILENT: Threshold = Threshold {
-    name: "seconds without an answer",
-    value: 2.0,
-    unit: "count",
-    why: "one may be the observer's own deadline on a busy host",
-};
-
-const CUT_S: Threshold = Threshold {
-    name: "time within which all connections ended",
-    value: 3.0,
-    unit: "s",
-    why: "a fail-over, a proxy or an administrator is that quick; occasional drops are not",
-};
-const CONNECTIONS: Threshold = Threshold {
-    name: "connections made",
-    value: 10.0,
-    unit: "per 100 events",
-    why: "the run then measures connecting",
-};
+thresholds! {
+    PREPARED = 10.0, "percent of the statements", "executions of prepared statements":
+        "transactions begin and end in plain text";
+    RECONNECTS = 0.1, "percent of the events", "reconnects":
+        "a connection costs a hundred statements: one in a thousand adds a tenth";
+    SILENT = 2.0, "count", "seconds without an answer":
+        "one may be the observer's own deadline on a busy host";
+    CUT_S = 3.0, "s", "time within which all connections ended":
+        "a fail-over, a proxy or an administrator is that quick; occasional drops are not";
+    CONNECTIONS = 10.0, "per 100 events", "connections made": "the run then measures connecting";
+}
 
 /// An uptime spans the measurement if it grew by its length up to this tolerance: servers report
 /// whole seconds, and observers ask once a second.
@@ -361,7 +341,7 @@ pub(crate) fn asked_to_reconnect(view: &View) -> bool {
 fn reconnects(count: u64) -> String {
     match count {
         0 => "no reconnects".to_owned(),
-        _ => format!("{} reconnect{}", text::count(count), text::plural(count)),
+        _ => text::counted(count, "reconnect"),
     }
 }
 
@@ -370,9 +350,8 @@ fn unanswered(seconds: f64) -> String {
     match seconds as u64 {
         0 => String::new(),
         seconds => format!(
-            "; the observer, whose connection may have ended too, got no answer in {} second{}",
-            text::count(seconds),
-            text::plural(seconds)
+            "; the observer, whose connection may have ended too, got no answer in {}",
+            text::counted(seconds, "second")
         ),
     }
 }

@@ -12,6 +12,18 @@ pub(crate) fn judge_one(run: &RunRecord, context: &Context, check: &str) -> Find
     found.unwrap_or_else(|| panic!("there is no check {check}"))
 }
 
+pub(crate) fn judged(run: &RunRecord, check: &str) -> Finding {
+    judge_one(run, &Context::default(), check)
+}
+
+/// Asserts the outcome of a check.
+#[track_caller]
+pub(crate) fn check(run: &RunRecord, check: &str, outcome: Outcome) -> Finding {
+    let finding = judged(run, check);
+    assert_eq!(finding.outcome, outcome, "{}", finding.evidence);
+    finding
+}
+
 /// Asserts the outcome of a check for a valid run with this change.
 #[track_caller]
 pub(crate) fn expect(

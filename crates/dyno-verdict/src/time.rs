@@ -15,7 +15,7 @@ mod tests;
 use dyno_core::finding::Cause;
 use dyno_stats::{ChangePoint, ChangePoints};
 
-use crate::check::{Check, CheckResult, Threshold, doubted};
+use crate::check::{Check, CheckResult, doubted, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -39,30 +39,15 @@ pub(crate) const CHECKS: &[Check] = &[
     other_load::OTHER_LOAD,
 ];
 
-const SHORTEST_S: Threshold = Threshold {
-    name: "measurement",
-    value: 10.0,
-    unit: "s",
-    why: "less shows no beginning, trend or autocorrelation",
-};
-const PRECISION: Threshold = Threshold {
-    name: "half of the mean's 95 % interval",
-    value: 25.0,
-    unit: "percent of the mean",
-    why: "two equal runs could differ by half",
-};
-const UNDECIDED: Threshold = Threshold {
-    name: "half of the mean's 95 % interval, if the rate may drift",
-    value: 15.0,
-    unit: "percent of the mean",
-    why: "with a drift of 30 %, the halves of the run differ by as much",
-};
-const LENGTH_BINS: Threshold = Threshold {
-    name: "whole seconds",
-    value: 8.0,
-    unit: "count",
-    why: "the autocorrelation of fewer is chance",
-};
+thresholds! {
+    SHORTEST_S = 10.0, "s", "measurement": "less shows no beginning, trend or autocorrelation";
+    PRECISION = 25.0, "percent of the mean", "half of the mean's 95 % interval":
+        "two equal runs could differ by half";
+    UNDECIDED = 15.0, "percent of the mean",
+        "half of the mean's 95 % interval, if the rate may drift":
+        "with a drift of 30 %, the halves of the run differ by as much";
+    LENGTH_BINS = 8.0, "count", "whole seconds": "the autocorrelation of fewer is chance";
+}
 
 /// The shortest series with a reported estimate of the autocorrelation.
 const ESTIMATED: usize = 60;

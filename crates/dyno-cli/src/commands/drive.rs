@@ -148,10 +148,7 @@ fn open_loop(parsed: &Parsed, schedule: Option<&LoadSchedule>) -> Result<Option<
             )));
         }
     };
-    Ok((per_second > 0.0).then_some(OpenLoop {
-        per_second,
-        arrivals,
-    }))
+    Ok((per_second > 0.0).then_some(OpenLoop::new(per_second, arrivals)))
 }
 
 fn interval(parsed: &Parsed, usual: Duration) -> Result<Duration> {

@@ -36,15 +36,13 @@ fn requests_and_blocks_are_distinguished_by_version() {
         assert_eq!(counts("pg_stat_io", Postgres, version), io);
         assert_eq!(counts("db.io.reads", Postgres, version), None);
     }
-    assert_eq!(
-        counts("db.io.read_blocks", Postgres, (17, 2)),
-        Some(Counts::Block)
-    );
-    assert_eq!(counts("db.io.read_blocks", Postgres, (18, 0)), None);
-    assert_eq!(
-        counts("db.io.reads", Postgres, (18, 0)),
-        Some(Counts::Operation)
-    );
+    for (series, version, expected) in [
+        ("db.io.read_blocks", (17, 2), Some(Counts::Block)),
+        ("db.io.read_blocks", (18, 0), None),
+        ("db.io.reads", (18, 0), Some(Counts::Operation)),
+    ] {
+        assert_eq!(counts(series, Postgres, version), expected, "{series}");
+    }
     let wal = |version| {
         meaning("pg_stat_io", Postgres, version)
             .unwrap()
@@ -61,24 +59,14 @@ fn counters_that_differ_from_their_names() {
         let commits = counts("db.status.handler_commit", server, (10, 11));
         assert_eq!(commits, Some(Counts::Engine));
     }
-    assert_eq!(
-        counts("db.tables.scans", Postgres, (15, 0)),
-        Some(Counts::Descent)
-    );
+    let scans = counts("db.tables.scans", Postgres, (15, 0));
+    assert_eq!(scans, Some(Counts::Descent));
     assert_eq!(counts("db.status.binlog_commits", MySql, (9, 7)), None);
     // MariaDB removed these from its status.
-    assert_eq!(
-        counts("db.status.innodb_rows_read", MariaDb, (10, 11)),
-        None
-    );
-    assert_eq!(
-        counts("db.status.innodb_rows_read", MariaDb, (10, 5)),
-        Some(Counts::Row)
-    );
-    assert_eq!(
-        counts("db.status.innodb_rows_read", MySql, (9, 7)),
-        Some(Counts::Row)
-    );
+    let rows_read = |server, version| counts("db.status.innodb_rows_read", server, version);
+    assert_eq!(rows_read(MariaDb, (10, 11)), None);
+    assert_eq!(rows_read(MariaDb, (10, 5)), Some(Counts::Row));
+    assert_eq!(rows_read(MySql, (9, 7)), Some(Counts::Row));
 }
 
 #[test]

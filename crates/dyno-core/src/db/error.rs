@@ -4,161 +4,99 @@ use std::fmt;
 
 use crate::redact;
 
-/// The kind of an error. Only the driver knows its database's codes, so it sets the kind; Dyno and
-/// scripts decide only by kind.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
+/// Defines the kinds: the name in scripts, options and files, a short description, and the nouns
+/// for one and several errors.
+macro_rules! kinds {
+    ($(
+        $(#[$about:meta])*
+        $kind:ident = $name:literal, $short:literal, $one:literal, $many:literal;
+    )*) => {
+        /// The kind of an error. Only the driver knows its database's codes, so it sets the kind;
+        /// Dyno and scripts decide only by kind.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ErrorKind {
+            $($(#[$about])* $kind,)*
+        }
+
+        impl ErrorKind {
+            /// All of them.
+            pub const ALL: [Self; 17] = [$(Self::$kind,)*];
+
+            /// Its name in scripts, options and files.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+
+            /// A short description of the kind.
+            pub const fn short(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $short,)*
+                }
+            }
+
+            /// The noun for `count` errors of this kind.
+            pub const fn noun(self, count: u64) -> &'static str {
+                let (one, many) = match self {
+                    $(Self::$kind => ($one, $many),)*
+                };
+                if count == 1 { one } else { many }
+            }
+        }
+    };
+}
+
+kinds! {
     /// A conflict with other sessions: a deadlock, a serialisation failure, a lock timeout. The
     /// same transaction may succeed when retried.
-    Conflict,
+    Conflict = "conflict", "conflict", "conflict", "conflicts";
     /// A duplicate key.
-    Duplicate,
+    Duplicate = "duplicate", "duplicate key", "duplicate key", "duplicate keys";
     /// Another constraint is violated: a foreign key, NOT NULL, CHECK.
-    Constraint,
+    Constraint = "constraint", "violated constraint", "violated constraint", "violated constraints";
     /// The connection failed or was lost.
-    Lost,
+    Lost = "lost", "lost connection", "lost connection", "lost connections";
     /// The statement timed out, or was cancelled.
-    Timeout,
+    Timeout = "timeout", "timeout",
+        "timeout or cancelled statement", "timeouts or cancelled statements";
     /// No space left: a disk or a table is full, or a file reached its limit.
-    Full,
+    Full = "full", "no room left", "full disk or table", "full disks or tables";
     /// The server has reached its connection limit.
-    Connections,
+    Connections = "connections", "too many connections",
+        "refused connection", "refused connections";
     /// The server refuses this session: no access, no privilege, read-only, or a cluster node that
     /// accepts no statements.
-    Refused,
+    Refused = "refused", "refused", "refusal", "refusals";
     /// The table does not exist.
-    NoTable,
+    NoTable = "no_table", "missing table", "missing table", "missing tables";
     /// A table or an index with this name already exists.
-    TableExists,
+    TableExists = "table_exists", "table already exists", "existing table", "existing tables";
     /// The server connection does not know the session's prepared statement: a proxy assigns each
     /// transaction to a different server connection.
-    Prepared,
+    Prepared = "prepared", "prepared statement lost",
+        "lost prepared statement", "lost prepared statements";
     /// The statement is wrong: a syntax error, an unknown name, an invalid value.
-    Statement,
+    Statement = "statement", "bad statement", "bad statement", "bad statements";
     /// The server or the driver does not support the request.
-    Unsupported,
+    Unsupported = "unsupported", "not supported", "unsupported request", "unsupported requests";
     /// An invalid request by the caller (a closed connection, an unknown statement).
-    Misuse,
+    Misuse = "misuse", "misuse", "misuse of a connection", "misuses of a connection";
     /// The peer violated the protocol.
-    Protocol,
+    Protocol = "protocol", "protocol violated", "protocol violation", "protocol violations";
     /// The answer was larger than the target's limit.
-    TooLarge,
+    TooLarge = "too_large", "answer too large", "oversized answer", "oversized answers";
     /// Any other error.
     #[default]
-    Other,
+    Other = "other", "other", "other error", "other errors";
 }
 
 impl ErrorKind {
-    /// All of them.
-    pub const ALL: [Self; 17] = [
-        Self::Conflict,
-        Self::Duplicate,
-        Self::Constraint,
-        Self::Lost,
-        Self::Timeout,
-        Self::Full,
-        Self::Connections,
-        Self::Refused,
-        Self::NoTable,
-        Self::TableExists,
-        Self::Prepared,
-        Self::Statement,
-        Self::Unsupported,
-        Self::Misuse,
-        Self::Protocol,
-        Self::TooLarge,
-        Self::Other,
-    ];
-
-    /// Its name in scripts, options and files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Conflict => "conflict",
-            Self::Duplicate => "duplicate",
-            Self::Constraint => "constraint",
-            Self::Lost => "lost",
-            Self::Timeout => "timeout",
-            Self::Full => "full",
-            Self::Connections => "connections",
-            Self::Refused => "refused",
-            Self::NoTable => "no_table",
-            Self::TableExists => "table_exists",
-            Self::Prepared => "prepared",
-            Self::Statement => "statement",
-            Self::Unsupported => "unsupported",
-            Self::Misuse => "misuse",
-            Self::Protocol => "protocol",
-            Self::TooLarge => "too_large",
-            Self::Other => "other",
-        }
-    }
-
     /// The kind with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// A short description of the kind.
-    pub const fn short(self) -> &'static str {
-        match self {
-            Self::Conflict => "conflict",
-            Self::Duplicate => "duplicate key",
-            Self::Constraint => "violated constraint",
-            Self::Lost => "lost connection",
-            Self::Timeout => "timeout",
-            Self::Full => "no room left",
-            Self::Connections => "too many connections",
-            Self::Refused => "refused",
-            Self::NoTable => "missing table",
-            Self::TableExists => "table already exists",
-            Self::Prepared => "prepared statement lost",
-            Self::Statement => "bad statement",
-            Self::Unsupported => "not supported",
-            Self::Misuse => "misuse",
-            Self::Protocol => "protocol violated",
-            Self::TooLarge => "answer too large",
-            Self::Other => "other",
-        }
-    }
-
-    /// The noun for `count` errors of this kind.
-    pub const fn noun(self, count: u64) -> &'static str {
-        let (one, many) = match self {
-            Self::Conflict => ("conflict", "conflicts"),
-            Self::Duplicate => ("duplicate key", "duplicate keys"),
-            Self::Constraint => ("violated constraint", "violated constraints"),
-            Self::Lost => ("lost connection", "lost connections"),
-            Self::Timeout => (
-                "timeout or cancelled statement",
-                "timeouts or cancelled statements",
-            ),
-            Self::Full => ("full disk or table", "full disks or tables"),
-            Self::Connections => ("refused connection", "refused connections"),
-            Self::Refused => ("refusal", "refusals"),
-            Self::NoTable => ("missing table", "missing tables"),
-            Self::TableExists => ("existing table", "existing tables"),
-            Self::Prepared => ("lost prepared statement", "lost prepared statements"),
-            Self::Statement => ("bad statement", "bad statements"),
-            Self::Unsupported => ("unsupported request", "unsupported requests"),
-            Self::Misuse => ("misuse of a connection", "misuses of a connection"),
-            Self::Protocol => ("protocol violation", "protocol violations"),
-            Self::TooLarge => ("oversized answer", "oversized answers"),
-            Self::Other => ("other error", "other errors"),
-        };
-        if count == 1 { one } else { many }
     }
 
     /// Whether an error of this kind always ends the connection.

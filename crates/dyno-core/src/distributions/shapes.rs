@@ -1,6 +1,6 @@
 //! Distributions that sysbench lacks: bells, keyed streams, permutations, texts.
 
-use crate::rand::Stream;
+use crate::rand::{Stream, mix};
 
 use super::zipf;
 
@@ -98,14 +98,6 @@ pub fn permute(index: u64, size: u64, seed: u64, key: u64) -> u64 {
             return value;
         }
     }
-}
-
-/// The finaliser of splitmix64.
-fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -175,6 +175,13 @@ mod tests {
     use crate::rand::Stream;
     use proptest::prelude::*;
 
+    /// The statistic of these counts against equal ones.
+    fn chi_square(counts: &[u32]) -> f64 {
+        let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+        let squares = counts.iter().map(|&c| (f64::from(c) - mean).powi(2));
+        squares.sum::<f64>() / mean
+    }
+
     fn digits_of(number: u64) -> String {
         String::from_utf8(eight_digits(number).to_le_bytes().to_vec()).unwrap()
     }
@@ -207,10 +214,7 @@ mod tests {
         for (place, counts) in counts.iter().enumerate() {
             // Chi-square with 9 degrees of freedom; 36.0 is exceeded with probability 4·10^-5, so
             // by one of 40 places with less than 0.2 %.
-            let chi: f64 = counts
-                .iter()
-                .map(|&c| (f64::from(c) - 2_000.0).powi(2) / 2_000.0)
-                .sum();
+            let chi = chi_square(counts);
             assert!(chi < 36.0, "place {place}: chi-square {chi}");
         }
     }
@@ -229,10 +233,7 @@ mod tests {
             }
         }
         // Chi-square with 99 degrees of freedom: 148.2 is the 99.9 % point.
-        let chi: f64 = counts
-            .iter()
-            .map(|&c| (f64::from(c) - 1_600.0).powi(2) / 1_600.0)
-            .sum();
+        let chi = chi_square(&counts);
         assert!(chi < 148.2, "chi-square {chi}");
     }
 
@@ -250,10 +251,7 @@ mod tests {
             counts[usize::from(out[2] - b'a')] += 1;
         }
         // Chi-square with 25 degrees of freedom: 52.6 is the 99.9 % point.
-        let chi: f64 = counts
-            .iter()
-            .map(|&c| (f64::from(c) - 1_000.0).powi(2) / 1_000.0)
-            .sum();
+        let chi = chi_square(&counts);
         assert!(chi < 52.6, "chi-square {chi}");
     }
 
@@ -270,16 +268,10 @@ mod tests {
             lengths[out.len()] += 1;
             out.iter().for_each(|c| chars[usize::from(c - b'0')] += 1);
         }
-        let chi = |counts: &[u32]| {
-            let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
-            counts
-                .iter()
-                .map(|&c| (f64::from(c) - mean).powi(2) / mean)
-                .sum::<f64>()
-        };
         // The 99.9 % points with 20 and 74 degrees of freedom.
-        assert!(chi(&lengths) < 45.3, "lengths {}", chi(&lengths));
-        assert!(chi(&chars) < 117.4, "characters {}", chi(&chars));
+        let (lengths, chars) = (chi_square(&lengths), chi_square(&chars));
+        assert!(lengths < 45.3, "lengths {lengths}");
+        assert!(chars < 117.4, "characters {chars}");
     }
 
     proptest! {

@@ -24,10 +24,7 @@ fn role(name: &str, sessions: u32, pace: Option<Pace>) -> Role {
 
 /// A run in which everything divisible is set.
 fn run(sessions: u32, events: u64, rate: f64, roles: [u32; 2]) -> Drive {
-    let arrivals = OpenLoop {
-        per_second: rate,
-        arrivals: Arrivals::Constant,
-    };
+    let arrivals = OpenLoop::new(rate, Arrivals::Constant);
     let pace = Pace {
         arrivals,
         each: false,

@@ -29,6 +29,16 @@ pub struct OpenLoop {
     pub arrivals: Arrivals,
 }
 
+impl OpenLoop {
+    /// Arrivals with this rate and spacing.
+    pub const fn new(per_second: f64, arrivals: Arrivals) -> Self {
+        Self {
+            per_second,
+            arrivals,
+        }
+    }
+}
+
 /// Which distribution `sysbench.rand.default` draws from, and the shapes of all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

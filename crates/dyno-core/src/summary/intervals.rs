@@ -7,7 +7,7 @@ use crate::interval::Counters;
 use crate::states::SessionStates;
 
 /// One interval.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct IntervalSummary {
     /// Its end, seconds from the start of the measurement.
     pub at_s: f64,

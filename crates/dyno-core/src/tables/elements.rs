@@ -254,44 +254,35 @@ mod tests {
                        KEY (`k`) REFERENCES `t` (`id`)\n) ENGINE=InnoDB DEFAULT CHARSET=latin1 \
                        COLLATE=latin1_swedish_ci COMMENT='it''s = one' ROW_FORMAT=DYNAMIC\n \
                        PARTITION BY HASH (`id`)\nPARTITIONS 4";
+        let partitions = "PARTITION BY HASH (`id`) PARTITIONS 4";
         let found = elements(mariadb);
-        assert_eq!(of(&found, "column id"), "int NOT NULL AUTO_INCREMENT");
-        assert_eq!(of(&found, "column c"), "char(120) NOT NULL DEFAULT ''");
-        assert_eq!(of(&found, "index PRIMARY"), "PRIMARY KEY (`id`)");
-        assert_eq!(of(&found, "index k_1"), "UNIQUE KEY (`k`)");
-        assert_eq!(
-            of(&found, "constraint f"),
-            "FOREIGN KEY (`k`) REFERENCES `t` (`id`)"
-        );
-        assert_eq!(of(&found, "ENGINE"), "InnoDB");
-        assert_eq!(of(&found, "CHARSET"), "latin1");
-        assert_eq!(of(&found, "COMMENT"), "'it''s = one'");
-        assert_eq!(of(&found, "ROW_FORMAT"), "(not there)");
-        assert_eq!(
-            of(&found, "partitions"),
-            "PARTITION BY HASH (`id`) PARTITIONS 4"
-        );
-        assert_eq!(of(&found, "order of columns"), "id, k, c");
+        for (what, spec) in [
+            ("column id", "int NOT NULL AUTO_INCREMENT"),
+            ("column c", "char(120) NOT NULL DEFAULT ''"),
+            ("index PRIMARY", "PRIMARY KEY (`id`)"),
+            ("index k_1", "UNIQUE KEY (`k`)"),
+            ("constraint f", "FOREIGN KEY (`k`) REFERENCES `t` (`id`)"),
+            ("ENGINE", "InnoDB"),
+            ("CHARSET", "latin1"),
+            ("COMMENT", "'it''s = one'"),
+            ("ROW_FORMAT", "(not there)"),
+            ("partitions", partitions),
+            ("order of columns", "id, k, c"),
+        ] {
+            assert_eq!(of(&found, what), spec, "{what}");
+        }
         let marked = mariadb.replace("=DYNAMIC", "=COMPRESSED")
             + "\ntrigger `log it` AFTER UPDATE: INSERT INTO log VALUES (NEW.id)";
         let found = elements(&marked);
         assert_eq!(of(&found, "ROW_FORMAT"), "COMPRESSED");
-        assert_eq!(
-            of(&found, "trigger log it"),
-            "AFTER UPDATE: INSERT INTO log VALUES (NEW.id)"
-        );
-        assert_eq!(
-            of(&found, "partitions"),
-            "PARTITION BY HASH (`id`) PARTITIONS 4"
-        );
+        let trigger = "AFTER UPDATE: INSERT INTO log VALUES (NEW.id)";
+        assert_eq!(of(&found, "trigger log it"), trigger);
+        assert_eq!(of(&found, "partitions"), partitions);
         let mysql = "CREATE TABLE `t` (\n  `k` int NOT NULL DEFAULT '0'\n) ENGINE=InnoDB DEFAULT \
                      CHARSET=utf8mb4\n/*!50100 PARTITION BY HASH (`id`)\nPARTITIONS 4 */";
         let found = elements(mysql);
         assert_eq!(of(&found, "column k"), "int NOT NULL DEFAULT 0");
-        assert_eq!(
-            of(&found, "partitions"),
-            "PARTITION BY HASH (`id`) PARTITIONS 4"
-        );
+        assert_eq!(of(&found, "partitions"), partitions);
     }
 
     #[test]

@@ -103,23 +103,20 @@ fn the_local_server_is_reached_by_its_socket() {
         ..bare()
     };
     let endpoints = |url| Target::parse_in(url, &here).unwrap().endpoints;
-    assert_eq!(
-        endpoints("mysql://localhost/db"),
-        [unix("/run/mysqld/mysqld.sock")]
-    );
-    assert_eq!(endpoints("mysql://"), [unix("/run/mysqld/mysqld.sock")]);
-    assert_eq!(
-        endpoints("mysql://localhost:3306"),
-        [tcp("localhost", 3306)]
-    );
-    assert_eq!(endpoints("mysql://127.0.0.1"), [tcp("127.0.0.1", 3306)]);
-    for url in [
-        "mysql://localhost/db?socket=/tmp/s",
-        "mysql://u@/db?socket=/tmp/s",
-        "mysql:///db?host=localhost&socket=/tmp/s",
-        "mysql://?socket=/tmp/s",
+    let mysqld = || unix("/run/mysqld/mysqld.sock");
+    for (url, expected) in [
+        ("mysql://localhost/db", mysqld()),
+        ("mysql://", mysqld()),
+        ("mysql://localhost:3306", tcp("localhost", 3306)),
+        ("mysql://127.0.0.1", tcp("127.0.0.1", 3306)),
+        ("mysql://localhost/db?socket=/tmp/s", unix("/tmp/s")),
+        ("mysql://u@/db?socket=/tmp/s", unix("/tmp/s")),
+        ("mysql:///db?host=localhost&socket=/tmp/s", unix("/tmp/s")),
+        ("mysql://?socket=/tmp/s", unix("/tmp/s")),
+        ("postgres://", unix("/var/run/postgresql/.s.PGSQL.5432")),
+        ("postgres://localhost", tcp("localhost", 5432)),
     ] {
-        assert_eq!(endpoints(url), [unix("/tmp/s")], "{url}");
+        assert_eq!(endpoints(url), [expected], "{url}");
     }
     assert_eq!(
         endpoints("mysql://localhost,h/db?socket=/a,/b"),
@@ -129,40 +126,27 @@ fn the_local_server_is_reached_by_its_socket() {
         endpoints("mysql://localhost:3307/db?socket=/a"),
         [tcp("localhost", 3307), unix("/a")]
     );
-    assert_eq!(
-        endpoints("postgres://"),
-        [unix("/var/run/postgresql/.s.PGSQL.5432")]
-    );
-    assert_eq!(endpoints("postgres://localhost"), [tcp("localhost", 5432)]);
-    assert_eq!(
-        endpoints("postgres://?port=5433"),
-        [unix("/var/run/postgresql/.s.PGSQL.5433")]
-    );
+    let other = unix("/var/run/postgresql/.s.PGSQL.5433");
+    assert_eq!(endpoints("postgres://?port=5433"), [other]);
 }
 
 #[test]
 fn libpq_spellings_of_hosts() {
     let endpoints = |url| parse(url).endpoints;
-    assert_eq!(
-        endpoints("postgres:///db?host=/tmp/pg&port=5433&user=u"),
-        [unix("/tmp/pg/.s.PGSQL.5433")]
-    );
-    assert_eq!(
-        endpoints("postgres://%2Ftmp%2Fpg:5433/db"),
-        [unix("/tmp/pg/.s.PGSQL.5433")]
-    );
+    for url in [
+        "postgres:///db?host=/tmp/pg&port=5433&user=u",
+        "postgres://%2Ftmp%2Fpg:5433/db",
+    ] {
+        assert_eq!(endpoints(url), [unix("/tmp/pg/.s.PGSQL.5433")], "{url}");
+    }
     assert_eq!(
         endpoints("postgres:///db?socket=/tmp/pg/.s.PGSQL.1,/tmp/pg"),
         [unix("/tmp/pg/.s.PGSQL.1"), unix("/tmp/pg/.s.PGSQL.5432")]
     );
-    assert_eq!(
-        endpoints("postgres:///db?host=a,::1&port=1,2"),
-        [tcp("a", 1), tcp("::1", 2)]
-    );
-    assert_eq!(
-        endpoints("postgres://a,b/db?port=7"),
-        [tcp("a", 7), tcp("b", 7)]
-    );
+    let several = endpoints("postgres:///db?host=a,::1&port=1,2");
+    assert_eq!(several, [tcp("a", 1), tcp("::1", 2)]);
+    let several = endpoints("postgres://a,b/db?port=7");
+    assert_eq!(several, [tcp("a", 7), tcp("b", 7)]);
     let target = parse("postgres://h?user=u&password=p%26w&dbname=d");
     assert_eq!((target.user.as_str(), target.database.as_str()), ("u", "d"));
     assert_eq!(target.password.unwrap().expose(), "p&w");

@@ -89,31 +89,24 @@ fn an_option_file_fills_only_what_the_url_leaves_out() {
     assert_eq!(home.facts("mysql://"), facts("me", None, "localhost:3306"));
     let text = "[client]\nuser=cu\npassword=cp\nhost=ch\nport=33\nsocket=/cs\n";
     home.write(".my.cnf", 0o600, text);
-    assert_eq!(home.facts("mysql://"), facts("cu", Some("cp"), "ch:33"));
-    assert_eq!(home.facts("mysql://u@"), facts("u", Some("cp"), "ch:33"));
-    assert_eq!(home.facts("mysql://u:p@"), facts("u", Some("p"), "ch:33"));
-    assert_eq!(home.facts("mysql://h"), facts("cu", Some("cp"), "h:33"));
-    assert_eq!(home.facts("mysql://h:44"), facts("cu", Some("cp"), "h:44"));
-    assert_eq!(home.facts("mysql://:44"), facts("cu", Some("cp"), "ch:44"));
-    assert_eq!(
-        home.facts("mysql://localhost"),
-        facts("cu", Some("cp"), "/cs")
-    );
-    assert_eq!(
-        home.facts("mysql://localhost:44"),
-        facts("cu", Some("cp"), "localhost:44")
-    );
-    assert_eq!(
-        home.facts("mysql:///?socket=/us"),
-        facts("cu", Some("cp"), "/us")
-    );
+    for (url, user, password, place) in [
+        ("mysql://", "cu", "cp", "ch:33"),
+        ("mysql://u@", "u", "cp", "ch:33"),
+        ("mysql://u:p@", "u", "p", "ch:33"),
+        ("mysql://h", "cu", "cp", "h:33"),
+        ("mysql://h:44", "cu", "cp", "h:44"),
+        ("mysql://:44", "cu", "cp", "ch:44"),
+        ("mysql://localhost", "cu", "cp", "/cs"),
+        ("mysql://localhost:44", "cu", "cp", "localhost:44"),
+        ("mysql:///?socket=/us", "cu", "cp", "/us"),
+    ] {
+        assert_eq!(home.facts(url), facts(user, Some(password), place), "{url}");
+    }
 
     home.write(".my.cnf", 0o600, "[client]\nsocket=/cs\n");
     assert_eq!(home.facts("mysql://"), facts("me", None, "/cs"));
-    assert_eq!(
-        home.facts("mysql://127.0.0.1"),
-        facts("me", None, "127.0.0.1:3306")
-    );
+    let tcp = facts("me", None, "127.0.0.1:3306");
+    assert_eq!(home.facts("mysql://127.0.0.1"), tcp);
     home.write(".my.cnf", 0o600, "[client]\nhost=localhost\nport=33\n");
     assert_eq!(home.facts("mysql://"), facts("me", None, "localhost:33"));
 }
@@ -155,18 +148,11 @@ fn option_files_that_do_not_serve() {
 fn password_files_of_postgresql() {
     let mut home = Home::new();
     home.write(".pgpass", 0o600, "h:5432:u:u:one\nh2:*:*:*:two\n");
-    assert_eq!(
-        home.facts("postgres://u@h"),
-        facts("u", Some("one"), "h:5432")
-    );
-    assert_eq!(
-        home.facts("postgres://u:p@h"),
-        facts("u", Some("p"), "h:5432")
-    );
-    assert_eq!(
-        home.facts("postgres://u@other"),
-        facts("u", None, "other:5432")
-    );
+    let found = |password| facts("u", Some(password), "h:5432");
+    assert_eq!(home.facts("postgres://u@h"), found("one"));
+    assert_eq!(home.facts("postgres://u:p@h"), found("p"));
+    let other = facts("u", None, "other:5432");
+    assert_eq!(home.facts("postgres://u@other"), other);
     let error = home.complete("postgres://u@h,h2").unwrap_err();
     assert!(error.message.contains("different passwords"), "{error}");
     assert!(
@@ -176,17 +162,11 @@ fn password_files_of_postgresql() {
 
     let file = home.write("file", 0o600, "*:*:*:*:three\n");
     home.variables.push(("PGPASSFILE", file.clone()));
-    assert_eq!(
-        home.facts("postgres://u@h"),
-        facts("u", Some("three"), "h:5432")
-    );
+    assert_eq!(home.facts("postgres://u@h"), found("three"));
     home.variables.push(("PGPASSWORD", "four".to_owned()));
-    assert_eq!(
-        home.facts("postgres://u@h"),
-        facts("u", Some("four"), "h:5432")
-    );
+    assert_eq!(home.facts("postgres://u@h"), found("four"));
     let url = format!("postgres://u@h?passfile={file}");
-    assert_eq!(home.facts(&url), facts("u", Some("three"), "h:5432"));
+    assert_eq!(home.facts(&url), found("three"));
     let error = home
         .complete("postgres://u@h?passfile=/nowhere")
         .unwrap_err();

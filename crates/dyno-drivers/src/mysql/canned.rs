@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
-use dyno_core::db::{OutcomeKind, Param, ParamKind, Row, Submitted};
+use dyno_core::db::{OutcomeKind, Param, Row, Submitted};
 use dyno_core::target::TlsMode;
 
 use super::wire::{self, capability as c};
@@ -153,11 +153,7 @@ impl Client {
             Request::Connect => Submitted::Pending,
             Request::Query => protocol.query(b"SELECT", output),
             Request::Prepare => protocol.prepare(b"SELECT ?", &[], output),
-            Request::Execute => {
-                let mut param = Param::new(ParamKind::Int, 0);
-                param.is_null = 0;
-                protocol.execute(0, &[&param], output)
-            }
+            Request::Execute => protocol.execute(0, &[&Param::int(0)], output),
             Request::ExecuteWithout => protocol.execute(0, &[], output),
             Request::NextResult => protocol.next_result(output),
             Request::Load => protocol.bulk_load(load(3), output),

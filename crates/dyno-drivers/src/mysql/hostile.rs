@@ -248,14 +248,18 @@ fn authentication_that_does_not_end_is_ended() {
     assert_eq!(error(&client).kind, ErrorKind::Protocol);
 }
 
+/// A client that began to load three rows.
+fn loading() -> Client {
+    let mut client = Client::ready(CAPABILITIES);
+    let submitted = client.protocol.bulk_load(load(3), &mut client.output);
+    assert_eq!(submitted, Submitted::Pending);
+    client
+}
+
 #[test]
 fn only_the_announced_rows_are_sent() {
     for name in ["/etc/passwd", "dyno-rows2", ""] {
-        let mut client = Client::ready(CAPABILITIES);
-        let Client {
-            protocol, output, ..
-        } = &mut client;
-        assert_eq!(protocol.bulk_load(load(3), output), Submitted::Pending);
+        let mut client = loading();
         let limit = settings();
         client.output.clear();
         assert_eq!(client.feed(&limit), Next::Input);
@@ -276,11 +280,7 @@ fn only_the_announced_rows_are_sent() {
 
 #[test]
 fn a_load_goes_through_its_statements() {
-    let mut client = Client::ready(CAPABILITIES);
-    let Client {
-        protocol, output, ..
-    } = &mut client;
-    let _ = protocol.bulk_load(load(3), output);
+    let mut client = loading();
     client.feed(&settings());
     client.output.clear();
     client.feed(&packets(1, &[b"\xFBdyno-rows"]));
@@ -301,11 +301,7 @@ fn a_load_goes_through_its_statements() {
 #[test]
 fn a_load_without_autocommit_is_committed() {
     for (autocommit, commits) in [(b"0", true), (b"1", false)] {
-        let mut client = Client::ready(CAPABILITIES);
-        let Client {
-            protocol, output, ..
-        } = &mut client;
-        let _ = protocol.bulk_load(load(3), output);
+        let mut client = loading();
         let row = [&b"\x0816777216\0\x01"[..], &autocommit[..]].concat();
         let columns = [column(8), column(253), column(8)];
         let [limit, mode, auto] = &columns;
@@ -329,11 +325,7 @@ fn a_load_without_autocommit_is_committed() {
 #[test]
 fn an_answer_in_the_middle_of_a_load_ends_the_connection() {
     for (answer, kind) in [(ERROR, ErrorKind::Statement), (OK, ErrorKind::Protocol)] {
-        let mut client = Client::ready(CAPABILITIES);
-        let Client {
-            protocol, output, ..
-        } = &mut client;
-        let _ = protocol.bulk_load(load(3), output);
+        let mut client = loading();
         client.feed(&settings());
         client.feed(&packets(1, &[b"\xFBdyno-rows"]));
         assert_eq!(client.feed(&packets(2, &[answer])), Next::Finished);

@@ -187,17 +187,11 @@ fn wrong_count(given: usize, placeholders: u16) -> DbError {
 mod tests {
     use super::*;
 
-    fn int(value: i64) -> Param {
-        let mut param = Param::new(ParamKind::Int, 0);
-        (param.int, param.is_null) = (value, 0);
-        param
-    }
-
     #[test]
     fn types_are_sent_once_and_again_after_a_change_or_a_failure() {
         let mut statements = Statements::default();
         let id = statements.add(77, 2);
-        let (one, null) = (int(1), Param::new(ParamKind::Bytes, 4));
+        let (one, null) = (Param::int(1), Param::new(ParamKind::Bytes, 4));
         let encode = |statements: &mut Statements, params: &[&Param]| {
             let mut output = Vec::new();
             let next = statements.encode_execute(id, params, &mut output);

@@ -176,8 +176,7 @@ impl<'a> Client<'a> {
             }
             Request::Prepare => connection.prepare(scratch, b"SELECT ?", &[ParamKind::Int]),
             Request::Execute(n) => {
-                let mut param = Param::new(ParamKind::Int, 0);
-                (param.int, param.is_null) = (n as i64, 0);
+                let param = Param::int(n as i64);
                 connection.execute(scratch, self.statement.unwrap(), &[&param])
             }
             Request::Close => {

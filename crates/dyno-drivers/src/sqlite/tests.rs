@@ -129,18 +129,6 @@ impl Bench {
     }
 }
 
-fn int(value: i64) -> Param {
-    let mut param = Param::new(ParamKind::Int, 0);
-    (param.int, param.is_null) = (value, 0);
-    param
-}
-
-fn bytes(value: &[u8]) -> Param {
-    let mut param = Param::new(ParamKind::Bytes, value.len());
-    param.set_bytes(value);
-    param
-}
-
 #[test]
 fn values_of_every_type_become_text() {
     let mut bench = open();
@@ -206,16 +194,15 @@ fn prepared_statements_take_every_kind_of_parameter() {
     let mut bench = open();
     bench.query("CREATE TABLE t(id INTEGER PRIMARY KEY, c TEXT, d REAL)");
     let insert = bench.prepare("INSERT INTO t VALUES(?,?,?)");
-    let (text, mut double) = (bytes(b"abc"), Param::new(ParamKind::Double, 0));
-    (double.double, double.is_null) = (2.5, 0);
+    let (text, double) = (Param::bytes(b"abc"), Param::double(2.5));
     assert_eq!(
-        bench.execute(insert, &[&int(1), &text, &double]),
+        bench.execute(insert, &[&Param::int(1), &text, &double]),
         OutcomeKind::Done
     );
     assert_eq!(bench.connection.outcome().affected, 1);
     let null = Param::new(ParamKind::Bytes, 1);
-    bench.execute(insert, &[&int(2), &bytes(b""), &null]);
-    bench.execute(insert, &[&int(3), &bytes(b"\xff\xfe"), &null]);
+    bench.execute(insert, &[&Param::int(2), &Param::bytes(b""), &null]);
+    bench.execute(insert, &[&Param::int(3), &Param::bytes(b"\xff\xfe"), &null]);
     assert_eq!(
         bench.rows("SELECT id, typeof(c), c, typeof(d), d FROM t WHERE id<3"),
         ["1|text|abc|real|2.5", "2|text||null|NULL"]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{ALLOCATIONS, BYTES};
-use dyno_core::db::{OutcomeKind, Param, ParamKind};
+use dyno_core::db::{OutcomeKind, Param};
 use dyno_core::target::TlsMode;
 use dyno_drivers::channel::{Next, Protocol};
 use dyno_drivers::mysql::{Mysql, MysqlOptions};
@@ -59,8 +59,7 @@ fn an_execution_with_one_row_allocates_nothing() {
     assert_eq!(feed(&mut protocol, &prepared, &mut output), Next::Finished);
     let row = [&[0, 0, 120][..], &[b'x'; 120]].concat();
     let answer = packets(1, &[&[1], COLUMN, &row, END]);
-    let mut param = Param::new(ParamKind::Int, 0);
-    param.is_null = 0;
+    let mut param = Param::int(0);
     let mut fields = dyno_core::db::Row::default();
     let mut before = 0;
     for round in 0..1_000 {

@@ -22,8 +22,7 @@ fn a_point_select_allocates_nothing() {
     let _ = connection.prepare(&mut scratch, sql, &[]);
     let statement = connection.outcome().statement;
     let mut id = Param::new(ParamKind::Int, 0);
-    let mut text = Param::new(ParamKind::Bytes, 8);
-    text.set_bytes(b"three");
+    let text = Param::bytes(b"three");
     let mut row = Row::default();
     let mut before = 0;
     for round in 0..100 {

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
-use crate::common::{Blocking, Numbered, TextRow, bytes, double, int, needed};
+use crate::common::{Blocking, Numbered, TextRow, needed};
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Param, ParamKind};
 use dyno_core::target::TlsMode;
@@ -146,9 +146,9 @@ fn prepared_statements_take_and_give_values() {
         .prepare("INSERT INTO t VALUES (?, ?, ?)", &kinds)
         .unwrap();
     let (id, d, c) = (
-        int(i64::from(i32::MIN)),
-        double(0.1),
-        bytes("ü?'".as_bytes()),
+        Param::int(i64::from(i32::MIN)),
+        Param::double(0.1),
+        Param::bytes("ü?'".as_bytes()),
     );
     let outcome = connection.execute(insert, &[&id, &d, &c]).unwrap();
     assert_eq!((outcome.kind, outcome.affected), (OutcomeKind::Done, 1));
@@ -156,7 +156,7 @@ fn prepared_statements_take_and_give_values() {
     let nulls: Vec<&Param> = nulls.iter().collect();
     connection.execute(insert, &nulls).unwrap();
     // Kinds that differ from the prepared ones are converted by the server.
-    let (id, d, c) = (bytes(b"7"), int(5), double(2.5));
+    let (id, d, c) = (Param::bytes(b"7"), Param::int(5), Param::double(2.5));
     connection.execute(insert, &[&id, &d, &c]).unwrap();
 
     let select = connection
@@ -164,7 +164,7 @@ fn prepared_statements_take_and_give_values() {
         .unwrap();
     assert_eq!(connection.outcome().columns, 4);
     let outcome = connection
-        .execute(select, &[&int(7), &double(0.1)])
+        .execute(select, &[&Param::int(7), &Param::double(0.1)])
         .unwrap();
     assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 2));
     let text = |text: &str| Some(text.to_owned());
@@ -174,7 +174,7 @@ fn prepared_statements_take_and_give_values() {
     ];
     assert_eq!(connection.rows(), expected);
     let outcome = connection
-        .execute(select, &[&int(8), &double(9.0)])
+        .execute(select, &[&Param::int(8), &Param::double(9.0)])
         .unwrap();
     assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 0));
     assert_eq!(connection.rows(), [] as [TextRow; 0]);
@@ -184,7 +184,7 @@ fn prepared_statements_take_and_give_values() {
     assert_eq!(error.kind, ErrorKind::Misuse);
     let names = "SELECT string_agg(name, ',') FROM pg_prepared_statements";
     assert_eq!(connection.single(names), "d1");
-    let error = connection.execute(insert, &[&int(1)]).unwrap_err();
+    let error = connection.execute(insert, &[&Param::int(1)]).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Misuse);
     let begin = connection.prepare("BEGIN", &[]).unwrap();
     assert_eq!(
@@ -262,10 +262,10 @@ fn errors_leave_the_connection_usable_and_report_failed_transactions() {
     let divide = connection
         .prepare("SELECT 1 / ?", &[ParamKind::Int])
         .unwrap();
-    let error = connection.execute(divide, &[&int(0)]).unwrap_err();
+    let error = connection.execute(divide, &[&Param::int(0)]).unwrap_err();
     assert_eq!(error.sqlstate, "22012");
     assert!(connection.connection.transaction_failed());
-    let error = connection.execute(divide, &[&int(1)]).unwrap_err();
+    let error = connection.execute(divide, &[&Param::int(1)]).unwrap_err();
     assert_eq!(error.sqlstate, "25P02");
     let first = "; first error: 22012: division by zero";
     assert!(error.message.ends_with(first), "{error}");
@@ -277,7 +277,7 @@ fn errors_leave_the_connection_usable_and_report_failed_transactions() {
     let error = connection.query("SELECT 2").unwrap_err();
     assert!(error.message.contains("; first error: 42P01: "), "{error}");
     connection.query("ROLLBACK").unwrap();
-    connection.execute(divide, &[&int(1)]).unwrap();
+    connection.execute(divide, &[&Param::int(1)]).unwrap();
     assert_eq!(connection.rows(), [[Some("1".to_owned())]]);
     // A deferred constraint fails at the commit, after the statement's completion.
     connection
@@ -357,7 +357,7 @@ fn large_and_many_rows_arrive_whole() {
         .prepare("SELECT length(?)", &[ParamKind::Bytes])
         .unwrap();
     connection
-        .execute(length, &[&bytes(text.as_bytes())])
+        .execute(length, &[&Param::bytes(text.as_bytes())])
         .unwrap();
     assert_eq!(connection.rows(), [[Some("3000000".to_owned())]]);
 }

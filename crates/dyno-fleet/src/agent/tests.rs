@@ -4,6 +4,7 @@ use super::*;
 use crate::division::Shard;
 use crate::message::Hello;
 use crate::message::Probe;
+use crate::message::tests::message;
 use crate::names::{AgentName, RunId};
 
 const SECOND: u64 = 1_000_000_000;
@@ -21,18 +22,12 @@ fn agent() -> Agent {
     Agent::new(config, BEGIN, 5_000 * SECOND)
 }
 
-fn message(body: Body) -> Message {
-    Message {
-        v: PROTOCOL,
-        run: RunId::new("r1").unwrap(),
-        agent: AgentName::new("gen1").unwrap(),
-        instance: 7,
-        body,
-    }
-}
-
 fn order(serial: u64, task: Task) -> Message {
     message(Body::Order(Box::new(Order { serial, task })))
+}
+
+fn arm(serial: u64, attempt: u32, start: Nanos) -> Message {
+    order(serial, Task::Arm { attempt, start })
 }
 
 fn assignment(plan: &str) -> Assignment {
@@ -217,28 +212,10 @@ fn a_start_is_armed_called_off_and_armed_again() {
     agent.receive(order(2, Task::Prepare(assignment("{}"))), BEGIN);
     assert!(matches!(commands(&mut agent)[..], [Command::Prepare(_)]));
     // A start before it is ready is ignored.
-    agent.receive(
-        order(
-            3,
-            Task::Arm {
-                attempt: 1,
-                start: BEGIN + SECOND,
-            },
-        ),
-        BEGIN,
-    );
+    agent.receive(arm(3, 1, BEGIN + SECOND), BEGIN);
     assert_eq!(agent.stage(), Stage::Preparing);
     agent.prepared(BEGIN);
-    agent.receive(
-        order(
-            4,
-            Task::Arm {
-                attempt: 2,
-                start: BEGIN + SECOND,
-            },
-        ),
-        BEGIN,
-    );
+    agent.receive(arm(4, 2, BEGIN + SECOND), BEGIN);
     assert_eq!(
         commands(&mut agent),
         [Command::Start { at: BEGIN + SECOND }]
@@ -248,31 +225,13 @@ fn a_start_is_armed_called_off_and_armed_again() {
     agent.tick(BEGIN + 2 * SECOND);
     assert_eq!(agent.stage(), Stage::Ready);
     // A start in the past is neither kept nor confirmed.
-    agent.receive(
-        order(
-            6,
-            Task::Arm {
-                attempt: 3,
-                start: BEGIN + SECOND,
-            },
-        ),
-        BEGIN + 2 * SECOND,
-    );
+    agent.receive(arm(6, 3, BEGIN + SECOND), BEGIN + 2 * SECOND);
     let pulse = pulses(&mut agent).pop().unwrap();
     assert_eq!(
         (pulse.serial, pulse.stage, pulse.attempt),
         (6, Stage::Ready, 0)
     );
-    agent.receive(
-        order(
-            7,
-            Task::Arm {
-                attempt: 4,
-                start: BEGIN + 3 * SECOND,
-            },
-        ),
-        BEGIN,
-    );
+    agent.receive(arm(7, 4, BEGIN + 3 * SECOND), BEGIN);
     agent.tick(BEGIN + 3 * SECOND);
     assert_eq!(agent.stage(), Stage::Running);
     // It cannot be called off any more; the pulse shows the coordinator that it is running.

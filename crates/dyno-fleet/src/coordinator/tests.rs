@@ -1,6 +1,7 @@
 use dyno_core::interval::Interval;
 
 use super::*;
+use crate::message::tests::message;
 use crate::message::{Echo, End, MessageError, Pulse, Record, Stage};
 use crate::names::{Channel, Subject};
 
@@ -8,33 +9,15 @@ const SECOND: u64 = 1_000_000_000;
 const BEGIN: u64 = 100 * SECOND;
 
 fn config() -> FleetConfig {
+    let run = RunId::new("r1").unwrap();
+    let agents = vec![AgentName::new("gen1").unwrap()];
     FleetConfig {
-        run: RunId::new("r1").unwrap(),
-        plan: "{}".to_owned(),
-        agents: vec![AgentName::new("gen1").unwrap()],
-        division: Division::equal(1).unwrap(),
-        calibration: Calibration::None,
-        build: Build::default(),
-        allow_mixed_versions: false,
-        on_loss: LossPolicy::Fail,
-        warmup_ns: 0,
-        interval_ns: SECOND,
         length_ns: Some(2 * SECOND),
-        constant_rate: None,
         limits: Limits {
             probes: 1,
             ..Limits::default()
         },
-    }
-}
-
-fn message(body: Body) -> Message {
-    Message {
-        v: PROTOCOL,
-        run: RunId::new("r1").unwrap(),
-        agent: AgentName::new("gen1").unwrap(),
-        instance: 7,
-        body,
+        ..FleetConfig::new(run, agents, Division::equal(1).unwrap())
     }
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn message(body: Body) -> Message {
+pub(crate) fn message(body: Body) -> Message {
     Message {
         v: PROTOCOL,
         run: RunId::new("r1").unwrap(),

@@ -9,13 +9,11 @@ use dyno_core::Clock;
 use dyno_core::interval::Interval;
 use dyno_fleet::agent::{Agent, AgentConfig, Command, Exit, LINGER_NS};
 use dyno_fleet::bus::{Bus, BusError};
-use dyno_fleet::coordinator::{
-    Calibration, Coordinator, Event, FleetConfig, Limits, LossPolicy, Report,
-};
+use dyno_fleet::coordinator::{Coordinator, Event, FleetConfig, Report};
 use dyno_fleet::division::Division;
 use dyno_fleet::finding::Kind;
 use dyno_fleet::merge::Merged;
-use dyno_fleet::message::{Build, Ceiling, End, Hello, PROTOCOL};
+use dyno_fleet::message::{Ceiling, End, Hello, PROTOCOL};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::pump::{LoadReport, coordinate, take_part, unix_ns};
 use dyno_fleet::simulation::{Load, recorded};
@@ -26,20 +24,13 @@ const SEED: u64 = 3;
 
 /// The configuration of a fleet.
 pub fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
+    let run = RunId::new(run).unwrap();
+    let division = Division::equal(agents.len()).unwrap();
     FleetConfig {
-        run: RunId::new(run).unwrap(),
         plan: "{\"plan_version\":1}".to_owned(),
-        agents: agents.to_vec(),
-        division: Division::equal(agents.len()).unwrap(),
-        calibration: Calibration::None,
-        build: Build::default(),
-        allow_mixed_versions: false,
-        on_loss: LossPolicy::Fail,
-        warmup_ns: 0,
         interval_ns: INTERVAL,
         length_ns: Some(intervals * INTERVAL),
-        constant_rate: None,
-        limits: Limits::default(),
+        ..FleetConfig::new(run, agents.to_vec(), division)
     }
 }
 

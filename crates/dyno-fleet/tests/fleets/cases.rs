@@ -4,7 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::interval::Interval;
 use dyno_fleet::agent::Exit;
 use dyno_fleet::bus::simulated::Faults;
-use dyno_fleet::coordinator::{Calibration, FleetConfig, Limits, LossPolicy, Report};
+use dyno_fleet::coordinator::{Calibration, FleetConfig, LossPolicy, Report};
 use dyno_fleet::division::Division;
 use dyno_fleet::finding::Kind;
 use dyno_fleet::message::{Build, End};
@@ -16,21 +16,12 @@ const SECOND: u64 = 1_000_000_000;
 /// Three agents without faults, ten seconds each.
 fn scenario() -> Scenario {
     let names = ["gen1", "gen2", "gen3"].map(|name| AgentName::new(name).unwrap());
+    let (run, division) = (RunId::new("r1").unwrap(), Division::equal(3).unwrap());
     Scenario {
         config: FleetConfig {
-            run: RunId::new("r1").unwrap(),
             plan: "{\"plan_version\":1}".to_owned(),
-            agents: names.to_vec(),
-            division: Division::equal(3).unwrap(),
-            calibration: Calibration::None,
-            build: Build::default(),
-            allow_mixed_versions: false,
-            on_loss: LossPolicy::Fail,
-            warmup_ns: 0,
-            interval_ns: SECOND,
             length_ns: Some(10 * SECOND),
-            constant_rate: None,
-            limits: Limits::default(),
+            ..FleetConfig::new(run, names.to_vec(), division)
         },
         hosts: vec![
             Setup {

@@ -79,28 +79,23 @@ fn draw(seed: u64) -> Scenario {
     let mut below = |n: u64| stream.below(n);
     let weights: Vec<u32> = (0..agents).map(|_| 1 + below(3) as u32).collect();
     let names = (1..=agents).map(|number| AgentName::new(format!("gen{number}")).unwrap());
+    let run = RunId::new(format!("r{seed}")).unwrap();
+    let division = Division::by_weights(&weights).unwrap();
     Scenario {
         config: FleetConfig {
-            run: RunId::new(format!("r{seed}")).unwrap(),
-            plan: "{}".to_owned(),
-            agents: names.collect(),
-            division: Division::by_weights(&weights).unwrap(),
             calibration: [
                 Calibration::None,
                 Calibration::Compared,
                 Calibration::Shares,
             ][below(3) as usize],
-            build: Build::default(),
             allow_mixed_versions: below(2) == 0,
             on_loss: if below(2) == 0 {
                 LossPolicy::Fail
             } else {
                 LossPolicy::Degrade
             },
-            warmup_ns: 0,
             interval_ns: INTERVAL,
             length_ns: Some(intervals * INTERVAL + SECOND),
-            constant_rate: None,
             limits: Limits {
                 gather_ns: 10 * SECOND,
                 ready_ns: 20 * SECOND,
@@ -111,6 +106,7 @@ fn draw(seed: u64) -> Scenario {
                 probe_gap_ns: 5_000_000,
                 ..Limits::default()
             },
+            ..FleetConfig::new(run, names.collect(), division)
         },
         hosts,
         load: Load {

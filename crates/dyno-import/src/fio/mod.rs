@@ -288,15 +288,8 @@ impl Group<'_> {
             intervals.push(IntervalSummary {
                 at_s: ms as f64 / 1e3,
                 length_s: (ms - before_ms) as f64 / 1e3,
-                sessions: None,
-                states: None,
                 counters: runs::counted(ios.saturating_sub(before_ios)),
-                printed: None,
-                errors_seen: 0,
-                percentiles: Vec::new(),
-                max_ms: None,
-                backlog: None,
-                concurrency: None,
+                ..IntervalSummary::default()
             });
             (before_ms, before_ios) = (ms, ios);
         }

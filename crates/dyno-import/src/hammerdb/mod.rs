@@ -15,7 +15,7 @@ use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 use dyno_core::unknown::LENGTH_UNKNOWN;
 
-use crate::gaps::gap;
+use crate::gaps::{HOST, OBSERVER, gap};
 use crate::runs::{self, About};
 use crate::text;
 use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
@@ -279,11 +279,8 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
         ("server", "HammerDB does not describe the server"),
         ("db", "HammerDB does not print the server's counters"),
         ("data", "the log does not show the warehouses"),
-        ("observer", "nothing was observed during the run"),
-        (
-            "host",
-            "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
-        ),
+        OBSERVER,
+        HOST,
         ("errors", "HammerDB counts errors only if it logs them"),
         (
             "errors.by_code",

@@ -1,6 +1,7 @@
 //! Logs in various forms.
 
 use super::*;
+use dyno_samples::assert_begins;
 use proptest::prelude::*;
 
 const LOG: &str = "\
@@ -20,10 +21,7 @@ vda             44.00    700.00    0.16    0.00      0.00    0.00    0.01   0.80
 ";
 
 fn parse(text: &str) -> HostLog {
-    let log = Log {
-        name: "iostat.log",
-        text,
-    };
+    let log = Log::new("iostat.log", text);
     read(&log, &Options::default()).unwrap()
 }
 
@@ -78,19 +76,12 @@ fn damage_is_reported_with_its_line() {
     let cut = &LOG[..LOG.len() - 20];
     let log = parse(cut);
     assert_eq!(values(&log, "host.disk[vda].queue"), [0.07]);
-    assert!(
-        log.warnings[0]
-            .to_string()
-            .starts_with("iostat.log:13: the log ends")
-    );
+    assert_begins(&log.warnings[0].to_string(), "iostat.log:13: the log ends");
     let odd = LOG.replace("78.28", "18.28");
     assert!(parse(&odd).warnings[0].text.contains("40 %"));
     let unknown = LOG.replace("aqu-sz", "aqu-zz");
     assert!(parse(&unknown).warnings[0].text.contains("'aqu-zz'"));
-    let log = Log {
-        name: "x",
-        text: "nothing",
-    };
+    let log = Log::new("x", "nothing");
     let error = read(&log, &Options::default()).unwrap_err();
     assert!(error.to_string().contains("no heading of iostat"));
 }
@@ -261,9 +252,6 @@ fn a_first_report_of_an_interval_counts() {
         first_report: true,
         ..Options::default()
     };
-    let log = Log {
-        name: "iostat.log",
-        text: LOG,
-    };
+    let log = Log::new("iostat.log", LOG);
     assert!(!read(&log, &options).unwrap().first_since_boot);
 }

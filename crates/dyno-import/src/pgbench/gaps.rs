@@ -5,7 +5,7 @@ use dyno_core::record::{NotObserved, RunRecord};
 use super::output::Output;
 use super::record::{rate, throttled};
 use super::sums::Sums;
-use crate::gaps::gap;
+use crate::gaps::{Gaps, HOST, OBSERVER};
 
 /// Values missing in this run's output. Fields with these names are zero if their type allows
 /// nothing else.
@@ -16,16 +16,13 @@ pub(super) fn gaps(
     sums: &Sums,
     start_known: bool,
 ) -> Vec<NotObserved> {
-    let mut gaps: Vec<NotObserved> = [
+    let mut gaps = Gaps::of(&[
         ("client", "pgbench does not print its own resource usage"),
         ("server", "pgbench does not describe the server"),
         ("db", "pgbench does not print the server's counters"),
         ("data", "pgbench does not print the data size"),
-        ("observer", "nothing was observed during the run"),
-        (
-            "host",
-            "no log of the host (vmstat, iostat, mpstat, sar) was imported with the run",
-        ),
+        OBSERVER,
+        HOST,
         (
             "errors.by_code",
             "pgbench counts errors without their codes",
@@ -36,69 +33,55 @@ pub(super) fn gaps(
         ),
         ("counters.rows", "pgbench counts neither rows nor bytes"),
         ("rand", "the output does not show the distribution of keys"),
-    ]
-    .iter()
-    .map(|(what, why)| gap(what, why))
-    .collect();
-    let mut add = |missing: bool, what: &str, why: &str| {
-        if missing {
-            gaps.push(gap(what, why));
-        }
-    };
-    of_latencies(output, run, single, sums, &mut add);
+    ]);
+    of_latencies(output, run, single, sums, &mut gaps);
     let whole = "only the transaction log shows the spread over clients";
-    add(!single, "fairness", whole);
-    add(!start_known, "started_unix_s", "the log has no time of day");
-    add(
+    gaps.add(!single, "fairness", whole);
+    gaps.add(!start_known, "started_unix_s", "the log has no time of day");
+    gaps.add(
         run.intervals.is_empty(),
         "intervals",
         "no lines of progress; pgbench's option --progress=1 prints them",
     );
-    add(
+    gaps.add(
         run.head.drive.is_none(),
         "drive",
         "the log does not show the clients",
     );
-    add(
+    gaps.add(
         (throttled(output) || sums.throttled()) && rate(output).is_none(),
         "open_loop",
         "pgbench does not print the requested rate; a command line in the log shows it",
     );
-    add(
+    gaps.add(
         rate(output).is_some(),
         "open_loop.backlog",
         "pgbench does not print how many transactions were waiting for their start",
     );
-    gaps
+    gaps.all
 }
 
 /// Missing latencies and failures.
-fn of_latencies(
-    output: &Output,
-    run: &RunRecord,
-    single: bool,
-    sums: &Sums,
-    add: &mut impl FnMut(bool, &str, &str),
-) {
+fn of_latencies(output: &Output, run: &RunRecord, single: bool, sums: &Sums, gaps: &mut Gaps) {
     let log = "only pgbench's option --log writes single latencies; without it only the mean and \
                standard deviation are known";
     let service = run.summary.as_ref().map(|summary| &summary.service);
     let extremes = service.is_some_and(|service| service.longest_ms().is_some());
     for what in ["service.min_ms", "service.max_ms"] {
-        add(!extremes, what, log);
+        gaps.add(!extremes, what, log);
     }
     let mean = service.is_some_and(|service| service.count > 0);
-    add(!mean, "service.mean_ms", "the log has no latency");
+    gaps.add(!mean, "service.mean_ms", "the log has no latency");
     for what in ["service.percentiles", "service.buckets"] {
-        add(!single, what, log);
+        gaps.add(!single, what, log);
     }
     let of_sums = !sums.is_empty() && output.points.is_empty();
-    add(!single && !of_sums, "intervals.max_ms", log);
+    gaps.add(!single && !of_sums, "intervals.max_ms", log);
     let failed = single || output.processed.is_some() || !output.points.is_empty();
-    add(
+    gaps.add(
         !failed && !sums.counts_failed(),
         "errors",
         "a log of --aggregate-interval contains failures only with --failures-detailed",
     );
-    add(!single, "intervals.percentiles", log);
+    gaps.add(!single, "intervals.percentiles", log);
 }

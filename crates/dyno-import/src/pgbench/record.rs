@@ -188,10 +188,7 @@ fn drive(output: &Output) -> Option<Drive> {
     Some(Drive {
         time: output.duration_s.and_then(seconds),
         events: per_client.map(|events| events.saturating_mul(u64::from(clients))),
-        open_loop: rate(output).map(|per_second| OpenLoop {
-            per_second,
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: rate(output).map(|per_second| OpenLoop::new(per_second, Arrivals::Poisson)),
         latency_limit: output.limit.and_then(|(ms, _)| seconds(ms / 1e3)),
         ..runs::sessions(clients, output.threads.unwrap_or(1))
     })
@@ -258,7 +255,6 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
                 at_s,
                 length_s,
                 sessions,
-                states: None,
                 counters: Counters {
                     not_done: failed,
                     errors: failed.saturating_add(retries),
@@ -270,10 +266,7 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
                     queries_per_s: None,
                 }),
                 errors_seen: failed.saturating_add(retries),
-                percentiles: Vec::new(),
-                max_ms: None,
-                backlog: None,
-                concurrency: None,
+                ..IntervalSummary::default()
             }
         })
         .collect()

@@ -182,14 +182,11 @@ impl<'a> Single<'a> {
                 at_s: to_s,
                 length_s: to_s - from_s,
                 sessions: output.clients,
-                states: None,
                 counters,
-                printed: None,
                 errors_seen: counters.errors,
                 percentiles: summarize::percentiles(histogram, min, max, &PERCENTS),
                 max_ms: some.is_some().then_some(max as f64 / NS_PER_MS),
-                backlog: None,
-                concurrency: None,
+                ..IntervalSummary::default()
             }
         };
         seconds.map(interval).collect()

@@ -97,14 +97,10 @@ impl Sums {
                 at_s: sum.from_s as f64 - start + step,
                 length_s: step,
                 sessions: output.clients,
-                states: None,
                 counters,
-                printed: None,
                 errors_seen: counters.errors,
-                percentiles: Vec::new(),
                 max_ms: (sum.count > 0).then_some(sum.max_us / US_PER_MS),
-                backlog: None,
-                concurrency: None,
+                ..IntervalSummary::default()
             }
         };
         let mut intervals: Vec<IntervalSummary> =

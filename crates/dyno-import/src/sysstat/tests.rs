@@ -1,13 +1,11 @@
 //! Logs in various forms.
 
 use super::*;
+use dyno_samples::assert_has;
 use proptest::prelude::*;
 
 fn parse(text: &str) -> HostLog {
-    let log = Log {
-        name: "sar.log",
-        text,
-    };
+    let log = Log::new("sar.log", text);
     read("sar", Looks::Sar, &log).unwrap()
 }
 
@@ -37,11 +35,7 @@ fn shares_of_mpstat_by_name() {
     assert_eq!(values(&log, "host.cpu.user"), [36.36, 1.01]);
     assert_eq!(values(&log, "host.cpu.softirq"), [0.0, 0.0]);
     let odd = include_str!("../../fixtures/mpstat.txt").replace(" 30.48", " 80.48");
-    assert!(
-        parse(&odd).warnings[0].text.contains("150 %"),
-        "{:?}",
-        parse(&odd).warnings
-    );
+    assert_has(&parse(&odd).warnings[0].text, "150 %");
 }
 
 #[test]
@@ -133,10 +127,9 @@ fn figures_with_units_and_idle_devices() {
     assert!(values(&log, "host.disk[dev253-2].write_bytes").is_empty());
     assert_eq!((log.gaps.len(), log.warnings.len()), (1, 0));
     let ends_in_figure = parse(text.trim_end().trim_end_matches("dev8-0"));
-    assert!(
-        ends_in_figure.warnings[0]
-            .text
-            .contains("the log ends within a row")
+    assert_has(
+        &ends_in_figure.warnings[0].text,
+        "the log ends within a row",
     );
     let cut = parse(&format!("{}\n", text.trim_end()));
     assert_eq!(values(&cut, "host.disk[dev8-16].write_bytes"), [0.5 * mib]);
@@ -256,10 +249,7 @@ fn a_damaged_time_makes_no_long_interval() {
              16:30:33  all  70.15  0.00  29.85  0.00  0.00  0.00\n\
              {second}  all  74.75  0.00  25.25  0.00  0.00  0.00\n"
         );
-        let log = Log {
-            name: "log",
-            text: &text,
-        };
+        let log = Log::new("log", &text);
         super::read("sar", Looks::Sar, &log).unwrap().interval_s
     };
     assert_eq!((log("16:30:34"), log("19:00:34")), (1.0, 1.0));

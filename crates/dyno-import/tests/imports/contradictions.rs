@@ -2,19 +2,15 @@
 
 // Clippy does not treat test helpers as tests.
 
-use crate::common::sysbench;
-use dyno_import::{Log, Options};
+use crate::common::{self, read, summary};
+use dyno_import::Tool;
+use dyno_samples::assert_has;
 
 /// Only one of the two can be true.
 #[test]
 fn a_percentile_that_is_not_its_histograms_is_a_contradiction() {
-    let fact = |text: &str| {
-        let log = Log { name: "log", text };
-        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-        let run = imported.runs.remove(0);
-        run.fact("import.contradictions").map(str::to_owned)
-    };
-    let log = include_str!("../../fixtures/histogram.out");
+    let fact = |text: &str| contradictions(text).0;
+    let log = text!("histogram.out");
     assert_eq!(fact(log), None);
     let line = log
         .lines()
@@ -26,18 +22,13 @@ fn a_percentile_that_is_not_its_histograms_is_a_contradiction() {
     );
     let found = fact(&changed).unwrap_or_default();
     let expected = "the 99th percentile is 50.00 ms, but that of the histogram ";
-    assert!(found.contains(expected), "{found}");
+    assert_has(&found, expected);
 }
 
 #[test]
 fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
-    let fact = |text: &str| {
-        let log = Log { name: "log", text };
-        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-        let run = imported.runs.remove(0);
-        run.fact("import.contradictions").map(str::to_owned)
-    };
-    let log = include_str!("../../fixtures/consistent.out");
+    let fact = |text: &str| contradictions(text).0;
+    let log = text!("consistent.out");
     assert_eq!(fact(log), None);
     for (true_text, changed, expected) in [
         (
@@ -81,22 +72,16 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
 
 #[test]
 fn more_than_events_threads_and_time_allow_is_a_fact() {
-    let log = include_str!("../../fixtures/consistent.out");
+    let log = text!("consistent.out");
     let fact = |text: &str| contradictions(text).0;
     // More transactions than events, at an impossible rate for these threads.
     let more = log.replacen("6000   (100.00", "60000   (1000.00", 1);
     let found = fact(&more).unwrap();
-    assert!(
-        found.contains("6000 events, but 60000 transactions"),
-        "{found}"
-    );
+    assert_has(&found, "6000 events, but 60000 transactions");
     let busy = "1000.00 events per second of 40.00 ms each keep 40.0 threads busy";
-    assert!(found.contains(busy), "{found}");
+    assert_has(&found, busy);
     let still = fact(&log.replacen("60.0000s", "0.0000s", 1)).unwrap();
-    assert!(
-        still.contains("6000 events in a total time of 0 s"),
-        "{still}"
-    );
+    assert_has(&still, "6000 events in a total time of 0 s");
     // Without the sum of latencies, the threads' times show it.
     let old = log.replacen("  40.00", "  4.00", 1);
     let old = old.replacen(
@@ -105,26 +90,21 @@ fn more_than_events_threads_and_time_allow_is_a_fact() {
         1,
     );
     let found = fact(&old).unwrap();
-    assert!(found.contains("make a mean of 40.00 ms"), "{found}");
+    assert_has(&found, "make a mean of 40.00 ms");
 }
 
 /// The contradictions and all warnings for a log.
 fn contradictions(text: &str) -> (Option<String>, String) {
-    let log = Log { name: "log", text };
-    let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-    let facts = imported.runs.iter();
-    let facts: Vec<&str> = facts
-        .filter_map(|run| run.fact("import.contradictions"))
-        .collect();
+    let imported = read(Tool::Sysbench, text);
     let warnings: Vec<String> = imported.warnings.iter().map(ToString::to_string).collect();
-    let facts = (!facts.is_empty()).then(|| facts.join("; "));
+    let facts = Some(common::contradictions(&imported)).filter(|facts| !facts.is_empty());
     (facts, warnings.join("\n"))
 }
 
 /// A real log with changed report lines; `None` removes one.
 fn lines(change: impl Fn(usize, &str) -> Option<String>) -> String {
     let mut number = 0;
-    let log = include_str!("../../fixtures/deadlocks.out").lines();
+    let log = text!("deadlocks.out").lines();
     let changed = log.filter_map(|line| match line.starts_with('[') {
         true => {
             number += 1;
@@ -144,50 +124,36 @@ fn with(line: &str, label: &str, figure: &str) -> String {
 
 fn contradicts(text: &str, expected: &str) {
     let facts = contradictions(text).0.unwrap_or_default();
-    assert!(facts.contains(expected), "{expected}: {facts}");
+    assert_has(&facts, expected);
 }
 
 #[test]
 fn real_logs_contradict_nothing() {
-    for (name, text) in [
-        (
-            "checkpoints",
-            include_str!("../../fixtures/checkpoints.out"),
-        ),
-        ("cpu", include_str!("../../fixtures/cpu.out")),
-        ("deadlocks", include_str!("../../fixtures/deadlocks.out")),
-        ("fileio", include_str!("../../fixtures/fileio.out")),
-        ("forced", include_str!("../../fixtures/forced.out")),
-        ("histogram", include_str!("../../fixtures/histogram.out")),
-        ("hook_csv", include_str!("../../fixtures/hook_csv.out")),
-        (
-            "hook_default",
-            include_str!("../../fixtures/hook_default.out"),
-        ),
-        ("hook_json", include_str!("../../fixtures/hook_json.out")),
-        ("ladder", include_str!("../../fixtures/ladder.out")),
-        (
-            "long-events",
-            include_str!("../../fixtures/long-events.out"),
-        ),
-        ("memory", include_str!("../../fixtures/memory.out")),
-        (
-            "nopercentile",
-            include_str!("../../fixtures/nopercentile.out"),
-        ),
-        ("rate", include_str!("../../fixtures/rate.out")),
-        ("stamped", include_str!("../../fixtures/stamped.out")),
-        ("0.4", include_str!("../../fixtures/written-0.4.out")),
-        ("0.5", include_str!("../../fixtures/written-0.5.out")),
-        ("tpcc", include_str!("../../fixtures/written-tpcc.out")),
+    for log in [
+        fixture!("checkpoints.out"),
+        fixture!("cpu.out"),
+        fixture!("deadlocks.out"),
+        fixture!("fileio.out"),
+        fixture!("forced.out"),
+        fixture!("histogram.out"),
+        fixture!("hook_csv.out"),
+        fixture!("hook_default.out"),
+        fixture!("hook_json.out"),
+        fixture!("ladder.out"),
+        fixture!("long-events.out"),
+        fixture!("memory.out"),
+        fixture!("nopercentile.out"),
+        fixture!("rate.out"),
+        fixture!("stamped.out"),
+        fixture!("written-0.4.out"),
+        fixture!("written-0.5.out"),
+        fixture!("written-tpcc.out"),
     ] {
-        assert_eq!(contradictions(text), (None, String::new()), "{name}");
+        let name = log.name;
+        assert_eq!(contradictions(log.text), (None, String::new()), "{name}");
     }
     // A different time on the command line, and late lines, cause warnings.
-    for text in [
-        include_str!("../../fixtures/written-1.1.out"),
-        include_str!("../../fixtures/stopped.out"),
-    ] {
+    for text in [text!("written-1.1.out"), text!("stopped.out")] {
         assert_eq!(contradictions(text).0, None);
     }
 }
@@ -220,7 +186,7 @@ fn reports_missing_lines_and_no_contradiction() {
     ] {
         let (facts, warnings) = without(gone);
         assert_eq!(facts, None);
-        assert!(warnings.contains(expected), "{warnings}");
+        assert_has(&warnings, expected);
     }
     // The last interval is often not printed.
     assert_eq!(without(|number| number == 12), (None, String::new()));
@@ -229,7 +195,7 @@ fn reports_missing_lines_and_no_contradiction() {
     let text = text.split("SQL statistics").next().unwrap();
     let (_, warnings) = contradictions(text);
     let expected = "1 gap, which ends here: seconds are missing";
-    assert!(warnings.contains(expected), "{warnings}");
+    assert_has(&warnings, expected);
 }
 
 #[test]
@@ -324,37 +290,27 @@ fn threads_may_end_but_none_is_added() {
 
 #[test]
 fn reports_a_report_without_its_end() {
-    let log = include_str!("../../fixtures/consistent.out");
+    let log = text!("consistent.out");
     let cut = &log[..log.find("General statistics").unwrap()];
     let (facts, warnings) = contradictions(cut);
     assert_eq!(facts, None);
-    assert!(
-        warnings.contains("the end of the log is missing: the statistics lack the total time"),
-        "{warnings}"
+    assert_has(
+        &warnings,
+        "the end of the log is missing: the statistics lack the total time",
     );
     // With a total time of zero, counts and rates still give the figures.
     let still = log.replacen("60.0000s", "0.0000s", 1);
-    let log = Log {
-        name: "log",
-        text: &still,
-    };
-    let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-    assert_eq!(imported.runs[0].summary.as_ref().unwrap().measured_s, 60.0);
+    let imported = read(Tool::Sysbench, &still);
+    assert_eq!(summary(&imported.runs[0]).measured_s, 60.0);
 }
 
 #[test]
 fn figures_whose_lines_are_missing_are_unknown() {
-    let log = include_str!("../../fixtures/consistent.out");
+    let log = text!("consistent.out");
     let without = |labels: &[&str]| {
         let is_left = |line: &&str| !labels.iter().any(|label| line.trim().starts_with(label));
         let lines: Vec<&str> = log.lines().filter(is_left).collect();
-        let text = lines.join("\n");
-        let log = Log {
-            name: "log",
-            text: &text,
-        };
-        let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-        imported.runs.remove(0)
+        read(Tool::Sysbench, &lines.join("\n")).runs.remove(0)
     };
     let gaps = |labels: &[&str]| -> Vec<String> {
         let run = without(labels);
@@ -385,33 +341,15 @@ fn figures_whose_lines_are_missing_are_unknown() {
 
 #[test]
 fn all_statements_are_the_queries() {
-    let log = include_str!("../../fixtures/consistent.out");
+    let log = text!("consistent.out");
     let changed = log.replace("120000 (2000.00", "121000 (2000.00");
-    let log = Log {
-        name: "log",
-        text: &changed,
-    };
-    let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-    let run = imported.runs.remove(0);
-    assert_eq!(
-        run.fact("import.contradictions"),
-        Some("a total of 120000 statements, but 121000 queries")
-    );
+    let expected = "a total of 120000 statements, but 121000 queries";
+    assert_eq!(contradictions(&changed).0.as_deref(), Some(expected));
 }
 
 #[test]
 fn events_of_all_threads_are_the_events() {
-    let log = include_str!("../../fixtures/consistent.out");
+    let log = text!("consistent.out");
     let changed = log.replace("1500.0000/10.00", "1501.0000/10.00");
-    let log = Log {
-        name: "log",
-        text: &changed,
-    };
-    let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-    let run = imported.runs.remove(0);
-    let found = run.fact("import.contradictions").unwrap_or_default();
-    assert!(
-        found.contains("make 6004, but the report says 6000"),
-        "{found}"
-    );
+    contradicts(&changed, "make 6004, but the report says 6000");
 }

@@ -2,33 +2,18 @@
 
 // Clippy does not treat test helpers as tests.
 
+use crate::common::{log, one, read, summary};
 use dyno_core::catalogue::names;
 use dyno_core::plan::OptionValue;
 use dyno_core::record::RunRecord;
-use dyno_core::summary::{LatencySummary, RunEnd, RunSummary};
-use dyno_import::{Imported, Log, Options, Tool, import};
+use dyno_core::summary::{LatencySummary, RunEnd};
+use dyno_import::{Options, Tool, import};
+use dyno_samples::{assert_begins, assert_has};
 use serde_json::{Value, json};
 
-fn read(tool: Tool, text: &str) -> Imported {
-    let log = Log { name: "log", text };
-    import(tool, &[log], &[], &Options::default()).unwrap()
-}
-
 fn refused(tool: Tool, text: &str) -> String {
-    let log = Log { name: "log", text };
-    let error = import(tool, &[log], &[], &Options::default());
+    let error = import(tool, &[log(text)], &[], &Options::default());
     error.unwrap_err().to_string()
-}
-
-/// The only run of a log.
-fn one(tool: Tool, text: &str) -> RunRecord {
-    let mut runs = read(tool, text).runs;
-    assert_eq!(runs.len(), 1);
-    runs.remove(0)
-}
-
-fn summary(run: &RunRecord) -> &RunSummary {
-    run.summary.as_ref().unwrap()
 }
 
 fn said(run: &RunRecord) -> String {
@@ -121,9 +106,9 @@ fn fio_as_a_client_of_others() {
     jobs.remove(1);
     let run = one(Tool::Fio, &document.to_string());
     let wrong = run.fact("import.contradictions").unwrap();
-    assert!(
-        wrong.contains("made 30000 I/Os, but fio reports 40000 for all clients"),
-        "{wrong}"
+    assert_has(
+        wrong,
+        "made 30000 I/Os, but fio reports 40000 for all clients",
     );
 }
 
@@ -159,11 +144,7 @@ fn groups_of_fio_whose_jobs_differ() {
     let unlike = job("bank", options("64k"), direction(30_000));
     assert_eq!(judged(std::slice::from_ref(&unlike)), (None, None));
     let run = one(Tool::Fio, &document(&[unlike]).to_string());
-    assert!(
-        said(&run).contains("the group's jobs differ"),
-        "{}",
-        said(&run)
-    );
+    assert_has(&said(&run), "the group's jobs differ");
     let run_options = &run.head.workload.options;
     assert!(
         run_options
@@ -202,11 +183,8 @@ fn the_steady_state_that_fio_looked_for() {
     };
     let run = with(0);
     let fact = run.fact(names::IMPORT_UNSTEADY).unwrap();
-    assert!(
-        fact.contains("bw_slope:2.5%: its criterion was 17.25%"),
-        "{fact}"
-    );
-    assert!(said(&run).contains("did not reach"), "{}", said(&run));
+    assert_has(fact, "bw_slope:2.5%: its criterion was 17.25%");
+    assert_has(&said(&run), "did not reach");
     assert_eq!(with(1).fact(names::IMPORT_UNSTEADY), None);
 }
 
@@ -224,11 +202,7 @@ fn percentiles_of_fio_with_the_submission() {
         (percentile(service, 99.0), service.mean_ms),
         (Some(1.5), 0.26)
     );
-    assert!(
-        said(&run).contains("including submission"),
-        "{}",
-        said(&run)
-    );
+    assert_has(&said(&run), "including submission");
 }
 
 #[test]
@@ -256,11 +230,7 @@ fn the_first_fio_with_json() {
         (0.250_25, 30_000)
     );
     assert_eq!(percentile(&found.service, 99.0), Some(1.25));
-    assert!(
-        said(&run).contains("does not print the number of I/Os"),
-        "{}",
-        said(&run)
-    );
+    assert_has(&said(&run), "does not print the number of I/Os");
     assert_eq!(run.fact("import.contradictions"), None);
 }
 
@@ -297,7 +267,7 @@ fn forms_that_are_not_read_are_named() {
         ),
     ] {
         let error = refused(tool, text);
-        assert!(error.contains(expected), "{error}");
+        assert_has(&error, expected);
     }
 }
 
@@ -347,11 +317,7 @@ fn virtual_users_that_failed_count_once() {
     ];
     let run = one(Tool::Hammerdb, &hammerdb(&late));
     assert_eq!(summary(&run).end, RunEnd::Completed);
-    assert!(
-        said(&run).contains("1 virtual user failed after the test"),
-        "{}",
-        said(&run)
-    );
+    assert_has(&said(&run), "1 virtual user failed after the test");
     assert_eq!(run.fact(names::IMPORT_UNSTEADY), None);
 }
 
@@ -365,15 +331,14 @@ fn virtual_users_that_end_before_the_test_does() {
     ];
     let run = one(Tool::Hammerdb, &hammerdb(&early));
     let unsteady = run.fact(names::IMPORT_UNSTEADY).unwrap();
-    assert!(
-        unsteady.starts_with("3 of 3 virtual users had ended after 1 of 4 minutes"),
-        "{unsteady}"
+    assert_begins(
+        unsteady,
+        "3 of 3 virtual users had ended after 1 of 4 minutes",
     );
     let some = one(Tool::Hammerdb, &hammerdb(&early[2..]));
-    assert!(
-        some.fact(names::IMPORT_UNSTEADY)
-            .unwrap()
-            .starts_with("1 of 3 virtual users")
+    assert_begins(
+        some.fact(names::IMPORT_UNSTEADY).unwrap(),
+        "1 of 3 virtual users",
     );
     // The test ends with its last minute.
     let ends = early.map(|(at, line)| (at.max(4), line));
@@ -409,11 +374,7 @@ fn transactions_of_hammerdb_that_failed() {
         (summary(&run).totals.errors, &summary(&run).end),
         (3, &RunEnd::Completed)
     );
-    assert!(
-        said(&run).contains("4 transactions failed, 3 of them in the test"),
-        "{}",
-        said(&run)
-    );
+    assert_has(&said(&run), "4 transactions failed, 3 of them in the test");
     let gap = |run: &RunRecord| run.not_observed.iter().any(|gap| gap.what == "errors");
     assert!(!gap(&run) && gap(&one(Tool::Hammerdb, &hammerdb(&[]))));
 }
@@ -478,11 +439,7 @@ fn the_profile_of_one_virtual_user() {
     };
     assert_eq!((own.name.as_str(), own.totals.done), ("slev", 2000));
     assert_eq!((own.service.mean_ms, own.service.longest_ms()), (2.5, None));
-    assert!(
-        said(&run).contains("virtual user 2 alone"),
-        "{}",
-        said(&run)
-    );
+    assert_has(&said(&run), "virtual user 2 alone");
     let unread = hammerdb(&[]) + ">>>>> VIRTUAL USER 2 : ELAPSED TIME : 9000ms\n";
     assert!(said(&one(Tool::Hammerdb, &unread)).contains("it is not read"));
 }

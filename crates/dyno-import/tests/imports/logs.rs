@@ -6,15 +6,7 @@ use crate::common::sysbench;
 use dyno_core::catalogue::names;
 use dyno_core::record::{RunRecord, RunState, Series, Source};
 use dyno_import::{ImportError, Imported, Log, Options};
-
-macro_rules! fixture {
-    ($name:literal) => {
-        Log {
-            name: $name,
-            text: include_str!(concat!("../../fixtures/", $name)),
-        }
-    };
-}
+use dyno_samples::{assert_begins, assert_has};
 
 fn import(log: Log<'_>) -> Imported {
     sysbench(&[log], None, None, &Options::default()).unwrap()
@@ -145,10 +137,7 @@ fn aligns_host_logs_with_a_run_by_their_times() {
 fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
     let text = fixture!("ladder.out").text;
     let second = text.find("== threads 2").unwrap();
-    let first = Log {
-        name: "one.out",
-        text: &text[..second],
-    };
+    let first = Log::new("one.out", &text[..second]);
     let vmstat = fixture!("ladder-vmstat.out");
     let imported = sysbench(&[first], Some(vmstat), None, &Options::default()).unwrap();
     assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
@@ -163,18 +152,16 @@ fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
         716_800.0
     );
     let warned = &run.summary.as_ref().unwrap().warnings;
-    assert!(warned[0].contains("ladder-vmstat.out"), "{warned:?}");
+    assert_has(&warned[0], "ladder-vmstat.out");
 
     // Only the first of several runs can have begun with it.
     let all = fixture!("ladder.out");
     let imported = sysbench(&[all], Some(vmstat), None, &Options::default()).unwrap();
     assert!(imported.runs[0].series("host.cpu.user").is_some());
     assert!(imported.runs[1].series("host.cpu.user").is_none());
-    assert!(
-        imported.runs[1]
-            .not_observed("host.cpu.user")
-            .unwrap()
-            .contains("no times")
+    assert_has(
+        imported.runs[1].not_observed("host.cpu.user").unwrap(),
+        "no times",
     );
 
     // Unless the user gives a start time.
@@ -218,10 +205,7 @@ fn a_printed_histogram_is_the_distribution() {
 #[test]
 fn a_histogram_in_a_separate_log() {
     let text = "value_ms,count\n0.053,54\n0.053,79\n0.172,1807832\n17.954,1\n";
-    let log = Log {
-        name: "histogram.csv",
-        text,
-    };
+    let log = Log::new("histogram.csv", text);
     let imported = import(log);
     assert_eq!(imported.runs.len(), 1);
     let run = &imported.runs[0];
@@ -236,10 +220,7 @@ fn a_histogram_in_a_separate_log() {
     assert_eq!(imported.runs.len(), 1);
     assert_eq!(imported.runs[0].operations.len(), 1);
     let warning = imported.warnings[0].to_string();
-    assert!(
-        warning.contains("the histogram holds 1807966 events"),
-        "{warning}"
-    );
+    assert_has(&warning, "the histogram holds 1807966 events");
 }
 
 #[test]
@@ -320,15 +301,9 @@ fn what_was_forced_or_disabled() {
 fn reports_a_run_that_failed_at_once() {
     let error = sysbench(&[fixture!("fatal.out")], None, None, &Options::default()).unwrap_err();
     let text = error.to_string();
-    assert!(
-        text.contains("fatal.out:1: a run without a figure: FATAL:"),
-        "{text}"
-    );
+    assert_has(&text, "fatal.out:1: a run without a figure: FATAL:");
     assert!(matches!(error, ImportError::NotRecognised { .. }));
-    let empty = Log {
-        name: "e",
-        text: " \n",
-    };
+    let empty = Log::new("e", " \n");
     let error = sysbench(&[empty], None, None, &Options::default()).unwrap_err();
     assert!(error.to_string().contains("it is empty"));
     assert_eq!(
@@ -361,9 +336,9 @@ fn reports_a_time_that_the_figures_contradict() {
     let run = &imported.runs[0];
     assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
     let text = imported.warnings[0].to_string();
-    assert!(
-        text.contains("says 600.0 s, but its counts and rates imply 120.0 s"),
-        "{text}"
+    assert_has(
+        &text,
+        "says 600.0 s, but its counts and rates imply 120.0 s",
     );
     assert_eq!(run.fact("import.stated_time_s"), Some("600.000"));
     assert_eq!(run.fact("import.implied_time_s"), Some("120.000"));
@@ -380,10 +355,7 @@ fn reports_a_time_that_the_figures_contradict() {
 fn derives_the_length_of_a_run_from_an_articles_figures() {
     let text = "sysbench oltp_read_write --threads=64 --time=600 run\n\
         transactions: 243533 (2029.21 per sec.)\nqueries: 16879188 (140611.72 per sec.)\n";
-    let log = Log {
-        name: "article",
-        text,
-    };
+    let log = Log::new("article", text);
     let imported = import(log);
     let run = &imported.runs[0];
     let summary = run.summary.as_ref().unwrap();
@@ -427,18 +399,11 @@ fn damage_costs_only_what_it_hit() {
     let windows = text[..cut].replace('\n', "\r\n");
     let coloured = windows.replace("[ 1s ]", "\u{1b}[1m[ 1s ]\u{1b}[0m");
     let comma = coloured.replace("4862.21", "4862,21");
-    let log = Log {
-        name: "cut",
-        text: &comma,
-    };
+    let log = Log::new("cut", &comma);
     let imported = import(log);
     assert_eq!(imported.warnings.len(), 1);
     let run = &imported.runs[0];
-    assert!(
-        run.fact(names::IMPORT_CUT_OFF)
-            .unwrap()
-            .contains("the total time")
-    );
+    assert_has(run.fact(names::IMPORT_CUT_OFF).unwrap(), "the total time");
     // The rate of a count still gives the length.
     let summary = run.summary.as_ref().unwrap();
     assert!(
@@ -453,10 +418,7 @@ fn damage_costs_only_what_it_hit() {
         .filter(|l| l.starts_with('['))
         .collect::<Vec<_>>()
         .join("\n");
-    let log = Log {
-        name: "grepped",
-        text: &lines_only,
-    };
+    let log = Log::new("grepped", &lines_only);
     let imported = import(log);
     assert_eq!(imported.runs.len(), 3);
     let grepped = imported.runs[0].summary.as_ref().unwrap();
@@ -474,15 +436,11 @@ fn damage_costs_only_what_it_hit() {
     );
 
     let garbled = "[ 1s ] thds: 1 tps: 5.00\n[ 2s ] thds: \u{fffd}\n[ 9s ] thds: 1 tps: 7.00\n";
-    let log = Log {
-        name: "g",
-        text: garbled,
-    };
+    let log = Log::new("g", garbled);
     let imported = import(log);
     assert_eq!(imported.runs[0].intervals.len(), 2);
-    assert!(
-        imported.warnings[0]
-            .to_string()
-            .starts_with("g:2: a report line without a rate")
+    assert_begins(
+        &imported.warnings[0].to_string(),
+        "g:2: a report line without a rate",
     );
 }

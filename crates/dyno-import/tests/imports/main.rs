@@ -2,6 +2,23 @@
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
+/// The text of a log in the folder `fixtures`.
+macro_rules! text {
+    ($name:literal) => {
+        include_str!(concat!("../../fixtures/", $name))
+    };
+}
+
+/// A log in the folder `fixtures`.
+macro_rules! fixture {
+    ($name:literal) => {
+        dyno_import::Log {
+            name: $name,
+            text: text!($name),
+        }
+    };
+}
+
 mod common;
 mod contradictions;
 mod forms;

@@ -6,60 +6,33 @@ use dyno_import::{Log, Monitor, Options, Tool, import};
 use proptest::prelude::*;
 
 const SYSBENCH: [&str; 13] = [
-    include_str!("../../fixtures/ladder.out"),
-    include_str!("../../fixtures/stamped.out"),
-    include_str!("../../fixtures/histogram.out"),
-    include_str!("../../fixtures/checkpoints.out"),
-    include_str!("../../fixtures/rate.out"),
-    include_str!("../../fixtures/forced.out"),
-    include_str!("../../fixtures/hook_csv.out"),
-    include_str!("../../fixtures/hook_json.out"),
-    include_str!("../../fixtures/fileio.out"),
-    include_str!("../../fixtures/memory.out"),
-    include_str!("../../fixtures/written-0.4.out"),
-    include_str!("../../fixtures/written-0.5.out"),
-    include_str!("../../fixtures/written-tpcc.out"),
+    text!("ladder.out"),
+    text!("stamped.out"),
+    text!("histogram.out"),
+    text!("checkpoints.out"),
+    text!("rate.out"),
+    text!("forced.out"),
+    text!("hook_csv.out"),
+    text!("hook_json.out"),
+    text!("fileio.out"),
+    text!("memory.out"),
+    text!("written-0.4.out"),
+    text!("written-0.5.out"),
+    text!("written-tpcc.out"),
 ];
 const OTHERS: [(Tool, &str); 8] = [
-    (
-        Tool::Pgbench,
-        include_str!("../../fixtures/pgbench-rate.out"),
-    ),
-    (
-        Tool::Pgbench,
-        include_str!("../../fixtures/pgbench_log.18562"),
-    ),
-    (
-        Tool::Pgbench,
-        include_str!("../../fixtures/pgbench-scripts.out"),
-    ),
-    (
-        Tool::Pgbench,
-        include_str!("../../fixtures/pgbench-timestamps.out"),
-    ),
-    (Tool::Fio, include_str!("../../fixtures/fio-jobs.json")),
-    (Tool::Fio, include_str!("../../fixtures/fio-status.json")),
-    (
-        Tool::Hammerdb,
-        include_str!("../../fixtures/written-hammerdb.log"),
-    ),
-    (
-        Tool::Hammerdb,
-        include_str!("../../fixtures/written-hammerdb-profile.log"),
-    ),
+    (Tool::Pgbench, text!("pgbench-rate.out")),
+    (Tool::Pgbench, text!("pgbench_log.18562")),
+    (Tool::Pgbench, text!("pgbench-scripts.out")),
+    (Tool::Pgbench, text!("pgbench-timestamps.out")),
+    (Tool::Fio, text!("fio-jobs.json")),
+    (Tool::Fio, text!("fio-status.json")),
+    (Tool::Hammerdb, text!("written-hammerdb.log")),
+    (Tool::Hammerdb, text!("written-hammerdb-profile.log")),
 ];
-const SYSSTAT: [&str; 2] = [
-    include_str!("../../fixtures/sar.txt"),
-    include_str!("../../fixtures/mpstat.txt"),
-];
-const VMSTAT: [&str; 2] = [
-    include_str!("../../fixtures/ladder-vmstat.out"),
-    include_str!("../../fixtures/stamped-vmstat.out"),
-];
-const IOSTAT: [&str; 2] = [
-    include_str!("../../fixtures/ladder-iostat.out"),
-    include_str!("../../fixtures/stamped-iostat.out"),
-];
+const SYSSTAT: [&str; 2] = [text!("sar.txt"), text!("mpstat.txt")];
+const VMSTAT: [&str; 2] = [text!("ladder-vmstat.out"), text!("stamped-vmstat.out")];
+const IOSTAT: [&str; 2] = [text!("ladder-iostat.out"), text!("stamped-iostat.out")];
 
 /// A change at a position given as a share of the text.
 #[derive(Clone, Debug)]

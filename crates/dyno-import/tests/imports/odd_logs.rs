@@ -2,23 +2,13 @@
 
 // Clippy does not treat test helpers as tests.
 
+use crate::common::{one, read, summary};
 use dyno_core::catalogue::names;
 use dyno_core::record::RunRecord;
 use dyno_import::{Imported, Log, Options, Tool, import};
 
-fn all(tool: Tool, text: &str) -> Imported {
-    let log = Log { name: "log", text };
-    import(tool, &[log], &[], &Options::default()).unwrap()
-}
-
-fn one(tool: Tool, text: &str) -> RunRecord {
-    let mut imported = all(tool, text);
-    assert_eq!(imported.runs.len(), 1, "{:?}", imported.warnings);
-    imported.runs.remove(0)
-}
-
 fn events_per_s(run: &RunRecord) -> f64 {
-    run.summary.as_ref().unwrap().rates.events_per_s
+    summary(run).rates.events_per_s
 }
 
 fn warns(imported: &Imported, what: &str) -> usize {
@@ -118,7 +108,7 @@ fn a_report_of_sysbench_cut_within_a_figure_is_none() {
 #[test]
 fn a_line_beyond_the_report_is_left_out_and_named() {
     let text = format!("{}{}", lines(40, (17, 2400.0)), report(28_010, 40.003));
-    let imported = all(Tool::Sysbench, &text);
+    let imported = read(Tool::Sysbench, &text);
     assert_eq!(warns(&imported, "implies about 2400 events"), 1);
     let run = &imported.runs[0];
     assert_eq!(run.intervals.len(), 39);
@@ -160,7 +150,7 @@ fn prefixes_of_lines_and_doubled_lines() {
         .lines()
         .map(|line| format!("{line}\n{line}\n"))
         .collect();
-    let imported = all(Tool::Sysbench, &twice);
+    let imported = read(Tool::Sysbench, &twice);
     assert_eq!(imported.runs[0].intervals.len(), 12);
     assert_eq!(warns(&imported, "second report of the same time"), 1);
     assert_eq!(warns(&imported, "11 more like this"), 1);
@@ -203,7 +193,7 @@ fn a_sampled_transaction_log_is_detected_by_its_numbers() {
         one(Tool::Pgbench, &log(1)).fact(names::IMPORT_CUT_OFF),
         None
     );
-    let imported = all(Tool::Pgbench, &log(4));
+    let imported = read(Tool::Pgbench, &log(4));
     let fact = imported.runs[0].fact(names::IMPORT_CUT_OFF).unwrap();
     assert!(fact.contains("contains 50 of 197"), "{fact}");
     assert_eq!(warns(&imported, "contains 50 of 197"), 1);
@@ -269,7 +259,7 @@ fn other_text_within_a_figure_of_pgbench_is_named() {
     let text = "duration: 40 s\nnumber of transactions actually processed: 32000\n\
                 latency average = 7.499 ms\nlatency stddev = 3.initial connection time = 9.1 ms\n\
                 tps = 800.0 (without initial connection time)\n";
-    let imported = all(Tool::Pgbench, &format!("{PGBENCH}{text}"));
+    let imported = read(Tool::Pgbench, &format!("{PGBENCH}{text}"));
     assert_eq!(
         warns(
             &imported,
@@ -297,7 +287,7 @@ fn shortened_reports_of_pgbench_are_runs() {
         part(60, 950),
         part(60, 970)
     );
-    let imported = all(Tool::Pgbench, &text);
+    let imported = read(Tool::Pgbench, &text);
     let rates: Vec<f64> = imported.runs.iter().map(events_per_s).collect();
     assert_eq!(rates, [900.5, 950.5, 970.5]);
     let names = imported
@@ -395,7 +385,7 @@ fn sums_alone_show_all_that_they_contain() {
         row(30, "2000 500000 160000000 45 1200 0 0 0 0 10 7 9 200 20"),
         row(40, "800 200000 64000000 60 1800 0 0 0 0 0 0 0 0 0"),
     ];
-    let imported = all(Tool::Pgbench, &text.concat());
+    let imported = read(Tool::Pgbench, &text.concat());
     let run = &imported.runs[0];
     let summary = run.summary.as_ref().unwrap();
     let service = &summary.service;
@@ -436,7 +426,7 @@ fn a_time_of_nothing_is_no_latency() {
         let us = if at % 5 == 0 { 0 } else { 100 + at };
         format!("0 {at} {us} 0 1795600000 {}\n", at * 2000)
     });
-    let imported = all(Tool::Pgbench, &rows.collect::<String>());
+    let imported = read(Tool::Pgbench, &rows.collect::<String>());
     let run = &imported.runs[0];
     let service = &run.summary.as_ref().unwrap().service;
     assert_eq!((service.count, service.min_ms), (320, 0.101));

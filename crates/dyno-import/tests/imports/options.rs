@@ -1,9 +1,9 @@
 //! Information from the user that a log lacks.
 
-use crate::common::sysbench;
+use crate::common::{log, one, sysbench};
 use dyno_core::plan::RandKind;
 use dyno_core::record::RunRecord;
-use dyno_import::{Log, Options, point_in_time, utc_offset};
+use dyno_import::{Options, Tool, point_in_time, utc_offset};
 
 /// sysbench's output without a command line, a time of day or a report line.
 const BARE: &str = "\
@@ -26,11 +26,7 @@ General statistics:
 ";
 
 fn read(options: &Options) -> RunRecord {
-    let log = Log {
-        name: "bare.log",
-        text: BARE,
-    };
-    let imported = sysbench(&[log], None, None, options).unwrap();
+    let imported = sysbench(&[log(BARE)], None, None, options).unwrap();
     imported.runs.into_iter().next().unwrap()
 }
 
@@ -50,12 +46,7 @@ fn values_missing_from_a_bare_log_are_not_zero() {
 fn reads_the_requested_run_from_a_command_line() {
     let run = |options: &str| {
         let text = format!("+ sysbench oltp_read_write {options} --threads=4 run\n{BARE}");
-        let log = Log {
-            name: "log",
-            text: &text,
-        };
-        let imported = sysbench(&[log], None, None, &Options::default()).unwrap();
-        imported.runs.into_iter().next().unwrap()
+        one(Tool::Sysbench, &text)
     };
     let summary = |run: &RunRecord| run.summary.clone().unwrap();
     let plain = run("--mysql-host=a");

@@ -2,18 +2,11 @@
 
 // Clippy does not treat test helpers as tests.
 
+use crate::common::{self, log, summary};
 use dyno_core::record::{RunRecord, Source};
-use dyno_core::summary::{OperationSummary, RunEnd, RunSummary};
+use dyno_core::summary::{OperationSummary, RunEnd};
 use dyno_import::{Imported, Log, Monitor, Options, Tool, import};
-
-macro_rules! fixture {
-    ($name:literal) => {
-        Log {
-            name: $name,
-            text: include_str!(concat!("../../fixtures/", $name)),
-        }
-    };
-}
+use dyno_samples::assert_has;
 
 fn read(tool: Tool, logs: &[Log<'_>]) -> Imported {
     import(tool, logs, &[], &Options::default()).unwrap()
@@ -24,10 +17,6 @@ fn one(tool: Tool, logs: &[Log<'_>]) -> RunRecord {
     assert_eq!(imported.warnings, []);
     assert_eq!(imported.runs.len(), 1);
     imported.runs.remove(0)
-}
-
-fn summary(run: &RunRecord) -> &RunSummary {
-    run.summary.as_ref().unwrap()
 }
 
 fn unknown(run: &RunRecord, what: &str) -> bool {
@@ -179,10 +168,7 @@ fn a_log_of_pgbench_that_lacks_a_file() {
     let files = [fixture!("pgbench-rate.out"), fixture!("pgbench_log.18562")];
     let imported = read(Tool::Pgbench, &files);
     let warning = imported.warnings[0].to_string();
-    assert!(
-        warning.contains("it is a sample, or a file of it is missing"),
-        "{warning}"
-    );
+    assert_has(&warning, "it is a sample, or a file of it is missing");
     // Its latencies cover only a part; the intervals come from progress lines.
     let run = &imported.runs[0];
     assert!(
@@ -193,11 +179,7 @@ fn a_log_of_pgbench_that_lacks_a_file() {
     assert!(summary(run).fairness.is_none());
     // Without the output, an additional column is ambiguous.
     let alone = read(Tool::Pgbench, &files[1..]);
-    assert!(
-        alone.warnings[0].to_string().contains("it is not read"),
-        "{:?}",
-        alone.warnings
-    );
+    assert_has(&alone.warnings[0].to_string(), "it is not read");
     assert!(summary(&alone.runs[0]).response.is_none());
 }
 
@@ -219,8 +201,7 @@ fn groups_of_fio_are_runs() {
     assert_eq!((sync.totals.done, sync.service.max_ms), (10_229, 5.350_468));
     // Percentiles are those printed, to the nanosecond.
     let p95 = operation(mixed, "read").service.percentiles[1];
-    let json: serde_json::Value =
-        serde_json::from_str(include_str!("../../fixtures/fio-jsonplus.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(text!("fio-jsonplus.json")).unwrap();
     let clat = &json["jobs"][1]["read"]["clat_ns"];
     assert_eq!(
         p95.value_ms,
@@ -267,32 +248,17 @@ fn seconds_and_jobs_of_fio() {
     assert!(unknown(&jobs, "service.percentiles"));
     assert_eq!(summary(&jobs).end, RunEnd::Completed);
     // The same jobs run again are another run, even with more I/Os.
-    let mut again: serde_json::Value =
-        serde_json::from_str(include_str!("../../fixtures/fio-jobs.json")).unwrap();
+    let mut again: serde_json::Value = serde_json::from_str(text!("fio-jobs.json")).unwrap();
     again["timestamp_ms"] = (again["timestamp_ms"].as_u64().unwrap() + 5_000).into();
-    let twice = format!(
-        "{}\n{again}\n",
-        include_str!("../../fixtures/fio-jobs.json")
-    );
-    let log = Log {
-        name: "twice.json",
-        text: &twice,
-    };
-    assert_eq!(read(Tool::Fio, &[log]).runs.len(), 2);
+    let twice = format!("{}\n{again}\n", text!("fio-jobs.json"));
+    assert_eq!(read(Tool::Fio, &[log(&twice)]).runs.len(), 2);
     // If a document is cut off, those before it remain.
-    let text = include_str!("../../fixtures/fio-status.json");
+    let text = text!("fio-status.json");
     let cut = &text[..text.len() - 2000];
-    let imported = read(
-        Tool::Fio,
-        &[Log {
-            name: "cut.json",
-            text: cut,
-        }],
-    );
-    assert!(
-        imported.warnings[0]
-            .to_string()
-            .contains("the JSON is damaged here")
+    let imported = read(Tool::Fio, &[log(cut)]);
+    assert_has(
+        &imported.warnings[0].to_string(),
+        "the JSON is damaged here",
     );
     assert!(imported.runs[0].intervals.len() < 4);
 }
@@ -305,10 +271,9 @@ fn hammerdb_with_its_profile() {
     ];
     let imported = read(Tool::Hammerdb, &files);
     assert_eq!(imported.runs.len(), 1);
-    assert!(
-        imported.warnings[0]
-            .text
-            .contains("the time profile includes the ramp-up")
+    assert_has(
+        &imported.warnings[0].text,
+        "the time profile includes the ramp-up",
     );
     let run = &imported.runs[0];
     assert_eq!(run.head.tool, "HammerDB 4.10");
@@ -329,29 +294,25 @@ fn rejects_logs_of_another_tool() {
     for (tool, text, expected) in [
         (
             Tool::Pgbench,
-            include_str!("../../fixtures/cpu.out"),
+            text!("cpu.out"),
             "it looks like a log of sysbench",
         ),
         (
             Tool::Sysbench,
-            include_str!("../../fixtures/pgbench-rate.out"),
+            text!("pgbench-rate.out"),
             "a log of pgbench",
         ),
-        (
-            Tool::Fio,
-            include_str!("../../fixtures/cpu.out"),
-            "no fio JSON",
-        ),
+        (Tool::Fio, text!("cpu.out"), "no fio JSON"),
         (
             Tool::Hammerdb,
-            include_str!("../../fixtures/fio-jobs.json"),
+            text!("fio-jobs.json"),
             "it looks like fio's JSON",
         ),
         (Tool::Pgbench, "", "it is empty"),
     ] {
-        let error = import(tool, &[Log { name: "x", text }], &[], &Options::default());
+        let error = import(tool, &[log(text)], &[], &Options::default());
         let error = error.unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
+        assert_has(&error, expected);
     }
 }
 
@@ -363,12 +324,8 @@ fn host_logs_match_the_seconds_of_the_run() {
         progress: 3.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n\
         number of clients: 2\nnumber of transactions actually processed: 30\n\
         tps = 10.0 (without initial connection time)\n";
-    let log = Log {
-        name: "out.txt",
-        text: pgbench,
-    };
     let host = [(Monitor::Sar, fixture!("sar.txt"))];
-    let imported = import(Tool::Pgbench, &[log], &host, &Options::default()).unwrap();
+    let imported = import(Tool::Pgbench, &[log(pgbench)], &host, &Options::default()).unwrap();
     let run = &imported.runs[0];
     let series = |name: &str| {
         run.series
@@ -397,16 +354,12 @@ fn host_logs_match_the_seconds_of_the_run() {
 
 /// The contradictions in a log after a change.
 fn contradictions(tool: Tool, text: &str) -> String {
-    let imported = read(tool, &[Log { name: "log", text }]);
-    let facts = imported.runs.iter();
-    let facts = facts.filter_map(|run| run.fact("import.contradictions"));
-    facts.collect::<Vec<_>>().join("; ")
+    common::contradictions(&common::read(tool, text))
 }
 
 #[test]
 fn contradictions_of_fio() {
-    let json: serde_json::Value =
-        serde_json::from_str(include_str!("../../fixtures/fio-jsonplus.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(text!("fio-jsonplus.json")).unwrap();
     let changed = |change: &dyn Fn(&mut serde_json::Value)| {
         let mut json = json.clone();
         change(&mut json["jobs"][0]["write"]);
@@ -421,33 +374,26 @@ fn contradictions_of_fio() {
     let expected = "write, write: its bins hold 981984 latencies, but it says 327328";
     assert_eq!(tripled, expected);
     let wide = changed(&|own| own["bw_bytes"] = (446_762_908_u64 * 1000).into());
-    assert!(
-        wide.contains("bw_bytes is 446762908000 bytes per second"),
-        "{wide}"
-    );
+    assert_has(&wide, "bw_bytes is 446762908000 bytes per second");
     let narrow = changed(&|own| (own["bw_bytes"], own["bw"]) = (1.into(), 0.into()));
-    assert!(narrow.contains("but it says 1"), "{narrow}");
-    assert!(narrow.contains("less than a byte each"), "{narrow}");
+    assert_has(&narrow, "but it says 1");
+    assert_has(&narrow, "less than a byte each");
     let still = changed(&|own| own["runtime"] = 0.into());
-    assert!(still.contains("in a runtime of 0 ms"), "{still}");
+    assert_has(&still, "in a runtime of 0 ms");
     let few = changed(&|own| (own["total_ios"], own["iops"]) = (10.into(), 3.3.into()));
-    assert!(few.contains("327328 latencies of 10 I/Os"), "{few}");
+    assert_has(&few, "327328 latencies of 10 I/Os");
     let low = changed(&|own| own["clat_ns"]["percentile"]["99.000000"] = 1.into());
-    assert!(low.contains("is above p99, 1 ns"), "{low}");
+    assert_has(&low, "is above p99, 1 ns");
     let early = changed(&|own| own["lat_ns"]["mean"] = 1.0.into());
-    assert!(early.contains("a mean lat of 1 ns"), "{early}");
-    let mut jobs: serde_json::Value =
-        serde_json::from_str(include_str!("../../fixtures/fio-jobs.json")).unwrap();
+    assert_has(&early, "a mean lat of 1 ns");
+    let mut jobs: serde_json::Value = serde_json::from_str(text!("fio-jobs.json")).unwrap();
     for name in ["bw_bytes", "bw", "io_bytes"] {
         let own = &mut jobs["jobs"][0]["read"][name];
         *own = (own.as_u64().unwrap() * 1000).into();
     }
     let large = contradictions(Tool::Fio, &jobs.to_string());
-    assert!(large.contains("but a block has 4096"), "{large}");
-    for text in [
-        include_str!("../../fixtures/fio-jobs.json"),
-        include_str!("../../fixtures/fio-status.json"),
-    ] {
+    assert_has(&large, "but a block has 4096");
+    for text in [text!("fio-jobs.json"), text!("fio-status.json")] {
         assert_eq!(contradictions(Tool::Fio, text), "");
     }
 }
@@ -461,7 +407,7 @@ fn sums_of_fio_are_exact() {
 
 #[test]
 fn contradictions_of_hammerdb() {
-    let log = include_str!("../../fixtures/written-hammerdb.log");
+    let log = text!("written-hammerdb.log");
     assert_eq!(contradictions(Tool::Hammerdb, log), "");
     let long = log.replace("test period of 5 in", "test period of 500 in");
     let expected = "the test period should be 30000 s, but the log's times span 300 s";
@@ -471,14 +417,14 @@ fn contradictions_of_hammerdb() {
     assert_eq!(contradictions(Tool::Hammerdb, &counted), "");
     let expected = "should be 5 minutes, but the log counts 4 until";
     let found = contradictions(Tool::Hammerdb, &counted.replace("Vuser 1:5 ...,\n", ""));
-    assert!(found.contains(expected), "{found}");
+    assert_has(&found, expected);
     let slow = ["101234", "104410", "99872"]
         .iter()
         .fold(log.to_owned(), |log, tpm| log.replace(tpm, "5"));
     let expected = "showed 5 to 5 transactions per minute, but the result says 101003";
     let found = contradictions(Tool::Hammerdb, &slow);
-    assert!(found.contains(expected), "{found}");
+    assert_has(&found, expected);
     let none = log.replace("from 101003", "from 44000");
     let found = contradictions(Tool::Hammerdb, &none);
-    assert!(found.contains("but the result says 44000"), "{found}");
+    assert_has(&found, "but the result says 44000");
 }

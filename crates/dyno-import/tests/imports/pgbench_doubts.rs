@@ -2,25 +2,25 @@
 
 // Clippy does not treat test helpers as tests.
 
+use crate::common;
 use dyno_core::catalogue::names;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunEnd;
-use dyno_import::{Log, Options, Tool, import};
+use dyno_import::Tool;
+use dyno_samples::assert_has;
 
-const STAMPED: &str = include_str!("../../fixtures/pgbench-timestamps.out");
-const THROTTLED: &str = include_str!("../../fixtures/pgbench-rate.out");
-const SCRIPTS: &str = include_str!("../../fixtures/pgbench-scripts.out");
+const STAMPED: &str = text!("pgbench-timestamps.out");
+const THROTTLED: &str = text!("pgbench-rate.out");
+const SCRIPTS: &str = text!("pgbench-scripts.out");
 
 fn read(text: &str) -> RunRecord {
-    let log = Log { name: "log", text };
-    let mut imported = import(Tool::Pgbench, &[log], &[], &Options::default()).unwrap();
-    imported.runs.remove(0)
+    common::read(Tool::Pgbench, text).runs.remove(0)
 }
 
 fn contradicts(text: &str, expected: &str) {
     let run = read(text);
     let found = run.fact("import.contradictions").unwrap_or_default();
-    assert!(found.contains(expected), "{expected}: {found}");
+    assert_has(found, expected);
 }
 
 /// Replaces the rest of the line that begins with this.
@@ -179,10 +179,7 @@ fn keeps_skipped_counts_and_reports_a_missing_end() {
     let run = read(&cut.replace("lag 0.124 ms, 0 skipped", "lag 0.124 ms, 9 skipped"));
     assert!(run.fact(names::IMPORT_CUT_OFF).is_some());
     let warnings = run.summary.unwrap().warnings.join(" ");
-    assert!(
-        warnings.contains("9 transactions were skipped"),
-        "{warnings}"
-    );
+    assert_has(&warnings, "9 transactions were skipped");
 }
 
 #[test]

@@ -6,15 +6,6 @@ use crate::common::sysbench;
 use dyno_core::record::{RunRecord, Series};
 use dyno_import::{Log, Options};
 
-macro_rules! fixture {
-    ($name:literal) => {
-        Log {
-            name: $name,
-            text: include_str!(concat!("../../fixtures/", $name)),
-        }
-    };
-}
-
 fn one(log: Log<'_>) -> RunRecord {
     let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
     assert_eq!(imported.warnings, []);

@@ -24,10 +24,7 @@ const SESSIONS: usize = 3;
 const BEGIN: Nanos = 1_000_000;
 
 fn generator() -> Generator {
-    let open = OpenLoop {
-        per_second: 10_000.0,
-        arrivals: Arrivals::Poisson,
-    };
+    let open = OpenLoop::new(10_000.0, Arrivals::Poisson);
     let span = Span {
         begin: BEGIN,
         measured: BEGIN,

@@ -108,19 +108,6 @@ mod tests {
 
     use super::*;
 
-    fn int(value: i64) -> Param {
-        let mut param = Param::new(ParamKind::Int, 0);
-        (param.int, param.is_null) = (value, 0);
-        param
-    }
-
-    fn text(value: &str) -> Param {
-        let mut param = Param::new(ParamKind::Bytes, 64);
-        param.bytes[..value.len()].copy_from_slice(value.as_bytes());
-        (param.len, param.is_null) = (value.len() as u32, 0);
-        param
-    }
-
     #[test]
     fn several_statements_are_no_single_one() {
         for sql in [
@@ -148,7 +135,7 @@ mod tests {
 
     #[test]
     fn values_replace_only_parameters() {
-        let (seven, words) = (int(7), text("it's \\ so"));
+        let (seven, words) = (Param::int(7), Param::bytes(b"it's \\ so"));
         let null = Param::new(ParamKind::Int, 0);
         let all = [&seven, &words, &null];
         let mysql = "SELECT '?', \"?\" /* ? */ FROM `?` WHERE a = ? AND b = ? AND c <=> ?";

@@ -239,6 +239,24 @@ pub struct Behaviour {
     pub fails_init: bool,
 }
 
+impl Behaviour {
+    /// Events of these statements.
+    pub fn of(statements: &'static [u8]) -> Self {
+        Self {
+            statements,
+            ..Self::default()
+        }
+    }
+
+    /// Events that burn CPU time.
+    pub fn burning(burns: Duration) -> Self {
+        Self {
+            burns,
+            ..Self::default()
+        }
+    }
+}
+
 /// Sessions that loop over events.
 pub struct Program1 {
     behaviour: Behaviour,

@@ -22,10 +22,7 @@ fn statements_are_counted_by_outcome_and_events_exactly() {
         time: None,
         ..drive(6, 2)
     };
-    let behaviour = Behaviour {
-        statements: b"rwore",
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::of(b"rwore");
     let outcome = run(config(drive, Server::default()), behaviour).unwrap();
     let counters = Counters {
         events: 1000,
@@ -120,10 +117,7 @@ fn intervals_add_up_to_the_totals_and_come_in_order() {
         interval: ms(50),
         ..drive(6, 2)
     };
-    let behaviour = Behaviour {
-        statements: b"re",
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::of(b"re");
     let mut sum = Interval::default();
     let mut ends = Vec::new();
     let mut measured = 0;
@@ -227,10 +221,7 @@ fn sessions_that_never_wait_give_way() {
         time: Some(ms(300)),
         ..drive(5, 1)
     };
-    let behaviour = Behaviour {
-        burns: std::time::Duration::from_micros(20),
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::burning(std::time::Duration::from_micros(20));
     let outcome = run(config(drive, Server::default()), behaviour).unwrap();
     let events: Vec<u64> = outcome.sessions.iter().map(|s| s.events).collect();
     let (least, most) = (events.iter().min().unwrap(), events.iter().max().unwrap());
@@ -273,10 +264,7 @@ fn a_command_runs_once_in_every_session_and_one_failure_does_not_end_the_others(
 #[test]
 fn a_single_session_keeps_its_connections_between_entries() {
     let connector = Connector1::new(Server::default());
-    let behaviour = Behaviour {
-        statements: b"r",
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::of(b"r");
     let stop = StopSignal::new();
     let program = Program1::new(&behaviour);
     let mut single = Single::new(program, Some(connector.clone()), stop.clone(), 0).unwrap();

@@ -165,10 +165,7 @@ fn a_session_that_waits_for_time_is_resumed_by_what_it_watches() {
         workers: 1,
         // Reached only if nothing wakes the session, which then fails.
         time: Some(ms(20_000)),
-        open_loop: Some(OpenLoop {
-            per_second: 0.01,
-            arrivals: Arrivals::Constant,
-        }),
+        open_loop: Some(OpenLoop::new(0.01, Arrivals::Constant)),
         ..Drive::default()
     };
     let factory = |_| {

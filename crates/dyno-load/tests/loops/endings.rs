@@ -26,10 +26,7 @@ fn drive(sessions: u32, workers: u32) -> Drive {
 }
 
 fn reads() -> Behaviour {
-    Behaviour {
-        statements: b"r",
-        ..Behaviour::default()
-    }
+    Behaviour::of(b"r")
 }
 
 fn in_time<T>(body: impl FnOnce() -> T) -> T {
@@ -226,10 +223,7 @@ fn waiting_for_an_arrival_ends_with_the_run() {
     let config = config(
         Drive {
             grace: Duration::from_secs(600),
-            open_loop: Some(OpenLoop {
-                per_second: 0.001,
-                arrivals: Arrivals::Constant,
-            }),
+            open_loop: Some(OpenLoop::new(0.001, Arrivals::Constant)),
             ..drive(3, 2)
         },
         Server::default(),
@@ -272,10 +266,7 @@ fn a_stop_before_the_start_and_senseless_settings_are_refused() {
     assert_eq!(error, LoadError::Interrupted);
     for (sessions, workers, rate) in [(0, 1, 1.0), (1, 0, 1.0), (1, 1, 0.0), (1, 1, f64::NAN)] {
         let drive = Drive {
-            open_loop: Some(OpenLoop {
-                per_second: rate,
-                arrivals: Arrivals::Poisson,
-            }),
+            open_loop: Some(OpenLoop::new(rate, Arrivals::Poisson)),
             ..drive(sessions, workers)
         };
         let refused = run(config(drive, Server::default()), reads());

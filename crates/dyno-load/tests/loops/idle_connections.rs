@@ -15,10 +15,7 @@ fn idle(server: Server, statements: &'static [u8]) -> (RunOutcome, SessionStates
         workers: 2,
         time: Some(ms(600)),
         interval: ms(100),
-        open_loop: Some(OpenLoop {
-            per_second: 0.01,
-            arrivals: Arrivals::Constant,
-        }),
+        open_loop: Some(OpenLoop::new(0.01, Arrivals::Constant)),
         ..Drive::default()
     };
     let behaviour = Behaviour {

@@ -10,10 +10,7 @@ fn drive(per_second: f64, arrivals: Arrivals, sessions: u32, workers: u32) -> Dr
         sessions,
         workers,
         time: Some(ms(400)),
-        open_loop: Some(OpenLoop {
-            per_second,
-            arrivals,
-        }),
+        open_loop: Some(OpenLoop::new(per_second, arrivals)),
         ..Drive::default()
     }
 }
@@ -25,10 +22,7 @@ fn accounted(outcome: &RunOutcome) -> u64 {
 
 #[test]
 fn every_arrival_below_capacity_is_served_and_both_latencies_are_recorded() {
-    let behaviour = Behaviour {
-        statements: b"r",
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::of(b"r");
     let drive = drive(500.0, Arrivals::Constant, 8, 2);
     let mut running = Vec::new();
     let outcome = run_observed(config(drive, Server::default()), behaviour, |progress| {
@@ -53,10 +47,7 @@ fn every_arrival_below_capacity_is_served_and_both_latencies_are_recorded() {
 
 #[test]
 fn a_rate_above_capacity_builds_a_backlog_and_is_not_fatal() {
-    let behaviour = Behaviour {
-        burns: ms(5),
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::burning(ms(5));
     let drive = Drive {
         interval: ms(100),
         ..drive(2000.0, Arrivals::Constant, 2, 1)
@@ -97,10 +88,7 @@ fn arrivals_of_the_warm_up_are_left_out() {
 
 #[test]
 fn what_waits_when_the_measurement_begins_is_served_within_it() {
-    let behaviour = Behaviour {
-        burns: ms(5),
-        ..Behaviour::default()
-    };
+    let behaviour = Behaviour::burning(ms(5));
     let drive = Drive {
         warmup: ms(200),
         ..drive(2000.0, Arrivals::Constant, 2, 1)

@@ -18,10 +18,7 @@ fn role(name: &str, sessions: u32, background: bool, pace: Option<Pace>) -> Role
 
 fn pace(per_second: f64, each: bool, skip_after_s: Option<f64>) -> Option<Pace> {
     Some(Pace {
-        arrivals: OpenLoop {
-            per_second,
-            arrivals: Arrivals::Constant,
-        },
+        arrivals: OpenLoop::new(per_second, Arrivals::Constant),
         each,
         skip_after_s,
     })
@@ -38,10 +35,7 @@ fn drive(roles: Vec<Role>) -> Drive {
 }
 
 fn reads() -> Behaviour {
-    Behaviour {
-        statements: b"r",
-        ..Behaviour::default()
-    }
+    Behaviour::of(b"r")
 }
 
 fn by_session(outcome: &RunOutcome) -> Vec<u64> {
@@ -109,10 +103,7 @@ fn a_worker_whose_only_session_never_waits_hears_that_it_is_in_the_background() 
             role("beside", 1, true, None),
         ])
     };
-    let at_once = Behaviour {
-        statements: b"",
-        ..Behaviour::default()
-    };
+    let at_once = Behaviour::of(b"");
     let outcome = run(config(drive, Server::default()), at_once).unwrap();
     assert_eq!(outcome.end, RunEnd::Completed);
     assert_eq!(outcome.totals.roles[0].events, 30);
@@ -122,10 +113,7 @@ fn a_worker_whose_only_session_never_waits_hears_that_it_is_in_the_background() 
 #[test]
 fn what_cannot_be_begun_in_time_is_left_out_and_counted() {
     // Every event takes 20 ms and 100 a second are due: four of five cannot start in time.
-    let slow = Behaviour {
-        burns: ms(20),
-        ..Behaviour::default()
-    };
+    let slow = Behaviour::burning(ms(20));
     let late = drive(vec![
         role("late", 1, true, pace(250.0, true, Some(0.01))),
         role("work", 1, false, None),
@@ -141,18 +129,12 @@ fn what_cannot_be_begun_in_time_is_left_out_and_counted() {
 
 #[test]
 fn a_latency_limit_leaves_out_what_is_too_late_and_accounts_for_every_arrival() {
-    let slow = Behaviour {
-        burns: ms(5),
-        ..Behaviour::default()
-    };
+    let slow = Behaviour::burning(ms(5));
     let drive = Drive {
         sessions: 2,
         workers: 1,
         time: Some(ms(400)),
-        open_loop: Some(OpenLoop {
-            per_second: 2000.0,
-            arrivals: Arrivals::Constant,
-        }),
+        open_loop: Some(OpenLoop::new(2000.0, Arrivals::Constant)),
         latency_limit: Some(ms(20)),
         ..Drive::default()
     };

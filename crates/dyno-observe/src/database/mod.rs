@@ -81,11 +81,7 @@ struct Asking<'a> {
 impl Asking<'_> {
     /// The first field of the first row.
     fn one(&mut self, sql: &str) -> Result<Option<String>, DbError> {
-        let rows = self.control.query(sql, self.timeout)?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().next()?))
+        Ok(first(self.control.query(sql, self.timeout)?))
     }
 
     /// The rows, or a gap if the server refuses; only a lost connection is an error.
@@ -111,11 +107,28 @@ impl Asking<'_> {
         sql: &str,
         needed: &str,
     ) -> Result<Option<String>, DbError> {
-        let rows = self.rows_or_gap(what, sql, needed)?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().next()?))
+        Ok(first(self.rows_or_gap(what, sql, needed)?))
+    }
+
+    /// Reports the answer as a fact, or a gap if the server refuses.
+    fn fact_or_gap(
+        &mut self,
+        name: &str,
+        sql: &str,
+        needed: &str,
+        source: &str,
+    ) -> Result<(), DbError> {
+        let value = self.one_or_gap(name, sql, needed)?;
+        self.fact(name, value, source);
+        Ok(())
+    }
+
+    fn setting(&self, name: &str, value: &str, at_end: bool) {
+        self.sink.send(crate::Observation::Setting {
+            value: secrets::shown(name, value),
+            name: name.to_owned(),
+            at_end,
+        });
     }
 
     fn fact(&self, name: &str, value: Option<String>, source: &str) {
@@ -123,6 +136,19 @@ impl Asking<'_> {
             self.sink.fact(name, value, source);
         }
     }
+}
+
+/// The first field of the first row.
+fn first(rows: Vec<Vec<Option<String>>>) -> Option<String> {
+    rows.into_iter().next()?.into_iter().next()?
+}
+
+/// The first two known fields of each row.
+fn pairs(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, String)> {
+    rows.into_iter().filter_map(|row| {
+        let mut fields = row.into_iter().flatten();
+        Some((fields.next()?, fields.next()?))
+    })
 }
 
 fn is_lost(error: &DbError) -> bool {

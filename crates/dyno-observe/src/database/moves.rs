@@ -10,7 +10,7 @@ use dyno_core::db::{DbError, Row};
 use dyno_core::record::{EventDetail, EventKind, SettingChange};
 use dyno_core::settings::is_servers_own;
 
-use super::{Asking, is_lost, secrets};
+use super::{Asking, is_lost, pairs, secrets};
 use crate::Observation;
 use crate::text::fraction;
 
@@ -109,11 +109,7 @@ impl Moves {
             Err(_) => return Ok(()),
         };
         let mut reported = 0;
-        for row in rows {
-            let mut fields = row.into_iter().flatten();
-            let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
-                continue;
-            };
+        for (name, value) in pairs(rows) {
             if let Some(change) = self
                 .moved(&name, &value)
                 .filter(|_| reported < REPORTED_MAX)

@@ -15,7 +15,7 @@ use super::states::States;
 use super::status::{class_of, metric_class, rocksdb_class};
 use super::tables::Stores;
 use super::variables::Table;
-use super::{Asking, Collector, elsewhere, end_of, is_lost, refusal, secrets};
+use super::{Asking, Collector, elsewhere, end_of, is_lost, pairs, refusal};
 use crate::directories::ServerDirectory;
 use crate::process::Claim;
 use crate::sink::{Gauge, SampleBuffer};
@@ -76,16 +76,8 @@ impl Mysql {
             rows.extend(states(asking)?);
         }
         let mut found = HashMap::new();
-        for row in rows {
-            let mut fields = row.into_iter().flatten();
-            let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
-                continue;
-            };
-            asking.sink.send(crate::Observation::Setting {
-                value: secrets::shown(&name, &value),
-                at_end,
-                name: name.clone(),
-            });
+        for (name, value) in pairs(rows) {
+            asking.setting(&name, &value, at_end);
             self.moves.know(&name, &value);
             found.insert(name, value);
         }
@@ -101,26 +93,19 @@ impl Mysql {
         if is_on("performance_schema") && !self.is_mariadb {
             self.states.read_threads();
         }
-        asking.fact(names::SERVER_VERSION, variable("version"), "@@version");
-        asking.fact(
-            names::SERVER_VERSION_COMMENT,
-            variable("version_comment"),
-            "@@version_comment",
-        );
-        asking.fact(
-            names::SERVER_DATA_DIRECTORY,
-            variable("datadir"),
-            "@@datadir",
-        );
+        for (fact, name) in [
+            (names::SERVER_VERSION, "version"),
+            (names::SERVER_VERSION_COMMENT, "version_comment"),
+            (names::SERVER_DATA_DIRECTORY, "datadir"),
+        ] {
+            asking.fact(fact, variable(name), &format!("@@{name}"));
+        }
         let version = variable("version").unwrap_or_default();
         let comment = variable("version_comment").unwrap_or_default();
         // The variable `debug` exists only in debug builds.
         let build = build(&version, &comment, found.contains_key("debug"));
-        asking.fact(
-            names::SERVER_BUILD,
-            Some(build.to_owned()),
-            "@@version, @@version_comment, @@debug",
-        );
+        let source = "@@version, @@version_comment, @@debug";
+        asking.sink.fact(names::SERVER_BUILD, build, source);
         Ok(())
     }
 
@@ -129,16 +114,12 @@ impl Mysql {
                    WHERE PLUGIN_STATUS = 'ACTIVE' AND PLUGIN_LIBRARY IS NOT NULL ORDER BY 1";
         let rows = asking.rows_or_gap(names::SERVER_PLUGINS, sql, "")?;
         let names: Vec<String> = rows.into_iter().flatten().flatten().collect();
-        let names = if names.is_empty() {
-            "none loaded".to_owned()
-        } else {
-            names.join(" ")
+        let names = match names.is_empty() {
+            true => "none loaded".to_owned(),
+            false => names.join(" "),
         };
-        asking.fact(
-            names::SERVER_PLUGINS,
-            Some(names),
-            "information_schema.PLUGINS",
-        );
+        let source = "information_schema.PLUGINS";
+        asking.sink.fact(names::SERVER_PLUGINS, names, source);
         Ok(())
     }
 
@@ -147,11 +128,7 @@ impl Mysql {
         let sql = "SHOW GLOBAL STATUS WHERE Variable_name IN \
                    ('Queries', 'Com_commit', 'Uptime', 'Threads_connected')";
         let rows = asking.rows_or_gap(names::SERVER_STATEMENTS, sql, "")?;
-        for row in rows {
-            let mut fields = row.into_iter().flatten();
-            let (Some(name), Some(value)) = (fields.next(), fields.next()) else {
-                continue;
-            };
+        for (name, value) in pairs(rows) {
             let end = end_of(at_end);
             match name.as_str() {
                 "Queries" => {
@@ -309,11 +286,8 @@ impl Collector for Mysql {
     fn claim(&mut self, asking: &mut Asking<'_>) -> Result<Claim, DbError> {
         let sql = "SHOW GLOBAL STATUS LIKE 'Uptime'";
         let rows = asking.control.query(sql, asking.timeout)?;
-        let value = rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().nth(1)?);
-        self.age_s = value.and_then(|text| fraction(text.as_bytes()));
+        let uptime = pairs(rows).next();
+        self.age_s = uptime.and_then(|(_, text)| fraction(text.as_bytes()));
         Ok(Claim {
             family: Family::Mysql,
             backend: None,

@@ -11,7 +11,7 @@ use super::moves::Moves;
 use super::others::{ACTIVITY, Others};
 use super::statistics::{Part, parts};
 use super::tables::Stores;
-use super::{Asking, Collector, end_of, is_lost, refusal, secrets};
+use super::{Asking, Collector, end_of, is_lost, pairs, refusal};
 use crate::directories::ServerDirectory;
 use crate::process::Claim;
 use crate::sink::{Gauge, SampleBuffer};
@@ -97,16 +97,9 @@ impl Postgres {
 
     fn settings(&mut self, asking: &mut Asking<'_>, at_end: bool) -> Result<(), DbError> {
         let rows = asking.rows_or_gap("settings", SETTINGS, NEEDS_MONITOR)?;
-        for row in rows {
-            let mut fields = row.into_iter().flatten();
-            if let (Some(name), Some(value)) = (fields.next(), fields.next()) {
-                self.moves.know(&name, &value);
-                asking.sink.send(crate::Observation::Setting {
-                    value: secrets::shown(&name, &value),
-                    name,
-                    at_end,
-                });
-            }
+        for (name, value) in pairs(rows) {
+            self.moves.know(&name, &value);
+            asking.setting(&name, &value, at_end);
         }
         Ok(())
     }
@@ -146,8 +139,9 @@ impl Postgres {
             Some("on") => "debug",
             _ => "unknown",
         };
-        let build = Some(build.to_owned());
-        asking.fact(names::SERVER_BUILD, build, "debug_assertions");
+        asking
+            .sink
+            .fact(names::SERVER_BUILD, build, "debug_assertions");
         let sql = "SELECT current_setting('data_directory')";
         let directory = asking.one_or_gap(names::SERVER_DATA_DIRECTORY, sql, NEEDS_MONITOR)?;
         self.data_directory = directory.clone();
@@ -156,26 +150,22 @@ impl Postgres {
         let sql = "SELECT coalesce(nullif(concat_ws(' ', nullif(current_setting(\
                    'shared_preload_libraries', true), ''), (SELECT string_agg(extname, ' ' ORDER \
                    BY extname) FROM pg_extension)), ''), 'none')";
-        let plugins = asking.one_or_gap(names::SERVER_PLUGINS, sql, "")?;
         let source = "shared_preload_libraries, pg_extension";
-        asking.fact(names::SERVER_PLUGINS, plugins, source);
+        asking.fact_or_gap(names::SERVER_PLUGINS, sql, "", source)?;
         let sql = "SELECT extract(epoch FROM pg_postmaster_start_time())";
-        let started = asking.one_or_gap(names::SERVER_START_TIME, sql, "")?;
         let source = "pg_postmaster_start_time()";
-        asking.fact(names::SERVER_START_TIME, started, source);
+        asking.fact_or_gap(names::SERVER_START_TIME, sql, "", source)?;
         let sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity a \
                    WHERE coalesce(to_jsonb(a) ->> 'backend_type', 'client backend') \
                    = 'client backend' AND pid <> pg_backend_pid()";
         let fact = names::SERVER_THREADS_CONNECTED_START;
-        let others = asking.one_or_gap(fact, sql, NEEDS_MONITOR)?;
-        asking.fact(fact, others, "pg_stat_activity");
+        asking.fact_or_gap(fact, sql, NEEDS_MONITOR, "pg_stat_activity")?;
         let sql = "SELECT coalesce(nullif(concat_ws(', ', CASE WHEN pg_is_in_recovery() THEN \
                    'replica' END, CASE count(*) WHEN 0 THEN NULL WHEN 1 THEN 'source of 1 replica' \
                    ELSE format('source of %s replicas', count(*)) END), ''), 'none') \
                    FROM pg_catalog.pg_stat_replication WHERE state IN ('catchup', 'streaming')";
-        let replication = asking.one_or_gap(names::SERVER_REPLICATION, sql, NEEDS_MONITOR)?;
         let source = "pg_is_in_recovery(), pg_stat_replication";
-        asking.fact(names::SERVER_REPLICATION, replication, source);
+        asking.fact_or_gap(names::SERVER_REPLICATION, sql, NEEDS_MONITOR, source)?;
         let sql = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
         self.counts_statements = asking.one(sql)?.as_deref() == Some("1");
         if !self.counts_statements {

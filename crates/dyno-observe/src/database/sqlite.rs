@@ -9,7 +9,7 @@ use dyno_core::catalogue::names;
 use dyno_core::db::{DbError, Family};
 
 use super::watch::beside;
-use super::{Asking, Collector, secrets};
+use super::{Asking, Collector};
 use crate::directories::ServerDirectory;
 use crate::process::{Claim, report_ignored_syncs};
 use crate::sink::{Gauge, SampleBuffer};
@@ -79,11 +79,7 @@ impl Collector for Sqlite {
         for name in PRAGMAS {
             let value = asking.one_or_gap("settings", &format!("PRAGMA {name}"), "")?;
             if let Some(value) = value {
-                asking.sink.send(crate::Observation::Setting {
-                    value: secrets::shown(name, &value),
-                    name: name.to_owned(),
-                    at_end,
-                });
+                asking.setting(name, &value, at_end);
             }
         }
         if at_end {
@@ -92,11 +88,8 @@ impl Collector for Sqlite {
                 true => "no".to_owned(),
                 false => "yes".to_owned(),
             });
-            asking.fact(
-                names::DB_FILE_CHANGED,
-                changed,
-                "stat of the file and its log",
-            );
+            let source = "stat of the file and its log";
+            asking.fact(names::DB_FILE_CHANGED, changed, source);
             return Ok(());
         }
         self.before = Some(self.stamps());
@@ -106,17 +99,10 @@ impl Collector for Sqlite {
         let options: Vec<String> = rows.into_iter().flatten().flatten().collect();
         let debug = options.iter().any(|option| option == "DEBUG");
         let build = if debug { "debug" } else { "release" };
-        asking.fact(
-            names::SERVER_BUILD,
-            Some(build.to_owned()),
-            "PRAGMA compile_options",
-        );
-        asking.fact(
-            names::SERVER_COMPILE_OPTIONS,
-            Some(options.join(" ")),
-            "PRAGMA compile_options",
-        );
-        asking.fact(names::SERVER_SAME_HOST, Some("yes".to_owned()), "embedded");
+        let (sink, source) = (asking.sink, "PRAGMA compile_options");
+        sink.fact(names::SERVER_BUILD, build, source);
+        sink.fact(names::SERVER_COMPILE_OPTIONS, options.join(" "), source);
+        sink.fact(names::SERVER_SAME_HOST, "yes", "embedded");
         report_ignored_syncs(asking.sink, std::process::id().cast_signed());
         let why = "SQLite counts hits, misses and spills per connection, and only that connection \
                    can read them";

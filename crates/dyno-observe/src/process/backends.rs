@@ -109,18 +109,13 @@ mod tests {
 
     #[test]
     fn titles_identify_who_serves_clients() {
-        assert_eq!(
-            serves_client("postgres: bench test [local] idle\0"),
-            Some(true)
-        );
-        assert_eq!(
-            serves_client("postgres: main: bench test 10.0.0.1(50532) INSERT"),
-            Some(true)
-        );
-        assert_eq!(
-            serves_client("postgres: logger_app test 10.0.0.1(50532) idle"),
-            Some(true)
-        );
+        for title in [
+            "postgres: bench test [local] idle\0",
+            "postgres: main: bench test 10.0.0.1(50532) INSERT",
+            "postgres: logger_app test 10.0.0.1(50532) idle",
+        ] {
+            assert_eq!(serves_client(title), Some(true), "{title}");
+        }
         for title in [
             "postgres: logger",
             "postgres: bgworker: counts things",

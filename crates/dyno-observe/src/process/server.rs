@@ -408,29 +408,41 @@ mod tests {
 
     /// This process as a server, with a child.
     fn own_server(recorder: &SampleBuffer) -> (Server, Child) {
-        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let server = server(Family::Postgres, std::process::id(), recorder);
+        (server, sleep())
+    }
+
+    fn sleep() -> Child {
+        Command::new("sleep").arg("60").spawn().unwrap()
+    }
+
+    fn server(family: Family, pid: u32, recorder: &SampleBuffer) -> Server {
         let located = Located {
-            family: Family::Postgres,
-            pid: std::process::id() as i32,
+            family,
+            pid: pid as i32,
             backend: None,
             data: None,
             data_directory: None,
             places: Vec::new(),
         };
-        (Server::new(located, recorder.sink()).unwrap(), child)
+        Server::new(located, recorder.sink()).unwrap()
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
     fn a_process_and_its_children_are_summed() {
         let (mut recorder, seen) = recorder();
-        let (mut server, mut child) = own_server(&recorder);
+        let (mut server, child) = own_server(&recorder);
         for at in [1_000_000_000, 2_000_000_000] {
             recorder.begin(at);
             assert!(server.sample(&mut recorder, &mut Vec::new()));
             recorder.finish();
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(child);
         let values = values(&seen);
         assert!(values["server.processes"][0] >= 2.0, "{values:?}");
         assert!(values["server.memory.rss"][0] > 0.0);
@@ -442,7 +454,7 @@ mod tests {
     #[test]
     fn processes_beyond_the_limit_of_open_files_are_read_all_the_same() {
         let (mut recorder, seen) = recorder();
-        let (mut server, mut child) = own_server(&recorder);
+        let (mut server, child) = own_server(&recorder);
         (server.kept_max, server.samples) = (1, 1);
         for at in [1_000_000_000, 2_000_000_000] {
             recorder.begin(at);
@@ -450,8 +462,7 @@ mod tests {
             recorder.finish();
             assert_eq!(server.files.len(), 1);
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(child);
         let values = values(&seen);
         assert!(values["server.processes"][1] >= 2.0, "{values:?}");
         assert_eq!(values["server.cpu.user"].len(), 1);
@@ -474,23 +485,11 @@ mod tests {
     #[test]
     fn a_process_that_ended_is_gone() {
         let (mut recorder, _seen) = recorder();
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
-        let located = Located {
-            family: Family::Mysql,
-            pid: child.id() as i32,
-            backend: None,
-            data: None,
-            data_directory: None,
-            places: Vec::new(),
-        };
-        let mut server = Server::new(located, recorder.sink()).unwrap();
+        let child = sleep();
+        let mut server = server(Family::Mysql, child.id(), &recorder);
         recorder.begin(1);
         assert!(server.sample(&mut recorder, &mut Vec::new()));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(child);
         recorder.begin(2);
         assert!(!server.sample(&mut recorder, &mut Vec::new()));
     }

@@ -9,7 +9,7 @@ use crate::text::{ProcFile, named_numbers, names_in, number, small, whole, words
 
 const TASKS: &str = "/proc/self/task";
 
-/// The worker threads, found by name or passed in by number.
+/// The worker threads, found by name.
 pub(crate) struct Workers {
     threads: Vec<Thread>,
     waits: Mean,

@@ -362,13 +362,7 @@ fn interval_events(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
             ..Counters::default()
         },
         printed: printed(row, 3)?,
-        sessions: None,
-        states: None,
-        errors_seen: 0,
-        max_ms: None,
-        backlog: None,
-        concurrency: None,
-        percentiles: Vec::new(),
+        ..IntervalSummary::default()
     })
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dyno_core::record::RunState;
+use dyno_samples::assert_has;
 use dyno_samples::values::{self, head};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -55,7 +56,7 @@ fn a_full_disk_is_reported_at_the_end_and_the_run_goes_on() {
     }
     let error = failed.unwrap();
     assert!(matches!(error.problem, Problem::Full(_)), "{error}");
-    assert!(error.to_string().contains("free some space"), "{error}");
+    assert_has(&error.to_string(), "free some space");
     let recorder = BackgroundWriter::over(writer).unwrap();
     recorder.feed().interval(&interval(200), &[]);
     let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
@@ -126,7 +127,7 @@ fn a_lock_that_never_ends_is_an_error() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
-    assert!(error.to_string().contains("another process"), "{error}");
+    assert_has(&error.to_string(), "another process");
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn the_end_of_a_run_waits_within_bounds_and_calls_back() {
     });
     let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::NoWriter(_)), "{error}");
-    assert!(error.to_string().contains("within 0.1 s"), "{error}");
+    assert_has(&error.to_string(), "within 0.1 s");
     assert_eq!(CALLS.load(Ordering::Relaxed), 1);
 }
 
@@ -192,10 +193,7 @@ fn what_does_not_fit_is_counted_and_never_waited_for() {
         .unwrap();
     assert_eq!(run.intervals.len() as u64 + receipt.dropped, sent);
     let warning = receipt.warning().unwrap();
-    assert!(
-        warning.contains("records of the run were lost"),
-        "{warning}"
-    );
+    assert_has(&warning, "records of the run were lost");
     assert!(feed.dropped() == receipt.dropped);
     feed.started(1.0);
     assert_eq!(feed.dropped(), receipt.dropped + 1);

@@ -44,10 +44,9 @@ fn drive(shape: Shape) -> Drive {
         workers: 4,
         time: Some(Duration::from_secs(shape.seconds.into())),
         warmup: Duration::from_secs(shape.warmup.into()),
-        open_loop: shape.open.then_some(OpenLoop {
-            per_second: 4_000.0,
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: shape
+            .open
+            .then_some(OpenLoop::new(4_000.0, Arrivals::Poisson)),
         seed: 20_261_121,
         ..Drive::default()
     }

@@ -18,10 +18,7 @@ pub fn scheduled() -> RunSummary {
     let drive = Drive {
         sessions: 8,
         time: Some(Duration::from_secs(35)),
-        open_loop: Some(OpenLoop {
-            per_second: schedule.mean(),
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: Some(OpenLoop::new(schedule.mean(), Arrivals::Poisson)),
         schedule: Some(schedule.clone()),
         seed: 3,
         ..Drive::default()

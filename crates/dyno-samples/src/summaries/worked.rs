@@ -170,10 +170,7 @@ fn roles(run: &mut RunSummary) {
             unit: "events".to_owned(),
             per_event: 1.0,
             pace: Some(Pace {
-                arrivals: OpenLoop {
-                    per_second: 20.0,
-                    arrivals: Arrivals::Constant,
-                },
+                arrivals: OpenLoop::new(20.0, Arrivals::Constant),
                 each: true,
                 skip_after_s: Some(1.0),
             }),

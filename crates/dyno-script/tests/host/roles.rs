@@ -45,10 +45,7 @@ fn described(text: &str) -> Host {
 #[test]
 fn roles_are_read_when_the_options_are_known() {
     let mut host = described(SCRIPT);
-    let arrivals = OpenLoop {
-        per_second: 7.5,
-        arrivals: Arrivals::Constant,
-    };
+    let arrivals = OpenLoop::new(7.5, Arrivals::Constant);
     let insert = Role {
         name: "insert".to_owned(),
         sessions: 2,

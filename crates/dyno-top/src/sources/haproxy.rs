@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::profile::{Ask, Figure, Form, Kind, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Kind, Latencies, Profile, Screen, Table, Values};
 use crate::source::{Answer, Source, Trouble};
 
 /// Timeout for connecting and for each read.
@@ -252,10 +252,7 @@ pub(crate) fn profile(title: String) -> Profile {
     }
 }
 
-const VALUES: &[Values] = &[Values {
-    ask: Ask::plain(INFO),
-    form: Form::Rows,
-}];
+const VALUES: &[Values] = &[Values::rows(Ask::plain(INFO))];
 
 /// A millisecond, the unit of its times.
 const MS: f64 = 1e-3;

@@ -6,7 +6,7 @@ mod statements;
 mod tables;
 
 use super::server::{Asking, one};
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Remark, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Remark, Screen, Table, Values};
 use crate::source::Trouble;
 use clients::{CONNECTIONS, REPLICATION, REPLICATION_GALERA, REPLICATION_MARIADB};
 use io::IO;
@@ -139,17 +139,11 @@ const REMARKS_MARIADB: &[Remark] = &[Remark {
 }];
 
 const VALUES: &[Values] = &[
-    Values {
-        ask: Ask::plain("SHOW GLOBAL STATUS"),
-        form: Form::Rows,
-    },
-    Values {
-        ask: Ask::plain(
-            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', \
+    Values::rows(Ask::plain("SHOW GLOBAL STATUS")),
+    Values::rows(Ask::plain(
+        "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', \
              'innodb_buffer_pool_size', 'innodb_page_size', 'read_only')",
-        ),
-        form: Form::Rows,
-    },
+    )),
 ];
 
 const QUERIES: Figure = Figure::rate("queries/s", "Queries|Questions");

@@ -1,7 +1,7 @@
 //! pgbouncer's console, which answers a few SHOW commands over PostgreSQL's protocol, in text only.
 
 use super::server::Asking;
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
 use crate::source::Trouble;
 
 /// A microsecond, the unit of its times.
@@ -52,14 +52,8 @@ const POOLS: &str = "SHOW POOLS";
 const STATS: &str = "SHOW STATS";
 
 const VALUES: &[Values] = &[
-    Values {
-        ask: Ask::plain(STATS),
-        form: Form::Columns,
-    },
-    Values {
-        ask: Ask::plain(POOLS),
-        form: Form::Columns,
-    },
+    Values::columns(Ask::plain(STATS)),
+    Values::columns(Ask::plain(POOLS)),
 ];
 
 const QUERIES: Figure = Figure::rate("queries/s", "total_query_count|total_requests");

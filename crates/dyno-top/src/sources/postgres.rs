@@ -8,7 +8,7 @@ mod tables;
 use dyno_core::counters::{Counts, Server, meaning};
 
 use super::server::{Asking, one};
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
 use crate::source::Trouble;
 use clients::{CONNECTIONS, REPLICATION};
 use io::IO;
@@ -87,9 +87,8 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
 }
 
 const VALUES: &[Values] = &[
-    Values {
-        ask: Ask::plain(
-            "SELECT sum(xact_commit) AS xact_commit, sum(xact_rollback) AS xact_rollback, \
+    Values::columns(Ask::plain(
+        "SELECT sum(xact_commit) AS xact_commit, sum(xact_rollback) AS xact_rollback, \
              sum(blks_read) AS blks_read, sum(blks_hit) AS blks_hit, \
              sum(blks_read) + sum(blks_hit) AS blks, sum(tup_returned) AS tup_returned, \
              sum(tup_fetched) AS tup_fetched, sum(tup_inserted) AS tup_inserted, \
@@ -101,12 +100,9 @@ const VALUES: &[Values] = &[
              pg_size_bytes(current_setting('shared_buffers')) AS shared_buffers, \
              CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END AS role \
              FROM pg_catalog.pg_stat_database",
-        ),
-        form: Form::Columns,
-    },
-    Values {
-        ask: Ask::plain(
-            "SELECT count(*) AS connected, \
+    )),
+    Values::columns(Ask::plain(
+        "SELECT count(*) AS connected, \
              CASE WHEN coalesce(bool_and(state IS NOT NULL), true) THEN \
              count(*) FILTER (WHERE state = 'active') END AS active, \
              CASE WHEN coalesce(bool_and(state IS NOT NULL), true) THEN count(*) FILTER \
@@ -120,27 +116,16 @@ const VALUES: &[Values] = &[
              FROM pg_catalog.pg_stat_activity WHERE \
              (backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) \
              AND pid <> pg_backend_pid()",
-        ),
-        form: Form::Columns,
-    },
-    Values {
-        ask: Ask::needing(
-            "pg_stat_wal",
-            "SELECT wal_records, wal_fpi, wal_bytes FROM pg_catalog.pg_stat_wal",
-        ),
-        form: Form::Columns,
-    },
-    Values {
-        ask: Ask::plain("SELECT * FROM pg_catalog.pg_stat_bgwriter"),
-        form: Form::Columns,
-    },
-    Values {
-        ask: Ask::needing(
-            "pg_stat_checkpointer",
-            "SELECT * FROM pg_catalog.pg_stat_checkpointer",
-        ),
-        form: Form::Columns,
-    },
+    )),
+    Values::columns(Ask::needing(
+        "pg_stat_wal",
+        "SELECT wal_records, wal_fpi, wal_bytes FROM pg_catalog.pg_stat_wal",
+    )),
+    Values::columns(Ask::plain("SELECT * FROM pg_catalog.pg_stat_bgwriter")),
+    Values::columns(Ask::needing(
+        "pg_stat_checkpointer",
+        "SELECT * FROM pg_catalog.pg_stat_checkpointer",
+    )),
 ];
 
 const COMMITS: Figure = Figure::rate("commits/s", "xact_commit");

@@ -1,7 +1,7 @@
 //! ProxySQL's admin interface, which answers SQLite's SQL over MySQL's protocol.
 
 use super::server::Asking;
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
 use crate::source::Trouble;
 
 /// A microsecond, the unit of its times.
@@ -57,10 +57,7 @@ pub(crate) fn profile(asking: Asking<'_>, place: &str) -> Result<Profile, Troubl
 const GLOBAL: &str = "SELECT * FROM stats_mysql_global LIMIT 1000";
 const COMMANDS: &str = "SELECT * FROM stats_mysql_commands_counters LIMIT 200";
 
-const VALUES: &[Values] = &[Values {
-    ask: Ask::plain(GLOBAL),
-    form: Form::Rows,
-}];
+const VALUES: &[Values] = &[Values::rows(Ask::plain(GLOBAL))];
 
 /// Each counts operations up to this bound and above the previous one.
 const BUCKETS: &[(&str, f64)] = &[

@@ -1,7 +1,7 @@
 //! SQLite: sizes and tables. There is no server with other counters.
 
 use super::server::{Asking, one};
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
 use crate::source::Trouble;
 
 /// Larger files are not read page by page, which the sizes of tables require.
@@ -39,21 +39,15 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
 }
 
 const VALUES: &[Values] = &[
-    Values {
-        ask: Ask::plain(
-            "SELECT page_count * page_size AS file_size, freelist_count * page_size AS free, \
+    Values::columns(Ask::plain(
+        "SELECT page_count * page_size AS file_size, freelist_count * page_size AS free, \
              page_size, journal_mode FROM pragma_page_count, pragma_page_size, \
              pragma_freelist_count, pragma_journal_mode",
-        ),
-        form: Form::Columns,
-    },
-    Values {
-        ask: Ask::plain(
-            "SELECT count(*) FILTER (WHERE type = 'table') AS tables, \
+    )),
+    Values::columns(Ask::plain(
+        "SELECT count(*) FILTER (WHERE type = 'table') AS tables, \
              count(*) FILTER (WHERE type = 'index') AS indexes FROM sqlite_schema",
-        ),
-        form: Form::Columns,
-    },
+    )),
 ];
 
 const FIGURES: &[Figure] = &[

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::line::{Lines, lines, rounded};
 use crate::poll::Poller;
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Values};
 use crate::source::{Answer, Source, Trouble};
 
 const LINE: &[Figure] = &[
@@ -16,10 +16,7 @@ const LINE: &[Figure] = &[
     Figure::time("mean", "no_such_value", 1.0),
 ];
 
-const VALUES: &[Values] = &[Values {
-    ask: Ask::plain("values"),
-    form: Form::Columns,
-}];
+const VALUES: &[Values] = &[Values::columns(Ask::plain("values"))];
 
 /// Always the same answer, or no connection if `is_gone`.
 struct Steady {

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use crate::poll::{Poller, Snapshot, Update};
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
 use crate::source::{Answer, Source, Trouble};
 
 /// How long a test waits before it fails.
@@ -50,14 +50,8 @@ const SCREENS: &[Screen] = &[
 ];
 
 const VALUES: &[Values] = &[
-    Values {
-        ask: Ask::plain("values"),
-        form: Form::Columns,
-    },
-    Values {
-        ask: Ask::plain("refused values").or_advise("GRANT VALUES"),
-        form: Form::Rows,
-    },
+    Values::columns(Ask::plain("values")),
+    Values::rows(Ask::plain("refused values").or_advise("GRANT VALUES")),
 ];
 
 /// Reports the questions, and answers when the test allows it.

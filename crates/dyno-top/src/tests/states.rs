@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::recorded::{rounds, state};
 use crate::figures::Cell;
 use crate::keys::Action;
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
 use crate::state::{Effect, Mode, State};
 
 const TABLE: Table = Table {
@@ -43,10 +43,7 @@ const SCREENS: &[Screen] = &[
     },
 ];
 
-const VALUES: &[Values] = &[Values {
-    ask: Ask::plain("status"),
-    form: Form::Rows,
-}];
+const VALUES: &[Values] = &[Values::rows(Ask::plain("status"))];
 
 fn profile() -> Profile {
     Profile {

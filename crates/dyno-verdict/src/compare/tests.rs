@@ -8,7 +8,7 @@ mod tables;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::finding::Verdict;
 use dyno_core::record::{Profile, RunRecord, RunState};
-use dyno_samples::{self as samples, Product, closed, fact, noisy, open_loop, setting};
+use dyno_samples::{self as samples, Product, assert_has, closed, fact, noisy, open_loop, setting};
 
 use crate::compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Metric, RunToRun, compare,
@@ -312,10 +312,7 @@ fn figures_of_another_meaning_are_refused() {
     let mut other = run(1000.0, 2);
     other.head.workload.name = "tpcc.lua".to_owned();
     let error = refused(other.clone());
-    assert!(
-        error.to_string().contains("oltp_read_write and tpcc"),
-        "{error}"
-    );
+    assert_has(&error.to_string(), "oltp_read_write and tpcc");
     let insist = CompareOptions {
         other_workload: true,
         ..CompareOptions::default()
@@ -360,7 +357,7 @@ fn a_run_counts_once() {
     let options = CompareOptions::default();
     let twice = |base: &[RunRecord], new: &[RunRecord]| {
         let error = compared(base, new, &options).unwrap_err();
-        assert!(error.to_string().contains("is given twice"), "{error}");
+        assert_has(&error.to_string(), "is given twice");
     };
     twice(&[again(), again()], &[run(1000.0, 2)]);
     twice(&[again(), run(1000.0, 2)], &[run(1000.0, 3), again()]);
@@ -386,7 +383,7 @@ fn runs_of_one_side_are_repetitions_of_each_other() {
         &CompareOptions::default(),
     );
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("sessions (1 and 8)"), "{error}");
+    assert_has(&error, "sessions (1 and 8)");
     let mut plain = with(1, 6);
     plain.head.plan.as_mut().unwrap().driver.prepare_on_server = false;
     let error = compared(
@@ -395,7 +392,7 @@ fn runs_of_one_side_are_repetitions_of_each_other() {
         &CompareOptions::default(),
     );
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("statements (prepared"), "{error}");
+    assert_has(&error, "statements (prepared");
     // A run of an old version has no plan.
     let mut old = with(1, 7);
     old.head.plan = None;
@@ -445,10 +442,7 @@ fn errors_on_one_side_alone_have_no_ratio() {
     let comparison = sides(&[run(1000.0, 1)], &[failing]);
     let errors = metric(&comparison, "errors");
     assert_eq!((errors.base, errors.ratio), (Some(0.0), None));
-    assert!(
-        errors.remark.contains("none on the base side"),
-        "{errors:?}"
-    );
+    assert_has(&errors.remark, "none on the base side");
 }
 
 #[test]

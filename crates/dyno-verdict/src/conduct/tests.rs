@@ -3,10 +3,13 @@
 use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::record::EventKind;
-use dyno_samples::{self as samples, drop_series, fact, series, setting, values};
+use dyno_samples::{
+    self as samples, assert_begins, assert_has, assert_lacks, drop_series, fact, series, setting,
+    values,
+};
 
-use crate::context::{Context, Keeping, SecretScan};
-use crate::tests::{expect, expect_with, judge_one, summary};
+use crate::context::{Keeping, SecretScan};
+use crate::tests::{check, expect, expect_with, summary};
 
 #[test]
 fn there_are_no_agents() {
@@ -78,13 +81,13 @@ fn a_gap_of_an_observer_is_reported_once_with_its_start_and_length() {
         run.events.push(event(-2.0, Some(99.0), "no connection"));
     });
     let expected = "Observers failed: from 0 s for 30 s (no connection);";
-    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
+    assert_begins(&found.evidence, expected);
 }
 
 #[test]
 fn samples_that_are_missing_are_counted() {
     let found = expect("observers", Pass, |_| {});
-    assert!(!found.evidence.contains("0 %"), "{}", found.evidence);
+    assert_lacks(&found.evidence, "0 %");
     let found = expect("observers", Pass, |run| {
         for series in &mut run.series {
             series.points.retain(|(at, _)| *at < 8.0 || *at > 10.0);
@@ -104,20 +107,17 @@ fn a_record_with_a_gap_is_noticed() {
         let full = "there is no space left on disk/dyno.db".to_owned();
         context.keeping = Some(Keeping::Lost(full));
     });
-    assert!(found.evidence.contains("no space left"), "{found:?}");
+    assert_has(&found.evidence, "no space left");
     let found = expect("record", Doubt, |run| {
         run.intervals[3].counters.events -= 31
     });
-    assert!(
-        found.evidence.contains("events, the total has"),
-        "{found:?}"
-    );
+    assert_has(&found.evidence, "events, the total has");
 }
 
 #[test]
 fn a_total_that_is_less_than_its_intervals_is_noticed() {
     let found = expect("record", Doubt, |run| summary(run).totals.reads /= 2);
-    assert!(found.evidence.contains("of `reads`, and"), "{found:?}");
+    assert_has(&found.evidence, "of `reads`, and");
     expect("record", NotChecked, |run| summary(run).totals.reads += 7);
 }
 
@@ -160,19 +160,14 @@ fn a_run_can_be_repeated() {
         run.head.drive = None;
         run.summary = None;
     });
-    let log = judge_one(&samples::imported(), &Context::default(), "provenance");
-    assert_eq!(log.outcome, NotChecked);
+    check(&samples::imported(), "provenance", NotChecked);
 }
 
 #[test]
 fn a_log_without_its_end_is_doubted() {
     let mut run = samples::imported();
-    assert_eq!(
-        judge_one(&run, &Context::default(), "record").outcome,
-        NotChecked
-    );
+    check(&run, "record", NotChecked);
     fact(&mut run, names::IMPORT_CUT_OFF, "they lack the total time");
-    let found = judge_one(&run, &Context::default(), "record");
-    assert_eq!(found.outcome, Doubt);
-    assert!(found.evidence.contains("lack the total time"), "{found:?}");
+    let found = check(&run, "record", Doubt);
+    assert_has(&found.evidence, "lack the total time");
 }

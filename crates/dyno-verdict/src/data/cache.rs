@@ -1,9 +1,8 @@
 //! Checks 16 and 17: the size of the data relative to the caches, and the cache hits.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::context::Claim;
 use crate::text;
 use crate::view::View;
@@ -32,36 +31,17 @@ pub(super) const COLD_OR_WARM: Check = Check {
     make: cold_or_warm,
 };
 
-const IN_MEMORY_MISSES: Threshold = Threshold {
-    name: "misses of data in memory",
-    value: 1.0,
-    unit: "percent",
-    why: "a disk read costs a hundred hits: one percent doubles the cost",
-};
-const ON_DISK_MISSES: Threshold = Threshold {
-    name: "misses of data on disk",
-    value: 0.1,
-    unit: "percent",
-    why: "inner index pages always hit; with fewer misses everything is cached",
-};
-const WARMING: Threshold = Threshold {
-    name: "misses at the beginning against the end",
-    value: 2.0,
-    unit: "ratio",
-    why: "a warm cache's miss ratio has no trend",
-};
-const WARMING_MISSES: Threshold = Threshold {
-    name: "misses at the beginning",
-    value: 0.1,
-    unit: "percent",
-    why: "fewer cost less than a tenth of the hits' time",
-};
-const SAMPLES: Threshold = Threshold {
-    name: "samples",
-    value: 8.0,
-    unit: "count",
-    why: "two per quarter",
-};
+thresholds! {
+    IN_MEMORY_MISSES = 1.0, "percent", "misses of data in memory":
+        "a disk read costs a hundred hits: one percent doubles the cost";
+    ON_DISK_MISSES = 0.1, "percent", "misses of data on disk":
+        "inner index pages always hit; with fewer misses everything is cached";
+    WARMING = 2.0, "ratio", "misses at the beginning against the end":
+        "a warm cache's miss ratio has no trend";
+    WARMING_MISSES = 0.1, "percent", "misses at the beginning":
+        "fewer cost less than a tenth of the hits' time";
+    SAMPLES = 8.0, "count", "samples": "two per quarter";
+}
 
 /// Without a claim, at most one run in a hundred is doubted wrongly.
 const WARMING_CHANCE: f64 = 0.01;
@@ -128,7 +108,7 @@ fn cache(view: &View) -> CheckResult {
         _ => "",
     };
     CheckResult::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(fault),
         text::sentence(&format!("{claimed}{}", seen.join("; "))),
         match claim {
             Some(Claim::OnDisk) => "Use more data or a smaller cache, or drop the claim.",
@@ -164,7 +144,7 @@ fn cold_or_warm(view: &View) -> CheckResult {
                 _ => ("cold", !warming && first < WARMING_MISSES.value),
             };
             CheckResult::of(
-                if fault { Outcome::Doubt } else { Outcome::Pass },
+                doubt_if(fault),
                 format!(
                     "The caches are claimed to be {word}; {} % of the page requests missed in the \
                      first quarter and {} % in the last.",
@@ -225,10 +205,7 @@ fn is_sure(samples: &[(f64, f64)], quarter: usize) -> bool {
 /// Claimed cold caches in a run that is too short for a trend.
 fn short_and_cold(samples: &[(f64, f64)]) -> CheckResult {
     let misses = percent(samples);
-    let outcome = match misses < WARMING_MISSES.value {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(misses < WARMING_MISSES.value);
     let evidence = format!(
         "The caches are claimed to be cold; {} % of the page requests missed.",
         text::plain(misses)

@@ -1,10 +1,9 @@
 //! Check 20: growth during the run that would continue.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
 use super::{SIZES, cache};
-use crate::check::{Check, CheckResult, Threshold, advice};
+use crate::check::{Check, CheckResult, advice, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -19,36 +18,15 @@ pub(super) const GROWTH: Check = Check {
     make: growth,
 };
 
-const DATA: Threshold = Threshold {
-    name: "growth",
-    value: 20.0,
-    unit: "percent",
-    why: "a fifth more data leaves a fifth less of it in the cache",
-};
-const DATA_GIB: Threshold = Threshold {
-    name: "growth in bytes",
-    value: 1.0,
-    unit: "GiB",
-    why: "files grow by whole extents",
-};
-const HISTORY: Threshold = Threshold {
-    name: "growth of the history list",
-    value: 10_000.0,
-    unit: "transactions",
-    why: "a purge that keeps up with 12,000 updates per second leaves at most 6,000",
-};
-const MEMORY: Threshold = Threshold {
-    name: "growth of the server's memory",
-    value: 10.0,
-    unit: "percent",
-    why: "ten such runs double the memory",
-};
-const MEMORY_MIB: Threshold = Threshold {
-    name: "growth of the server's memory in bytes",
-    value: 128.0,
-    unit: "MiB",
-    why: "session buffers and plans are allocated on first use",
-};
+thresholds! {
+    DATA = 20.0, "percent", "growth": "a fifth more data leaves a fifth less of it in the cache";
+    DATA_GIB = 1.0, "GiB", "growth in bytes": "files grow by whole extents";
+    HISTORY = 10_000.0, "transactions", "growth of the history list":
+        "a purge that keeps up with 12,000 updates per second leaves at most 6,000";
+    MEMORY = 10.0, "percent", "growth of the server's memory": "ten such runs double the memory";
+    MEMORY_MIB = 128.0, "MiB", "growth of the server's memory in bytes":
+        "session buffers and plans are allocated on first use";
+}
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -95,10 +73,7 @@ fn growth(view: &View) -> CheckResult {
         (Ok(data), true) => data.evidence.clone(),
         (Ok(data), false) => format!("{} {}", data.evidence, rest.join(" ")),
     };
-    let outcome = match of_data || of_history || of_memory {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(of_data || of_history || of_memory);
     let result = CheckResult::of(
         outcome,
         evidence,

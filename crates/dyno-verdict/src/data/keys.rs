@@ -1,10 +1,9 @@
 //! Check 18: the keys that the workload's plan requests, and whether its statements differ.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::context::Claim;
 use crate::text;
 use crate::view::View;
@@ -24,39 +23,19 @@ pub(super) const KEYS: Check = Check {
     make: keys,
 };
 
-const LOOKED_AT: Threshold = Threshold {
-    name: "statements looked at",
-    value: 500.0,
-    unit: "count",
-    why: "with fewer, chance may hide differences; Dyno examines the first thousand of each \
-          worker, then one in 256",
-};
-const DIFFERENT: Threshold = Threshold {
-    name: "different statements",
-    value: 16.0,
-    unit: "count",
-    why: "a transaction rarely has more kinds of statements, each with the same key",
-};
-const ROWS: Threshold = Threshold {
-    name: "rows read by a statement",
-    value: 10.0,
-    unit: "count",
-    why: "a query over many rows has no single key",
-};
-const DRAWN: Threshold = Threshold {
-    name: "statements that may choose different rows each time",
-    value: 5.0,
-    unit: "percent of those that name their rows",
-    why: "each session may query the server's version once; beyond that, these statements may be \
-          the ones that read rows",
-};
-
-const HOT: Threshold = Threshold {
-    name: "share of draws in the hot set",
-    value: 90.0,
-    unit: "percent",
-    why: "the run then measures the cache",
-};
+thresholds! {
+    LOOKED_AT = 500.0, "count", "statements looked at":
+        "with fewer, chance may hide differences; Dyno examines the first thousand of each \
+         worker, then one in 256";
+    DIFFERENT = 16.0, "count", "different statements":
+        "a transaction rarely has more kinds of statements, each with the same key";
+    ROWS = 10.0, "count", "rows read by a statement": "a query over many rows has no single key";
+    DRAWN = 5.0, "percent of those that name their rows",
+        "statements that may choose different rows each time":
+        "each session may query the server's version once; beyond that, these statements may be \
+         the ones that read rows";
+    HOT = 90.0, "percent", "share of draws in the hot set": "the run then measures the cache";
+}
 
 /// The smallest count per row read, given how late a sample may be.
 const SEEN: f64 = 0.5;
@@ -126,7 +105,7 @@ fn keys(view: &View) -> CheckResult {
         ),
     };
     CheckResult::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(fault),
         format!(
             "The plan draws keys {}: {} % of the draws hit {} of the keys{bytes}. {used}",
             kind(plan),

@@ -2,10 +2,10 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::Cause;
 use dyno_core::reported::WORKLOAD;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -20,19 +20,12 @@ pub(super) const MISSES: Check = Check {
     make: misses,
 };
 
-const EMPTY: Threshold = Threshold {
-    name: "reads without a row",
-    value: 10.0,
-    unit: "percent of the reads",
-    why: "a missing key costs no row page: one in ten shifts throughput noticeably",
-};
-
-const UNCHANGED: Threshold = Threshold {
-    name: "changes without an effect",
-    value: 25.0,
-    unit: "percent of the changing statements",
-    why: "a statement that changes nothing writes no log; MySQL counts only rows that differ",
-};
+thresholds! {
+    EMPTY = 10.0, "percent of the reads", "reads without a row":
+        "a missing key costs no row page: one in ten shifts throughput noticeably";
+    UNCHANGED = 25.0, "percent of the changing statements", "changes without an effect":
+        "a statement that changes nothing writes no log; MySQL counts only rows that differ";
+}
 
 /// Fewer reads or changes are too few for a share.
 const READS_MIN: u64 = 50;
@@ -50,9 +43,8 @@ fn misses(view: &View) -> CheckResult {
     let unchanged = Unchanged::of(view);
     if reads.is_none() && unchanged.is_none() {
         return CheckResult::not_checked(format!(
-            "{} statement{} asked for rows: too few to judge how many find none{}.",
-            text::count(totals.reads),
-            text::plural(totals.reads),
+            "{} asked for rows: too few to judge how many find none{}.",
+            text::counted(totals.reads, "statement"),
             existing_keys(duplicates)
         ));
     }
@@ -75,11 +67,7 @@ fn misses(view: &View) -> CheckResult {
         format!(", as the workload declares: {why}")
     });
     CheckResult::of(
-        if fault && meant.is_none() {
-            Outcome::Doubt
-        } else {
-            Outcome::Pass
-        },
+        doubt_if(fault && meant.is_none()),
         format!(
             "{}{why}{}.",
             text::sentence(&facts.join("; ")).trim_end_matches('.'),

@@ -2,9 +2,8 @@
 //! a table.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -17,12 +16,10 @@ pub(super) const QUERY_CACHE: Check = Check {
     make: query_cache,
 };
 
-const ANSWERED: Threshold = Threshold {
-    name: "reads from the query cache",
-    value: 1.0,
-    unit: "percent of the reads",
-    why: "the run then measures how often query texts repeat",
-};
+thresholds! {
+    ANSWERED = 1.0, "percent of the reads", "reads from the query cache":
+        "the run then measures how often query texts repeat";
+}
 
 fn query_cache(view: &View) -> CheckResult {
     if view.imported() || !view.mysql() {
@@ -49,11 +46,7 @@ fn query_cache(view: &View) -> CheckResult {
     let share = hits / reads.max(hits).max(f64::MIN_POSITIVE) * 100.0;
     let setting = view.run.setting("query_cache_type").unwrap_or("not known");
     CheckResult::of(
-        if share >= ANSWERED.value {
-            Outcome::Doubt
-        } else {
-            Outcome::Pass
-        },
+        doubt_if(share >= ANSWERED.value),
         format!(
             "The query cache answered {} reads per second, {} % of all (query_cache_type = \
              {setting}).",

@@ -4,10 +4,9 @@
 mod tests;
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 use dyno_core::tables::{TableGroup, groups};
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::errors::OBSERVERS_ROWS;
 use crate::text;
 use crate::view::{Span, View};
@@ -25,25 +24,14 @@ pub(super) const STATISTICS: Check = Check {
     make: statistics,
 };
 
-const SCANNED: Threshold = Threshold {
-    name: "rows scanned by a statement",
-    value: 200.0,
-    unit: "count",
-    why: "so few rows are read as fast without an index",
-};
-
-const MANY: Threshold = Threshold {
-    name: "rows scanned despite indexes",
-    value: 1000.0,
-    unit: "count",
-    why: "a table may have indexes and lack the needed one",
-};
-const FOUND: Threshold = Threshold {
-    name: "rows scanned per row returned or changed",
-    value: 100.0,
-    unit: "count",
-    why: "an index finds a hundredth of a table without a scan",
-};
+thresholds! {
+    SCANNED = 200.0, "count", "rows scanned by a statement":
+        "so few rows are read as fast without an index";
+    MANY = 1000.0, "count", "rows scanned despite indexes":
+        "a table may have indexes and lack the needed one";
+    FOUND = 100.0, "count", "rows scanned per row returned or changed":
+        "an index finds a hundredth of a table without a scan";
+}
 
 const TOGETHER: usize = 3;
 
@@ -88,11 +76,7 @@ fn statistics(view: &View) -> CheckResult {
         (false, false) => String::new(),
     };
     CheckResult::of(
-        if bad && !meant {
-            Outcome::Doubt
-        } else {
-            Outcome::Pass
-        },
+        doubt_if(bad && !meant),
         format!(
             "A statement scanned {} row{} of whole tables on average{why}.{remarks}",
             text::rate(scanned),

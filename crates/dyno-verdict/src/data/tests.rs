@@ -5,10 +5,12 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::RandKind;
 use dyno_core::record::RunRecord;
-use dyno_samples::{self as samples, drop_series, fact, series, setting};
+use dyno_samples::{
+    self as samples, assert_begins, assert_has, drop_series, fact, series, setting,
+};
 
-use crate::context::{Claim, Context, RowCount};
-use crate::tests::{expect, expect_with, judge_one, summary};
+use crate::context::{Claim, RowCount};
+use crate::tests::{check, expect, expect_with, judged, summary};
 
 const REQUESTS: &str = "db.status.innodb_buffer_pool_read_requests";
 const MISSES: &str = "db.status.innodb_buffer_pool_reads";
@@ -86,11 +88,7 @@ fn caches_claimed_to_be_warm_have_no_trend() {
 #[test]
 fn a_hot_set_in_the_cache_is_not_on_disk() {
     let even = expect("key-distribution", Pass, |_| {});
-    assert!(
-        even.evidence.contains("90 % of the keys"),
-        "{}",
-        even.evidence
-    );
+    assert_has(&even.evidence, "90 % of the keys");
     let skewed = |run: &mut RunRecord| {
         summary(run).rand.as_mut().unwrap().kind = RandKind::Pareto;
         series(run, "data.data", &[1.5 * GIB; 30]);
@@ -144,7 +142,7 @@ fn a_purge_that_falls_behind_is_noticed() {
         series(run, "db.innodb.history_list_length", &list(2_600.0, 1e6));
     });
     let expected = "Purge fell behind: the history list went from 1,300 to 74,100.";
-    assert!(behind.evidence.contains(expected), "{}", behind.evidence);
+    assert_has(&behind.evidence, expected);
     assert!(behind.advice.contains("innodb_purge_threads"));
     // Known even if the size of the data is not.
     expect("growth", Doubt, |run| {
@@ -169,7 +167,7 @@ fn memory_that_grows_to_the_end_is_noticed() {
         series(&mut run, "server.memory.private", &private);
         let filled: Vec<f64> = (0..30).map(|second| f64::from(second) * cached).collect();
         series(&mut run, "db.status.innodb_buffer_pool_bytes_data", &filled);
-        judge_one(&run, &Context::default(), "growth")
+        judged(&run, "growth")
     };
     let leak = grows(bytes(2e7, 30), 0.0);
     assert_eq!(leak.outcome, Doubt, "{}", leak.evidence);
@@ -221,9 +219,9 @@ fn filling_caches_are_reported_without_a_claim() {
         "the buffer pool went from 25 to 61.3 % full",
         "the server had been up for 12 s",
     ] {
-        assert!(cold.evidence.contains(part), "{part}: {}", cold.evidence);
+        assert_has(&cold.evidence, part);
     }
-    assert!(cold.advice.contains("--claim cold"), "{}", cold.advice);
+    assert_has(&cold.advice, "--claim cold");
     // Data larger than the cache misses all the time.
     expect("cold-or-warm", Pass, |run| missing(run, 5000.0));
     // A few random samples are not a trend.
@@ -261,11 +259,7 @@ fn changes_that_change_nothing_are_counted() {
         some(run, 0.0);
         summary(run).totals.reads = 0;
     });
-    assert!(
-        writes_only.evidence.starts_with("0 of "),
-        "{}",
-        writes_only.evidence
-    );
+    assert_begins(&writes_only.evidence, "0 of ");
 }
 
 #[test]
@@ -275,23 +269,16 @@ fn reads_that_find_nothing_are_counted() {
         totals.reads_empty = (totals.reads as f64 * share) as u64;
     };
     let few = expect("misses", Pass, |run| empty(run, 0.02));
-    assert!(
-        few.evidence.contains("(2 %) found no row"),
-        "{}",
-        few.evidence
-    );
+    assert_has(&few.evidence, "(2 %) found no row");
     let many = expect("misses", Doubt, |run| empty(run, 0.5));
-    assert!(many.evidence.contains("(50 %)"), "{}", many.evidence);
+    assert_has(&many.evidence, "(50 %)");
     let meant = expect("misses", Pass, |run| {
         empty(run, 0.5);
         fact(run, "workload.misses", "links that are not there");
     });
-    assert!(
-        meant
-            .evidence
-            .contains("as the workload declares: links that are not there"),
-        "{}",
-        meant.evidence
+    assert_has(
+        &meant.evidence,
+        "as the workload declares: links that are not there",
     );
     // Reported once.
     expect("work-done", Pass, |run| {
@@ -306,17 +293,12 @@ fn reads_that_find_nothing_are_counted() {
         };
         summary(run).errors.insert("1062".to_owned(), error);
     });
-    assert!(
-        taken.evidence.contains("7 keys already existed"),
-        "{}",
-        taken.evidence
-    );
+    assert_has(&taken.evidence, "7 keys already existed");
     expect("misses", NotChecked, |run| {
         let totals = &mut summary(run).totals;
         (totals.reads, totals.writes) = (0, totals.writes);
     });
-    let imported = judge_one(&samples::imported(), &Context::default(), "misses");
-    assert_eq!(imported.outcome, NotChecked);
+    check(&samples::imported(), "misses", NotChecked);
 }
 
 #[test]
@@ -330,24 +312,15 @@ fn reports_a_query_cache_that_answers() {
         "answered 7,000 reads per second, 49.3 %",
         "query_cache_type = ON",
     ] {
-        assert!(
-            answers.evidence.contains(part),
-            "{part}: {}",
-            answers.evidence
-        );
+        assert_has(&answers.evidence, part);
     }
     let none = expect("query-cache", Pass, |run| {
         drop_series(run, "db.status.qcache")
     });
-    assert!(
-        none.evidence.contains("has no query cache"),
-        "{}",
-        none.evidence
-    );
+    assert_has(&none.evidence, "has no query cache");
     expect("query-cache", NotChecked, |run| drop_series(run, "db."));
     let postgres = samples::closed(&[1000.0; 20], samples::Product::Postgres);
-    let postgres = judge_one(&postgres, &Context::default(), "query-cache");
-    assert_eq!(postgres.outcome, NotChecked);
+    check(&postgres, "query-cache", NotChecked);
 }
 
 /// Sampled statements that all name their rows in their text.
@@ -388,15 +361,12 @@ fn reports_always_the_same_rows() {
         "Of 5,000 examined statements only 12 differed",
         "waited 59.2 times per 100 events",
     ] {
-        assert!(same.evidence.contains(part), "{part}: {}", same.evidence);
+        assert_has(&same.evidence, part);
     }
     let varied = expect("key-distribution", Pass, |run| looked(run, "5000", "4800"));
-    assert!(
-        varied
-            .evidence
-            .contains("Of 5,000 examined statements 4,800 differed"),
-        "{}",
-        varied.evidence
+    assert_has(
+        &varied.evidence,
+        "Of 5,000 examined statements 4,800 differed",
     );
     expect("key-distribution", Pass, |run| looked(run, "100", "12"));
     // Queries over many rows repeat unchanged.

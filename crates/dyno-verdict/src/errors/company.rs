@@ -7,22 +7,16 @@ mod tests;
 use dyno_core::catalogue::names;
 
 use super::counters::OTHER_CLIENTS;
-use crate::check::{CheckResult, Threshold};
+use crate::check::{CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
-pub(super) const ACTIVE: Threshold = Threshold {
-    name: "active sessions of other clients",
-    value: 0.5,
-    unit: "sessions on average",
-    why: "monitoring takes milliseconds per second; more is a load",
-};
-pub(super) const SHORT: Threshold = Threshold {
-    name: "connections that are not the run's",
-    value: 3.0,
-    unit: "count",
-    why: "the session list misses short sessions; an observer that reconnects makes one connection",
-};
+thresholds! {
+    pub(super) ACTIVE = 0.5, "sessions on average", "active sessions of other clients":
+        "monitoring takes milliseconds per second; more is a load";
+    pub(super) SHORT = 3.0, "count", "connections that are not the run's":
+        "the session list misses short sessions; an observer that reconnects makes one connection";
+}
 
 /// A script that connects makes at least one connection per this many events; fewer connections
 /// belong to others.

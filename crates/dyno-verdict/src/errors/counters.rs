@@ -6,7 +6,7 @@ use dyno_core::record::EventKind;
 use dyno_core::summary::RunSummary;
 
 use super::company;
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -28,24 +28,14 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     make: server_counters,
 };
 
-const COUNTERS_DIFFER: Threshold = Threshold {
-    name: "difference of the counters",
-    value: 10.0,
-    unit: "percent",
-    why: "counters are read once a second, so both ends are uncertain",
-};
-const COUNTERS_ROOM: Threshold = Threshold {
-    name: "difference always allowed",
-    value: 50.0,
-    unit: "per second",
-    why: "observers and monitoring send statements, too",
-};
-const COUNTERS_LENGTH: Threshold = Threshold {
-    name: "length",
-    value: 5.0,
-    unit: "s",
-    why: "in a shorter run, the uncertain ends decide the difference",
-};
+thresholds! {
+    COUNTERS_DIFFER = 10.0, "percent", "difference of the counters":
+        "counters are read once a second, so both ends are uncertain";
+    COUNTERS_ROOM = 50.0, "per second", "difference always allowed":
+        "observers and monitoring send statements, too";
+    COUNTERS_LENGTH = 5.0, "s", "length":
+        "in a shorter run, the uncertain ends decide the difference";
+}
 
 struct Counted {
     what: &'static str,

@@ -2,34 +2,24 @@
 
 use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
 use dyno_core::unknown::TOTALS_UNKNOWN;
-use dyno_samples::{self as samples, fact, values};
+use dyno_samples::{self as samples, assert_has, fact, values};
 
-use crate::context::Context;
-use crate::tests::judge_one;
+use crate::tests::check;
 
 #[test]
 fn a_log_agrees_with_itself() {
     let mut run = samples::imported();
     fact(&mut run, "import.stated_time_s", "600");
     fact(&mut run, "import.implied_time_s", "599.2");
-    assert_eq!(
-        judge_one(&run, &Context::default(), "work-done").outcome,
-        Pass
-    );
+    check(&run, "work-done", Pass);
     fact(&mut run, "import.implied_time_s", "120.0");
-    let finding = judge_one(&run, &Context::default(), "work-done");
-    assert_eq!(finding.outcome, Doubt);
-    assert!(
-        finding.evidence.contains("states 600 s"),
-        "{}",
-        finding.evidence
-    );
+    let finding = check(&run, "work-done", Doubt);
+    assert_has(&finding.evidence, "states 600 s");
     let what = "6000 transactions at 200.00 per second take 30.0 s, but the other figures imply \
                 60.0 s";
     fact(&mut run, "import.contradictions", what);
-    let finding = judge_one(&run, &Context::default(), "work-done");
-    assert_eq!(finding.outcome, Refuse);
-    assert!(finding.evidence.contains(what), "{}", finding.evidence);
+    let finding = check(&run, "work-done", Refuse);
+    assert_has(&finding.evidence, what);
 }
 
 #[test]
@@ -42,20 +32,13 @@ fn a_rounded_mean_of_a_log_is_no_contradiction() {
     (own.measured_s, own.elapsed_s) = (2.0027, 2.0027);
     own.totals.events = 142_187;
     (own.service.mean_ms, own.service.sum_ms) = (0.03, 3986.21);
-    assert_eq!(
-        judge_one(&run, &Context::default(), "work-done").outcome,
-        Pass
-    );
+    check(&run, "work-done", Pass);
     // Without the sum the mean may be half a digit lower.
     run.summary.as_mut().unwrap().service.sum_ms = 0.0;
-    assert_eq!(
-        judge_one(&run, &Context::default(), "work-done").outcome,
-        Pass
-    );
+    check(&run, "work-done", Pass);
     run.summary.as_mut().unwrap().service.mean_ms = 0.04;
-    let found = judge_one(&run, &Context::default(), "work-done");
-    assert_eq!(found.outcome, Doubt);
-    assert!(found.evidence.contains("more than 2 sessions"), "{found:?}");
+    let found = check(&run, "work-done", Doubt);
+    assert_has(&found.evidence, "more than 2 sessions");
 }
 
 #[test]
@@ -64,8 +47,7 @@ fn a_log_without_totals_does_not_say_that_nothing_was_done() {
     run.summary = None;
     run.intervals.clear();
     run.not_observed.push(values::gap(TOTALS_UNKNOWN, ""));
-    let finding = judge_one(&run, &Context::default(), "work-done");
-    assert_eq!(finding.outcome, Refuse);
+    let finding = check(&run, "work-done", Refuse);
     let expected = "The log does not say how much was done in which time.";
     assert_eq!(finding.evidence, expected);
 }

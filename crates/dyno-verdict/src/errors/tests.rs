@@ -9,11 +9,11 @@ use dyno_core::plan::Shard;
 use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::{EndpointSummary, LedgerEntry, MachineSummary, RunEnd};
 use dyno_samples::{
-    self as samples, Product, closed, drop_fact, drop_series, fact, series, values,
+    self as samples, Product, assert_begins, assert_has, assert_lacks, closed, drop_fact,
+    drop_series, fact, series, values,
 };
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one, summary};
+use crate::tests::{check, expect, judged, summary};
 
 pub(super) fn failing(run: &mut RunRecord, code: &str, kind: ErrorKind, count: u64) {
     let summary = summary(run);
@@ -35,7 +35,7 @@ fn errors_are_few_and_named_by_kind() {
         failing(run, "23505", ErrorKind::Duplicate, 100);
     });
     let classes = "530 conflicts (1213, 517) and 100 duplicate keys (23505)";
-    assert!(doubt.evidence.contains(classes), "{}", doubt.evidence);
+    assert_has(&doubt.evidence, classes);
     expect("errors", Refuse, |run| {
         failing(run, "2013", ErrorKind::Lost, 20_000);
     });
@@ -44,11 +44,7 @@ fn errors_are_few_and_named_by_kind() {
     });
     let given_up = expect("errors", Doubt, |run| summary(run).totals.not_done = 200);
     let expected = "200 events ended without their work being done";
-    assert!(
-        given_up.evidence.contains(expected),
-        "{}",
-        given_up.evidence
-    );
+    assert_has(&given_up.evidence, expected);
     expect("errors", Refuse, |run| {
         summary(run).totals.not_done = 100_000
     });
@@ -83,49 +79,34 @@ fn work_was_done_and_not_too_fast() {
     let totals = summary(&mut flooded);
     totals.totals.events = 0;
     totals.open_loop.as_mut().unwrap().backlog = Some(10_000);
-    let finding = judge_one(&flooded, &Context::default(), "work-done");
-    assert_eq!(finding.outcome, Refuse);
-    assert!(
-        finding.evidence.contains("10,000 were waiting"),
-        "{}",
-        finding.evidence
-    );
+    let finding = check(&flooded, "work-done", Refuse);
+    assert_has(&finding.evidence, "10,000 were waiting");
     expect("work-done", Refuse, |run| {
         let totals = &mut summary(run).totals;
         (totals.reads, totals.writes, totals.other) = (0, 0, 0);
     });
     expect("work-done", Doubt, |run| summary(run).totals.rows = 10);
     let nothing = expect("work-done", Doubt, |run| summary(run).totals.rows = 0);
-    assert!(
-        nothing
-            .evidence
-            .starts_with("No statement found or changed a row."),
-        "{}",
-        nothing.evidence
-    );
+    assert_begins(&nothing.evidence, "No statement found or changed a row.");
     expect("work-done", Doubt, |run| {
         samples::scale(&mut summary(run).service, 1e-3)
     });
     let little = expect("work-done", Doubt, |run| {
         samples::scale(&mut summary(run).service, 1.5)
     });
-    assert!(
-        little.evidence.contains("more than 16 sessions"),
-        "{}",
-        little.evidence
-    );
+    assert_has(&little.evidence, "more than 16 sessions");
     let outside = expect("work-done", Doubt, |run| {
         samples::scale(&mut summary(run).service, 0.5)
     });
     let part = "The sessions spent 50 % of their time outside events";
-    assert!(outside.evidence.starts_with(part), "{}", outside.evidence);
+    assert_begins(&outside.evidence, part);
     let empty = expect("work-done", Doubt, |run| {
         let totals = &mut summary(run).totals;
         (totals.writes, totals.other) = (0, 0);
         totals.reads = totals.events / 2;
     });
     let expected = "At least 50 % of the events sent no statement";
-    assert!(empty.evidence.starts_with(expected), "{}", empty.evidence);
+    assert_begins(&empty.evidence, expected);
     // In a test of the host a session may have several concurrent events, which are not statements.
     let queued = expect("work-done", Pass, |run| {
         samples::scale(&mut summary(run).service, 1.5);
@@ -134,16 +115,11 @@ fn work_was_done_and_not_too_fast() {
             ..MachineSummary::default()
         });
     });
-    assert!(
-        !queued.evidence.contains("statements"),
-        "{}",
-        queued.evidence
-    );
+    assert_lacks(&queued.evidence, "statements");
     // An embedded database answers without a connection.
     let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
     samples::scale(&mut summary(&mut sqlite).service, 1e-3);
-    let finding = judge_one(&sqlite, &Context::default(), "work-done");
-    assert_eq!(finding.outcome, Pass, "{}", finding.evidence);
+    check(&sqlite, "work-done", Pass);
 }
 
 #[test]
@@ -162,21 +138,13 @@ fn the_servers_warnings_are_reported() {
     });
     expect("server-warnings", NotChecked, |run| drop_series(run, "db."));
     let mut postgres = closed(&[1000.0; 20], Product::Postgres);
-    let context = Context::default();
-    assert_eq!(
-        judge_one(&postgres, &context, "server-warnings").outcome,
-        Pass
-    );
+    check(&postgres, "server-warnings", Pass);
     series(&mut postgres, "db.database.deadlocks", &[40.0; 20]);
-    assert_eq!(
-        judge_one(&postgres, &context, "server-warnings").outcome,
-        Doubt
-    );
+    check(&postgres, "server-warnings", Doubt);
 }
 
 #[test]
 fn a_few_warnings_of_the_server_are_no_doubt_however_few_the_events() {
-    let context = Context::default();
     let outcome = |on_disk: f64| {
         let mut run = closed(&[16.0; 2], Product::Mysql);
         series(
@@ -184,7 +152,7 @@ fn a_few_warnings_of_the_server_are_no_doubt_however_few_the_events() {
             "db.status.created_tmp_disk_tables",
             &[2.0, on_disk],
         );
-        judge_one(&run, &context, "server-warnings").outcome
+        judged(&run, "server-warnings").outcome
     };
     assert_eq!((outcome(2.0), outcome(3.0)), (Pass, Doubt));
 }
@@ -214,9 +182,7 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
     let first = run.intervals[0].counters.queries() as f64;
     series(&mut run, "db.status.questions", &[first; 18]);
     series(&mut run, "db.status.innodb_pages_read", &[500.0; 18]);
-    let context = Context::default();
-    let counted = judge_one(&run, &context, "server-counters");
-    assert_eq!(counted.outcome, Pass, "{}", counted.evidence);
+    check(&run, "server-counters", Pass);
     let cost = |run: &RunRecord| {
         let costs = crate::costs(run);
         costs
@@ -230,8 +196,7 @@ fn counters_of_a_part_of_the_run_are_held_against_that_part() {
     let drive = summary(&mut run).drive.as_mut().unwrap();
     drive.shard = Some(Shard::equal(1, 3));
     run.head.drive = None;
-    let counted = judge_one(&run, &context, "server-counters");
-    assert_eq!(counted.outcome, NotChecked, "{}", counted.evidence);
+    check(&run, "server-counters", NotChecked);
     assert_eq!(cost(&run).value, None);
 }
 
@@ -247,11 +212,7 @@ fn counts_of_postgresql_without_a_warm_up_are_left_out_of_short_runs() {
     };
     let late = cost(5, 0);
     assert_eq!(late.value, None);
-    assert!(
-        late.source.contains("without a warm-up that is 20 %"),
-        "{}",
-        late.source
-    );
+    assert_has(&late.source, "without a warm-up that is 20 %");
     assert!(cost(5, 2).value.is_some(), "the lag is at both ends");
     assert!(cost(60, 0).value.is_some(), "a second of sixty");
 }
@@ -300,7 +261,7 @@ fn the_server_counts_what_the_client_counts() {
         fact(run, "server.other_sessions", "25 of app from 10.0.0.7");
     });
     let whose = "It listed other sessions: at most 25 of app from 10.0.0.7.";
-    assert!(others.evidence.contains(whose), "{}", others.evidence);
+    assert_has(&others.evidence, whose);
     assert!(others.advice.contains("sessions of other clients"));
     expect("server-counters", NotChecked, |run| drop_series(run, "db."));
     expect("server-counters", NotChecked, |run| {
@@ -322,11 +283,7 @@ fn the_server_counts_what_the_client_counts() {
         run.events.push(lost);
     });
     let short = closed(&[1000.0; 3], Product::Mysql);
-    let context = Context::default();
-    assert_eq!(
-        judge_one(&short, &context, "server-counters").outcome,
-        NotChecked
-    );
+    check(&short, "server-counters", NotChecked);
 }
 
 #[test]
@@ -345,7 +302,7 @@ fn others_at_work_are_reported_whatever_the_counters_show() {
     });
     let whose = "Other users' sessions executed 0.6 statements at a time, on average over 5 looks: \
                  at most 1 of app from 10.0.0.7. The server counted";
-    assert!(finding.evidence.starts_with(whose), "{}", finding.evidence);
+    assert_begins(&finding.evidence, whose);
 }
 
 #[test]
@@ -365,9 +322,8 @@ fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
     let nobody = expect("server-counters", Doubt, |run| {
         series(run, QUESTIONS, &[30_000.0; 30]);
     });
-    let seen = "No other session was listed in 30 looks.";
-    assert!(nobody.evidence.contains(seen), "{}", nobody.evidence);
-    assert!(!nobody.advice.contains("ther clients"), "{}", nobody.advice);
+    assert_has(&nobody.evidence, "No other session was listed in 30 looks.");
+    assert_lacks(&nobody.advice, "ther clients");
     let hidden = expect("server-counters", Doubt, |run| {
         series(run, QUESTIONS, &[30_000.0; 30]);
         let why = "sessions of other users are hidden: GRANT PROCESS";
@@ -375,35 +331,26 @@ fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
         run.not_observed.push(gap);
     });
     let known = "Other sessions are not known: sessions of other users are hidden";
-    assert!(hidden.evidence.contains(known), "{}", hidden.evidence);
+    assert_has(&hidden.evidence, known);
     let old = expect("server-counters", Doubt, |run| {
         series(run, QUESTIONS, &[30_000.0; 30]);
         drop_series(run, "db.other_sessions");
         drop_fact(run, "server.other_sessions");
     });
-    assert!(
-        old.evidence.contains("were not observed"),
-        "{}",
-        old.evidence
-    );
+    assert_has(&old.evidence, "were not observed");
     // Statements prepared by PostgreSQL's connections are transactions.
     let mut run = closed(&[1000.0; 20], Product::Postgres);
     series(&mut run, "db.database.xact_commit", &[60_000.0; 20]);
     series(&mut run, "db.database.sessions", &[20_000.0; 20]);
-    let context = Context::default();
-    assert_eq!(
-        judge_one(&run, &context, "server-counters").outcome,
-        NotChecked
-    );
+    check(&run, "server-counters", NotChecked);
     fact(&mut run, "server.other_sessions", "2 of app from 10.0.0.7");
-    assert_eq!(judge_one(&run, &context, "server-counters").outcome, Doubt);
+    check(&run, "server-counters", Doubt);
 }
 
 #[test]
 fn transactions_lie_between_events_and_statements() {
     let mut run = closed(&[1000.0; 20], Product::Postgres);
-    let context = Context::default();
-    let outcome = |run: &RunRecord| judge_one(run, &context, "server-counters").outcome;
+    let outcome = |run: &RunRecord| judged(run, "server-counters").outcome;
     assert_eq!(outcome(&run), Pass);
     for (commits, expected) in [(20_000.0, Pass), (500.0, Doubt), (40_000.0, Doubt)] {
         series(&mut run, "db.database.xact_commit", &[commits; 20]);
@@ -414,7 +361,7 @@ fn transactions_lie_between_events_and_statements() {
     for (end, expected) in [("20500", Pass), ("900", Doubt)] {
         fact(&mut run, "server.commits.start", "500");
         fact(&mut run, "server.commits.end", end);
-        let outcome = judge_one(&run, &context, "server-counters").outcome;
+        let outcome = judged(&run, "server-counters").outcome;
         assert_eq!(outcome, expected, "{end}");
     }
 }
@@ -436,7 +383,7 @@ fn an_unknown_ledger_is_not_checked() {
         summary(run).ledger = vec![entry(low, high)];
     });
     let expected = "A worker did not respond at the end of the run";
-    assert!(open.evidence.contains(expected), "{}", open.evidence);
+    assert_has(&open.evidence, expected);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold, advice};
+use crate::check::{Check, CheckResult, advice, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -17,24 +17,13 @@ pub(super) const SERVER_WARNINGS: Check = Check {
     make: server_warnings,
 };
 
-const DEADLOCKS: Threshold = Threshold {
-    name: "deadlocks",
-    value: 1.0,
-    unit: "per 100 events",
-    why: "one in a hundred affects p99",
-};
-const ON_DISK: Threshold = Threshold {
-    name: "temporary tables or files on disk",
-    value: 10.0,
-    unit: "per 100 events",
-    why: "the result then depends on memory settings",
-};
-const FEWEST: Threshold = Threshold {
-    name: "of either, in the whole measurement",
-    value: 5.0,
-    unit: "counted",
-    why: "one or two may be another client's",
-};
+thresholds! {
+    DEADLOCKS = 1.0, "per 100 events", "deadlocks": "one in a hundred affects p99";
+    ON_DISK = 10.0, "per 100 events", "temporary tables or files on disk":
+        "the result then depends on memory settings";
+    FEWEST = 5.0, "counted", "of either, in the whole measurement":
+        "one or two may be another client's";
+}
 
 fn server_warnings(view: &View) -> CheckResult {
     let Some(events_per_s) = view.events_per_s() else {

@@ -8,7 +8,7 @@ use dyno_core::summary::RunSummary;
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::tables;
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::data;
 use crate::text;
 use crate::view::View;
@@ -37,54 +37,24 @@ pub(super) const WORK: Check = Check {
     make: work_done,
 };
 
-const ROWS: Threshold = Threshold {
-    name: "rows per statement",
-    value: 0.05,
-    unit: "ratio",
-    why: "statements that mostly find nothing run on the wrong data",
-};
-const STATEMENT_US: Threshold = Threshold {
-    name: "mean time of a statement",
-    value: 5.0,
-    unit: "us",
-    why: "two system calls and wake-ups on each side take longer",
-};
-const LITTLE: Threshold = Threshold {
-    name: "excess of rate times latency over sessions",
-    value: 5.0,
-    unit: "percent",
-    why: "Little's law forbids more in a closed loop; the rest is rounding",
-};
-const STATED_TIME: Threshold = Threshold {
-    name: "stated time against count over rate",
-    value: 2.0,
-    unit: "percent",
-    why: "both are printed with more digits",
-};
-const UNTOUCHED: Threshold = Threshold {
-    name: "statements that touch no table",
-    value: 50.0,
-    unit: "percent of the statements that read or change rows",
-    why: "half of the throughput then consists of round trips only",
-};
-const WITHOUT: Threshold = Threshold {
-    name: "excess of events over statements",
-    value: 5.0,
-    unit: "percent of the statements",
-    why: "at least this share of the events sent no statement",
-};
-const OUTSIDE: Threshold = Threshold {
-    name: "session time outside events",
-    value: 20.0,
-    unit: "percent",
-    why: "Little's law: no latency includes this work or waiting",
-};
-const UNTIMED: Threshold = Threshold {
-    name: "transactions without a time",
-    value: 1.0,
-    unit: "percent",
-    why: "p99 of the rest is not p99 of all",
-};
+thresholds! {
+    ROWS = 0.05, "ratio", "rows per statement":
+        "statements that mostly find nothing run on the wrong data";
+    STATEMENT_US = 5.0, "us", "mean time of a statement":
+        "two system calls and wake-ups on each side take longer";
+    LITTLE = 5.0, "percent", "excess of rate times latency over sessions":
+        "Little's law forbids more in a closed loop; the rest is rounding";
+    STATED_TIME = 2.0, "percent", "stated time against count over rate":
+        "both are printed with more digits";
+    UNTOUCHED = 50.0, "percent of the statements that read or change rows",
+        "statements that touch no table":
+        "half of the throughput then consists of round trips only";
+    WITHOUT = 5.0, "percent of the statements", "excess of events over statements":
+        "at least this share of the events sent no statement";
+    OUTSIDE = 20.0, "percent", "session time outside events":
+        "Little's law: no latency includes this work or waiting";
+    UNTIMED = 1.0, "percent", "transactions without a time": "p99 of the rest is not p99 of all";
+}
 fn work_done(view: &View) -> CheckResult {
     let totals = view.totals();
     let contradictions = view.run.fact(names::IMPORT_CONTRADICTIONS);

@@ -153,7 +153,7 @@ fn others(known: &Known<'_>) -> Finding {
 mod tests {
     use super::*;
     use dyno_core::finding::Outcome;
-    use dyno_samples::values;
+    use dyno_samples::{assert_begins, values};
 
     fn judged(facts: &[(&str, &str)], settings: &[(&str, &str)]) -> Vec<Finding> {
         let fact = |(name, value): &(&str, &str)| values::fact(name, value, values::SOURCE);
@@ -211,17 +211,11 @@ mod tests {
         assert!(of("server-cache").evidence.contains("128 MiB"));
         assert_eq!(of("durability").outcome, Outcome::Doubt);
         let evidence = &of("durability").evidence;
-        assert!(
-            evidence.starts_with("May be damaged because fsync = off:"),
-            "{evidence}"
-        );
+        assert_begins(evidence, "May be damaged because fsync = off:");
         assert_eq!(of("statement-logs").outcome, Outcome::Doubt);
         let in_memory = judged(&[("data.filesystem.type", "tmpfs")], &[("fsync", "on")]);
         let found = in_memory.iter().find(|f| f.check == "durability").unwrap();
-        assert!(
-            found.evidence.starts_with("All data lost on OS crash"),
-            "{found:?}"
-        );
+        assert_begins(&found.evidence, "All data lost on OS crash");
         assert_eq!(of("other-connections").outcome, Outcome::Doubt);
     }
 
@@ -231,9 +225,9 @@ mod tests {
         let of = |check: &str| findings.iter().find(|f| f.check == check).unwrap();
         assert_eq!(of("durability").outcome, Outcome::Pass);
         let evidence = &of("durability").evidence;
-        assert!(
-            evidence.starts_with("Last second lost on OS crash because innodb_flush_log_at_trx_"),
-            "{evidence}"
+        assert_begins(
+            evidence,
+            "Last second lost on OS crash because innodb_flush_log_at_trx_",
         );
     }
 

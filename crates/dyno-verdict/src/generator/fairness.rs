@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
 
-use crate::check::{Check, CheckResult, Threshold, advice};
+use crate::check::{Check, CheckResult, advice, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -18,25 +18,15 @@ pub(super) const FAIRNESS: Check = Check {
     make: fairness,
 };
 
-const JAIN_MIN: Threshold = Threshold {
-    name: "Jain's index",
-    value: 0.9,
-    unit: "ratio",
-    why: "one idle session in ten, or a spread of a third of the mean (Jain, Chiu and Hawe, \"A \
-          Quantitative Measure of Fairness\")",
-};
-const EVENTS_FEW: Threshold = Threshold {
-    name: "events per session",
-    value: 20.0,
-    unit: "count",
-    why: "with fewer, chance brings the index below its bound",
-};
-const ENDPOINT_SHARE: Threshold = Threshold {
-    name: "endpoint's part of its fair share",
-    value: 50.0,
-    unit: "percent",
-    why: "sessions are spread evenly over endpoints",
-};
+thresholds! {
+    JAIN_MIN = 0.9, "ratio", "Jain's index":
+        "one idle session in ten, or a spread of a third of the mean (Jain, Chiu and Hawe, \"A \
+         Quantitative Measure of Fairness\")";
+    EVENTS_FEW = 20.0, "count", "events per session":
+        "with fewer, chance brings the index below its bound";
+    ENDPOINT_SHARE = 50.0, "percent", "endpoint's part of its fair share":
+        "sessions are spread evenly over endpoints";
+}
 
 fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
     advice(&[

@@ -3,7 +3,9 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{EventKind, RunRecord};
 use dyno_core::summary::AgentSummary;
-use dyno_samples::{drop_fact, drop_series, fact, scale, series, values};
+use dyno_samples::{
+    assert_begins, assert_has, assert_lacks, drop_fact, drop_series, fact, scale, series, values,
+};
 
 use crate::tests::{expect, summary};
 
@@ -22,22 +24,18 @@ fn agents(run: &mut RunRecord, hosts: [&str; 2]) {
 fn load_generators_on_the_servers_host_count() {
     let finding = expect("same-host", Pass, |run| agents(run, ["here", "here"]));
     let expected = "the coordinator and 2 load generators used 0.8 cores";
-    assert!(finding.evidence.contains(expected), "{}", finding.evidence);
+    assert_has(&finding.evidence, expected);
     let finding = expect("same-host", Pass, |run| agents(run, ["there", "here"]));
     let expected = "the coordinator and 1 load generator used 0.55 cores";
-    assert!(finding.evidence.contains(expected), "{}", finding.evidence);
+    assert_has(&finding.evidence, expected);
     let finding = expect("same-host", Pass, |run| agents(run, ["there", "there"]));
-    assert!(!finding.evidence.contains("cores"), "{}", finding.evidence);
+    assert_lacks(&finding.evidence, "cores");
     // The CPU use of one is unknown.
     let finding = expect("same-host", Pass, |run| {
         agents(run, ["here", "here"]);
         summary(run).agents[1].cpu_cores = None;
     });
-    assert!(
-        finding.evidence.contains("was not observed"),
-        "{}",
-        finding.evidence
-    );
+    assert_has(&finding.evidence, "was not observed");
     expect("same-host", Doubt, |run| {
         agents(run, ["here", "here"]);
         summary(run).agents[0].cpu_cores = Some(1.0);
@@ -67,7 +65,7 @@ fn one_of_several_that_stood_still_is_not_the_generator_itself() {
         (&[0, 1], "The load generators gen1 and gen2 paused 1 time"),
     ] {
         let found = paused(of);
-        assert!(found.evidence.starts_with(expected), "{}", found.evidence);
+        assert_begins(&found.evidence, expected);
     }
 }
 

@@ -4,23 +4,16 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::summary::LatencyLimit;
 use dyno_samples as samples;
 
-use crate::context::Context;
-use crate::tests::{judge_one, summary};
+use crate::tests::{check, judged, summary};
 
 #[test]
 fn logs_have_fairness_by_mean_and_deviation() {
     let mut run = samples::imported();
     summary(&mut run).fairness.as_mut().unwrap().events_stddev = 10.0;
-    assert_eq!(
-        judge_one(&run, &Context::default(), "fairness").outcome,
-        Pass
-    );
+    check(&run, "fairness", Pass);
     let fairness = summary(&mut run).fairness.as_mut().unwrap();
     fairness.events_stddev = fairness.events_mean;
-    assert_eq!(
-        judge_one(&run, &Context::default(), "fairness").outcome,
-        Doubt
-    );
+    check(&run, "fairness", Doubt);
 }
 
 #[test]
@@ -32,10 +25,6 @@ fn a_log_that_counts_skipped_events_is_doubted_for_them() {
             above: 0,
             skipped,
         });
-        assert_eq!(
-            judge_one(&run, &Context::default(), "unserved").outcome,
-            outcome,
-            "{skipped}"
-        );
+        assert_eq!(judged(&run, "unserved").outcome, outcome, "{skipped}");
     }
 }

@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::summary::{LatencySummary, OpenLoopSummary};
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::{Bin, View};
 
@@ -42,78 +42,28 @@ pub(super) const ARRIVALS: Check = Check {
     make: arrivals,
 };
 
-const LAG_MEAN: Threshold = Threshold {
-    name: "lag in the mean response time",
-    value: 10.0,
-    unit: "percent",
-    why: "comparisons usually look for differences of a tenth",
-};
-const LAG_PERCENTILE: Threshold = Threshold {
-    name: "lag's percentile against the response time's",
-    value: 50.0,
-    unit: "percent",
-    why: "an upper bound: the slowest events need not start latest",
-};
-const LAG_MS: Threshold = Threshold {
-    name: "minimum lag",
-    value: 1.0,
-    unit: "ms",
-    why: "less is timer slack and thread wake-up",
-};
-const LAG_TAIL_MS: Threshold = Threshold {
-    name: "minimum lag at a percentile",
-    value: 5.0,
-    unit: "ms",
-    why: "a scheduler time slice on a busy host",
-};
-const LAG_REFUSE: Threshold = Threshold {
-    name: "lag in the mean response time, refusal",
-    value: 50.0,
-    unit: "percent",
-    why: "the response times are the generator's own",
-};
-const ACHIEVED: Threshold = Threshold {
-    name: "achieved of offered",
-    value: 98.0,
-    unit: "percent",
-    why: "events in flight at the end explain 1 %, not more",
-};
-const LEFT_WAITING: Threshold = Threshold {
-    name: "events left waiting",
-    value: 10.0,
-    unit: "count",
-    why: "fewer may have become due at the end by chance",
-};
-const BACKLOG_GROWTH: Threshold = Threshold {
-    name: "growth of the backlog",
-    value: 1.0,
-    unit: "percent of the arrivals",
-    why: "a queue that is served in time has no trend",
-};
-const SIGNIFICANCE: Threshold = Threshold {
-    name: "significance",
-    value: 0.001,
-    unit: "probability",
-    why: "one run in a thousand is doubted wrongly",
-};
-const DISORDER_MS: Threshold = Threshold {
-    name: "disorder between intervals",
-    value: 10.0,
-    unit: "ms",
-    why: "workers end their intervals milliseconds apart",
-};
-const INTERVALS: Threshold = Threshold {
-    name: "intervals",
-    value: 10.0,
-    unit: "count",
-    why: "fewer give no usable variance",
-};
-const ARRIVALS_FEW: Threshold = Threshold {
-    name: "arrivals per interval",
-    value: 5.0,
-    unit: "count",
-    why: "below it the chi-square approximation fails",
-};
+thresholds! {
+    LAG_MEAN = 10.0, "percent", "lag in the mean response time":
+        "comparisons usually look for differences of a tenth";
+    LAG_PERCENTILE = 50.0, "percent", "lag's percentile against the response time's":
+        "an upper bound: the slowest events need not start latest";
+    LAG_MS = 1.0, "ms", "minimum lag": "less is timer slack and thread wake-up";
+    LAG_TAIL_MS = 5.0, "ms", "minimum lag at a percentile": "a scheduler time slice on a busy host";
+    LAG_REFUSE = 50.0, "percent", "lag in the mean response time, refusal":
+        "the response times are the generator's own";
+    ACHIEVED = 98.0, "percent", "achieved of offered":
+        "events in flight at the end explain 1 %, not more";
+    LEFT_WAITING = 10.0, "count", "events left waiting":
+        "fewer may have become due at the end by chance";
+    BACKLOG_GROWTH = 1.0, "percent of the arrivals", "growth of the backlog":
+        "a queue that is served in time has no trend";
+    SIGNIFICANCE = 0.001, "probability", "significance": "one run in a thousand is doubted wrongly";
+    DISORDER_MS = 10.0, "ms", "disorder between intervals":
+        "workers end their intervals milliseconds apart";
+    INTERVALS = 10.0, "count", "intervals": "fewer give no usable variance";
+    ARRIVALS_FEW = 5.0, "count", "arrivals per interval":
+        "below it the chi-square approximation fails";
+}
 
 const CLOSED: &str = "In a closed loop nothing is scheduled: the next event begins when the last \
                       one has ended.";
@@ -251,11 +201,7 @@ fn offered_rate(view: &View) -> CheckResult {
     // An event that is due at the end of an interval waits, but is not a queue.
     let growing = growth.is_some_and(|growth| growth >= BACKLOG_GROWTH.value)
         && longer.is_some_and(|longer| longer > 1.0);
-    let outcome = if short || growing || catching_up {
-        Outcome::Doubt
-    } else {
-        Outcome::Pass
-    };
+    let outcome = doubt_if(short || growing || catching_up);
     let trend = match (growing, catching_up) {
         (true, _) => ", growing from second to second",
         (false, true) => ": a queue from before was being served",
@@ -400,10 +346,7 @@ fn poisson(counts: &[u64], mean: f64) -> CheckResult {
     let index = test.statistic / (counts.len() - 1) as f64;
     // An interval that ends late by this much takes as many arrivals from the next one.
     let disorder = 2.0 * mean * (DISORDER_MS.value / 1e3).powi(2);
-    let outcome = match test.p < SIGNIFICANCE.value && (index < 1.0 || index > 1.0 + disorder) {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(test.p < SIGNIFICANCE.value && (index < 1.0 || index > 1.0 + disorder));
     CheckResult::of(
         outcome,
         format!(
@@ -430,10 +373,7 @@ fn constant(counts: &[u64], mean: f64) -> CheckResult {
         .filter(|count| (**count as f64 - mean).abs() > room)
         .count();
     // A single late interval affects itself and the next one.
-    let outcome = match beyond > 2 + counts.len() / 20 {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(beyond > 2 + counts.len() / 20);
     CheckResult::of(
         outcome,
         format!(

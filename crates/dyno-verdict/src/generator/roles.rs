@@ -2,7 +2,7 @@
 
 use dyno_core::summary::RoleSummary;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -15,12 +15,10 @@ pub(super) const ROLE_RATES: Check = Check {
     make: role_rates,
 };
 
-const ACHIEVED: Threshold = Threshold {
-    name: "achieved of requested",
-    value: 95.0,
-    unit: "percent",
-    why: "the Insert Benchmark's bound for its background inserts",
-};
+thresholds! {
+    ACHIEVED = 95.0, "percent", "achieved of requested":
+        "the Insert Benchmark's bound for its background inserts";
+}
 
 const NAMED_MAX: usize = 4;
 

@@ -7,7 +7,7 @@ use dyno_core::summary::{LatencySummary, RunSummary};
 
 use super::open_loop::overloaded;
 use super::sessions::LAST_LOOK_S;
-use crate::check::{Check, CheckResult, Threshold, advice, graded};
+use crate::check::{Check, CheckResult, advice, doubt_if, graded, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -33,42 +33,18 @@ pub(super) const SAMPLES: Check = Check {
     make: samples,
 };
 
-const MISSING: Threshold = Threshold {
-    name: "unfinished events",
-    value: 0.1,
-    unit: "percent",
-    why: "the slowest thousandth would change p99.9",
-};
-const HUNG: Threshold = Threshold {
-    name: "sessions with an unfinished event",
-    value: 50.0,
-    unit: "percent",
-    why: "half of the sessions no longer got answers",
-};
-const HUNG_EVENTS: Threshold = Threshold {
-    name: "grace, in events",
-    value: 20.0,
-    unit: "times the median event",
-    why: "events rarely differ by more",
-};
-const CLIPPED: Threshold = Threshold {
-    name: "latencies beyond the bound",
-    value: 1.0,
-    unit: "percent",
-    why: "p99 is then the bound, not a measurement",
-};
-const EVENTS_FEW: Threshold = Threshold {
-    name: "events",
-    value: 100.0,
-    unit: "count",
-    why: "p95 needs five samples beyond it",
-};
-const BEYOND: Threshold = Threshold {
-    name: "samples on either side of a percentile",
-    value: 5.0,
-    unit: "count",
-    why: "a binomial's normal approximation needs five on either side",
-};
+thresholds! {
+    MISSING = 0.1, "percent", "unfinished events": "the slowest thousandth would change p99.9";
+    HUNG = 50.0, "percent", "sessions with an unfinished event":
+        "half of the sessions no longer got answers";
+    HUNG_EVENTS = 20.0, "times the median event", "grace, in events":
+        "events rarely differ by more";
+    CLIPPED = 1.0, "percent", "latencies beyond the bound":
+        "p99 is then the bound, not a measurement";
+    EVENTS_FEW = 100.0, "count", "events": "p95 needs five samples beyond it";
+    BEYOND = 5.0, "count", "samples on either side of a percentile":
+        "a binomial's normal approximation needs five on either side";
+}
 
 fn unserved_advice(hung: bool, unfinished: u64, missing: u64) -> String {
     advice(&[
@@ -179,10 +155,7 @@ fn unserved(view: &View) -> CheckResult {
     if too_many && !hung && overloaded(view) {
         return not_taken(missing);
     }
-    let outcome = match hung || too_many {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(hung || too_many);
     let by_hand = match stopped {
         true => "; the user ended the run",
         false => "",
@@ -286,13 +259,11 @@ fn samples(view: &View) -> CheckResult {
     .with("beyond the bound, share", share, "percent")
 }
 
-/// A single one is enough for a doubt.
-const ANY_CLIPPED: Threshold = Threshold {
-    name: "any latency beyond the bound",
-    value: f64::MIN_POSITIVE,
-    unit: "percent",
-    why: "the mean and the maximum are wrong",
-};
+thresholds! {
+    /// A single one is enough for a doubt.
+    ANY_CLIPPED = f64::MIN_POSITIVE, "percent", "any latency beyond the bound":
+        "the mean and the maximum are wrong";
+}
 
 fn evidence(latency: &LatencySummary, clipped: u64, thin: &[String]) -> String {
     let withheld: Vec<String> = latency

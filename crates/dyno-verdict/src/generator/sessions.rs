@@ -4,7 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::{IdleSpan, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
 
-use crate::check::{Check, CheckResult, Threshold, graded};
+use crate::check::{Check, CheckResult, graded, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -29,50 +29,22 @@ pub(super) const IDLE_SESSIONS: Check = Check {
     make: idle_sessions,
 };
 
-const IDLE_S: Threshold = Threshold {
-    name: "time without an event",
-    value: 5.0,
-    unit: "s",
-    why: "longer than a checkpoint, fail-over or accidental lock wait",
-};
-const IDLE_SHARE: Threshold = Threshold {
-    name: "share of the run without an event",
-    value: 10.0,
-    unit: "percent",
-    why: "the run had one session fewer for a tenth of its time",
-};
-const IDLE_EVENTS: Threshold = Threshold {
-    name: "time without an event, in events",
-    value: 20.0,
-    unit: "times the median event",
-    why: "events rarely differ by more than an order of magnitude",
-};
-const IDLE_PEERS: Threshold = Threshold {
-    name: "time without an event, against other sessions",
-    value: 3.0,
-    unit: "times the lowest tenth",
-    why: "slow events and server stalls hit all sessions, a hang only some",
-};
-const IDLE_REFUSE: Threshold = Threshold {
-    name: "idle time, refusal",
-    value: 10.0,
-    unit: "percent of all sessions' time",
-    why: "the load was a tenth smaller than reported",
-};
-
-const CONNECTING_REFUSE: Threshold = Threshold {
-    name: "sessions without a connection at the end",
-    value: 50.0,
-    unit: "percent",
-    why: "the server was gone, and the load with it",
-};
-
-const CONNECTING_S: Threshold = Threshold {
-    name: "one attempt to connect",
-    value: 1.0,
-    unit: "s",
-    why: "scripts that connect for each event are often connecting when sampled",
-};
+thresholds! {
+    IDLE_S = 5.0, "s", "time without an event":
+        "longer than a checkpoint, fail-over or accidental lock wait";
+    IDLE_SHARE = 10.0, "percent", "share of the run without an event":
+        "the run had one session fewer for a tenth of its time";
+    IDLE_EVENTS = 20.0, "times the median event", "time without an event, in events":
+        "events rarely differ by more than an order of magnitude";
+    IDLE_PEERS = 3.0, "times the lowest tenth", "time without an event, against other sessions":
+        "slow events and server stalls hit all sessions, a hang only some";
+    IDLE_REFUSE = 10.0, "percent of all sessions' time", "idle time, refusal":
+        "the load was a tenth smaller than reported";
+    CONNECTING_REFUSE = 50.0, "percent", "sessions without a connection at the end":
+        "the server was gone, and the load with it";
+    CONNECTING_S = 1.0, "s", "one attempt to connect":
+        "scripts that connect for each event are often connecting when sampled";
+}
 
 /// Sessions are observed once a second, so the last look may be this long before the end.
 pub(super) const LAST_LOOK_S: f64 = 1.5;

@@ -7,11 +7,12 @@ use dyno_core::record::{EventKind, IdleSpan, RunRecord};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
 use dyno_samples::{
-    self as samples, drop_fact, drop_series, fact, open_loop, scale, series, values,
+    self as samples, assert_begins, assert_has, assert_lacks, drop_fact, drop_series, fact,
+    open_loop, scale, series, values,
 };
 
 use crate::context::{Calibration, Context};
-use crate::tests::{expect, expect_with, judge_one, summary};
+use crate::tests::{expect, expect_with, judge_one, judged, summary};
 
 fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
     Some(Calibration {
@@ -26,7 +27,7 @@ fn calibrated(ceiling_per_s: f64) -> Option<Calibration> {
 }
 
 fn of(run: &RunRecord, check: &str) -> (Outcome, String) {
-    let finding = judge_one(run, &Context::default(), check);
+    let finding = judged(run, check);
     (finding.outcome, finding.evidence)
 }
 
@@ -37,19 +38,14 @@ fn the_rate_stays_below_the_generators_ceiling() {
             client(run).worker_busy = vec![0.98];
             context.calibration = calibrated(ceiling);
         });
-        assert!(found.evidence.contains("without a server"), "{found:?}");
+        assert_has(&found.evidence, "without a server");
     }
     // A calibration below the run's own rate is not a ceiling.
     let found = expect_with("generator-ceiling", Pass, |run, context| {
         client(run).worker_busy = vec![0.2, 0.3];
         context.calibration = calibrated(1010.0);
     });
-    assert!(
-        found
-            .evidence
-            .contains("by its CPU time per event in this run"),
-        "{found:?}"
-    );
+    assert_has(&found.evidence, "by its CPU time per event in this run");
     expect("generator-ceiling", NotChecked, |_| {});
     let sqlite = samples::closed(&[1000.0; 10], samples::Product::Sqlite);
     let context = Context {
@@ -218,11 +214,7 @@ fn the_clock_is_fast_and_fine() {
     let short = expect("clock", Doubt, |run| {
         samples::scale(&mut summary(run).service, 1e-6);
     });
-    assert!(
-        short.advice.contains("Let each event do more"),
-        "{}",
-        short.advice
-    );
+    assert_has(&short.advice, "Let each event do more");
     expect("clock", NotChecked, |run| {
         drop_fact(run, "host.clock.source")
     });
@@ -267,14 +259,11 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
     let found = expect("idle-sessions", Doubt, |run| {
         run.sessions[3].idle = idle(4.0, 12.0, IdleIn::Statement);
     });
-    assert!(
-        found.evidence.contains("session 3 waited for a statement"),
-        "{found:?}"
-    );
+    assert_has(&found.evidence, "session 3 waited for a statement");
     let found = expect("idle-sessions", Doubt, |run| {
         run.sessions[2].idle = idle(4.0, 12.0, IdleIn::Connecting);
     });
-    assert!(found.evidence.contains("attempt 9"), "{found:?}");
+    assert_has(&found.evidence, "attempt 9");
     // Too short, and nobody worked meanwhile.
     expect("idle-sessions", Pass, |run| {
         run.sessions[3].idle = idle(4.0, 8.5, IdleIn::Statement);
@@ -293,7 +282,7 @@ fn sessions_that_do_nothing_while_others_work_are_found() {
         run.sessions[1].idle = idle(4.0, 6.0, IdleIn::Worker);
     });
     let silent = "session 1 was on worker 1, which did not respond from second 4 to 6";
-    assert!(found.evidence.contains(silent), "{found:?}");
+    assert_has(&found.evidence, silent);
     expect("idle-sessions", NotChecked, |run| {
         for session in &mut run.sessions {
             session.state = None;
@@ -322,9 +311,9 @@ fn sessions_that_connect_again_and_again_are_at_work() {
         summary(run).connect_errors.insert("111".to_owned(), error);
     });
     let expected = "had no connection at the end (attempts failed: the connection was refused).";
-    assert!(gone.evidence.contains(expected), "{}", gone.evidence);
+    assert_has(&gone.evidence, expected);
     let advice = "Find out why the server accepted no connections: whether it was up";
-    assert!(gone.advice.starts_with(advice), "{}", gone.advice);
+    assert_begins(&gone.advice, advice);
     // Its attempts get no answer.
     expect("idle-sessions", Refuse, |run| {
         connecting(run);
@@ -341,11 +330,11 @@ fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
         summary(run).end = RunEnd::Failed("session 1: near line 12: boom".to_owned());
         run.sessions[1].state = Some(SessionState::Lost);
     });
-    assert!(found.evidence.contains("see `errors`"), "{found:?}");
+    assert_has(&found.evidence, "see `errors`");
     let found = expect("idle-sessions", Refuse, |run| {
         run.sessions[1].state = Some(SessionState::Lost);
     });
-    assert!(!found.advice.contains("PROCESSLIST"), "{found:?}");
+    assert_lacks(&found.advice, "PROCESSLIST");
 }
 
 #[test]
@@ -364,10 +353,7 @@ fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
             session.idle = idle(4.0, 14.0, IdleIn::Statement);
         }
     });
-    assert!(
-        found.evidence.contains("waited for a statement's answer"),
-        "{found:?}"
-    );
+    assert_has(&found.evidence, "waited for a statement's answer");
     // An unresponsive server holds all sessions to the end.
     let found = expect("idle-sessions", Refuse, |run| {
         let end_s = run.intervals.last().unwrap().at_s;
@@ -378,7 +364,7 @@ fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
             interval.counters.events = 0;
         }
     });
-    assert!(!found.evidence.contains("others"), "{found:?}");
+    assert_lacks(&found.evidence, "others");
     // No event leaves sessions without a connection for that long.
     expect("idle-sessions", Refuse, |run| {
         for session in &mut run.sessions {
@@ -405,7 +391,7 @@ fn every_event_is_accounted_for() {
         summary(run).totals.events = 1_000_000;
         summary(run).events_unfinished = run.sessions.len() as u64;
     });
-    assert!(found.advice.contains("still answered"), "{found:?}");
+    assert_has(&found.advice, "still answered");
     // The user ended it because nothing happened any more.
     expect("unserved", Doubt, |run| {
         run.state = dyno_core::record::RunState::Interrupted;
@@ -435,18 +421,14 @@ fn percentiles_rest_on_enough_latencies_within_the_histogram() {
         service.percentiles[2].value_ms = None;
     });
     let shown = expect("samples", Doubt, |run| summary(run).service.count = 400);
-    assert!(shown.evidence.contains("p99"), "{}", shown.evidence);
+    assert_has(&shown.evidence, "p99");
     expect("samples", NotChecked, |run| run.summary = None);
 }
 
 #[test]
 fn one_host_for_both_is_reported_and_no_fault_in_itself() {
     let finding = expect("same-host", Pass, |_| {});
-    assert!(
-        finding.evidence.contains("the generator used 0.3 cores"),
-        "{}",
-        finding.evidence
-    );
+    assert_has(&finding.evidence, "the generator used 0.3 cores");
     expect("same-host", Pass, |run| fact(run, "server.same_host", "no"));
     // A closed loop saturates a host by design.
     expect("same-host", Pass, |run| {
@@ -475,7 +457,7 @@ fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
             event.detail.starved = starved;
             run.events.push(event);
         });
-        assert!(found.evidence.contains(words), "{}", found.evidence);
+        assert_has(&found.evidence, words);
         assert!(found.names(Cause::Frozen));
         found.names(Cause::StarvedWorker)
     };

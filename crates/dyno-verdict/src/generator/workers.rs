@@ -5,7 +5,7 @@ use dyno_core::catalogue::{Family, names};
 use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, Threshold, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -29,49 +29,21 @@ pub(super) const CLIENT_CPU: Check = Check {
     make: client_cpu,
 };
 
-const BUSY: Threshold = Threshold {
-    name: "busiest worker",
-    value: 90.0,
-    unit: "percent of a core",
-    why: "a saturated worker sends late",
-};
-const WAITING: Threshold = Threshold {
-    name: "longest wait for a CPU",
-    value: 50.0,
-    unit: "percent of the time",
-    why: "latencies then measure the host's scheduler; for a closed loop on the server's host, \
-          only waits caused by other processes and throttling count",
-};
-const STALL_MS: Threshold = Threshold {
-    name: "longest stall of a worker",
-    value: WORKER_STALL_MS,
-    unit: "ms",
-    why: "ten times a crowded scheduler's delay; blocking scripts and frozen machines exceed it",
-};
-const FROZEN: Threshold = Threshold {
-    name: "time the process was stopped",
-    value: 5.0,
-    unit: "percent",
-    why: "throughput and latency are off by that share",
-};
-const BLOCKED: Threshold = Threshold {
-    name: "time a script blocked its worker",
-    value: 20.0,
-    unit: "percent",
-    why: "the worker's other sessions wait as long",
-};
-const MAJOR_FAULTS: Threshold = Threshold {
-    name: "pages read from disk",
-    value: 10.0,
-    unit: "per second",
-    why: "the generator is being swapped",
-};
-const DESCRIPTORS: Threshold = Threshold {
-    name: "open descriptors",
-    value: 90.0,
-    unit: "percent of the limit",
-    why: "the next connection may fail on the generator's host",
-};
+thresholds! {
+    BUSY = 90.0, "percent of a core", "busiest worker": "a saturated worker sends late";
+    WAITING = 50.0, "percent of the time", "longest wait for a CPU":
+        "latencies then measure the host's scheduler; for a closed loop on the server's host, \
+         only waits caused by other processes and throttling count";
+    STALL_MS = WORKER_STALL_MS, "ms", "longest stall of a worker":
+        "ten times a crowded scheduler's delay; blocking scripts and frozen machines exceed it";
+    FROZEN = 5.0, "percent", "time the process was stopped":
+        "throughput and latency are off by that share";
+    BLOCKED = 20.0, "percent", "time a script blocked its worker":
+        "the worker's other sessions wait as long";
+    MAJOR_FAULTS = 10.0, "per second", "pages read from disk": "the generator is being swapped";
+    DESCRIPTORS = 90.0, "percent of the limit", "open descriptors":
+        "the next connection may fail on the generator's host";
+}
 fn client_cpu(view: &View) -> CheckResult {
     let own = Workers::of(view);
     if own.busiest.is_none() && own.waiting.is_none() {

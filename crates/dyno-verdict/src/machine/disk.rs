@@ -4,7 +4,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome;
 use dyno_core::record::Series;
 
-use crate::check::{Check, CheckResult, Threshold, advice};
+use crate::check::{Check, CheckResult, advice, thresholds};
 use crate::context::Keeping;
 use crate::text;
 use crate::view::View;
@@ -20,36 +20,16 @@ pub(super) const DISK: Check = Check {
     make: disk,
 };
 
-const FREE_SHARE: Threshold = Threshold {
-    name: "free space, share",
-    value: 5.0,
-    unit: "percent",
-    why: "nearly full file systems and solid-state disks slow down",
-};
-const FREE_GIB: Threshold = Threshold {
-    name: "free space",
-    value: 1.0,
-    unit: "GiB",
-    why: "logs, temporary files and growth need as much",
-};
-const DISK_BUSY: Threshold = Threshold {
-    name: "utilisation",
-    value: 50.0,
-    unit: "percent of the time",
-    why: "a mostly idle disk has no burst to lose",
-};
-const STEP: Threshold = Threshold {
-    name: "step down",
-    value: 30.0,
-    unit: "percent",
-    why: "volumes without burst credits fall to a third, disks with a full cache to half",
-};
-const SAMPLES: Threshold = Threshold {
-    name: "samples",
-    value: 30.0,
-    unit: "count",
-    why: "both plateaus must outlast a checkpoint",
-};
+thresholds! {
+    FREE_SHARE = 5.0, "percent", "free space, share":
+        "nearly full file systems and solid-state disks slow down";
+    FREE_GIB = 1.0, "GiB", "free space": "logs, temporary files and growth need as much";
+    DISK_BUSY = 50.0, "percent of the time", "utilisation":
+        "a mostly idle disk has no burst to lose";
+    STEP = 30.0, "percent", "step down":
+        "volumes without burst credits fall to a third, disks with a full cache to half";
+    SAMPLES = 30.0, "count", "samples": "both plateaus must outlast a checkpoint";
+}
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 

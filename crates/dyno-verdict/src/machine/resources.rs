@@ -1,9 +1,9 @@
 //! Check 30: CPU time, memory, and limits by the host or its hypervisor.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::Cause;
 
-use crate::check::{Check, CheckResult, Threshold, advice};
+use crate::check::{Check, CheckResult, Threshold, advice, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -18,31 +18,17 @@ pub(super) const RESOURCES: Check = Check {
     make: resources,
 };
 
-const STEAL: Threshold = Threshold {
-    name: "steal",
-    value: 10.0,
-    unit: "percent",
-    why: "a few percent are normal on shared hosts; comparisons look for a tenth",
-};
-pub(crate) const THROTTLED: Threshold = Threshold {
-    name: "throttled by the cgroup",
-    value: 5.0,
-    unit: "percent of the time",
-    why: "a throttled period lasts tens of milliseconds, which percentiles show",
-};
-const MEMORY_PRESSURE: Threshold = Threshold {
-    name: "pressure on memory",
-    value: 10.0,
-    unit: "percent of the time",
-    why: "a host with enough memory shows none (Linux kernel documentation, \"PSI: Pressure Stall \
-          Information\")",
-};
-const SWAP: Threshold = Threshold {
-    name: "swap",
-    value: 1.0,
-    unit: "MiB per second",
-    why: "idle pages are occasionally swapped out; pages in use are not",
-};
+thresholds! {
+    STEAL = 10.0, "percent", "steal":
+        "a few percent are normal on shared hosts; comparisons look for a tenth";
+    pub(crate) THROTTLED = 5.0, "percent of the time", "throttled by the cgroup":
+        "a throttled period lasts tens of milliseconds, which percentiles show";
+    MEMORY_PRESSURE = 10.0, "percent of the time", "pressure on memory":
+        "a host with enough memory shows none (Linux kernel documentation, \"PSI: Pressure Stall \
+         Information\")";
+    SWAP = 1.0, "MiB per second", "swap":
+        "idle pages are occasionally swapped out; pages in use are not";
+}
 
 const SERVER: &str = "the server throttled by its cgroup";
 const OF_TIME: &str = "% of the time";
@@ -69,7 +55,7 @@ fn resources(view: &View) -> CheckResult {
     }
     let quota = reaches(throttled, &THROTTLED) || reaches(server, &THROTTLED);
     let much = (measured.iter()).any(|(_, value, _, bound)| reaches(*value, bound));
-    let outcome = if much { Outcome::Doubt } else { Outcome::Pass };
+    let outcome = doubt_if(much);
     let line = |(name, value, unit, _): &(&str, Option<f64>, &str, _)| {
         value.map(|value| format!("{name} {} {unit}", text::plain(value)))
     };

@@ -2,19 +2,18 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord};
-use dyno_samples::{Product, closed, drop_fact, drop_series, fact, noisy, series, values};
+use dyno_samples::{
+    Product, assert_begins, assert_has, assert_lacks, closed, drop_fact, drop_series, fact, noisy,
+    series, values,
+};
 
-use crate::context::{Context, Keeping};
-use crate::tests::{expect, expect_with, judge_one};
+use crate::context::Keeping;
+use crate::tests::{check, expect, expect_with};
 
 #[test]
 fn a_cpu_that_slows_down_is_noticed() {
     let finding = expect("cpu-frequency", Pass, |_| {});
-    assert!(
-        finding.evidence.contains("governor performance"),
-        "{}",
-        finding.evidence
-    );
+    assert_has(&finding.evidence, "governor performance");
     let falling: Vec<f64> = (0..30).map(|s| 3000.0 - 30.0 * f64::from(s)).collect();
     expect("cpu-frequency", Doubt, |run| {
         series(run, "host.cpu_frequency.max", &falling)
@@ -70,16 +69,11 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
     series(&mut run, "host.disk[vda].utilisation", &[98.0; 60]);
     series(&mut run, "host.disk[vda].write_bytes", &step(2e8, 7e7));
     series(&mut run, "host.disk[vda].write_await", &step(1.0, 5.0));
-    let finding = judge_one(&run, &Context::default(), "disk");
-    assert_eq!(finding.outcome, Doubt, "{}", finding.evidence);
-    assert!(
-        finding.evidence.contains("vda fell from"),
-        "{}",
-        finding.evidence
-    );
+    let finding = check(&run, "disk", Doubt);
+    assert_has(&finding.evidence, "vda fell from");
     // With fewer requests a disk does not wait longer.
     series(&mut run, "host.disk[vda].write_await", &step(1.0, 0.5));
-    assert_eq!(judge_one(&run, &Context::default(), "disk").outcome, Pass);
+    check(&run, "disk", Pass);
     expect("disk", NotChecked, |run| {
         drop_series(run, "host.disk");
         drop_series(run, "host.filesystem");
@@ -93,21 +87,17 @@ fn a_file_system_in_memory_is_no_disk() {
         series(run, "host.filesystem.free", &[2e9; 30]);
     });
     let expected = "1.86 GiB of tmpfs (2 %) are free at the end";
-    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
+    assert_begins(&found.evidence, expected);
     let expected = " Files on tmpfs are in memory: syncing them writes nothing, and a restart of \
          the host loses them.";
     assert!(found.evidence.ends_with(expected), "{}", found.evidence);
-    assert!(!found.advice.contains("burst"), "{}", found.advice);
+    assert_lacks(&found.advice, "burst");
     let found = expect("disk", Doubt, |run| {
         fact(run, "host.filesystem.type", "ext4");
         series(run, "host.filesystem.free", &[2e9; 30]);
     });
-    assert!(!found.evidence.contains("memory"), "{}", found.evidence);
-    assert!(
-        found.advice.starts_with("Free some space"),
-        "{}",
-        found.advice
-    );
+    assert_lacks(&found.evidence, "memory");
+    assert_begins(&found.advice, "Free some space");
 }
 
 /// The file system is sampled rarely: for a short run, only in its warm-up.
@@ -124,15 +114,14 @@ fn a_full_disk_is_reported_for_short_runs_too() {
         drop_series(run, "host.disk");
     };
     let full = expect("disk", Doubt, |run| before(run, 2e9));
-    let expected = "(2 %) were free before the measurement";
-    assert!(full.evidence.contains(expected), "{}", full.evidence);
+    assert_has(&full.evidence, "(2 %) were free before the measurement");
     expect("disk", Pass, |run| before(run, 50e9));
 }
 
 #[test]
 fn a_network_that_loses_is_noticed() {
     let seen = expect("network", Pass, |_| {});
-    assert!(seen.evidence.contains("round trip"), "{}", seen.evidence);
+    assert_has(&seen.evidence, "round trip");
     expect("network", Doubt, |run| {
         series(run, "host.tcp.retransmits", &[2000.0; 30])
     });
@@ -150,7 +139,7 @@ fn a_network_that_loses_is_noticed() {
         series(run, "server.tcp.out_segments", &[100.0; 30]);
     });
     let expected = "at the server's end 12 % of the segments were retransmitted";
-    assert!(there.evidence.contains(expected), "{}", there.evidence);
+    assert_has(&there.evidence, expected);
     expect("network", Doubt, |run| {
         series(run, "server.network[eth0].tx_drops", &[50.0; 30]);
     });
@@ -203,7 +192,7 @@ fn other_processes_are_named() {
         series(run, "host.others.cpu", &[0.9; 30]);
         fact(run, "host.others.top", "rustc (77) 0.8 cores");
     });
-    assert!(seen.evidence.contains("rustc (77)"), "{}", seen.evidence);
+    assert_has(&seen.evidence, "rustc (77)");
     for (cores, words) in [
         ("0.8", "% of the host's CPUs: many (7) 0.1 cores."),
         (
@@ -220,7 +209,7 @@ fn other_processes_are_named() {
             fact(run, "host.others.top", "many (7) 0.1 cores");
             fact(run, "host.others.top_cores", cores);
         });
-        assert!(seen.evidence.contains(words), "{}", seen.evidence);
+        assert_has(&seen.evidence, words);
     }
     expect("other-processes", NotChecked, |run| {
         drop_series(run, "host.others")
@@ -246,15 +235,14 @@ fn a_server_that_cannot_be_placed_may_be_one_of_the_others() {
     let expected = "Other processes used 1.66 cores, 83 % of the host's CPUs: cc1 (77) 1.10 cores; \
          the server may be one of them, which could not be determined: a proxy stands between.";
     assert_eq!(found.evidence, expected);
-    assert!(found.advice.contains("UNIX socket"), "{}", found.advice);
+    assert_has(&found.advice, "UNIX socket");
     let found = expect("other-load", Doubt, |run| {
         busy(run);
         let mut some = [0.1; 30];
         some[3..12].fill(1.5);
         series(run, "host.others.cpu", &some);
     });
-    let expected = "the server may be one of them";
-    assert!(found.evidence.contains(expected), "{}", found.evidence);
+    assert_has(&found.evidence, "the server may be one of them");
     expect("other-processes", Pass, |run| {
         unplaced(run);
         series(run, "host.others.cpu", &[0.1; 30]);
@@ -276,7 +264,7 @@ fn names_a_process_with_the_servers_name_and_age() {
         let ends = " By its name and age the server is mariadbd (9) 1.50 cores, which is not \
                     counted among them; haproxy (8) 0.20 cores is in between.";
         assert!(found.evidence.ends_with(ends), "{}", found.evidence);
-        assert!(!found.evidence.contains("may be"), "{}", found.evidence);
+        assert_lacks(&found.evidence, "may be");
     };
     check(0.1, Pass);
     check(0.9, Doubt);
@@ -298,7 +286,7 @@ fn all_processes_count_if_the_server_is_unknown() {
         idle(run, 0.0);
     });
     let expected = "Other processes used 1.7 cores, 85 % of the host's CPUs";
-    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
+    assert_begins(&found.evidence, expected);
     expect("other-processes", Pass, |run| {
         never(run);
         idle(run, 80.0);
@@ -319,7 +307,7 @@ fn a_wall_clock_that_is_set_is_noticed() {
     let set = expect("clock-steps", Doubt, |run| {
         series(run, "host.clock.step", &offsets)
     });
-    assert!(set.evidence.contains("at 18 s"), "{}", set.evidence);
+    assert_has(&set.evidence, "at 18 s");
     // A slew of a tenth of a millisecond per second accumulates but is not a step.
     let slewing: Vec<f64> = (0..30).map(|s| f64::from(s) * 0.5).collect();
     expect("clock-steps", Pass, |run| {

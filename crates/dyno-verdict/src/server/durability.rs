@@ -20,7 +20,7 @@ pub(crate) use dyno_core::finding::DurabilityClass as Class;
 use dyno_core::finding::{Cause, Durability, Outcome};
 use dyno_core::record::EventKind;
 
-use crate::check::{Check, CheckResult, advice};
+use crate::check::{Check, CheckResult, advice, doubt_if};
 use crate::text;
 use crate::view::View;
 use commits::Commits;
@@ -237,10 +237,7 @@ fn durability(view: &View) -> CheckResult {
     let Some(promise) = Promise::of(view) else {
         return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
     };
-    let outcome = match promise.class.is_doubted() {
-        true => Outcome::Doubt,
-        false => Outcome::Pass,
-    };
+    let outcome = doubt_if(promise.class.is_doubted());
     if let Some(nodes) = view
         .several_endpoints()
         .filter(|_| outcome == Outcome::Pass)

@@ -5,7 +5,7 @@ mod tests;
 
 use dyno_core::catalogue::names;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -22,12 +22,10 @@ pub(super) const LOGS: Check = Check {
     make: logs,
 };
 
-const WRITTEN: Threshold = Threshold {
-    name: "statements written into a log",
-    value: 10.0,
-    unit: "percent",
-    why: "a lock and some hundred bytes per statement; less does not show in the mean",
-};
+thresholds! {
+    WRITTEN = 10.0, "percent", "statements written into a log":
+        "a lock and some hundred bytes per statement; less does not show in the mean";
+}
 
 /// A setting's value, lower case.
 type Is = fn(&str) -> bool;

@@ -1,9 +1,8 @@
 //! Check 40: the delay of a replica.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold, advice};
+use crate::check::{Check, CheckResult, advice, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -27,12 +26,10 @@ pub(super) const FLOW_CONTROL: Check = Check {
     make: flow_control,
 };
 
-const PAUSED: Threshold = Threshold {
-    name: "time with writes paused",
-    value: 5.0,
-    unit: "percent of the time",
-    why: "beyond occasional pauses, the slowest node limits throughput",
-};
+thresholds! {
+    PAUSED = 5.0, "percent of the time", "time with writes paused":
+        "beyond occasional pauses, the slowest node limits throughput";
+}
 
 /// Seconds per second, of the node and of all its sessions.
 const PAUSES: [(&str, &str); 2] = [
@@ -65,10 +62,7 @@ fn flow_control(view: &View) -> CheckResult {
         None => String::new(),
     };
     CheckResult::of(
-        match paused * 100.0 >= PAUSED.value {
-            true => Outcome::Doubt,
-            false => Outcome::Pass,
-        },
+        doubt_if(paused * 100.0 >= PAUSED.value),
         format!(
             "Flow control of {what} paused writes for {} s of each second{by}.",
             text::plain(paused)
@@ -85,25 +79,14 @@ fn flow_control(view: &View) -> CheckResult {
     )
 }
 
-const LAG: Threshold = Threshold {
-    name: "lag",
-    value: 10.0,
-    unit: "s",
-    why: "servers report whole seconds, and a large transaction may take several",
-};
-const GROWTH: Threshold = Threshold {
-    name: "growth of the lag",
-    value: 3.0,
-    unit: "s",
-    why: "the replica cannot keep up; readings are in whole seconds",
-};
-
-const LOG: Threshold = Threshold {
-    name: "growth of the unapplied log",
-    value: 64.0,
-    unit: "MiB",
-    why: "four WAL segments; replicas that keep up lag by kilobytes",
-};
+thresholds! {
+    LAG = 10.0, "s", "lag":
+        "servers report whole seconds, and a large transaction may take several";
+    GROWTH = 3.0, "s", "growth of the lag":
+        "the replica cannot keep up; readings are in whole seconds";
+    LOG = 64.0, "MiB", "growth of the unapplied log":
+        "four WAL segments; replicas that keep up lag by kilobytes";
+}
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn replication(view: &View) -> CheckResult {
@@ -148,7 +131,7 @@ fn replication(view: &View) -> CheckResult {
         format!(", with at most {} of log not applied", text::bytes(bytes))
     });
     CheckResult::of(
-        if fault { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(fault),
         format!(
             "The server is a {fact}; the lag was {} at the beginning, at most {} (at {}) and {} at \
              the end{bytes}.",

@@ -3,12 +3,15 @@
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
 use dyno_core::plan::Plan;
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SettingChange};
-use dyno_samples::{Product, closed, drop_fact, drop_series, fact, series, setting, values};
+use dyno_samples::{
+    Product, assert_begins, assert_has, assert_lacks, closed, drop_fact, drop_series, fact, series,
+    setting, values,
+};
 
-use crate::context::{Context, RequestedSetting};
+use crate::context::RequestedSetting;
 use crate::server::Promise;
 use crate::server::durability::Class;
-use crate::tests::{expect, expect_with, judge_one, summary};
+use crate::tests::{check, expect, expect_with, judged, summary};
 
 fn event(kind: EventKind, text: &str) -> Event {
     values::event(7.0, None, kind, text)
@@ -45,12 +48,8 @@ fn nodes_that_a_cluster_paused_are_doubted() {
         series(run, "db.status.wsrep_flow_control_sent", &[12.0; 30]);
     });
     let expected = "Flow control of Galera paused writes for 0.6 s of each second";
-    assert!(paused.evidence.starts_with(expected), "{}", paused.evidence);
-    assert!(
-        paused.evidence.contains("itself requested pauses 12"),
-        "{}",
-        paused.evidence
-    );
+    assert_begins(&paused.evidence, expected);
+    assert_has(&paused.evidence, "itself requested pauses 12");
     let figure = (paused.numbers.iter()).find(|figure| figure.name == "paused");
     assert!((figure.unwrap().value.unwrap() - 60.0).abs() < 1e-6);
     // Delays of sessions by group replication are summed.
@@ -58,14 +57,9 @@ fn nodes_that_a_cluster_paused_are_doubted() {
         let series_of = "db.status.gr_flow_control_throttle_time_sum";
         series(run, series_of, &[1.5; 30]);
     });
-    assert!(
-        held.evidence.contains("group replication"),
-        "{}",
-        held.evidence
-    );
+    assert_has(&held.evidence, "group replication");
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
-    let finding = judge_one(&sqlite, &Context::default(), "flow-control");
-    assert_eq!(finding.outcome, NotChecked);
+    check(&sqlite, "flow-control", NotChecked);
 }
 
 #[test]
@@ -86,8 +80,7 @@ fn requested_settings_are_in_effect() {
             wanted("innodb_flush_neighbours", "0"),
         ];
     });
-    let expected = "innodb_flush_neighbours does not exist";
-    assert!(wrong.evidence.contains(expected), "{}", wrong.evidence);
+    assert_has(&wrong.evidence, "innodb_flush_neighbours does not exist");
     expect("requested-settings", NotChecked, |_| {});
     expect_with("requested-settings", NotChecked, |run, context| {
         context.requested_settings = vec![wanted("a", "1")];
@@ -101,12 +94,9 @@ fn relaxed_durability_passes_and_possible_damage_is_a_doubt() {
     let relaxed = expect("durability", Pass, |run| {
         setting(run, "innodb_flush_log_at_trx_commit", "2");
     });
-    assert!(
-        relaxed.evidence.starts_with(
-            "Last second lost on OS crash because innodb_flush_log_at_trx_commit = 2:"
-        ),
-        "{}",
-        relaxed.evidence
+    assert_begins(
+        &relaxed.evidence,
+        "Last second lost on OS crash because innodb_flush_log_at_trx_commit = 2:",
     );
     for (name, value) in [
         ("innodb_doublewrite", "OFF"),
@@ -119,13 +109,8 @@ fn relaxed_durability_passes_and_possible_damage_is_a_doubt() {
         setting(run, "log_bin", "OFF");
         setting(run, "sync_binlog", "0");
     });
-    assert!(
-        unlogged.evidence.starts_with("Each commit durable:"),
-        "{}",
-        unlogged.evidence
-    );
+    assert_begins(&unlogged.evidence, "Each commit durable:");
     expect("durability", NotChecked, |run| run.settings.clear());
-    let context = Context::default();
     let mut postgres = closed(&[1000.0; 20], Product::Postgres);
     for (name, value, outcome) in [
         ("synchronous_commit", "off", Pass),
@@ -133,16 +118,12 @@ fn relaxed_durability_passes_and_possible_damage_is_a_doubt() {
         ("fsync", "off", Doubt),
     ] {
         setting(&mut postgres, name, value);
-        assert_eq!(
-            judge_one(&postgres, &context, "durability").outcome,
-            outcome,
-            "{name}"
-        );
+        assert_eq!(judged(&postgres, "durability").outcome, outcome, "{name}");
     }
     let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
-    assert_eq!(judge_one(&sqlite, &context, "durability").outcome, Pass);
+    check(&sqlite, "durability", Pass);
     setting(&mut sqlite, "synchronous", "0");
-    assert_eq!(judge_one(&sqlite, &context, "durability").outcome, Doubt);
+    check(&sqlite, "durability", Doubt);
 }
 
 #[test]
@@ -255,14 +236,14 @@ fn connections_are_as_declared() {
         series(run, "db.status.questions", &[1e5; 30]);
         series(run, "db.status.com_stmt_execute", &[0.5; 30]);
     });
-    assert!(!few.evidence.contains("executions"), "{}", few.evidence);
+    assert_lacks(&few.evidence, "executions");
     // One of several nodes counts only its own part.
     let nodes = expect("connection", Pass, |run| {
         let first = summary(run).endpoints[0].clone();
         summary(run).endpoints.push(first);
         series(run, "db.status.com_stmt_execute", &[0.0; 30]);
     });
-    assert!(!nodes.evidence.contains("executions"), "{}", nodes.evidence);
+    assert_lacks(&nodes.evidence, "executions");
     expect("connection", Doubt, |run| {
         plan(run).driver.prepare_on_server = false;
     });
@@ -271,8 +252,7 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.0; 30]);
     });
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
-    let finding = judge_one(&sqlite, &Context::default(), "connection");
-    assert_eq!(finding.outcome, NotChecked);
+    check(&sqlite, "connection", NotChecked);
 }
 
 #[test]
@@ -304,7 +284,7 @@ fn a_restarted_server_is_refused() {
         }
     });
     let expected = "The server was restarted: see `restarts`.";
-    assert!(stalls.evidence.starts_with(expected), "{}", stalls.evidence);
+    assert_begins(&stalls.evidence, expected);
     expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500
     });
@@ -326,14 +306,14 @@ fn a_server_that_ended_sessions_was_not_restarted() {
         ended.evidence,
         "The server was not restarted: its uptime grew from 4998 s to 5032 s; 500 reconnects."
     );
-    assert!(!ended.advice.contains("why it ended"), "{}", ended.advice);
+    assert_lacks(&ended.advice, "why it ended");
     // From the series only.
     let ended = expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500;
         drop_fact(run, "server.uptime_s.end");
     });
     let expected = "The server was not restarted: its uptime grew from";
-    assert!(ended.evidence.starts_with(expected), "{}", ended.evidence);
+    assert_begins(&ended.evidence, expected);
     // The server was not observed.
     let unknown = expect("restarts", Doubt, |run| {
         summary(run).totals.reconnects = 500;
@@ -341,13 +321,13 @@ fn a_server_that_ended_sessions_was_not_restarted() {
         drop_fact(run, "server.uptime_s.end");
     });
     assert_eq!(unknown.evidence, "500 reconnects.");
-    assert!(unknown.advice.contains("log"), "{}", unknown.advice);
+    assert_has(&unknown.advice, "log");
 }
 
 #[test]
 fn replicas_keep_up() {
     let none = expect("replication-lag", Pass, |_| {});
-    assert!(none.evidence.contains("not a replica"), "{}", none.evidence);
+    assert_has(&none.evidence, "not a replica");
     let lag = |run: &mut RunRecord, from: f64, to: f64| {
         fact(run, "server.replication", "replica of 10.0.0.1");
         let lags: Vec<f64> = (0..30)
@@ -359,34 +339,26 @@ fn replicas_keep_up() {
     expect("replication-lag", Pass, |run| lag(run, 0.0, 1.0));
     let grows = expect("replication-lag", Doubt, |run| lag(run, 0.0, 6.0));
     let expected = "replica of 10.0.0.1; the lag was 0 s at the beginning, at most 6 s (at";
-    assert!(grows.evidence.contains(expected), "{}", grows.evidence);
-    assert!(grows.advice.contains("--rate"), "{}", grows.advice);
+    assert_has(&grows.evidence, expected);
+    assert_has(&grows.advice, "--rate");
     let behind = expect("replication-lag", Doubt, |run| lag(run, 40.0, 20.0));
-    assert!(behind.advice.contains("caught up"), "{}", behind.advice);
+    assert_has(&behind.advice, "caught up");
     let stopped = expect("replication-lag", Doubt, |run| {
         fact(run, "server.replication", "replica of 10.0.0.1");
         series(run, "db.replication.running", &[0.0; 30]);
     });
-    assert!(
-        stopped.evidence.contains("stopped receiving"),
-        "{}",
-        stopped.evidence
-    );
+    assert_has(&stopped.evidence, "stopped receiving");
     let log = expect("replication-lag", Doubt, |run| {
         fact(run, "server.replication", "source of 1 replica");
         series(run, "db.replication.lag", &[0.0; 30]);
         let behind: Vec<f64> = (0..30).map(|s| 5e6 * f64::from(s)).collect();
         series(run, "db.replication.behind", &behind);
     });
-    assert!(log.evidence.contains("138 MiB of log"), "{}", log.evidence);
+    assert_has(&log.evidence, "138 MiB of log");
     let source = expect("replication-lag", NotChecked, |run| {
         fact(run, "server.replication", "source of 2 replicas")
     });
-    assert!(
-        source.evidence.contains("source of 2"),
-        "{}",
-        source.evidence
-    );
+    assert_has(&source.evidence, "source of 2");
     expect("replication-lag", NotChecked, |run| {
         drop_fact(run, "server.replication")
     });
@@ -398,7 +370,7 @@ fn reports_a_connection_for_each_event() {
         series(run, "db.status.connections", &[1_000.0; 30])
     });
     let expected = "The server counted 1,000 new connections per second, 0.98";
-    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
+    assert_begins(&found.evidence, expected);
     expect("restarts", Pass, |run| {
         series(run, "db.status.connections", &[2.0; 30])
     });
@@ -450,11 +422,7 @@ fn settings_stay_where_they_were() {
     let finding = expect("moved-settings", Doubt, |run| {
         moved(run, "max_connections", Some("500"));
     });
-    assert!(
-        finding
-            .evidence
-            .contains("max_connections went from 151 to 500")
-    );
+    assert_has(&finding.evidence, "max_connections went from 151 to 500");
     expect("moved-settings", NotChecked, |run| {
         for setting in &mut run.settings {
             setting.end = None;

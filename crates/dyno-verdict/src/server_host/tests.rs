@@ -2,6 +2,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord};
 use dyno_samples as samples;
+use dyno_samples::assert_has;
 
 use super::{server_host, server_host_limit};
 use crate::context::Context;
@@ -66,7 +67,7 @@ fn neighbours_of_the_server_make_the_figure_doubtful() {
     let quiet = finding_of(&elsewhere(), "other-processes");
     assert_eq!(quiet.outcome, Outcome::Pass, "{}", quiet.evidence);
     let expected = " On the server's host: Other processes used 0.1 cores";
-    assert!(quiet.evidence.contains(expected), "{}", quiet.evidence);
+    assert_has(&quiet.evidence, expected);
 
     let mut run = elsewhere();
     samples::drop_series(&mut run, "server.host.others.cpu");
@@ -97,16 +98,12 @@ fn steal_and_the_kernels_complaints_there_count() {
     });
     let resources = finding_of(&run, "host-resources");
     assert_eq!(resources.outcome, Outcome::Doubt);
-    assert!(
-        resources
-            .evidence
-            .contains("On the server's host: Steal 12 %")
-    );
+    assert_has(&resources.evidence, "On the server's host: Steal 12 %");
     let log = finding_of(&run, "kernel-log");
     assert_eq!(log.outcome, Outcome::Doubt);
-    assert!(
-        log.evidence
-            .contains("On the server's host: The kernel's log says: I/O error")
+    assert_has(
+        &log.evidence,
+        "On the server's host: The kernel's log says: I/O error",
     );
 }
 
@@ -137,21 +134,13 @@ fn an_observer_that_fell_silent_is_missed_and_its_figures_are_not_the_runs() {
     }
     let silent = observers(&run);
     assert_eq!(silent.outcome, Outcome::Doubt);
-    assert!(
-        silent.evidence.contains("samples of the server's host ("),
-        "{}",
-        silent.evidence
-    );
+    assert_has(&silent.evidence, "samples of the server's host (");
     let host = server_host(&run).unwrap();
     assert_eq!((host.busy_percent, host.server_percent), (None, None));
     let costs = crate::costs(&run);
     let server = costs.iter().find(|cost| cost.name == "server CPU").unwrap();
     assert_eq!(server.value, None);
-    assert!(
-        server.source.contains("observed for only"),
-        "{}",
-        server.source
-    );
+    assert_has(&server.source, "observed for only");
     // An observer that never reported is also missed.
     samples::drop_series(&mut run, "server.host.");
     assert_eq!(observers(&run).outcome, Outcome::Doubt);

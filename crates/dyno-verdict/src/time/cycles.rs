@@ -4,9 +4,8 @@
 mod tests;
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -22,18 +21,10 @@ pub(super) const CYCLES: Check = Check {
     make: cycles,
 };
 
-const SLOWER: Threshold = Threshold {
-    name: "drop of the rate meanwhile",
-    value: 10.0,
-    unit: "percent",
-    why: "the same bound as for `warm-up`",
-};
-const MOVED: Threshold = Threshold {
-    name: "effect of one cycle on the mean",
-    value: 2.0,
-    unit: "percent",
-    why: "as much as repetitions may differ",
-};
+thresholds! {
+    SLOWER = 10.0, "percent", "drop of the rate meanwhile": "the same bound as for `warm-up`";
+    MOVED = 2.0, "percent", "effect of one cycle on the mean": "as much as repetitions may differ";
+}
 const SURE: f64 = 0.01;
 
 /// A series that is above 0 during such work, and the word for it.
@@ -170,15 +161,10 @@ impl Judged {
             false => "the rate was no lower meanwhile than chance explains".to_owned(),
         };
         CheckResult::of(
-            if self.fault() {
-                Outcome::Doubt
-            } else {
-                Outcome::Pass
-            },
+            doubt_if(self.fault()),
             format!(
-                "{} {what}{} took {} % of {}: {effect}.",
-                text::count(times),
-                text::plural(times),
+                "{} took {} % of {}: {effect}.",
+                text::counted(times, what),
                 text::plain(self.share * 100.0),
                 text::seconds(view.length_s)
             ),

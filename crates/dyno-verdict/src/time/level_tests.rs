@@ -1,11 +1,10 @@
 //! Runs with and without a level rate: trends, falls, spells, and quiet short runs.
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked};
-use dyno_samples::noisy;
+use dyno_samples::{assert_begins, assert_has, noisy};
 
-use super::tests::{check, rated};
-use crate::context::Context;
-use crate::tests::judge_one;
+use super::tests::rated;
+use crate::tests::{check, judged};
 
 #[test]
 fn a_growing_table_drifts_from_its_beginning_on() {
@@ -15,14 +14,14 @@ fn a_growing_table_drifts_from_its_beginning_on() {
         .collect();
     let found = check(&rated(&rates), "steady-state", Doubt);
     for part in ["The rate drifts.", "drifts by -8", "most of it at first"] {
-        assert!(found.evidence.contains(part), "{part}: {}", found.evidence);
+        assert_has(&found.evidence, part);
     }
     check(&rated(&rates), "warm-up", NotChecked);
     // `warm-up` reports a low rate that ends with the beginning.
     let mut rates = noisy(30, 1000.0, 0.04, 5);
     rates[..3].fill(200.0);
     check(&rated(&rates), "warm-up", Doubt);
-    let early = judge_one(&rated(&rates), &Context::default(), "steady-state");
+    let early = judged(&rated(&rates), "steady-state");
     assert_ne!(early.outcome, Doubt, "{}", early.evidence);
 }
 
@@ -34,8 +33,7 @@ fn a_collapse_is_a_doubt_and_at_most_100_percent() {
             let mut rates = noisy(12, level, 0.08, 3);
             rates[from..to].iter_mut().for_each(|rate| *rate *= 0.01);
             let run = rated(&rates);
-            let findings =
-                ["steady-state", "stalls"].map(|name| judge_one(&run, &Context::default(), name));
+            let findings = ["steady-state", "stalls"].map(|name| judged(&run, name));
             let doubts = findings.iter().filter(|found| found.outcome == Doubt);
             assert_eq!(doubts.count(), 1, "{level} {from}: {findings:?}");
             let numbers = findings[0].numbers.iter();
@@ -53,14 +51,12 @@ fn costly_low_spells_are_not_steady() {
         rates[second] *= 0.4;
     }
     let found = check(&rated(&rates), "steady-state", Doubt);
-    let part = "The rate falls by 6";
-    assert!(found.evidence.starts_with(part), "{}", found.evidence);
-    let part = "3 times, for 15 s together, which costs 7";
-    assert!(found.evidence.contains(part), "{}", found.evidence);
+    assert_begins(&found.evidence, "The rate falls by 6");
+    assert_has(&found.evidence, "3 times, for 15 s together, which costs 7");
     // Any host has one or two low seconds.
     let mut rates = noisy(60, 1000.0, 0.05, 5);
     rates[20..22].fill(500.0);
-    let found = judge_one(&rated(&rates), &Context::default(), "steady-state");
+    let found = judged(&rated(&rates), "steady-state");
     assert_ne!(found.outcome, Doubt, "{}", found.evidence);
 }
 
@@ -85,7 +81,7 @@ fn few_long_intervals_show_a_fall() {
             whole
         });
         run.intervals = each.collect();
-        let found = judge_one(&run, &Context::default(), "steady-state");
+        let found = judged(&run, "steady-state");
         assert_eq!(found.outcome, Doubt, "{cut}: {}", found.evidence);
     }
 }
@@ -95,7 +91,7 @@ fn few_long_intervals_show_a_fall() {
 fn quiet_short_runs_are_long_enough() {
     let outcomes = (0..20).map(|seed| {
         let run = rated(&noisy(12, 1000.0, 0.1, seed));
-        judge_one(&run, &Context::default(), "length").outcome
+        judged(&run, "length").outcome
     });
     let doubts = outcomes.filter(|outcome| *outcome == Doubt).count();
     assert!(doubts <= 2, "{doubts} of 20");

@@ -13,7 +13,7 @@ use dyno_core::record::{Operation, Span};
 use dyno_stats::modes::{Bucket, Modes, modes, regrid};
 
 use super::steady_state;
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -28,30 +28,15 @@ pub(super) const MODES: Check = Check {
     make,
 };
 
-const LEAST: Threshold = Threshold {
-    name: "slow events, least",
-    value: 10.0,
-    unit: "percent",
-    why: "rarer ones are the tail, which percentiles show",
-};
-const MOST: Threshold = Threshold {
-    name: "slow events, most",
-    value: 90.0,
-    unit: "percent",
-    why: "the few faster events probably had nothing to do",
-};
-const FACTOR: Threshold = Threshold {
-    name: "slow mode over the fast one",
-    value: 3.0,
-    unit: "ratio",
-    why: "one wait and two waits differ by a factor of two",
-};
-const APART: Threshold = Threshold {
-    name: "slow mode above the fast one",
-    value: 5.0,
-    unit: "ms",
-    why: "one scheduler time slice makes a mode on a busy host",
-};
+thresholds! {
+    LEAST = 10.0, "percent", "slow events, least":
+        "rarer ones are the tail, which percentiles show";
+    MOST = 90.0, "percent", "slow events, most": "the few faster events probably had nothing to do";
+    FACTOR = 3.0, "ratio", "slow mode over the fast one":
+        "one wait and two waits differ by a factor of two";
+    APART = 5.0, "ms", "slow mode above the fast one":
+        "one scheduler time slice makes a mode on a busy host";
+}
 const EVENTS_MIN: u64 = 500;
 
 /// The modes of a thousand events have some noise; a valley is half a decade deep.

@@ -1,9 +1,8 @@
 //! Check 28: other load on the host during a part of the measurement.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
 
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::view::View;
 use crate::{machine, text};
 
@@ -17,24 +16,13 @@ pub(super) const OTHER_LOAD: Check = Check {
     make: other_load,
 };
 
-const LOADED: Threshold = Threshold {
-    name: "CPU of other processes",
-    value: 25.0,
-    unit: "percent of the host",
-    why: "half a core of two; the rate shows it",
-};
-const SAMPLES: Threshold = Threshold {
-    name: "samples in a row",
-    value: 3.0,
-    unit: "count",
-    why: "a single one is a timer job, such as log rotation",
-};
-const ALL: Threshold = Threshold {
-    name: "samples that count as permanent load",
-    value: 80.0,
-    unit: "percent of all",
-    why: "load in four of five samples is permanent, even if it pauses for seconds",
-};
+thresholds! {
+    LOADED = 25.0, "percent of the host", "CPU of other processes":
+        "half a core of two; the rate shows it";
+    SAMPLES = 3.0, "count", "samples in a row": "a single one is a timer job, such as log rotation";
+    ALL = 80.0, "percent of all", "samples that count as permanent load":
+        "load in four of five samples is permanent, even if it pauses for seconds";
+}
 
 /// The CPU use of other processes by sample.
 struct Load {
@@ -115,7 +103,7 @@ fn other_load(view: &View) -> CheckResult {
         false => (String::new(), String::new()),
     };
     CheckResult::of(
-        if much { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(much),
         format!(
             "Other processes used at most {} % of the host's CPUs; in {} of {} samples {} % or \
              more{when}{among}.{presumed}",

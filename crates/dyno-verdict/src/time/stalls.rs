@@ -4,10 +4,10 @@ use dyno_analysis::stalls::{
     LEVEL_MIN_PER_S, SECONDS_MIN, SHORT_MIN_S, SHORT_SHARE, SILENCE_EVENTS_MIN, SILENCE_MIN_S,
     STALL_SHARE, Span, Stalls,
 };
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::Cause;
 
 use super::causes::{self, Moved, Seconds};
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
 
@@ -39,79 +39,25 @@ pub(super) const STALLS: Check = Check {
 /// The largest number of causes to report per stall.
 const CAUSES_MAX: usize = 5;
 
-const SHARE: Threshold = Threshold {
-    name: "rate of a stalled second",
-    value: STALL_SHARE * 100.0,
-    unit: "percent of the level",
-    why: "a checkpoint only slows a server down",
-};
-const TIME: Threshold = Threshold {
-    name: "stalled time",
-    value: 0.5,
-    unit: "percent",
-    why: "the median does not show it, nor does p99",
-};
-const LONG_S: Threshold = Threshold {
-    name: "longest stall",
-    value: 3.0,
-    unit: "s",
-    why: "users and health checks notice",
-};
-const BINS: Threshold = Threshold {
-    name: "whole seconds",
-    value: SECONDS_MIN as f64,
-    unit: "count",
-    why: "fewer give no level",
-};
-const EVENTS: Threshold = Threshold {
-    name: "level",
-    value: LEVEL_MIN_PER_S,
-    unit: "per second",
-    why: "by chance, a second of twenty Poisson arrivals is empty only once in 500 million",
-};
-
-const SHORT: Threshold = Threshold {
-    name: "shortest silence",
-    value: SILENCE_MIN_S,
-    unit: "s",
-    why: "disk flushes and schedulers sometimes take as long",
-};
-const MISSED: Threshold = Threshold {
-    name: "events missed in a silence",
-    value: SILENCE_EVENTS_MIN,
-    unit: "count",
-    why: "rare events may take as long",
-};
-const MANY: Threshold = Threshold {
-    name: "silences",
-    value: 3.0,
-    unit: "count",
-    why: "one or two may come from other work on the disk",
-};
-const SILENCE: Threshold = Threshold {
-    name: "long silence",
-    value: 0.5,
-    unit: "s",
-    why: "users notice; p99.9 of a minute does not show one",
-};
-const SHORTER: Threshold = Threshold {
-    name: "short silence",
-    value: SHORT_MIN_S,
-    unit: "s",
-    why: "shorter ones are scheduler time slices",
-};
-const SHORTER_SHARE: Threshold = Threshold {
-    name: "time in short silences",
-    value: SHORT_SHARE * 100.0,
-    unit: "percent",
-    why: "the server then works in bursts",
-};
-const MUCH: Threshold = Threshold {
-    name: "time in silences",
-    value: 5.0,
-    unit: "percent",
-    why: "the mean rate is off by as much",
-};
+thresholds! {
+    SHARE = STALL_SHARE * 100.0, "percent of the level", "rate of a stalled second":
+        "a checkpoint only slows a server down";
+    TIME = 0.5, "percent", "stalled time": "the median does not show it, nor does p99";
+    LONG_S = 3.0, "s", "longest stall": "users and health checks notice";
+    BINS = SECONDS_MIN as f64, "count", "whole seconds": "fewer give no level";
+    EVENTS = LEVEL_MIN_PER_S, "per second", "level":
+        "by chance, a second of twenty Poisson arrivals is empty only once in 500 million";
+    SHORT = SILENCE_MIN_S, "s", "shortest silence":
+        "disk flushes and schedulers sometimes take as long";
+    MISSED = SILENCE_EVENTS_MIN, "count", "events missed in a silence":
+        "rare events may take as long";
+    MANY = 3.0, "count", "silences": "one or two may come from other work on the disk";
+    SILENCE = 0.5, "s", "long silence": "users notice; p99.9 of a minute does not show one";
+    SHORTER = SHORT_MIN_S, "s", "short silence": "shorter ones are scheduler time slices";
+    SHORTER_SHARE = SHORT_SHARE * 100.0, "percent", "time in short silences":
+        "the server then works in bursts";
+    MUCH = 5.0, "percent", "time in silences": "the mean rate is off by as much";
+}
 fn stalls(view: &View) -> CheckResult {
     let found = match view.stalls() {
         Ok(found) => found,
@@ -149,7 +95,7 @@ fn stalls(view: &View) -> CheckResult {
         false => String::new(),
     };
     CheckResult::of(
-        if bad { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(bad),
         format!(
             "{} stall{} of {}{}, {} % of the time{recurring}, at a level of {} per second: \
              {}.{nothing}",

@@ -11,7 +11,7 @@ use dyno_stats::Beginning;
 use dyno_stats::dips::Dips;
 
 use super::causes::{self, Explained};
-use crate::check::{Check, CheckResult, Threshold};
+use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::generator::open_loop;
 use crate::text;
 use crate::view::View;
@@ -57,79 +57,31 @@ pub(super) const STEADY_STATE: Check = Check {
     make: logged::steady_state,
 };
 
-const EARLY: Threshold = Threshold {
-    name: "difference of the beginning",
-    value: 10.0,
-    unit: "percent",
-    why: "a fifth that is off by a tenth moves the mean by 2 %",
-};
-const SURE: Threshold = Threshold {
-    name: "confidence in the difference",
-    value: 99.0,
-    unit: "percent",
-    why: "one or two wrong doubts in a hundred runs",
-};
-const BINS: Threshold = Threshold {
-    name: "whole seconds",
-    value: 10.0,
-    unit: "count",
-    why: "fewer show neither a trend nor a beginning",
-};
-const LONG_BINS: Threshold = Threshold {
-    name: "intervals of 5 s or longer",
-    value: 6.0,
-    unit: "count",
-    why: "a step needs three means on each side",
-};
+thresholds! {
+    EARLY = 10.0, "percent", "difference of the beginning":
+        "a fifth that is off by a tenth moves the mean by 2 %";
+    SURE = 99.0, "percent", "confidence in the difference":
+        "one or two wrong doubts in a hundred runs";
+    BINS = 10.0, "count", "whole seconds": "fewer show neither a trend nor a beginning";
+    LONG_BINS = 6.0, "count", "intervals of 5 s or longer": "a step needs three means on each side";
+}
 const LONG_S: f64 = 5.0;
-const DRIFT: Threshold = Threshold {
-    name: "drift or level change of the rate",
-    value: 20.0,
-    unit: "percent",
-    why: "checkpoints and flushing move a healthy server's rate by a tenth",
-};
-const EXCLUDED: Threshold = Threshold {
-    name: "excluded drift",
-    value: 30.0,
-    unit: "percent",
-    why: "the halves of the run then differ by less than 15 %, within the mean's interval",
-};
-const SMALL_DRIFT: Threshold = Threshold {
-    name: "certain drift",
-    value: 10.0,
-    unit: "percent",
-    why: "the two halves of the run then differ by 5 %",
-};
-const LATENCY_DRIFT: Threshold = Threshold {
-    name: "drift of the latency",
-    value: 50.0,
-    unit: "percent",
-    why: "queues amplify small changes",
-};
-const CHANGE_BINS: Threshold = Threshold {
-    name: "whole seconds for several level changes",
-    value: 60.0,
-    unit: "count",
-    why: "with fewer, permuting blocks finds a step in only one run of four",
-};
-const STILL: Threshold = Threshold {
-    name: "stalled time",
-    value: 20.0,
-    unit: "percent of the time",
-    why: "stalls then lower the mean as much as a drift may",
-};
-const DIPPED: Threshold = Threshold {
-    name: "lost in recurring dips or low spells",
-    value: 5.0,
-    unit: "percent of the throughput",
-    why: "runs can be compared only if they contain equally many",
-};
-const ORDER: Threshold = Threshold {
-    name: "Kendall's tau of a drift",
-    value: 0.8,
-    unit: "ratio",
-    why: "without a drift, a dozen seconds reach it in one of a thousand runs",
-};
+thresholds! {
+    DRIFT = 20.0, "percent", "drift or level change of the rate":
+        "checkpoints and flushing move a healthy server's rate by a tenth";
+    EXCLUDED = 30.0, "percent", "excluded drift":
+        "the halves of the run then differ by less than 15 %, within the mean's interval";
+    SMALL_DRIFT = 10.0, "percent", "certain drift": "the two halves of the run then differ by 5 %";
+    LATENCY_DRIFT = 50.0, "percent", "drift of the latency": "queues amplify small changes";
+    CHANGE_BINS = 60.0, "count", "whole seconds for several level changes":
+        "with fewer, permuting blocks finds a step in only one run of four";
+    STILL = 20.0, "percent of the time", "stalled time":
+        "stalls then lower the mean as much as a drift may";
+    DIPPED = 5.0, "percent of the throughput", "lost in recurring dips or low spells":
+        "runs can be compared only if they contain equally many";
+    ORDER = 0.8, "ratio", "Kendall's tau of a drift":
+        "without a drift, a dozen seconds reach it in one of a thousand runs";
+}
 
 fn warm_up(view: &View) -> CheckResult {
     if let Some(result) = still_starting(view) {
@@ -218,7 +170,7 @@ fn beginning(view: &View, found: &Beginning) -> CheckResult {
         )
     });
     CheckResult::of(
-        if off { Outcome::Doubt } else { Outcome::Pass },
+        doubt_if(off),
         format!(
             "The first {} had {} events per second and the rest {} ({} %, p {}).{}",
             text::seconds(length_s),

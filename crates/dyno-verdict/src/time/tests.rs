@@ -1,23 +1,17 @@
 //! Each check of time: a run that passes, one that fails, and one that cannot be checked.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_core::record::{EventKind, RunRecord};
-use dyno_samples::{Product, closed, drop_series, noisy, open_loop, series, values};
+use dyno_samples::{
+    Product, assert_begins, assert_has, assert_lacks, closed, drop_series, noisy, open_loop,
+    series, values,
+};
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one};
+use crate::tests::{check, expect, judged};
 
 pub(super) fn rated(rates: &[f64]) -> RunRecord {
     closed(rates, Product::Mysql)
-}
-
-#[track_caller]
-pub(super) fn check(run: &RunRecord, check: &str, outcome: Outcome) -> Finding {
-    let finding = judge_one(run, &Context::default(), check);
-    assert_eq!(finding.outcome, outcome, "{}", finding.evidence);
-    finding
 }
 
 #[test]
@@ -35,11 +29,7 @@ fn a_warm_up_that_is_too_short_shows() {
     check(&rated(&rates), "warm-up", Pass);
     rates[..3].fill(525.0);
     let cold = check(&rated(&rates), "warm-up", Doubt);
-    assert!(
-        cold.evidence.contains("first 3 s had 52"),
-        "{}",
-        cold.evidence
-    );
+    assert_has(&cold.evidence, "first 3 s had 52");
     rates[1000..1100].fill(0.0);
     check(&rated(&rates), "warm-up", Doubt);
     check(&rated(&[1000.0; 6]), "warm-up", NotChecked);
@@ -49,7 +39,7 @@ fn a_warm_up_that_is_too_short_shows() {
 #[test]
 fn sessions_that_still_start_are_a_ramp() {
     let ramp = expect("warm-up", Doubt, |run| run.intervals[0].sessions = Some(9));
-    assert!(ramp.evidence.contains("9 ran"), "{}", ramp.evidence);
+    assert_has(&ramp.evidence, "9 ran");
     // A session that a busy host kept from reporting for a second is not starting.
     expect("warm-up", Pass, |run| run.intervals[1].sessions = Some(3));
     // Nor are sessions that end early.
@@ -64,17 +54,13 @@ fn an_endless_ramp_is_not_steady() {
         .map(|s| (600.0 + 30.0 * f64::from(s)) * noise[s as usize])
         .collect();
     let drifting = check(&rated(&ramp), "steady-state", Doubt);
-    assert!(
-        drifting.evidence.contains("drifts"),
-        "{}",
-        drifting.evidence
-    );
+    assert_has(&drifting.evidence, "drifts");
     // A curve is far from the straight line through it, but still drifts.
     let curve: Vec<f64> = (0..15)
         .map(|s| 3000.0 / (2.0 + f64::from(s)) * noise[s as usize])
         .collect();
     let curved = check(&rated(&curve), "steady-state", Doubt);
-    assert!(curved.evidence.contains("drifts"), "{}", curved.evidence);
+    assert_has(&curved.evidence, "drifts");
     check(&rated(&[1000.0; 8]), "steady-state", NotChecked);
 }
 
@@ -85,7 +71,7 @@ fn what_could_drift_unseen_is_not_steady() {
         "steady-state",
         NotChecked,
     );
-    assert!(short.evidence.contains("be enough"), "{}", short.evidence);
+    assert_has(&short.evidence, "be enough");
     // Long enough, noise is a level.
     check(&rated(&noisy(1200, 1000.0, 0.3, 3)), "steady-state", Pass);
     check(&rated(&noisy(120, 1000.0, 0.05, 3)), "steady-state", Pass);
@@ -108,11 +94,7 @@ fn slow_swings_are_not_steady() {
             .map(|s| 3500.0 * (1.0 + 0.15 * at(s)) * noise[s])
             .collect();
         let swinging = check(&rated(&rates), "steady-state", Doubt);
-        assert!(
-            swinging.evidence.contains("swings slowly"),
-            "{}",
-            swinging.evidence
-        );
+        assert_has(&swinging.evidence, "swings slowly");
     }
 }
 
@@ -123,18 +105,10 @@ fn a_change_of_level_is_found() {
         *rate *= 0.6;
     }
     let stepped = check(&rated(&rates), "steady-state", Doubt);
-    assert!(
-        stepped.evidence.contains("rate steps by -4"),
-        "{}",
-        stepped.evidence
-    );
-    assert!(stepped.evidence.contains("at 30 s"), "{}", stepped.evidence);
+    assert_has(&stepped.evidence, "rate steps by -4");
+    assert_has(&stepped.evidence, "at 30 s");
     // It is not a drift, and the warm-up is not the cause.
-    assert!(
-        !stepped.evidence.contains("rate drifts;"),
-        "{}",
-        stepped.evidence
-    );
+    assert_lacks(&stepped.evidence, "rate drifts;");
     check(&rated(&rates), "warm-up", Pass);
     // There and back is a doubt as well.
     for rate in &mut rates[45..] {
@@ -162,17 +136,9 @@ fn a_step_is_found_in_short_runs_too_with_what_happened_then() {
             "The rate steps by",
             &format!("at {at} s (p < 0.001), when innodb_io_capacity went"),
         ] {
-            assert!(
-                stepped.evidence.contains(part),
-                "{part}: {}",
-                stepped.evidence
-            );
+            assert_has(&stepped.evidence, part);
         }
-        assert!(
-            !stepped.evidence.contains("rate drifts;"),
-            "{}",
-            stepped.evidence
-        );
+        assert_lacks(&stepped.evidence, "rate drifts;");
     }
     // `warm-up` reports a beginning.
     let mut rates = noisy(30, 1000.0, 0.05, 4);
@@ -181,7 +147,7 @@ fn a_step_is_found_in_short_runs_too_with_what_happened_then() {
     }
     check(&rated(&rates), "warm-up", Doubt);
     let early = check(&rated(&rates), "steady-state", NotChecked);
-    assert!(!early.evidence.contains("steps"), "{}", early.evidence);
+    assert_lacks(&early.evidence, "steps");
 }
 
 #[test]
@@ -192,11 +158,7 @@ fn the_latency_of_an_open_loop_must_not_drift() {
         interval.percentiles[0].value_ms = Some(2.0 + second as f64);
     }
     let drifting = check(&run, "steady-state", Doubt);
-    assert!(
-        drifting.evidence.contains("latency drifts"),
-        "{}",
-        drifting.evidence
-    );
+    assert_has(&drifting.evidence, "latency drifts");
 }
 
 #[test]
@@ -206,14 +168,8 @@ fn dips_that_recur_are_named() {
         rates[second] *= 0.4;
     }
     let dips = check(&rated(&rates), "steady-state", Doubt);
-    let part = "The rate dips by 6";
-    assert!(dips.evidence.starts_with(part), "{}", dips.evidence);
-    assert!(
-        dips.evidence
-            .contains("every 10 s (30 times), which costs 6"),
-        "{}",
-        dips.evidence
-    );
+    assert_begins(&dips.evidence, "The rate dips by 6");
+    assert_has(&dips.evidence, "every 10 s (30 times), which costs 6");
     // A dip at the beginning is not a beginning.
     let mut rates = noisy(80, 1000.0, 0.01, 7);
     for second in (0..80).filter(|second| second % 8 < 2) {
@@ -229,7 +185,7 @@ fn dips_that_recur_are_named() {
         rates[second] *= 0.5;
     }
     let some = check(&rated(&rates), "steady-state", Pass);
-    assert!(some.evidence.contains("every 60 s"), "{}", some.evidence);
+    assert_has(&some.evidence, "every 60 s");
 }
 
 #[test]
@@ -256,14 +212,13 @@ fn stalls_are_listed_with_what_the_server_did() {
         "did not answer",
         "no CPU",
     ] {
-        assert!(stall.evidence.contains(part), "{part}: {}", stall.evidence);
+        assert_has(&stall.evidence, part);
     }
-    let advice = "See the server's log and the kernel's";
-    assert!(stall.advice.starts_with(advice), "{}", stall.advice);
+    assert_begins(&stall.advice, "See the server's log and the kernel's");
     // The same silence is not a separate doubt.
     let silent = check(&run, "restarts", NotChecked);
     let why = "The server stalled: see `stalls`. The server was not restarted";
-    assert!(silent.evidence.starts_with(why), "{}", silent.evidence);
+    assert_begins(&silent.evidence, why);
 }
 
 /// Locked for eleven of fourteen seconds: the median second is 0.
@@ -296,16 +251,10 @@ fn a_run_stalled_for_most_of_its_time_is_doubted_for_that_alone() {
             "% idle",
             "MB/s were written to sda instead of 20",
         ] {
-            assert!(stall.evidence.contains(part), "{part}: {}", stall.evidence);
+            assert_has(&stall.evidence, part);
         }
         let steady = check(&run, "steady-state", NotChecked);
-        assert!(
-            steady
-                .evidence
-                .contains("stalled for 11 s of 14 s (see `stalls`)"),
-            "{}",
-            steady.evidence
-        );
+        assert_has(&steady.evidence, "stalled for 11 s of 14 s (see `stalls`)");
         check(&run, "warm-up", NotChecked);
         check(&run, "length", NotChecked);
     }
@@ -335,28 +284,20 @@ fn silences_are_stalls_whatever_seconds_they_span() {
         "4 stalls of 5.6 s together, 28 % of the time",
         "1.4 s from 2.3 s",
     ] {
-        assert!(stall.evidence.contains(part), "{part}: {}", stall.evidence);
+        assert_has(&stall.evidence, part);
     }
     let regular: Vec<(f64, f64)> = (0..6).map(|n| (1.0 + 3.0 * f64::from(n), 0.25)).collect();
     let stall = check(&of(&regular), "stalls", Doubt);
-    assert!(stall.evidence.contains("every 3 s"), "{}", stall.evidence);
+    assert_has(&stall.evidence, "every 3 s");
     // An occasional flush.
     let some = check(&of(&[(2.3, 0.3), (11.0, 0.25)]), "stalls", Pass);
-    assert!(
-        some.evidence.contains("0.3 s from 2.3 s"),
-        "{}",
-        some.evidence
-    );
+    assert_has(&some.evidence, "0.3 s from 2.3 s");
     // A whole second with a known exact time is reported with that.
     let mut rates = level.clone();
     rates[5] = 0.0;
     let longer = with_spans(&rates, EventKind::Stall, &[(4.6, 1.9)]);
     let stall = check(&longer, "stalls", Doubt);
-    assert!(
-        stall.evidence.contains("1 stall of 1.9 s"),
-        "{}",
-        stall.evidence
-    );
+    assert_has(&stall.evidence, "1 stall of 1.9 s");
 }
 
 #[test]
@@ -365,17 +306,9 @@ fn a_generator_that_stood_still_is_not_the_targets_stall() {
     rates[5] = 0.0;
     let run = with_spans(&rates, EventKind::Frozen, &[(5.9, 1.0)]);
     let stall = check(&run, "stalls", Pass);
-    assert!(
-        stall.evidence.contains("generator itself"),
-        "{}",
-        stall.evidence
-    );
+    assert_has(&stall.evidence, "generator itself");
     let own = check(&run, "client-cpu", Doubt);
-    assert!(
-        own.evidence.contains("paused 1 time for 1 s"),
-        "{}",
-        own.evidence
-    );
+    assert_has(&own.evidence, "paused 1 time for 1 s");
 }
 
 #[test]
@@ -386,7 +319,7 @@ fn recurring_stalls_have_a_period() {
     }
     // Six single seconds are 0.25 % of the time: only their period is a doubt.
     let stall = check(&rated(&rates), "stalls", Doubt);
-    assert!(stall.evidence.contains("every 400 s"), "{}", stall.evidence);
+    assert_has(&stall.evidence, "every 400 s");
     let mut once = noisy(2400, 1000.0, 0.05, 3);
     once[700] = 0.0;
     check(&rated(&once), "stalls", Pass);
@@ -396,7 +329,7 @@ fn recurring_stalls_have_a_period() {
 fn quiet_seconds_of_rare_events_are_no_stalls() {
     check(&rated(&[3.0; 30]), "stalls", NotChecked);
     let short = check(&rated(&[1000.0; 4]), "stalls", NotChecked);
-    assert!(short.evidence.contains("least 5"), "{}", short.evidence);
+    assert_has(&short.evidence, "least 5");
 }
 
 #[test]
@@ -412,23 +345,19 @@ fn a_run_is_long_enough_for_its_mean() {
         .map(|s| if s % 8 < 3 { 1700.0 } else { 300.0 })
         .collect();
     let swinging = check(&rated(&swinging), "length", Doubt);
-    assert!(
-        swinging.advice.contains("Measure longer"),
-        "{}",
-        swinging.evidence
-    );
+    assert_has(&swinging.advice, "Measure longer");
     let short = check(&rated(&[1000.0; 5]), "length", Doubt);
-    assert!(short.evidence.starts_with("5 s are"), "{}", short.evidence);
+    assert_begins(&short.evidence, "5 s are");
     // Faults in it could not have been found.
     let uneven = noisy(20, 1000.0, 0.17, 4);
     check(&rated(&uneven), "steady-state", NotChecked);
     let uneven = check(&rated(&uneven), "length", Doubt);
-    assert!(uneven.advice.contains("about"), "{}", uneven.evidence);
+    assert_has(&uneven.advice, "about");
     // An estimate from so few values would contradict the interval, which allows for more.
     let few = check(&rated(&noisy(59, 1000.0, 0.01, 3)), "length", Pass);
-    assert!(!few.evidence.contains("independent"), "{}", few.evidence);
+    assert_lacks(&few.evidence, "independent");
     let many = check(&rated(&noisy(90, 1000.0, 0.05, 3)), "length", Pass);
-    assert!(many.evidence.contains("independent"), "{}", many.evidence);
+    assert_has(&many.evidence, "independent");
 }
 
 #[test]
@@ -439,11 +368,7 @@ fn other_load_for_a_while_is_noticed() {
     let seen = expect("other-load", Doubt, |run| {
         series(run, "host.others.cpu", &others)
     });
-    assert!(
-        seen.evidence.contains("4 in a row from 21 s"),
-        "{}",
-        seen.evidence
-    );
+    assert_has(&seen.evidence, "4 in a row from 21 s");
     // For a part of the time, and most of the host: reported once, with its time and its name.
     let mut half = vec![0.05; 30];
     half[15..].fill(1.6);
@@ -470,10 +395,7 @@ fn a_log_that_reports_an_unsteady_load_is_doubted() {
     assert_ne!(check_of(&run), Doubt);
     dyno_samples::fact(&mut run, names::IMPORT_UNSTEADY, "1 of 3 users had ended");
     let found = check(&run, "steady-state", Doubt);
-    assert!(
-        found.evidence.contains("1 of 3 users had ended"),
-        "{found:?}"
-    );
+    assert_has(&found.evidence, "1 of 3 users had ended");
     // A Dyno run has no such statement.
     let mut own = rated(&noisy(120, 1000.0, 0.04, 5));
     dyno_samples::fact(&mut own, names::IMPORT_UNSTEADY, "x");
@@ -481,5 +403,5 @@ fn a_log_that_reports_an_unsteady_load_is_doubted() {
 }
 
 fn check_of(run: &RunRecord) -> Outcome {
-    judge_one(run, &Context::default(), "steady-state").outcome
+    judged(run, "steady-state").outcome
 }

@@ -61,10 +61,7 @@ impl Text {
 
     /// The form that the importers take.
     pub fn log(&self) -> Log<'_> {
-        Log {
-            name: &self.name,
-            text: &self.text,
-        }
+        Log::new(&self.name, &self.text)
     }
 }
 

@@ -119,10 +119,7 @@ fn a_plan_of_a_search_is_a_run_alone() {
 fn options_next_to_a_plan_count() {
     let mut own = vec![("sessions", Some("4".to_owned()))];
     let plan = Drive {
-        open_loop: Some(OpenLoop {
-            per_second: 10.0,
-            arrivals: Arrivals::Constant,
-        }),
+        open_loop: Some(OpenLoop::new(10.0, Arrivals::Constant)),
         warmup: Duration::from_secs(7),
         ..Drive::default()
     };
@@ -149,10 +146,8 @@ fn a_plan_repeats_its_schedule() {
             },
             workers: 1,
             time: Some(Duration::from_secs_f64(schedule.seconds())),
-            open_loop: (of == Scheduled::Rate).then(|| OpenLoop {
-                per_second: schedule.mean(),
-                arrivals: Arrivals::Constant,
-            }),
+            open_loop: (of == Scheduled::Rate)
+                .then(|| OpenLoop::new(schedule.mean(), Arrivals::Constant)),
             schedule: Some(schedule.clone()),
             seed: 5,
             ..Drive::default()

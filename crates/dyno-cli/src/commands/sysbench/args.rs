@@ -295,10 +295,7 @@ fn drive(parsed: &Parsed) -> Result<Drive> {
         time: (!time.is_zero()).then_some(time),
         events: (events > 0).then_some(events),
         warmup: seconds("warmup-time", 0)?,
-        open_loop: (rate > 0.0).then_some(OpenLoop {
-            per_second: rate,
-            arrivals: Arrivals::Poisson,
-        }),
+        open_loop: (rate > 0.0).then_some(OpenLoop::new(rate, Arrivals::Poisson)),
         init_timeout: seconds("thread-init-timeout", 30)?,
         seed: settings::seed(parsed, "rand-seed").map_err(|_| no_value(parsed, "rand-seed"))?,
         ..Drive::default()

@@ -1,6 +1,6 @@
 //! Pipelines: statements sent together, and their answers.
 
-use dyno_core::db::{Param, ParamKind, PipedResult, Submitted};
+use dyno_core::db::{Param, PipedResult, Submitted};
 
 use super::*;
 
@@ -15,17 +15,11 @@ const SELECTED: PipedResult = PipedResult {
     affected: 0,
 };
 
-fn int(value: i64) -> Param {
-    let mut param = Param::new(ParamKind::Int, 0);
-    (param.int, param.is_null) = (value, 0);
-    param
-}
-
 /// A pipeline of an INSERT, a SELECT, and a text SELECT, after it was sent.
 fn sent() -> Talk {
     let mut talk = Talk::prepared();
     talk.protocol.start_pipeline().unwrap();
-    let [one, two] = [int(1), int(2)];
+    let [one, two] = [Param::int(1), Param::int(2)];
     for (statement, params) in [(0, &[&one, &two][..]), (1, &[&one])] {
         let submitted = talk.protocol.execute(statement, params, &mut talk.sent);
         assert_eq!(submitted, Submitted::Ready);

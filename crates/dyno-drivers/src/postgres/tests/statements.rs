@@ -90,10 +90,7 @@ fn preparing_names_types_and_executing_sends_them() {
     assert_eq!((outcome.kind, outcome.columns), (OutcomeKind::Prepared, 2));
     let id = outcome.statement;
 
-    let mut int = Param::new(ParamKind::Int, 0);
-    (int.int, int.is_null) = (-2, 0);
-    let mut bytes = Param::new(ParamKind::Bytes, 3);
-    bytes.set_bytes(b"xyz");
+    let (int, bytes) = (Param::int(-2), Param::bytes(b"xyz"));
     let mut double = Param::new(ParamKind::Double, 0);
     talk.sent.clear();
     let _ = talk
@@ -393,9 +390,7 @@ fn numbers_are_sent_by_a_template_unless_one_is_null_or_something_else() {
     let _ = talk.protocol.prepare(b"? ?", &kinds, &mut talk.sent);
     assert_eq!(talk.hear(&preparation(2, None)), Next::Finished);
     let id = talk.outcome().statement;
-    let (mut int, mut double) = (Param::new(kinds[0], 0), Param::new(kinds[1], 0));
-    (int.int, int.is_null) = (258, 0);
-    (double.double, double.is_null) = (-0.5, 0);
+    let (int, mut double) = (Param::int(258), Param::double(-0.5));
     let int_field = b"\0\0\0\x08\0\0\0\0\0\0\x01\x02";
     let double_field = b"\0\0\0\x08\xbf\xe0\0\0\0\0\0\0";
     let null = b"\xff\xff\xff\xff";

@@ -138,27 +138,6 @@ impl Blocking {
     }
 }
 
-/// An integer that is not NULL.
-pub fn int(value: i64) -> Param {
-    let mut param = Param::new(ParamKind::Int, 0);
-    (param.int, param.is_null) = (value, 0);
-    param
-}
-
-/// A double that is not NULL.
-pub fn double(value: f64) -> Param {
-    let mut param = Param::new(ParamKind::Double, 0);
-    (param.double, param.is_null) = (value, 0);
-    param
-}
-
-/// Bytes that are not NULL.
-pub fn bytes(value: &[u8]) -> Param {
-    let mut param = Param::new(ParamKind::Bytes, value.len());
-    param.set_bytes(value);
-    param
-}
-
 /// Rows of a number and a text for bulk loads, from `first` up to `end`.
 pub struct Numbered {
     pub first: u64,

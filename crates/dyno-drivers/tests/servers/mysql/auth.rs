@@ -34,6 +34,17 @@ fn whoami(connection: Result<Blocking, DbError>) -> String {
     connection.unwrap().single("SELECT CURRENT_USER()")
 }
 
+/// The right password is accepted over TCP.
+fn accepted_by_tcp(server: Server, name: &str) {
+    let who = whoami(by_tcp(server, with_password(name, PASSWORD)));
+    assert_eq!(who, format!("{name}@127.0.0.1"));
+}
+
+fn accepted_by_socket(server: Server, name: &str) {
+    let who = whoami(by_socket(server, with_password(name, PASSWORD)));
+    assert_eq!(who, format!("{name}@localhost"));
+}
+
 fn denied(connection: Result<Blocking, DbError>) {
     let Err(error) = connection else {
         panic!("a wrong password was accepted");
@@ -55,13 +66,8 @@ fn native_password() {
     let server = Server::MariaDb;
     user(server, "native", &format!("BY {}", quoted()));
     let name = "dyno_drivers_native";
-    let tcp = format!("{name}@127.0.0.1");
-    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
-    let local = format!("{name}@localhost");
-    assert_eq!(
-        whoami(by_socket(server, with_password(name, PASSWORD))),
-        local
-    );
+    accepted_by_tcp(server, name);
+    accepted_by_socket(server, name);
     denied(by_tcp(server, with_password(name, "wrong password")));
     denied(by_tcp(server, options(name)));
 }
@@ -78,8 +84,7 @@ fn ed25519() {
         &format!("VIA ed25519 USING PASSWORD({})", quoted()),
     );
     let name = "dyno_drivers_ed25519";
-    let tcp = format!("{name}@127.0.0.1");
-    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    accepted_by_tcp(server, name);
     denied(by_tcp(server, with_password(name, "wrong password")));
     denied(by_tcp(server, options(name)));
 }
@@ -89,17 +94,16 @@ fn ed25519() {
 fn caching_sha2_in_the_clear() {
     let server = Server::MySql;
     let name = "dyno_drivers_sha2";
-    let tcp = format!("{name}@127.0.0.1");
     let mut first = user(
         server,
         "sha2",
         &format!("WITH caching_sha2_password BY {}", quoted()),
     );
-    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
-    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    accepted_by_tcp(server, name);
+    accepted_by_tcp(server, name);
     first.query("FLUSH PRIVILEGES").unwrap();
     denied(by_tcp(server, with_password(name, "wrong password")));
-    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
+    accepted_by_tcp(server, name);
     denied(by_tcp(server, with_password(name, "wrong password")));
     denied(by_tcp(server, options(name)));
 }
@@ -109,20 +113,13 @@ fn caching_sha2_in_the_clear() {
 fn caching_sha2_by_socket() {
     let server = Server::MySql;
     let name = "dyno_drivers_sha2_socket";
-    let local = format!("{name}@localhost");
     user(
         server,
         "sha2_socket",
         &format!("WITH caching_sha2_password BY {}", quoted()),
     );
-    assert_eq!(
-        whoami(by_socket(server, with_password(name, PASSWORD))),
-        local
-    );
-    assert_eq!(
-        whoami(by_socket(server, with_password(name, PASSWORD))),
-        local
-    );
+    accepted_by_socket(server, name);
+    accepted_by_socket(server, name);
     denied(by_socket(server, with_password(name, "wrong password")));
 }
 
@@ -167,13 +164,8 @@ fn sha256() {
         "sha256",
         &format!("WITH sha256_password BY {}", quoted()),
     );
-    let tcp = format!("{name}@127.0.0.1");
-    assert_eq!(whoami(by_tcp(server, with_password(name, PASSWORD))), tcp);
-    let local = format!("{name}@localhost");
-    assert_eq!(
-        whoami(by_socket(server, with_password(name, PASSWORD))),
-        local
-    );
+    accepted_by_tcp(server, name);
+    accepted_by_socket(server, name);
     denied(by_tcp(server, with_password(name, "wrong password")));
 }
 

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::common::{Blocking, TextRow, bytes, double, int, needed};
+use crate::common::{Blocking, TextRow, needed};
 use dyno_core::db::{DbError, OutcomeKind, Param, ParamKind};
 use dyno_core::target::TlsMode;
 use dyno_drivers::Disclosure;
@@ -186,35 +186,40 @@ fn prepared_statements() {
         let long = "x".repeat(300);
         let null = || Param::new(ParamKind::Bytes, 0);
         for (id, f, c) in [
-            (-1, 0.5, bytes(b"a'b")),
+            (-1, 0.5, Param::bytes(b"a'b")),
             (i64::MAX, -1e300, null()),
-            (7, 0.0, bytes(long.as_bytes())),
+            (7, 0.0, Param::bytes(long.as_bytes())),
         ] {
-            let params = [&int(id), &double(f), &c];
+            let params = [&Param::int(id), &Param::double(f), &c];
             assert_eq!(connection.execute(insert, &params).unwrap().affected, 1);
         }
-        let error = connection.execute(insert, &[&int(7), &double(0.), &null()]);
+        let error = connection.execute(insert, &[&Param::int(7), &Param::double(0.), &null()]);
         assert_eq!(error.unwrap_err().code, 1062);
         let select = connection
             .prepare("SELECT id, f, c FROM t WHERE id = ?", &[ParamKind::Int])
             .unwrap();
         assert_eq!(connection.outcome().columns, 3);
-        let outcome = connection.execute(select, &[&int(7)]).unwrap();
+        let outcome = connection.execute(select, &[&Param::int(7)]).unwrap();
         assert_eq!((outcome.kind, outcome.rows), (OutcomeKind::Rows, 1));
         assert_eq!(
             connection.rows(),
             [row(&[Some("7"), Some("0"), Some(&long)])]
         );
-        assert_eq!(connection.execute(select, &[&int(8)]).unwrap().rows, 0);
+        assert_eq!(
+            connection.execute(select, &[&Param::int(8)]).unwrap().rows,
+            0
+        );
         assert!(connection.rows().is_empty());
-        connection.execute(select, &[&int(i64::MAX)]).unwrap();
+        connection
+            .execute(select, &[&Param::int(i64::MAX)])
+            .unwrap();
         let max = i64::MAX.to_string();
         assert_eq!(
             connection.rows(),
             [row(&[Some(&max), Some("-1e300"), None])]
         );
         // Another kind in the same place.
-        connection.execute(select, &[&bytes(b"-1")]).unwrap();
+        connection.execute(select, &[&Param::bytes(b"-1")]).unwrap();
         assert_eq!(
             connection.rows(),
             [row(&[Some("-1"), Some("0.5"), Some("a'b")])]

@@ -1,9 +1,8 @@
 //! Several results, long packets, options that change results, lost connections.
 
-use dyno_core::db::{ErrorKind, OutcomeKind, ParamKind};
+use dyno_core::db::{ErrorKind, OutcomeKind, Param, ParamKind};
 
 use super::{MysqlOptions, SERVERS, by_socket, options, root, row, with_packet_limit};
-use crate::common::{bytes, int};
 
 const PROCEDURE: &str = "CREATE PROCEDURE p(n INT) BEGIN SELECT n; \
     SELECT n + 1, 'x' UNION ALL SELECT n + 2, 'y'; END";
@@ -68,7 +67,7 @@ fn procedures_return_results_by_both_protocols() {
         let statement = connection.prepare("CALL p(?)", &[ParamKind::Int]).unwrap();
         for binary in [false, true, true] {
             let outcome = if binary {
-                connection.execute(statement, &[&int(5)]).unwrap()
+                connection.execute(statement, &[&Param::int(5)]).unwrap()
             } else {
                 connection.query("CALL p(5)").unwrap()
             };
@@ -94,12 +93,14 @@ fn unread_results_of_a_procedure_do_not_block_its_next_call() {
         connection.query(PROCEDURE).unwrap();
         let statement = connection.prepare("CALL p(?)", &[ParamKind::Int]).unwrap();
         for value in [5, 50, 500] {
-            let outcome = connection.execute(statement, &[&int(value)]).unwrap();
+            let outcome = connection
+                .execute(statement, &[&Param::int(value)])
+                .unwrap();
             assert!(outcome.more);
             assert_eq!(connection.rows(), [row(&[Some(&value.to_string())])]);
         }
         connection.next_result().unwrap();
-        let outcome = connection.execute(statement, &[&int(7)]).unwrap();
+        let outcome = connection.execute(statement, &[&Param::int(7)]).unwrap();
         assert!(outcome.more && connection.rows() == [row(&[Some("7")])]);
         // Any other request is refused: its answer would be taken for the rest.
         assert_eq!(connection.query("SELECT 1").unwrap_err().code, 2014);
@@ -116,7 +117,13 @@ fn unread_results_of_a_procedure_do_not_block_its_next_call() {
         }
         connection.close_statement(statement).unwrap();
         let statement = connection.prepare("SELECT ?", &[ParamKind::Int]).unwrap();
-        assert_eq!(connection.execute(statement, &[&int(3)]).unwrap().rows, 1);
+        assert_eq!(
+            connection
+                .execute(statement, &[&Param::int(3)])
+                .unwrap()
+                .rows,
+            1
+        );
     }
 }
 
@@ -159,7 +166,7 @@ fn messages_longer_than_a_packet() {
             .prepare("SELECT ?, 'end'", &[ParamKind::Bytes])
             .unwrap();
         for len in [limit - 30, limit, limit + 7] {
-            let value = bytes("y".repeat(len).as_bytes());
+            let value = Param::bytes("y".repeat(len).as_bytes());
             assert_eq!(connection.execute(statement, &[&value]).unwrap().rows, 1);
             let rows = connection.rows();
             assert!(rows[0][0].as_ref().unwrap().as_bytes() == &value.bytes[..]);

@@ -19,7 +19,7 @@ use dyno_core::tables::{
 use dyno_core::text::hex;
 use sha2::{Digest, Sha256};
 
-use super::Asking;
+use super::{Asking, pairs};
 use crate::sink::Sink;
 
 pub(super) use mysql::{report as of_mysql, stores as stores_of_mysql};
@@ -70,11 +70,7 @@ impl Stores {
         if self.0.is_empty() {
             return Ok(());
         }
-        for row in asking.rows_or_gap(names::DB_TABLES_END, sql, "")? {
-            let mut fields = row.into_iter().flatten();
-            let (Some(name), Some(now)) = (fields.next(), fields.next()) else {
-                continue;
-            };
+        for (name, now) in pairs(asking.rows_or_gap(names::DB_TABLES_END, sql, "")?) {
             // The definition may be more specific than the catalog.
             let before = self.0.get(&name).filter(|before| !before.starts_with(&now));
             for (value, at_end) in before

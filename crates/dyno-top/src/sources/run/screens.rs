@@ -1,7 +1,7 @@
 //! The display of a run.
 
 use super::{AGENTS, EVENTS, INTERVALS, LATENCIES, OPERATIONS, RUN, STATES};
-use crate::profile::{Ask, Figure, Form, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
 
 /// The screens.
 pub(crate) fn profile(title: String) -> Profile {
@@ -28,10 +28,7 @@ pub(crate) fn profile(title: String) -> Profile {
     }
 }
 
-const VALUES: &[Values] = &[Values {
-    ask: Ask::plain(RUN),
-    form: Form::Columns,
-}];
+const VALUES: &[Values] = &[Values::columns(Ask::plain(RUN))];
 
 /// A millisecond, the unit of a run's latencies.
 const MS: f64 = 1e-3;

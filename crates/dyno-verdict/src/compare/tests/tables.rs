@@ -3,7 +3,7 @@
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
 use dyno_core::target::TargetPlan;
-use dyno_samples::fact;
+use dyno_samples::{assert_has, fact};
 
 use super::{outcome, run, sides, sides_with};
 use crate::compare::{CompareOptions, Comparison};
@@ -43,10 +43,7 @@ fn another_engine_index_or_collation_is_a_difference() {
     let same = sides(&[on(4, INNODB, 1)], &[on(4, INNODB, 2)]);
     assert!(lines(&same).is_empty());
     let environments = &same.findings[0];
-    assert!(
-        environments.evidence.contains("their tables are the same"),
-        "{environments:?}"
-    );
+    assert_has(&environments.evidence, "their tables are the same");
     let aria = INNODB.replace("InnoDB", "Aria") + " PAGE_CHECKSUM=1";
     let other = sides(&[on(4, INNODB, 1)], &[on(4, &aria, 2)]);
     assert_eq!(
@@ -125,7 +122,7 @@ fn statistics_count_where_both_sides_have_them() {
 fn tables_that_were_not_read_are_not_called_the_same() {
     let unread = sides(&[run(1000.0, 1)], &[run(1000.0, 2)]);
     let evidence = &unread.findings[0].evidence;
-    assert!(evidence.contains("another storage engine"), "{evidence}");
+    assert_has(evidence, "another storage engine");
 }
 
 #[test]

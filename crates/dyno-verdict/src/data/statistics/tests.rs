@@ -2,10 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::RunRecord;
-use dyno_samples::{self as samples, drop_series, fact, series};
+use dyno_samples::{self as samples, assert_has, drop_series, fact, series};
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one, summary};
+use crate::tests::{expect, judged, summary};
 
 #[test]
 fn scans_of_whole_tables_are_reported() {
@@ -26,22 +25,14 @@ fn scans_of_whole_tables_are_reported() {
     };
     expect("statistics", NotChecked, |_| {});
     let bare = expect("statistics", Doubt, table("0", "1 of 1", 9e8));
-    assert!(
-        bare.evidence.contains("Without any index: t."),
-        "{}",
-        bare.evidence
-    );
+    assert_has(&bare.evidence, "Without any index: t.");
     let unknown = expect("statistics", Doubt, table("1", "0 of 1", 9e8));
     let expected = "Not analysed: t; without a primary key: t.";
     assert!(unknown.evidence.ends_with(expected), "{}", unknown.evidence);
     // Indexes exist, but not the one that the statements need.
     let needless = expect("statistics", Doubt, table("1", "1 of 1", 9e8));
     let expected = " rows of whole tables on average, for 2.22 rows that it returned or changed.";
-    assert!(
-        needless.evidence.contains(expected),
-        "{}",
-        needless.evidence
-    );
+    assert_has(&needless.evidence, expected);
     // No scans, and no rows to return.
     let history = expect("statistics", Pass, table("0", "1 of 1", 4_000.0));
     let expected = "A statement scanned 0 rows of whole tables on average. Without any index: t.";
@@ -52,7 +43,7 @@ fn scans_of_whole_tables_are_reported() {
         fact(run, "client.statements.restrict", "no");
     });
     let expected = ", and no statement restricts the rows that it reads. Without any index: t; not";
-    assert!(meant.evidence.contains(expected), "{}", meant.evidence);
+    assert_has(&meant.evidence, expected);
     // The server created the scanned table itself.
     for counter in ["handler_tmp_write", "handler_write"] {
         expect("statistics", Pass, |run| {
@@ -92,36 +83,24 @@ fn samples_of_a_table_are_no_scans_of_it() {
             .iter_mut()
             .find(|series| series.key.name == "db.tables.seq_tuples");
         tuples.unwrap().points = rows.to_vec();
-        judge_one(&run, &Context::default(), "statistics")
+        judged(&run, "statistics")
     };
     // 18,000 statements per second read or change rows.
     let steady: Vec<(f64, f64)> = (1..=20).map(|s| (f64::from(s), 3.6e7)).collect();
     let doubt = scanned(18_000.0, 2_000.0, &steady);
     assert_eq!(doubt.outcome, Doubt, "{}", doubt.evidence);
-    assert!(
-        doubt.evidence.contains("scanned 2,000 rows"),
-        "{}",
-        doubt.evidence
-    );
+    assert_has(&doubt.evidence, "scanned 2,000 rows");
     // TABLESAMPLE and ranges of ctid read rows without starting a scan.
     let sampled = scanned(0.0, 2_000.0, &steady);
     assert_eq!(sampled.outcome, Pass, "{}", sampled.evidence);
     assert!(sampled.evidence.contains("scanned 0 rows"));
     // A few scans explain some of the rows.
     let some = scanned(100.0, 2_000.0, &steady);
-    assert!(
-        some.evidence.contains("scanned 11.1 rows"),
-        "{}",
-        some.evidence
-    );
+    assert_has(&some.evidence, "scanned 11.1 rows");
     // The server does not know the rows of a restored table.
     assert_eq!(scanned(18_000.0, 0.0, &steady).outcome, Doubt);
     // Sessions report late, so no single sample has its own counts.
     let late = [(2.0, 1e7), (4.0, 3.2e7), (6.0, 2.2e7), (9.0, 1.4e7)];
     let late = scanned(18_000.0, 2_000.0, &late);
-    assert!(
-        late.evidence.contains("scanned 1,190 rows"),
-        "{}",
-        late.evidence
-    );
+    assert_has(&late.evidence, "scanned 1,190 rows");
 }

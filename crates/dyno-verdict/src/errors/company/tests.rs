@@ -2,10 +2,9 @@
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
-use dyno_samples::{self as samples, Product, closed};
+use dyno_samples::{self as samples, Product, assert_begins, assert_has, closed};
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one, summary};
+use crate::tests::{expect, judged, summary};
 
 #[test]
 fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
@@ -18,7 +17,7 @@ fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
         samples::series(run, CONNECTIONS, &counts);
     });
     let expected = "The server counted 10 connections in 29 s that the run did not make";
-    assert!(found.evidence.starts_with(expected), "{}", found.evidence);
+    assert_begins(&found.evidence, expected);
     for per_s in [0.05, 500.0] {
         // An observer reconnected, or the script connects.
         expect("server-counters", Pass, |run| {
@@ -38,14 +37,10 @@ fn the_servers_own_vacuum_is_at_work_too() {
         let mut workers = [0.0; 20];
         workers[..busy].fill(1.0);
         samples::series(run, "db.backends.autovacuum", &workers);
-        judge_one(run, &Context::default(), "server-counters")
+        judged(run, "server-counters")
     };
     assert_eq!(vacuumed(&mut run, 4).outcome, Pass);
     let found = vacuumed(&mut run, 15);
     assert_eq!(found.outcome, Doubt);
-    assert!(
-        found.evidence.contains("autovacuum workers"),
-        "{}",
-        found.evidence
-    );
+    assert_has(&found.evidence, "autovacuum workers");
 }

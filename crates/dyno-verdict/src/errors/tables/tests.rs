@@ -3,10 +3,9 @@
 use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
-use dyno_samples::{self as samples, Product, closed};
+use dyno_samples::{self as samples, Product, assert_has, closed};
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one};
+use crate::tests::{expect, judged};
 
 #[test]
 fn statements_that_touch_no_table_are_reported() {
@@ -15,13 +14,7 @@ fn statements_that_touch_no_table_are_reported() {
         samples::series(run, "db.status.table_open_cache_hits", &[160.0; 30]);
     };
     let untouched = expect("work-done", Doubt, literals);
-    assert!(
-        untouched
-            .evidence
-            .contains("% of the statements touch no table"),
-        "{}",
-        untouched.evidence
-    );
+    assert_has(&untouched.evidence, "% of the statements touch no table");
     // The query cache answers instead of tables, engines without indexes count rows, and full-text
     // searches, counts and sequences only open their tables.
     for (counter, per_s) in [
@@ -52,7 +45,7 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
         samples::series(&mut run, "db.tables.scans", &[scans; 20]);
         samples::series(&mut run, "db.database.blks_hit", &[blocks; 20]);
         samples::series(&mut run, "db.database.tup_fetched", &[fetched; 20]);
-        judge_one(&run, &Context::default(), "work-done").outcome
+        judged(&run, "work-done").outcome
     };
     assert_eq!(of(20_000.0, 200_000.0, 20_000.0), Pass);
     assert_eq!(of(30.0, 300.0, 30.0), Doubt, "SELECT 1");
@@ -63,7 +56,7 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
     let blocks = [90_000.0, 60_000.0, 300.0, 300.0];
     samples::series(&mut run, "db.database.blks_hit", &blocks);
     samples::series(&mut run, "db.database.tup_fetched", &[30.0; 4]);
-    let found = judge_one(&run, &Context::default(), "work-done");
+    let found = judged(&run, "work-done");
     assert_eq!(found.causes, [Cause::NoTable], "{}", found.evidence);
     // Only a third of the reads look up a row: all pages belong to that third.
     assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);

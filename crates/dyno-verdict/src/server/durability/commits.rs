@@ -3,17 +3,15 @@
 
 use dyno_core::catalogue::names;
 
-use crate::check::Threshold;
+use crate::check::thresholds;
 use crate::text;
 use crate::view::View;
 
-/// From this share on, the work is not meant to last.
-pub(super) const ROLLED_BACK: Threshold = Threshold {
-    name: "rolled back",
-    value: 50.0,
-    unit: "percent of the transactions",
-    why: "workloads roll back a few percent by design",
-};
+thresholds! {
+    /// From this share on, the work is not meant to last.
+    pub(super) ROLLED_BACK = 50.0, "percent of the transactions", "rolled back":
+        "workloads roll back a few percent by design";
+}
 /// Fewer commits than this share of the writing transactions come from something else.
 const COMMITS_MIN: f64 = 0.01;
 /// The largest share of the writing transactions that others and observers may commit in a run that

@@ -2,17 +2,15 @@
 
 use dyno_core::catalogue::names;
 
-use crate::check::Threshold;
+use crate::check::thresholds;
 use crate::text;
 use crate::view::View;
 
-/// A sync of the log follows a write of it, which the disk must do before the sync ends.
-pub(super) const WITHOUT_WRITES: Threshold = Threshold {
-    name: "syncs of the log",
-    value: 2.0,
-    unit: "times the writes of all disks",
-    why: "each log sync waits for a separate disk write",
-};
+thresholds! {
+    /// A sync of the log follows a write of it, which the disk must do before the sync ends.
+    pub(super) WITHOUT_WRITES = 2.0, "times the writes of all disks", "syncs of the log":
+        "each log sync waits for a separate disk write";
+}
 /// Fewer syncs per second than this are too few to compare.
 const SYNCS_MIN: f64 = 20.0;
 const SYNCS: [&str; 3] = [

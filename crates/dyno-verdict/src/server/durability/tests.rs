@@ -5,10 +5,9 @@ mod unseen;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord, SettingChange};
-use dyno_samples::{Product, closed, fact, series, setting, values};
+use dyno_samples::{Product, assert_begins, assert_has, closed, fact, series, setting, values};
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one, summary};
+use crate::tests::{check, expect, judged, summary};
 
 fn engine(run: &mut RunRecord, table: &str, engine: &str) {
     fact(run, &format!("db.table[{table}].engine"), engine);
@@ -27,7 +26,7 @@ fn what_was_promised_for_a_part_of_the_run_alone_is_no_promise() {
         });
     });
     let words = "Lost on process crash because innodb_flush_log_at_trx_commit = 0 from 5 s on";
-    assert!(found.evidence.starts_with(words), "{}", found.evidence);
+    assert_begins(&found.evidence, words);
 }
 
 #[test]
@@ -71,7 +70,7 @@ fn settings_of_sessions_decide_the_class_of_their_commits() {
             fact(run, &format!("client.settings[{name}]"), values);
             engine(run, "sbtest1", "InnoDB");
         });
-        assert!(found.evidence.starts_with(words), "{}", found.evidence);
+        assert_begins(&found.evidence, words);
     }
 }
 
@@ -117,16 +116,12 @@ fn engines_without_a_log_promise_less_than_the_settings() {
         let finding = expect("durability", outcome, |run| {
             engine(run, "sbtest1..sbtest4", name);
         });
-        assert!(finding.evidence.starts_with(words), "{}", finding.evidence);
+        assert_begins(&finding.evidence, words);
     }
     let unlogged = expect("durability", Doubt, |run| {
         fact(run, "db.table[sbtest1].persistence", "unlogged");
     });
-    assert!(
-        unlogged.evidence.contains("sbtest1 is UNLOGGED"),
-        "{}",
-        unlogged.evidence
-    );
+    assert_has(&unlogged.evidence, "sbtest1 is UNLOGGED");
     // Tables that no statement named do not count.
     expect("durability", Pass, |run| {
         engine(run, "notes", "MyISAM");
@@ -138,7 +133,7 @@ fn engines_without_a_log_promise_less_than_the_settings() {
             fact(run, "client.statements.temporary_tables", "scratch");
             fact(run, "client.statements.changes_temporary_only", only);
         });
-        assert!(temporary.evidence.contains("scratch"), "{temporary:?}");
+        assert_has(&temporary.evidence, "scratch");
     }
     // It is reported even if no setting is known.
     expect("durability", Doubt, |run| {
@@ -158,17 +153,12 @@ fn a_disk_that_is_memory_keeps_nothing() {
         let words = format!("All data lost on OS crash because the data is on {kind}");
         assert!(finding.evidence.starts_with(&words), "{}", finding.evidence);
     }
-    assert!(
-        of("data.redo.filesystem.type", "tmpfs", Doubt)
-            .evidence
-            .contains("the log is on")
+    assert_has(
+        &of("data.redo.filesystem.type", "tmpfs", Doubt).evidence,
+        "the log is on",
     );
     assert!(of(data, "ext4", Pass).evidence.contains("data on ext4"));
-    assert!(
-        of(data, "overlay", Pass)
-            .evidence
-            .contains("a container's layer")
-    );
+    assert_has(&of(data, "overlay", Pass).evidence, "a container's layer");
     // The file system of the results does not matter.
     of("host.filesystem.type", "tmpfs", Pass);
 }
@@ -183,32 +173,21 @@ fn counted(run: &mut RunRecord, commits: f64, rollbacks: f64) {
 fn uncommitted_work_is_not_a_transaction() {
     expect("durability", Pass, |run| counted(run, 1000.0, 4.0));
     let rolled_back = expect("durability", Doubt, |run| counted(run, 2.0, 1000.0));
-    assert!(
-        rolled_back
-            .evidence
-            .starts_with("Not committed because the server counted"),
-        "{}",
-        rolled_back.evidence
+    assert_begins(
+        &rolled_back.evidence,
+        "Not committed because the server counted",
     );
     let open = expect("durability", Doubt, |run| {
         counted(run, 0.0, 0.0);
         setting(run, "autocommit", "OFF");
     });
-    assert!(
-        open.evidence.contains("autocommit = OFF"),
-        "{}",
-        open.evidence
-    );
+    assert_has(&open.evidence, "autocommit = OFF");
     // A script may have turned it off for its own session.
     let left = expect("durability", Doubt, |run| {
         counted(run, 0.0, 0.0);
         fact(run, "client.sessions.in_transaction", "4 of 4");
     });
-    assert!(
-        left.evidence.contains("4 of 4 sessions ended within"),
-        "{}",
-        left.evidence
-    );
+    assert_has(&left.evidence, "4 of 4 sessions ended within");
     // Each statement commits for itself.
     expect("durability", Pass, |run| counted(run, 0.0, 0.0));
     // Reading needs no commit.
@@ -225,13 +204,12 @@ fn uncommitted_work_is_not_a_transaction() {
         setting(&mut run, "wal_sync_method", "fdatasync");
         setting(&mut run, "fsync", "on");
         summary(&mut run).totals.writes = 20_000;
-        judge_one(&run, &Context::default(), "durability")
+        judged(&run, "durability")
     };
     let unsynced = pg(1.5);
-    assert!(
-        (unsynced.evidence).starts_with("Lost on process crash because 1,000 transactions"),
-        "{}",
-        unsynced.evidence
+    assert_begins(
+        &unsynced.evidence,
+        "Lost on process crash because 1,000 transactions",
     );
     assert!(pg(300.0).evidence.starts_with("Each commit durable"));
     // Failed statements are rolled back; the errors report them.
@@ -259,27 +237,23 @@ fn slow(commits: f64, rows: Option<f64>, open: &str) -> RunRecord {
 
 #[test]
 fn commits_of_others_are_none_of_the_runs() {
-    let judged = |run: &RunRecord| judge_one(run, &Context::default(), "durability");
-    let open = judged(&slow(3.85, Some(0.2), "4 of 4"));
+    let open = judged(&slow(3.85, Some(0.2), "4 of 4"), "durability");
     assert_eq!(open.outcome, Doubt, "{}", open.evidence);
-    assert!(
-        open.evidence.starts_with(
-            "Not committed because 4 of 4 sessions ended within a transaction, and the server \
-             counted 3.85 commits and 0.2 changed rows per second"
-        ),
-        "{}",
-        open.evidence
+    assert_begins(
+        &open.evidence,
+        "Not committed because 4 of 4 sessions ended within a transaction, and the server \
+             counted 3.85 commits and 0.2 changed rows per second",
     );
     // Sessions that commit every twentieth event also end within a transaction.
-    assert_eq!(judged(&slow(4.6, Some(91.0), "4 of 4")).outcome, Pass);
-    assert_eq!(judged(&slow(3.85, Some(0.2), "0 of 4")).outcome, Pass);
+    check(&slow(4.6, Some(91.0), "4 of 4"), "durability", Pass);
+    check(&slow(3.85, Some(0.2), "0 of 4"), "durability", Pass);
     // Without the rows, the client's own count of COMMIT decides.
-    assert_eq!(judged(&slow(3.85, None, "4 of 4")).outcome, Pass);
+    check(&slow(3.85, None, "4 of 4"), "durability", Pass);
     let mut own = slow(3.85, None, "4 of 4");
     fact(&mut own, "client.statements.commits", "0");
-    assert_eq!(judged(&own).outcome, Doubt);
+    check(&own, "durability", Doubt);
     fact(&mut own, "client.statements.commits", "75");
-    assert_eq!(judged(&own).outcome, Pass);
+    check(&own, "durability", Pass);
 }
 
 #[test]
@@ -292,42 +266,34 @@ fn work_rolled_back_to_a_savepoint_does_not_count() {
         }
     };
     let undone = expect("durability", Doubt, series_of(1000.0));
-    assert!(
-        undone.evidence.starts_with(
-            "Not committed because the server counted 1,000 ROLLBACK TO SAVEPOINT per second"
-        ),
-        "{}",
-        undone.evidence
+    assert_begins(
+        &undone.evidence,
+        "Not committed because the server counted 1,000 ROLLBACK TO SAVEPOINT per second",
     );
     expect("durability", Pass, series_of(300.0));
     // PostgreSQL does not count them, but the client does.
     let mut run = slow(91.0, Some(91.0), "0 of 4");
     fact(&mut run, "client.statements.rollbacks_to_savepoint", "1820");
-    let finding = judge_one(&run, &Context::default(), "durability");
-    assert_eq!(finding.outcome, Doubt, "{}", finding.evidence);
+    check(&run, "durability", Doubt);
 }
 
 #[test]
 fn rollbacks_on_sqlite_are_the_clients_count() {
-    let judged = |commits: &str, rollbacks: &str| {
+    let of = |commits: &str, rollbacks: &str, outcome| {
         let mut run = closed(&[1000.0; 20], Product::Sqlite);
         summary(&mut run).totals.writes = 40_000;
         fact(&mut run, "db.file.changed", "yes");
         fact(&mut run, "client.statements.commits", commits);
         fact(&mut run, "client.statements.rollbacks", rollbacks);
-        judge_one(&run, &Context::default(), "durability")
+        check(&run, "durability", outcome)
     };
-    let undone = judged("400", "19600");
-    assert_eq!(undone.outcome, Doubt, "{}", undone.evidence);
-    assert!(
-        undone
-            .evidence
-            .contains("the client counted 980 transactions per second rolled back"),
-        "{}",
-        undone.evidence
+    let undone = of("400", "19600", Doubt);
+    assert_has(
+        &undone.evidence,
+        "the client counted 980 transactions per second rolled back",
     );
-    assert_eq!(judged("19600", "400").outcome, Pass);
-    assert_eq!(judged("0", "0").outcome, Pass);
+    of("19600", "400", Pass);
+    of("0", "0", Pass);
 }
 
 #[test]
@@ -337,21 +303,12 @@ fn tables_that_no_statement_names_are_not_accused() {
         fact(run, unlogged, "unlogged");
         fact(run, "db.tables.named", "0");
     });
-    assert!(
-        unnamed
-            .evidence
-            .contains("no statement names a table that was examined"),
-        "{}",
-        unnamed.evidence
+    assert_has(
+        &unnamed.evidence,
+        "no statement names a table that was examined",
     );
     let unknown = expect("durability", Doubt, |run| fact(run, unlogged, "unlogged"));
-    assert!(
-        unknown
-            .evidence
-            .contains("which tables the run used is not known"),
-        "{}",
-        unknown.evidence
-    );
+    assert_has(&unknown.evidence, "which tables the run used is not known");
     let known = expect("durability", Doubt, |run| {
         fact(run, unlogged, "unlogged");
         fact(run, "db.table[part].used", "yes");
@@ -377,42 +334,28 @@ fn tables_of_other_schemas_count_and_unseen_ones_are_named() {
     let other = expect("durability", Doubt, |run| {
         fact(run, "db.tables.used_elsewhere[MyISAM]", "eyes_b.mm");
     });
-    assert!(
-        other
-            .evidence
-            .contains("the engine MyISAM of eyes_b.mm has no log"),
-        "{}",
-        other.evidence
-    );
+    assert_has(&other.evidence, "the engine MyISAM of eyes_b.mm has no log");
     let unlogged = expect("durability", Doubt, |run| {
         fact(run, "db.tables.used_elsewhere[unlogged]", "hidden.away");
     });
-    assert!(
-        unlogged.evidence.contains("hidden.away is UNLOGGED"),
-        "{}",
-        unlogged.evidence
-    );
+    assert_has(&unlogged.evidence, "hidden.away is UNLOGGED");
     let unseen = expect("durability", Pass, |run| {
         fact(run, "db.tables.unseen", "eyes_b.v, a TEMPORARY table");
     });
-    assert!(
-        unseen
-            .evidence
-            .contains("not examined: eyes_b.v, a TEMPORARY table"),
-        "{}",
-        unseen.evidence
+    assert_has(
+        &unseen.evidence,
+        "not examined: eyes_b.v, a TEMPORARY table",
     );
 }
 
 #[test]
 fn files_of_sqlite_that_did_not_change_hold_nothing_new() {
-    let context = Context::default();
     let mut run = closed(&[1000.0; 20], Product::Sqlite);
     summary(&mut run).totals.writes = 500;
     fact(&mut run, "db.file.changed", "yes");
-    assert_eq!(judge_one(&run, &context, "durability").outcome, Pass);
+    check(&run, "durability", Pass);
     fact(&mut run, "db.file.changed", "no");
-    assert_eq!(judge_one(&run, &context, "durability").outcome, Doubt);
+    check(&run, "durability", Doubt);
 }
 
 #[test]
@@ -427,5 +370,5 @@ fn one_endpoint_does_not_vouch_for_the_others() {
         endpoints.push(other);
     });
     assert_eq!(found.durability, None);
-    assert!(found.evidence.contains("2 endpoints"), "{found:?}");
+    assert_has(&found.evidence, "2 endpoints");
 }

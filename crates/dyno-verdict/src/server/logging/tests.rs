@@ -3,15 +3,14 @@
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
 use dyno_samples::{self as samples, series, setting};
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one, summary};
+use crate::tests::{expect, judged, summary};
 
 fn logged(settings: &[(&str, &str)]) -> (Outcome, String) {
     let mut run = samples::good();
     for (name, value) in settings {
         setting(&mut run, name, value);
     }
-    let found = judge_one(&run, &Context::default(), "statement-logs");
+    let found = judged(&run, "statement-logs");
     (found.outcome, found.evidence)
 }
 
@@ -21,7 +20,7 @@ fn logging_that_sessions_turn_on_counts() {
         let mut run = samples::good();
         setting(&mut run, server.0, server.1);
         samples::fact(&mut run, &format!("client.settings[{name}]"), value);
-        judge_one(&run, &Context::default(), "statement-logs").outcome
+        judged(&run, "statement-logs").outcome
     };
     let none = ("log_statement", "none");
     assert_eq!(of(none, ("log_statement", "all")), Doubt);
@@ -154,7 +153,7 @@ fn a_log_of_changes_holds_nothing_of_a_run_that_only_reads() {
         let mut run = samples::good();
         setting(&mut run, "log_statement", "mod");
         summary(&mut run).totals.writes = writes;
-        let found = judge_one(&run, &Context::default(), "statement-logs");
+        let found = judged(&run, "statement-logs");
         assert_eq!(found.outcome, outcome, "{writes}");
     };
     logged(100, Doubt);

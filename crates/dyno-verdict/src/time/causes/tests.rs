@@ -5,9 +5,10 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked};
 use dyno_core::record::RunRecord;
 use dyno_core::states::IdleIn;
 use dyno_samples::values::idle;
-use dyno_samples::{noisy, series};
+use dyno_samples::{assert_has, noisy, series};
 
-use crate::time::tests::{check, rated};
+use crate::tests::check;
+use crate::time::tests::rated;
 
 #[test]
 fn names_what_moved_with_the_rate_with_numbers() {
@@ -154,11 +155,7 @@ fn connections_that_all_ended_are_the_cause_of_the_fall() {
 
 fn check_says(run: &RunRecord, name: &str, words: &str) {
     let found = check(run, name, Doubt);
-    assert!(
-        found.evidence.contains(words),
-        "{words}: {}",
-        found.evidence
-    );
+    assert_has(&found.evidence, words);
 }
 
 /// Four of sixteen sessions wait for a statement from one second to another, and the others work.

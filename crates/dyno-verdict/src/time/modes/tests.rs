@@ -4,10 +4,9 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::finding::{Cause, Finding};
 use dyno_core::record::{Operation, RunRecord, SessionShare};
 use dyno_core::summary::EndpointSummary;
-use dyno_samples::{self as samples, drop_fact, series};
+use dyno_samples::{self as samples, assert_has, assert_lacks, drop_fact, series};
 
-use crate::context::Context;
-use crate::tests::{expect, judge_one, summary};
+use crate::tests::{check, expect, judged, summary};
 
 const EVENTS: u64 = 10_000;
 
@@ -30,7 +29,7 @@ fn of(modes: &[(f64, f64)], change: impl FnOnce(&mut RunRecord)) -> Finding {
     let mut run = samples::good();
     latencies(&mut run, modes);
     change(&mut run);
-    judge_one(&run, &Context::default(), "latency-modes")
+    judged(&run, "latency-modes")
 }
 
 #[test]
@@ -49,9 +48,8 @@ fn one_mode_is_as_it_should_be() {
     }
     let few = of(&[], |_| {});
     assert_eq!(few.outcome, NotChecked);
-    assert!(few.evidence.contains("Fewer than 500"), "{}", few.evidence);
-    let imported = judge_one(&samples::imported(), &Context::default(), "latency-modes");
-    assert_eq!(imported.outcome, NotChecked);
+    assert_has(&few.evidence, "Fewer than 500");
+    check(&samples::imported(), "latency-modes", NotChecked);
 }
 
 #[test]
@@ -63,7 +61,7 @@ fn half_of_the_events_that_are_slower_are_named_with_their_share() {
         "50 % take about 0.3",
         "50 % about 20",
     ] {
-        assert!(found.evidence.contains(part), "{part}: {}", found.evidence);
+        assert_has(&found.evidence, part);
     }
     let slow = found.numbers.iter().find(|it| it.name == "slow events");
     assert!((slow.unwrap().value.unwrap() - 50.0).abs() < 1.0);
@@ -79,9 +77,9 @@ fn lock_waits_as_long_as_the_slow_events_are_named() {
     let (long, short) = (of(1e3), of(0.01));
     assert_eq!((long.outcome, short.outcome), (Doubt, Doubt));
     let expected = "sessions waited for locks at a time on average";
-    assert!(long.evidence.contains(expected), "{}", long.evidence);
-    assert!(long.advice.contains("isolation level"), "{}", long.advice);
-    assert!(!short.evidence.contains("locks"), "{}", short.evidence);
+    assert_has(&long.evidence, expected);
+    assert_has(&long.advice, "isolation level");
+    assert_lacks(&short.evidence, "locks");
     assert!(long.names(Cause::LockWaits) && !short.names(Cause::LockWaits));
 }
 
@@ -104,20 +102,12 @@ fn what_as_many_events_do_explains_their_mode() {
         totals.writes = totals.events * 3 / 10;
     });
     assert_eq!(writing.outcome, Pass, "{}", writing.evidence);
-    assert!(
-        writing.evidence.contains("as many events write"),
-        "{}",
-        writing.evidence
-    );
+    assert_has(&writing.evidence, "as many events write");
     let reading = of(&modes, |run| {
         series(run, "db.status.innodb_buffer_pool_reads", &[350.0; 30]);
     });
     assert_eq!(reading.outcome, Pass, "{}", reading.evidence);
-    assert!(
-        reading.evidence.contains("from disk"),
-        "{}",
-        reading.evidence
-    );
+    assert_has(&reading.evidence, "from disk");
 }
 
 #[test]
@@ -147,11 +137,7 @@ fn operations_are_looked_at_one_by_one() {
         run.operations.extend(both);
     });
     assert_eq!(found.outcome, Doubt);
-    assert!(
-        found.evidence.contains("The operations pay"),
-        "{}",
-        found.evidence
-    );
+    assert_has(&found.evidence, "The operations pay");
 }
 
 #[test]
@@ -177,8 +163,8 @@ fn sessions_and_endpoints_that_are_slower_are_named() {
     });
     assert_eq!(found.outcome, Doubt);
     let expected = "they are those of 8 of 16 sessions, as many as the endpoint 10.0.0.2:3306 had";
-    assert!(found.evidence.contains(expected), "{}", found.evidence);
-    assert!(found.advice.contains("endpoint"), "{}", found.advice);
+    assert_has(&found.evidence, expected);
+    assert_has(&found.advice, "endpoint");
 }
 
 #[test]
@@ -189,23 +175,15 @@ fn delayed_acknowledgements_are_named() {
     let expected = "a pause of 40 ms, by which Linux delays an acknowledgement";
     let half = of(&[(0.3, 0.5), (41.0, 0.5)], |run| counted(run, 450.0));
     assert_eq!(half.outcome, Doubt);
-    assert!(half.evidence.contains(expected), "{}", half.evidence);
-    assert!(
-        half.evidence.contains("TCP_NODELAY on"),
-        "{}",
-        half.evidence
-    );
-    assert!(half.advice.contains("TCP_NODELAY"), "{}", half.advice);
+    assert_has(&half.evidence, expected);
+    assert_has(&half.evidence, "TCP_NODELAY on");
+    assert_has(&half.advice, "TCP_NODELAY");
     let two = of(&[(0.3, 0.5), (82.0, 0.5)], |run| counted(run, 900.0));
-    assert!(
-        two.evidence.contains("2 pauses of 40 ms"),
-        "{}",
-        two.evidence
-    );
+    assert_has(&two.evidence, "2 pauses of 40 ms");
     // All events alike.
     let all = of(&[(41.5, 1.0)], |run| counted(run, 900.0));
     assert_eq!(all.outcome, Doubt, "{}", all.evidence);
-    assert!(all.evidence.contains(expected), "{}", all.evidence);
+    assert_has(&all.evidence, expected);
     // Equally long work that the kernel does not count is not such a pause.
     let busy = of(&[(41.5, 1.0)], |run| counted(run, 3.0));
     assert_eq!(busy.outcome, Pass, "{}", busy.evidence);
@@ -213,5 +191,5 @@ fn delayed_acknowledgements_are_named() {
         counted(run, 450.0);
         drop_fact(run, "client.tcp_nodelay");
     });
-    assert!(!local.evidence.contains("Linux"), "{}", local.evidence);
+    assert_lacks(&local.evidence, "Linux");
 }

@@ -2,7 +2,7 @@
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
-use dyno_samples::{drop_series, fact, series, setting};
+use dyno_samples::{assert_begins, assert_has, drop_series, fact, series, setting};
 
 use super::{counted, engine};
 use crate::tests::expect;
@@ -42,7 +42,7 @@ fn what_is_outside_the_data_directory_may_be_in_memory() {
         fact(run, "data.binlog.filesystem.type", "tmpfs");
     });
     let words = "Last commits lost on OS crash because the binary log is on tmpfs";
-    assert!(binlog.evidence.starts_with(words), "{}", binlog.evidence);
+    assert_begins(&binlog.evidence, words);
     // Logs of engines that no table uses do not matter.
     let aria = |run: &mut RunRecord| fact(run, "data.aria_log.filesystem.type", "tmpfs");
     expect("durability", Pass, aria);
@@ -88,7 +88,7 @@ fn syncs_that_reach_no_disk_are_none() {
         fact(run, "server.ignores_syncs", "libeatmydata.so.1.3.0");
     });
     let words = "May be damaged because the server runs with libeatmydata.so.1.3.0";
-    assert!(preloaded.evidence.starts_with(words), "{preloaded:?}");
+    assert_begins(&preloaded.evidence, words);
     let synced = |syncs: f64, writes: f64| {
         move |run: &mut RunRecord| {
             fact(run, "data.disk", "sda");
@@ -100,7 +100,7 @@ fn syncs_that_reach_no_disk_are_none() {
     };
     let none = expect("durability", Doubt, synced(800.0, 12.0));
     let words = "the log was synced 800 times per second, and all disks together wrote 12 times";
-    assert!(none.evidence.contains(words), "{}", none.evidence);
+    assert_has(&none.evidence, words);
     expect("durability", Pass, synced(800.0, 1700.0));
     // A few syncs of an idle log may fall between two looks.
     expect("durability", Pass, synced(3.0, 0.0));
@@ -142,7 +142,7 @@ fn transactions_end_without_a_commit_statement() {
         counted(run, 2.0, 0.0);
         series(run, "db.status.com_xa_rollback", &[1000.0; 30]);
     });
-    assert!(undone.evidence.starts_with("Not committed"), "{undone:?}");
+    assert_begins(&undone.evidence, "Not committed");
     expect("durability", Doubt, |run| {
         counted(run, 0.0, 1000.0);
         series(run, "db.status.com_begin", &[1000.0; 30]);
@@ -162,6 +162,6 @@ fn sessions_may_turn_the_log_off() {
     };
     let without = rocks(0.0);
     let words = "Lost on process crash because MyRocks changed 1,000 rows per second";
-    assert!(without.starts_with(words), "{without}");
+    assert_begins(&without, words);
     assert!(rocks(60_000.0).starts_with("Each commit durable"));
 }

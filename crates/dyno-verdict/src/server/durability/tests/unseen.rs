@@ -4,13 +4,12 @@
 use dyno_core::finding::Finding;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::RunRecord;
-use dyno_samples::{Product, closed, fact, series, setting, values};
+use dyno_samples::{Product, assert_begins, assert_has, closed, fact, series, setting, values};
 
-use crate::context::Context;
-use crate::tests::{judge_one, summary};
+use crate::tests::{judged, summary};
 
 fn durability(run: &RunRecord) -> Finding {
-    judge_one(run, &Context::default(), "durability")
+    judged(run, "durability")
 }
 
 /// A run on PostgreSQL with four sessions: commits, rows changed and syncs of the log per second.
@@ -34,7 +33,7 @@ fn functions_that_change_rows_commit_too() {
     let words = "Lost on process crash because 1,000 transactions per second wrote and committed \
                  while the log was synced 1.5 times";
     let weak = durability(&postgres(1000.0, 1000.0, 1.5, 0));
-    assert!(weak.evidence.starts_with(words), "{}", weak.evidence);
+    assert_begins(&weak.evidence, words);
     // As many syncs as commits, hardly any changed rows, and few transactions.
     for (commits, rows, syncs) in [
         (1000.0, 1000.0, 900.0),
@@ -42,21 +41,13 @@ fn functions_that_change_rows_commit_too() {
         (30.0, 1000.0, 1.5),
     ] {
         let found = durability(&postgres(commits, rows, syncs, 0));
-        assert!(
-            found.evidence.starts_with("Each commit durable"),
-            "{}",
-            found.evidence
-        );
+        assert_begins(&found.evidence, "Each commit durable");
     }
     // Others may have changed them.
     let mut shared = postgres(1000.0, 1000.0, 1.5, 0);
     series(&mut shared, "db.other_sessions", &[1.0; 20]);
     let found = durability(&shared);
-    assert!(
-        found.evidence.starts_with("Each commit durable"),
-        "{}",
-        found.evidence
-    );
+    assert_begins(&found.evidence, "Each commit durable");
 }
 
 #[test]
@@ -97,12 +88,9 @@ fn files_that_are_attached_are_promised_nothing() {
     setting(&mut run, "synchronous", "1");
     let found = durability(&run);
     assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
-    assert!(
-        found
-            .evidence
-            .contains("; statements attached another file, which was not examined"),
-        "{}",
-        found.evidence
+    assert_has(
+        &found.evidence,
+        "; statements attached another file, which was not examined",
     );
 }
 
@@ -139,7 +127,7 @@ fn values_of_sessions_that_changed_no_commit_do_not_count() {
         (postgres(100.0, 100.0, 90.0, 2_000), "off", weak),
     ] {
         let found = of(&mut run, values);
-        assert!(found.starts_with(words), "{found}");
+        assert_begins(&found, words);
     }
     let mut reads = postgres(1000.0, 0.0, 0.0, 0);
     let found = of(&mut reads, "off");
