@@ -1,6 +1,7 @@
 //! The sections of a run as values. The terminal, the page and Markdown render them.
 
 mod agents;
+mod findings;
 mod latency;
 mod operations;
 mod parts;
@@ -11,6 +12,7 @@ mod statements;
 mod table;
 
 pub(crate) use agents::agents;
+pub(crate) use findings::{against, counts_as, explained, mark, marked, outcome, verdict_words};
 pub(crate) use latency::latencies;
 pub(crate) use operations::{figures, operations, roles, work};
 pub(crate) use parts::parts;

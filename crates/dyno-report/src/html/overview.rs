@@ -2,19 +2,20 @@
 //! time.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::finding::{Tally, Verdict};
 use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
 use dyno_core::text::counted;
 
 use super::figures;
+use super::findings::chip;
 use super::headlines;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
 use super::throughput;
 use super::time::{self, utc};
-use crate::number;
+use crate::{document, number};
 
 /// Writes the first screen of a run.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -145,22 +146,20 @@ fn state(page: &mut Page, view: &View<'_>) {
 
 fn verdict(page: &mut Page, view: &View<'_>) {
     let tally = Tally::of(&view.run.findings);
-    let (class, word) = match view.run.verdict {
-        None => ("unjudged", "not judged"),
-        Some(Verdict::Valid) if tally.is_thin() => ("unjudged", "valid, partly checked"),
-        Some(Verdict::Valid) => ("valid", "valid"),
-        Some(Verdict::Doubtful) => ("doubtful", "doubtful"),
-        Some(Verdict::Refused) => ("refused", "refused"),
-    };
+    let verdict = view.run.verdict;
+    let sealed = verdict.filter(|verdict| *verdict != Verdict::Valid || !tally.is_thin());
+    let words = |verdict| document::verdict_words(verdict, tally.is_thin());
     put!(
         page,
-        "<div class=\"verdict {class}\"><div \
-            class=\"seal\">{}<div><strong>{word}</strong><span>{}</span></div></div>",
-        icon(view.run.verdict.filter(|_| class != "unjudged")),
+        "<div class=\"verdict {}\"><div \
+            class=\"seal\">{}<div><strong>{}</strong><span>{}</span></div></div>",
+        sealed.map_or("unjudged", Verdict::word),
+        icon(sealed),
+        verdict.map_or("not judged", words),
         Text(tally.words())
     );
-    let mut against: Vec<&Finding> = view.run.findings.iter().filter(|f| is_against(f)).collect();
-    against.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+    let mut against = document::against(&view.run.findings);
+    against.retain(|finding| finding.waived.is_none());
     if against.is_empty() {
         let text = match view.run.verdict {
             None => "This run was not judged yet.",
@@ -174,10 +173,10 @@ fn verdict(page: &mut Page, view: &View<'_>) {
     }
     put!(page, "<ul class=\"against\">");
     for finding in against {
-        let (class, word) = outcome(finding.outcome);
         put!(
             page,
-            "<li><span class=\"chip {class}\">{word}</span> <a href=\"#{}-{}\">{}</a> {}</li>",
+            "<li>{} <a href=\"#{}-{}\">{}</a> {}</li>",
+            chip(finding.outcome),
             view.id("finding"),
             super::markup::slug(&finding.check),
             Text(&finding.check),
@@ -185,20 +184,6 @@ fn verdict(page: &mut Page, view: &View<'_>) {
         );
     }
     put!(page, "</ul></div>");
-}
-
-fn is_against(finding: &Finding) -> bool {
-    finding.waived.is_none() && matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
-}
-
-/// The class and the word of an outcome.
-pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
-    match outcome {
-        Outcome::Pass => ("pass", "pass"),
-        Outcome::NotChecked => ("not-checked", "not checked"),
-        Outcome::Doubt => ("doubt", "doubt"),
-        Outcome::Refuse => ("refuse", "refuse"),
-    }
 }
 
 /// A distinct shape for each verdict, for readers who do not see colours.

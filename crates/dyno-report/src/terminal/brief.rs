@@ -256,13 +256,9 @@ fn judged(run: &RunSummary, page: &mut Page) {
         return;
     };
     let tally = Tally::of(&run.findings);
-    let (ink, label) = match word {
-        Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ valid"),
-        Verdict::Valid => (Ink::Good, "✔ valid"),
-        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
-        Verdict::Refused => (Ink::Error, "✘ refused"),
-    };
-    let against = verdict::against(run);
+    let (ink, mark) = document::mark(word, tally.is_thin());
+    let label = format!("{mark} {}", word.word());
+    let against = document::against(&run.findings);
     let open: Vec<&&Finding> = against.iter().filter(|f| f.waived.is_none()).collect();
     match (word, &open[..]) {
         (Verdict::Valid, _) | (_, []) => {
@@ -270,10 +266,10 @@ fn judged(run: &RunSummary, page: &mut Page) {
                 true => "partly checked: ",
                 false => "",
             };
-            page.row(label, ink, &format!("{thin}{}", tally.words()));
+            page.row(&label, ink, &format!("{thin}{}", tally.words()));
         }
         (_, findings) => {
-            let mut label = label;
+            let mut label = label.as_str();
             let mut doubts = word == Verdict::Doubtful;
             for finding in findings {
                 if finding.outcome == Outcome::Doubt && !doubts {
@@ -365,7 +361,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
 /// Where the rest is recorded.
 fn where_recorded(run: &RunSummary, page: &mut Page) {
     let Some(recorded) = &run.recorded else {
-        if !verdict::against(run).is_empty() {
+        if !document::against(&run.findings).is_empty() {
             page.row("", Ink::Faint, "-v shows the findings in full, with advice");
         }
         return;

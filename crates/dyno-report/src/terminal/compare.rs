@@ -1,11 +1,11 @@
 //! Comparisons of runs with a base.
 
-use dyno_core::finding::{Outcome, Tally, Verdict, verdict};
+use dyno_core::finding::{Tally, verdict};
 use dyno_verdict::{Basis, Better, Comparison, Difference, Metric, Side};
 
 use super::look::{Ink, Look, cut};
 use super::page::Page;
-use crate::document::{Cell, Table, Value};
+use crate::document::{self, Cell, Table, Value};
 use crate::number::{figure, plain};
 
 /// The unintended differences shown by default.
@@ -18,9 +18,9 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     page.title(&answer(comparison));
-    let (ink, word) = super::verdict::marked(verdict(&comparison.findings), false);
+    let (ink, word) = document::marked(verdict(&comparison.findings), false);
     let tally = format!(" – {}", Tally::of(&comparison.findings).words());
-    page.line("verdict", ink, &[(ink, word), (Ink::Faint, &tally)]);
+    page.line("verdict", ink, &[(ink, &word), (Ink::Faint, &tally)]);
     both(comparison, &mut page);
     page.blank();
     let mut out = page.finish();
@@ -164,20 +164,9 @@ pub(super) fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
         },
     );
     differences(comparison, all, page);
-    for finding in &comparison.findings {
-        let (label, ink) = match finding.outcome {
-            Outcome::Refuse => ("refused", Ink::Error),
-            Outcome::Doubt => ("doubt", Ink::Warning),
-            Outcome::Pass | Outcome::NotChecked => continue,
-        };
-        page.row(
-            label,
-            ink,
-            &format!("{}: {}", finding.check, finding.evidence),
-        );
-        if !finding.advice.is_empty() {
-            page.row("", Ink::Plain, &finding.advice);
-        }
+    for finding in document::against(&comparison.findings) {
+        let (ink, word) = document::counts_as(finding);
+        page.row(word, ink, &document::explained(finding).join("\n"));
     }
 }
 
@@ -308,11 +297,8 @@ fn names(side: &Side) -> String {
 fn described(side: &Side) -> String {
     let runs: Vec<String> = (side.runs.iter())
         .map(|run| {
-            let verdict = match run.verdict {
-                None => "not judged",
-                Some(Verdict::Valid) if run.thin => "valid, partly checked",
-                Some(verdict) => verdict.word(),
-            };
+            let words = |verdict| document::verdict_words(verdict, run.thin);
+            let verdict = run.verdict.map_or("not judged", words);
             match run.waived.as_slice() {
                 [] => format!("{} ({verdict})", run.id),
                 waived => format!("{} ({verdict}, waived: {})", run.id, waived.join(", ")),

@@ -350,7 +350,7 @@ fn verdict(verdict: Option<Verdict>) -> (&'static str, &'static str) {
         None => ("", "not judged"),
         Some(Verdict::Valid) => ("pass", "✓ valid"),
         Some(Verdict::Doubtful) => ("doubt", "▲ doubtful"),
-        Some(Verdict::Refused) => ("refuse", "✕ refused"),
+        Some(Verdict::Refused) => ("refused", "✕ refused"),
     }
 }
 

@@ -1,13 +1,15 @@
 //! Each side compared with the base, figure by figure.
 
-use dyno_core::finding::{Outcome, Tally};
+use dyno_core::finding::Tally;
 use dyno_verdict::{Basis, Comparison, Metric};
 
 use super::super::figures;
+use super::super::findings::chip;
 use super::super::markup::Text;
 use super::super::page::{Page, put};
 use super::side::Side;
 use super::{judged, swatch, verdict};
+use crate::document;
 use crate::terminal::{answer, interval, is_there, times};
 
 /// Writes a table for each side but the first.
@@ -85,18 +87,16 @@ fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: 
 
 /// The findings against the comparison.
 fn doubts(page: &mut Page, compared: &Comparison) {
-    let against = |outcome| matches!(outcome, Outcome::Doubt | Outcome::Refuse);
-    let against = compared.findings.iter().filter(|one| against(one.outcome));
-    let found: Vec<_> = against.collect();
+    let found = document::against(&compared.findings);
     if found.is_empty() {
         return;
     }
     put!(page, "<ul class=\"against\">");
     for finding in found {
-        let (class, word) = super::super::overview::outcome(finding.outcome);
         put!(
             page,
-            "<li><span class=\"chip {class}\">{word}</span> <b>{}</b> {} {}</li>",
+            "<li>{} <b>{}</b> {} {}</li>",
+            chip(finding.outcome),
             Text(&finding.check),
             Text(&finding.evidence),
             Text(&finding.advice)
