@@ -1,6 +1,7 @@
 //! The sections of a run as values. The terminal, the page and Markdown render them.
 
 mod agents;
+mod errors;
 mod findings;
 mod latency;
 mod operations;
@@ -12,6 +13,7 @@ mod statements;
 mod table;
 
 pub(crate) use agents::agents;
+pub(crate) use errors::{by_code, cut_off, error_codes, errors, interruptions, unfinished};
 pub(crate) use findings::{against, counts_as, explained, mark, marked, outcome, verdict_words};
 pub(crate) use latency::latencies;
 pub(crate) use operations::{figures, operations, roles, work};

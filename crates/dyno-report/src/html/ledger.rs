@@ -6,7 +6,7 @@ use super::figures;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
-use crate::document::{Block, Table, Value};
+use crate::document::{self, Block};
 use crate::number;
 
 /// Writes the sections on cost, on shares and on errors.
@@ -137,51 +137,19 @@ fn by_worker(view: &View<'_>) -> std::collections::BTreeMap<u32, u64> {
 }
 
 fn errors(page: &mut Page, view: &View<'_>) {
-    page.section(view, "errors", "Errors by code");
     let Some(summary) = &view.run.summary else {
-        page.nothing(
-            "Errors by code are known only at the end of a run, and this run has not ended; see \
-             Throughput for their times.",
-        );
-        page.end_section();
+        let why = "Errors by code are known only at the end of a run, and this run has not ended; \
+                   see Throughput for their times.";
+        page.panel_or(view, ("errors", "Errors"), Vec::new(), why);
         return;
     };
-    if summary.errors.is_empty() {
-        let totals = &summary.totals;
-        let unknown = view
-            .run
-            .not_observed("errors")
-            .filter(|_| totals.errors == 0);
-        page.nothing(&match unknown {
-            Some(why) => format!("Errors are unknown: {why}."),
-            None => format!(
-                "No errors by code are recorded. Ignored errors: {}, reconnects: {}.",
-                number::thousands(totals.errors),
-                number::thousands(totals.reconnects)
-            ),
-        });
-        page.end_section();
-        return;
-    }
-    let mut errors: Vec<_> = summary.errors.iter().collect();
-    errors.sort_by_key(|(_, error)| std::cmp::Reverse(error.count));
-    let table = Table::of(&errors)
-        .text("code", 0, |(code, _)| Value::Code((*code).clone()))
-        .text("kind", 0, |(_, error)| error.kind.short().to_owned())
-        .figure("count", 0, |(_, error)| Value::Count(error.count))
-        .text("first message", 0, |(_, error)| error.sample.clone())
-        .source("");
-    put!(page, "<div class=\"panel\">");
-    page.show([Block::Table(table)]);
-    put!(
-        page,
-        "<p class=\"source\">Errors of all codes, ignored or not, during the \
-         measurement and its grace period. Ignored: {}; events repeated: {}; events not done: {}; \
-         reconnects: {}. Source: summary.</p></div>\n",
-        number::thousands(summary.totals.errors),
-        number::thousands(summary.totals.retries),
-        number::thousands(summary.totals.not_done),
-        number::thousands(summary.totals.reconnects)
-    );
-    page.end_section();
+    let mut blocks: Vec<Block> = document::errors(summary).into_iter().collect();
+    blocks.extend(document::interruptions(summary));
+    blocks.extend(document::cut_off(summary));
+    blocks.push(Block::Table(document::error_codes(summary)));
+    let why = match view.run.not_observed("errors") {
+        Some(why) => format!("Errors are unknown: {why}."),
+        None => "There were no errors, and no work was cut off.".to_owned(),
+    };
+    page.panel_or(view, ("errors", "Errors"), blocks, &why);
 }

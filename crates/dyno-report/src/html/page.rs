@@ -158,28 +158,61 @@ impl Page {
 
     /// A section with a panel; nothing if all blocks are empty.
     pub(super) fn panel(&mut self, view: &View<'_>, id: &str, title: &str, blocks: Vec<Block>) {
-        if blocks.iter().all(Block::is_empty) {
-            return;
+        if blocks.iter().any(|block| !block.is_empty()) {
+            self.panel_or(view, (id, title), blocks, "");
         }
+    }
+
+    /// A section with a panel, or if all blocks are empty with the reason.
+    pub(super) fn panel_or(
+        &mut self,
+        view: &View<'_>,
+        (id, title): (&str, &str),
+        blocks: Vec<Block>,
+        why_empty: &str,
+    ) {
         self.section(view, id, title);
-        put!(self, "<div class=\"panel\">");
-        self.show(blocks);
-        put!(self, "</div>\n");
+        if blocks.iter().all(Block::is_empty) {
+            self.nothing(why_empty);
+        } else {
+            self.boxed(blocks);
+        }
         self.end_section();
     }
 
-    /// The blocks of a section: rows as facts, tables with their sources.
+    /// A panel with the blocks of a section.
+    pub(super) fn boxed(&mut self, blocks: impl IntoIterator<Item = Block>) {
+        put!(self, "<div class=\"panel\">");
+        self.show(blocks);
+        put!(self, "</div>\n");
+    }
+
+    /// The blocks of a section: rows as lists of facts, tables with their sources.
     pub(super) fn show(&mut self, blocks: impl IntoIterator<Item = Block>) {
+        let mut in_list = false;
         for block in blocks.into_iter().filter(|block| !block.is_empty()) {
-            match block {
-                Block::Row { label, body, .. } => put!(
+            let is_row = matches!(block, Block::Row { .. });
+            if is_row != in_list {
+                put!(
                     self,
-                    "<dl class=\"facts\"><dt>{}</dt><dd>{}</dd></dl>",
-                    Text(label),
-                    lines(&body)
-                ),
+                    "{}",
+                    if is_row {
+                        "<dl class=\"facts\">"
+                    } else {
+                        "</dl>"
+                    }
+                );
+                in_list = is_row;
+            }
+            match block {
+                Block::Row { label, body, .. } => {
+                    put!(self, "<dt>{}</dt><dd>{}</dd>", Text(label), lines(&body));
+                }
                 Block::Table(table) => self.whole_table(&table),
             }
+        }
+        if in_list {
+            put!(self, "</dl>");
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
         return page.finish();
     }
     figures(run, &mut page);
-    latency::unfinished(run, &mut page);
+    page.show(document::unfinished(run));
     sections::over_time(run, &mut page);
     parts::section(run, false, &mut page);
     sections::machine_figures(run, &mut page);
@@ -54,7 +54,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     statements::section(run, false, &mut page);
     page.show(document::figures(run));
     error_codes(run, &mut page);
-    sections::interruptions(run, &mut page);
+    page.show(document::interruptions(run));
     sections::endpoints(run, &mut page);
     judged(run, &mut page);
     verdict::weak_durability(run, &mut page);
@@ -234,8 +234,7 @@ fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
 
 /// The most frequent errors, with the first message of each.
 fn error_codes(run: &RunSummary, page: &mut Page) {
-    let mut codes: Vec<_> = run.errors.iter().collect();
-    codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
+    let codes = document::by_code(run);
     let mut label = "errors";
     for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
         let text = format!("{} × {code}: {}", thousands(error.count), error.sample);

@@ -1,10 +1,7 @@
 //! The parts of the summary except latencies.
 
-use dyno_analysis::errors;
-use dyno_core::db::ErrorKind;
 use dyno_core::plan::{Arrivals, Drive, RandKind, RandPlan, Scheduled};
 use dyno_core::record::NotObserved;
-use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
 use dyno_core::text::counted;
 use dyno_core::unknown::{KINDS_UNKNOWN, LENGTH_UNKNOWN, TOTALS_UNKNOWN};
@@ -15,6 +12,7 @@ use super::page::Page;
 use super::spark::{grouped, mean, sparkline};
 use super::statements::kinds;
 use super::words::EventWord;
+use crate::document;
 use crate::number::{bytes, latency, length, offered, percent, plain, rate, thousands};
 
 /// The most error codes listed; the rest is summed.
@@ -207,65 +205,24 @@ pub(super) fn machine(run: &RunSummary, page: &mut Page) {
 
 /// Errors, and work that was cut off.
 pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
-    errors(run, page);
-    interruptions(run, page);
-    cut_off(run, page);
+    page.show(document::errors(run));
+    error_codes(run, page);
+    page.show(document::interruptions(run));
+    page.show(document::cut_off(run));
 }
 
-/// Events without their work, and sessions that lost their connections.
-pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
-    let totals = &run.totals;
-    if totals.not_done > 0 {
-        let text = format!(
-            "{} given up, ended by a duplicate key, or with an unknown outcome; not in the {} and \
-             latencies",
-            counted(totals.not_done, EventWord::of(run).one()),
-            EventWord::of(run).many(),
-        );
-        page.row("not done", Ink::Error, &text);
+fn error_codes(run: &RunSummary, page: &mut Page) {
+    let codes = document::by_code(run);
+    for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
+        let count = format!("{:>9}  ", thousands(error.count));
+        page.indented(&format!("  {code}"), &count, &error.sample);
     }
-    if let Some(states) = run.states.filter(SessionStates::is_unusual) {
-        let there = SessionState::ALL.into_iter();
-        let there = there.filter(|state| states.of(*state) > 0);
-        let each: Vec<String> = there
-            .map(|state| format!("{} {}", states.of(state), state.word()))
-            .collect();
-        let text = format!("{} at the end", each.join(", "));
-        page.row("sessions", Ink::Error, &text);
+    if codes.len() > ERROR_CODES_MAX {
+        let rest = &codes[ERROR_CODES_MAX..];
+        let sum: u64 = rest.iter().map(|(_, error)| error.count).sum();
+        let text = format!("{:>9}  of {} other codes", thousands(sum), rest.len());
+        page.line("", Ink::Plain, &[(Ink::Plain, &text)]);
     }
-    if totals.connects_failed > 0 {
-        let attempts = counted(totals.connects_failed, "attempt");
-        let mut text = format!("{attempts} to connect failed");
-        if let Some(error) = run.connect_errors.values().max_by_key(|error| error.count) {
-            text += &format!(": {}", error.sample);
-        }
-        page.row("connects", Ink::Warning, &text);
-    }
-    if totals.reconnects > 0 {
-        let per_s = rate(run.rates.reconnects_per_s);
-        let text = format!("{} ({per_s} /s)", thousands(totals.reconnects));
-        page.row("reconnects", Ink::Warning, &text);
-    }
-}
-
-/// Events cut off by the end of the run. One per session of a closed loop is normal.
-fn cut_off(run: &RunSummary, page: &mut Page) {
-    let open = run
-        .drive
-        .as_ref()
-        .is_some_and(|drive| drive.open_loop.is_some());
-    if run.events_in_grace > 0 && open {
-        let grace = run.drive.as_ref().map_or_else(String::new, |drive| {
-            format!(" of {}", length(drive.grace.as_secs_f64()))
-        });
-        let text = format!(
-            "{} ended within the grace{grace} after the time limit; in the totals, \
-             not in the rates",
-            counted(run.events_in_grace, EventWord::of(run).one()),
-        );
-        page.row("late", Ink::Plain, &text);
-    }
-    super::latency::unfinished(run, page);
 }
 
 /// The spread over sessions, if uneven, and over endpoints, if there are several.
@@ -355,51 +312,6 @@ pub(super) fn client(run: &RunSummary, page: &mut Page) {
     if !parts.is_empty() {
         page.row("client", Ink::Plain, &parts.join("; "));
     }
-}
-
-fn errors(run: &RunSummary, page: &mut Page) {
-    let seen = run.errors_seen();
-    if seen == 0 {
-        return;
-    }
-    let mut text = thousands(seen) + &error_kinds(run);
-    text += &format!(
-        ", of which {} were ignored ({} /s)",
-        thousands(run.totals.errors),
-        rate(run.rates.errors_per_s)
-    );
-    if run.totals.retries > 0 {
-        text += &format!(
-            "; {} repeated",
-            counted(run.totals.retries, EventWord::of(run).one())
-        );
-    }
-    page.row("errors", Ink::Error, &text);
-    let mut codes: Vec<_> = run.errors.iter().collect();
-    codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
-    for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
-        let count = format!("{:>9}  ", thousands(error.count));
-        page.indented(&format!("  {code}"), &count, &error.sample);
-    }
-    if codes.len() > ERROR_CODES_MAX {
-        let rest = &codes[ERROR_CODES_MAX..];
-        let sum: u64 = rest.iter().map(|(_, error)| error.count).sum();
-        let text = format!("{:>9}  of {} other codes", thousands(sum), rest.len());
-        page.line("", Ink::Plain, &[(Ink::Plain, &text)]);
-    }
-}
-
-/// The number of errors by kind, if known: older runs have no kinds.
-fn error_kinds(run: &RunSummary) -> String {
-    let kinds = errors::by_kind(&run.errors);
-    if kinds.iter().all(|sum| sum.kind == ErrorKind::Other) {
-        return String::new();
-    }
-    let each: Vec<String> = kinds
-        .iter()
-        .map(|sum| format!("{} {}", thousands(sum.count), sum.kind.noun(sum.count)))
-        .collect();
-    format!(" ({})", each.join(", "))
 }
 
 /// Events per second in each interval of the measurement.
