@@ -1,26 +1,36 @@
 //! The sections of a run as values. The terminal, the page and Markdown render them.
 
 mod agents;
+mod costs;
 mod errors;
 mod findings;
+mod generator;
 mod latency;
+mod machine;
 mod operations;
 mod parts;
 mod pivot;
 mod profiles;
+mod remarks;
 mod server_host;
+mod spread;
 mod statements;
 mod table;
 
 pub(crate) use agents::agents;
+pub(crate) use costs::costs;
 pub(crate) use errors::{by_code, cut_off, error_codes, errors, interruptions, unfinished};
 pub(crate) use findings::{against, counts_as, explained, mark, marked, outcome, verdict_words};
+pub(crate) use generator::{client, open_loop};
 pub(crate) use latency::latencies;
+pub(crate) use machine::{machine, machine_figures};
 pub(crate) use operations::{figures, operations, roles, work};
 pub(crate) use parts::parts;
 pub use pivot::Pivot;
 pub(crate) use profiles::{functions, lost};
+pub(crate) use remarks::{remarks, thresholds};
 pub(crate) use server_host::server_host;
+pub(crate) use spread::{endpoints, spread, uneven};
 pub(crate) use statements::{executions, median_and_tail, of_server, statements};
 pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value, ink};
 

@@ -29,7 +29,6 @@ mod hostile;
 mod latency;
 mod ledger;
 mod loops;
-mod machine;
 mod markup;
 mod network;
 mod observed;
@@ -152,8 +151,9 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     latency::write(page, view);
     distribution::write(page, view);
     loops::write(page, view);
-    machine::write(page, view);
     if let Some(summary) = &view.run.summary {
+        let machine = document::machine(summary);
+        page.panel(view, "machine", "What was measured", machine);
         page.panel(view, "operations", "Operations", document::work(summary));
     }
     agents::write(page, view);

@@ -15,7 +15,9 @@ use super::page::{Page, put};
 use super::run::View;
 use super::throughput;
 use super::time::{self, utc};
-use crate::{document, number};
+use crate::document::{self, Block};
+use crate::number;
+use crate::terminal::Ink;
 
 /// Writes the first screen of a run.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -235,16 +237,22 @@ fn remarks(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         return;
     };
-    if summary.limits.is_empty() && summary.warnings.is_empty() {
+    let mut rows = document::thresholds(summary);
+    rows.extend(document::remarks(summary));
+    if rows.is_empty() {
         return;
     }
     put!(page, "<ul class=\"remarks\">");
-    for (class, texts) in [("warning", &summary.warnings), ("limit", &summary.limits)] {
-        for text in texts {
+    for row in rows {
+        if let Block::Row { label, ink, body } = row {
+            let class = match ink {
+                Ink::Warning | Ink::Error => "warning",
+                _ => "limit",
+            };
             put!(
                 page,
-                "<li class=\"{class}\"><b>{class}</b> {}</li>",
-                Text(text)
+                "<li class=\"{class}\"><b>{label}</b> {}</li>",
+                Text(body)
             );
         }
     }

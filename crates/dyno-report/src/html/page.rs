@@ -16,6 +16,7 @@ use super::run::View;
 use super::thin::{Keep, Pool, Thin};
 use super::time::utc;
 use crate::document::{Align, Block, Head, Table};
+use crate::terminal::Ink;
 
 const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
@@ -193,15 +194,10 @@ impl Page {
         for block in blocks.into_iter().filter(|block| !block.is_empty()) {
             let is_row = matches!(block, Block::Row { .. });
             if is_row != in_list {
-                put!(
-                    self,
-                    "{}",
-                    if is_row {
-                        "<dl class=\"facts\">"
-                    } else {
-                        "</dl>"
-                    }
-                );
+                self.html.push_str(match is_row {
+                    true => "<dl class=\"facts\">",
+                    false => "</dl>",
+                });
                 in_list = is_row;
             }
             match block {
@@ -230,6 +226,7 @@ impl Page {
                 match (index, head.align) {
                     (0, _) => put!(self, "<th scope=\"row\">{text}</th>"),
                     (_, Align::Right) => put!(self, "<td class=\"n\">{text}</td>"),
+                    _ if cell.ink == Ink::Faint => put!(self, "<td class=\"why\">{text}</td>"),
                     _ => put!(self, "<td>{text}</td>"),
                 }
             }

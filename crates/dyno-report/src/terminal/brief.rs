@@ -13,7 +13,7 @@ use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
 use super::{latency, parts, sections, statements, verdict};
-use crate::document;
+use crate::document::{self, Block};
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
 
 /// The most lines of a finding, limit or warning; the full text has all of it.
@@ -47,7 +47,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     page.show(document::unfinished(run));
     sections::over_time(run, &mut page);
     parts::section(run, false, &mut page);
-    sections::machine_figures(run, &mut page);
+    page.show(document::machine_figures(run));
     page.show(document::roles(run));
     page.show([document::agents(run)]);
     page.show(document::operations(run));
@@ -58,12 +58,11 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     sections::endpoints(run, &mut page);
     judged(run, &mut page);
     verdict::weak_durability(run, &mut page);
-    sections::thresholds(run, &mut page);
-    for limit in &run.limits {
-        short("limit", Ink::Strong, limit, &mut page);
-    }
-    for warning in &run.warnings {
-        short("warning", Ink::Warning, warning, &mut page);
+    page.show(document::thresholds(run));
+    for remark in document::remarks(run) {
+        if let Block::Row { label, ink, body } = remark {
+            short(&label, ink, &body, &mut page);
+        }
     }
     page.show(document::server_host(run));
     costs(run, &mut page);

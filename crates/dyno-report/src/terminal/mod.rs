@@ -79,7 +79,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.show(document::roles(run));
     page.show([document::agents(run)]);
     page.blank();
-    sections::machine(run, &mut page);
+    page.show(document::machine(run));
     page.blank();
     page.show(document::operations(run));
     statements::section(run, true, &mut page);
@@ -89,16 +89,12 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     verdict::verdict(run, &mut page);
     verdict::durability(run, &mut page);
-    sections::thresholds(run, &mut page);
-    for limit in &run.limits {
-        page.row("limit", Ink::Strong, limit);
-    }
-    for warning in &run.warnings {
-        page.row("warning", Ink::Warning, warning);
-    }
+    page.show(document::thresholds(run));
+    page.show(document::remarks(run));
     page.blank();
-    sections::spread(run, &mut page);
-    sections::client(run, &mut page);
+    page.show(document::uneven(run));
+    sections::endpoints(run, &mut page);
+    page.show(document::client(run));
     page.show(document::server_host(run));
     verdict::costs(run, &mut page);
     page.blank();

@@ -1,8 +1,8 @@
 //! The parts of the summary except latencies.
 
-use dyno_core::plan::{Arrivals, Drive, RandKind, RandPlan, Scheduled};
+use dyno_core::plan::{Arrivals, Drive, RandKind, RandPlan};
 use dyno_core::record::NotObserved;
-use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
+use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_core::text::counted;
 use dyno_core::unknown::{KINDS_UNKNOWN, LENGTH_UNKNOWN, TOTALS_UNKNOWN};
 
@@ -13,7 +13,7 @@ use super::spark::{grouped, mean, sparkline};
 use super::statements::kinds;
 use super::words::EventWord;
 use crate::document;
-use crate::number::{bytes, latency, length, offered, percent, plain, rate, thousands};
+use crate::number::{length, offered, plain, rate, thousands};
 
 /// The most error codes listed; the rest is summed.
 const ERROR_CODES_MAX: usize = 10;
@@ -27,17 +27,6 @@ pub(super) fn named(run: &RunSummary) -> String {
     match run.workload.command.as_str() {
         "run" | "" => run.workload.shown().to_owned(),
         other => format!("{} {other}", run.workload.shown()),
-    }
-}
-
-/// The results of the conditions of `--fail-if`.
-pub(super) fn thresholds(run: &RunSummary, page: &mut Page) {
-    for held in &run.thresholds {
-        let (ink, mark) = match held.failed {
-            true => (Ink::Error, "✘ failed"),
-            false => (Ink::Good, "✔ kept"),
-        };
-        page.row(mark, ink, &held.line());
     }
 }
 
@@ -177,29 +166,12 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
         }
     }
     over_time(run, page);
-    if let Some(open) = &run.open_loop {
-        open_loop(open, page);
-    }
-}
-
-/// Other measurements of a host test.
-pub(super) fn machine_figures(run: &RunSummary, page: &mut Page) {
-    for figure in run.machine.iter().flat_map(|machine| &machine.figures) {
-        let value = format!("{} {}", rate(figure.value), figure.unit);
-        page.row(&figure.name, Ink::Strong, &value);
-    }
-}
-
-/// Its figures, and what they measure.
-pub(super) fn machine(run: &RunSummary, page: &mut Page) {
-    let Some(machine) = &run.machine else {
+    let Some(open) = &run.open_loop else {
         return;
     };
-    machine_figures(run, page);
-    let mut label = "measured is";
-    for sentence in &machine.about {
-        page.row(label, Ink::Plain, sentence);
-        label = "";
+    page.show([document::open_loop(open)]);
+    if let Some(lag) = open.pacing_lag.as_ref().filter(|lag| lag.count > 0) {
+        table("pacing", &[("  lag", lag)], page);
     }
 }
 
@@ -225,92 +197,24 @@ fn error_codes(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The spread over sessions, if uneven, and over endpoints, if there are several.
-pub(super) fn spread(run: &RunSummary, page: &mut Page) {
-    // With a session schedule, sessions are active for different times.
-    let scheduled = |drive: &Drive| {
-        let schedule = drive.schedule.as_ref();
-        schedule.is_some_and(|schedule| schedule.of == Scheduled::Sessions)
-    };
-    if let (Some(fairness), Some(drive)) = (&run.fairness, &run.drive)
-        && drive.sessions > 1
-        && !scheduled(drive)
-    {
-        unevenness(fairness, EventWord::of(run).many(), page);
-    }
-    endpoints(run, page);
-}
-
-fn unevenness(fairness: &Fairness, what: &str, page: &mut Page) {
-    // The same limit as the check of fairness: Jain's index below 0.9 is a deviation of a third.
-    let uneven = fairness.events_mean >= 30.0
-        && (fairness.events_stddev > fairness.events_mean / 3.0
-            || fairness.events_min == 0 && fairness.events_max > 0);
-    if uneven {
-        // Other tools print only the mean and the deviation.
-        let ends = match fairness.events_max {
-            0 => String::new(),
-            max => format!("{} to {} ", thousands(fairness.events_min), thousands(max)),
-        };
-        let text = format!(
-            "uneven: {ends}{what} per session, {} on average, standard deviation {}",
-            rate(fairness.events_mean),
-            rate(fairness.events_stddev),
-        );
-        page.row("fairness", Ink::Warning, &text);
-    }
-}
-
+/// The spread over endpoints, if there are several.
 pub(super) fn endpoints(run: &RunSummary, page: &mut Page) {
     if run.endpoints.len() < 2 {
         return;
     }
-    let all: u64 = run.endpoints.iter().map(|e| e.queries).sum();
+    let mut table = document::endpoints(run);
+    table.pick(&["endpoint", "queries", "share"]);
     let mut label = "endpoints";
-    for endpoint in run.endpoints.iter().take(ENDPOINTS_MAX) {
-        let share = percent(endpoint.queries as f64 / all.max(1) as f64);
-        let figures = format!("{:>13} queries {share:>6}  ", thousands(endpoint.queries));
-        page.line(
-            label,
-            Ink::Plain,
-            &[(Ink::Plain, &figures), (Ink::Plain, &endpoint.name)],
-        );
+    for row in table.texts().iter().skip(1).take(ENDPOINTS_MAX) {
+        if let [(ink, name), (_, queries), (_, share)] = &row[..] {
+            let figures = format!("{queries:>13} queries {share:>6}  ");
+            page.line(label, *ink, &[(*ink, &figures), (*ink, name)]);
+        }
         label = "";
     }
     if run.endpoints.len() > ENDPOINTS_MAX {
         let text = format!("and {} more", run.endpoints.len() - ENDPOINTS_MAX);
         page.row("", Ink::Plain, &text);
-    }
-}
-
-/// Resource usage of the load generator.
-pub(super) fn client(run: &RunSummary, page: &mut Page) {
-    let Some(client) = &run.client else {
-        return;
-    };
-    let mut parts = Vec::new();
-    if client.us_per_event > 0.0 {
-        let mut cpu = format!(
-            "{} CPU per {}",
-            latency(client.us_per_event / 1e3),
-            EventWord::of(run).one()
-        );
-        if let Some(us) = client.us_per_query {
-            cpu += &format!(", {} per query", latency(us / 1e3));
-        }
-        parts.push(cpu);
-    }
-    if !client.worker_busy.is_empty() {
-        parts.push(busy(&client.worker_busy));
-    }
-    if client.stall_max_ms > 0.0 {
-        parts.push(format!("longest stall {}", latency(client.stall_max_ms)));
-    }
-    if client.rss_max_bytes > 0 {
-        parts.push(bytes(client.rss_max_bytes));
-    }
-    if !parts.is_empty() {
-        page.row("client", Ink::Plain, &parts.join("; "));
     }
 }
 
@@ -348,36 +252,6 @@ pub(super) fn over_time(run: &RunSummary, page: &mut Page) {
         Ink::Plain,
         &[(Ink::Good, &bars), (Ink::Faint, &bounds)],
     );
-}
-
-fn open_loop(open: &OpenLoopSummary, page: &mut Page) {
-    let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog != Some(0);
-    let or_dash = |backlog: Option<u64>| backlog.map_or("–".to_owned(), thousands);
-    let text = format!(
-        "offered {} /s, achieved {} /s; backlog {} at the end, {} at most",
-        rate(open.offered_per_s),
-        rate(open.achieved_per_s),
-        or_dash(open.backlog),
-        or_dash(open.backlog_max),
-    );
-    let ink = if behind { Ink::Warning } else { Ink::Plain };
-    page.row("open loop", ink, &text);
-    if let Some(lag) = open.pacing_lag.as_ref().filter(|lag| lag.count > 0) {
-        table("pacing", &[("  lag", lag)], page);
-    }
-}
-
-fn busy(shares: &[f64]) -> String {
-    let (low, high) = shares
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |(low, high), &s| {
-            (low.min(s), high.max(s))
-        });
-    match shares.len() {
-        1 => format!("worker {} busy", percent(high)),
-        _ if percent(low) == percent(high) => format!("workers {} busy", percent(high)),
-        _ => format!("workers {} to {} busy", percent(low), percent(high)),
-    }
 }
 
 /// The default distribution and its shape, unless it is uniform.

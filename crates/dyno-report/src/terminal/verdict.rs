@@ -7,8 +7,7 @@ use dyno_core::summary::RunSummary;
 use super::look::Ink;
 use super::page::Page;
 use super::words::EventWord;
-use crate::document;
-use crate::number::{bytes, figure, latency};
+use crate::{document, number};
 
 /// The verdict and its basis, if there is one.
 pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
@@ -89,20 +88,7 @@ pub(super) fn amount(value: f64, unit: &str) -> Option<String> {
     if !value.is_finite() || value < LEAST {
         return None;
     }
-    Some(match unit {
-        "us" => latency(value / 1e3),
-        "kb" => size(value * 1024.0),
-        "bytes" => size(value),
-        _ => figure(value),
-    })
-}
-
-/// A mean size, which may be less than a byte.
-fn size(mean: f64) -> String {
-    match mean < 10.0 {
-        true => format!("{} B", figure(mean)),
-        false => bytes(mean.round() as u64),
-    }
+    Some(number::amount(value, unit))
 }
 
 /// The user's factors and note.

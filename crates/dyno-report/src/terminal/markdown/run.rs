@@ -187,17 +187,12 @@ fn caption(runs: &[RunSummary]) -> String {
 /// How the run ended, errors, conditions, other figures and limits.
 fn remarks(run: &RunSummary, page: &mut Page) {
     ended(run, page);
-    sections::machine_figures(run, page);
+    page.show(document::machine_figures(run));
     page.show(document::figures(run));
     sections::trouble(run, page);
-    sections::thresholds(run, page);
+    page.show(document::thresholds(run));
     weak_durability(run, page);
-    for limit in &run.limits {
-        page.row("limit", Ink::Strong, limit);
-    }
-    for warning in &run.warnings {
-        page.row("warning", Ink::Warning, warning);
-    }
+    page.show(document::remarks(run));
     brief::costs(run, page);
     page.show(document::server_host(run));
 }
