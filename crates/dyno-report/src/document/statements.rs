@@ -50,6 +50,21 @@ pub(crate) fn statements(run: &RunSummary, full: bool) -> Table {
         )
 }
 
+/// A row for each of the server's execution plans.
+pub(crate) fn plans(run: &RunSummary) -> Table {
+    Table::of(&run.plans)
+        .text("statement", 0, |plan| Value::Code(plan.shape.clone()))
+        .text("plan", 0, |plan| {
+            Value::Folded(plan.words(), plan.text.clone())
+        })
+        .figure("rows expected", 0, |plan| plan.rows_words())
+        .source(
+            "EXPLAIN of the first statement of each shape, after the load. Rows are the server's \
+             estimate per table and access: rows examined on MySQL and MariaDB, rows left after \
+             filtering on PostgreSQL.",
+        )
+}
+
 /// The names of the columns of the median and of the highest percentile with enough samples.
 pub(crate) fn median_and_tail(run: &RunSummary) -> [String; 2] {
     let all = percentiles(run);

@@ -16,6 +16,8 @@ pub(crate) enum Value {
     Text(String),
     /// Text in another language, such as SQL.
     Code(String),
+    /// A text, and a long one that a page shows below it on request.
+    Folded(String, String),
     Count(u64),
     /// Per second, or another figure of which a few digits matter.
     Rate(f64),

@@ -11,7 +11,14 @@ pub(super) fn cell(of: &Value) -> String {
     let text = match of {
         Value::Missing => "–".to_owned(),
         Value::Code(text) => return format!("<code>{}</code>", Text(text)),
-        Value::Text(text) => text.clone(),
+        Value::Folded(head, text) if !text.is_empty() => {
+            return format!(
+                "<details><summary>{}</summary><pre>{}</pre></details>",
+                Text(head),
+                Text(text)
+            );
+        }
+        Value::Text(text) | Value::Folded(text, _) => text.clone(),
         Value::Count(count) => number::thousands(*count),
         Value::Rate(per_s) => significant(*per_s),
         Value::Ms(ms) => value(*ms, "ms"),

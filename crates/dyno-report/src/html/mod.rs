@@ -44,7 +44,6 @@ mod several;
 mod small_multiples;
 mod statements;
 mod svg;
-mod tables;
 #[cfg(test)]
 mod tests;
 mod thin;

@@ -5,9 +5,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::{Tally, Verdict};
 use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
-use dyno_core::text::counted;
 
-use super::figures;
 use super::findings::chip;
 use super::headlines;
 use super::markup::Text;
@@ -85,26 +83,7 @@ fn lead(view: &View<'_>) -> String {
     let head = &view.run.head;
     let mut parts = vec![head.target.url.clone()];
     if let Some(drive) = &head.drive {
-        let (sessions, workers) = (u64::from(drive.sessions), u64::from(drive.workers));
-        parts.push(format!(
-            "{} {}",
-            match drive.session_schedule() {
-                Some(schedule) => format!("{} sessions", schedule.short()),
-                None => counted(sessions, "session"),
-            },
-            match view.agents().len() as u64 {
-                0 => format!("on {}", counted(workers, "worker")),
-                agents => format!("of {}", counted(agents, "load generator")),
-            }
-        ));
-        parts.push(match &drive.open_loop {
-            None if view.is_open() => "open loop, unknown rate".to_owned(),
-            None => "closed loop".to_owned(),
-            Some(open) => match drive.rate_schedule() {
-                Some(schedule) => format!("open loop, {}", schedule.short()),
-                None => format!("open loop, {}/s", figures::significant(open.per_second)),
-            },
-        });
+        parts.push(document::load(drive, view.run.summary.as_ref()));
         if !drive.warmup.is_zero() {
             parts.push(format!(
                 "{} warm-up",

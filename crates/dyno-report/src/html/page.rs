@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use dyno_core::text::capital;
 use sha2::{Digest, Sha256};
 
 use super::chart::{Chart, Line, Look};
@@ -181,6 +182,15 @@ impl Page {
         self.end_section();
     }
 
+    /// A panel with a heading; nothing if the block is empty.
+    pub(super) fn titled(&mut self, title: &str, block: Block) {
+        if !block.is_empty() {
+            put!(self, "<div class=\"panel\"><h3>{}</h3>", Text(title));
+            self.show([block]);
+            put!(self, "</div>\n");
+        }
+    }
+
     /// A panel with the blocks of a section.
     pub(super) fn boxed(&mut self, blocks: impl IntoIterator<Item = Block>) {
         put!(self, "<div class=\"panel\">");
@@ -202,7 +212,8 @@ impl Page {
             }
             match block {
                 Block::Row { label, body, .. } => {
-                    put!(self, "<dt>{}</dt><dd>{}</dd>", Text(label), lines(&body));
+                    let label = Text(capital(&label));
+                    put!(self, "<dt>{label}</dt><dd>{}</dd>", lines(&body));
                 }
                 Block::Table(table) => self.whole_table(&table),
             }
@@ -220,7 +231,8 @@ impl Page {
         let heads: Vec<String> = table.heads.iter().map(head).collect();
         self.table(&heads.iter().map(String::as_str).collect::<Vec<_>>());
         for row in &table.rows {
-            put!(self, "<tr>");
+            let is_notable = row.first().is_some_and(|cell| cell.ink == Ink::Notable);
+            put!(self, "<tr{}>", if is_notable { " data-moved" } else { "" });
             for (index, (head, cell)) in table.heads.iter().zip(row).enumerate() {
                 let text = figures::cell(&cell.value);
                 match (index, head.align) {

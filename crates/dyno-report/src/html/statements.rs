@@ -1,6 +1,6 @@
 //! Figures per statement shape.
 
-use dyno_core::summary::{DigestSummary, DigestsSummary, StatementPlan};
+use dyno_core::summary::{DigestSummary, DigestsSummary};
 
 use super::markup::Text;
 use super::page::{Page, put};
@@ -18,51 +18,15 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     }
     page.section(view, "statements", "Statements");
     if let Some(summary) = summary.filter(|_| !statements.is_empty()) {
-        put!(page, "<div class=\"panel\">");
-        page.show([Block::Table(document::statements(summary, false))]);
-        put!(page, "</div>\n");
+        page.boxed([Block::Table(document::statements(summary, false))]);
     }
     if let Some(digests) = summary.and_then(|summary| summary.digests.as_ref()) {
         of_server(page, digests);
     }
-    of_plans(page, plans);
+    if let Some(summary) = summary {
+        page.titled("The server's plans", Block::Table(document::plans(summary)));
+    }
     page.end_section();
-}
-
-/// The server's execution plans.
-fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
-    if plans.is_empty() {
-        return;
-    }
-    put!(page, "<div class=\"panel\"><h3>The server's plans</h3>");
-    page.table(&["statement", "plan", "#rows expected"]);
-    for plan in plans {
-        put!(
-            page,
-            "<tr><td>{}</td><td>{}",
-            Text(&plan.shape),
-            Text(plan.words())
-        );
-        if !plan.text.is_empty() {
-            put!(
-                page,
-                "<details><summary>the server's output</summary><pre>{}</pre></details>",
-                Text(&plan.text)
-            );
-        }
-        put!(
-            page,
-            "</td><td class=\"n\">{}</td></tr>",
-            Text(plan.rows_words())
-        );
-    }
-    page.end_table();
-    put!(
-        page,
-        "<p class=\"source\">Source: EXPLAIN of the first statement of each \
-         shape, after the load. Rows are the server's estimate per table and access: rows examined \
-         on MySQL and MariaDB, rows left after filtering on PostgreSQL.</p></div>\n"
-    );
 }
 
 /// The server's own statistics.

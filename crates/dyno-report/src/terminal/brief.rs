@@ -92,7 +92,7 @@ pub(super) fn title(run: &RunSummary) -> String {
     }
     let mut measured = length(run.measured_s);
     if let Some(drive) = &run.drive {
-        parts.push(sections::sessions(drive));
+        parts.push(document::sessions(drive));
         if let Some(open) = drive.open_loop {
             let arrivals = match open.arrivals {
                 Arrivals::Poisson => "offered",

@@ -150,18 +150,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
             &(target.url.clone() + &tls.unwrap_or_default()),
         );
     }
-    if let Some(phase) = &run.phase {
-        let text = format!(
-            "{}, {} of {} in {}",
-            phase.name, phase.number, phase.of, phase.sequence
-        );
-        page.row("phase", Ink::Plain, &text);
-        if let Some(before) = &phase.before {
-            let took = crate::number::length(before.seconds);
-            let text = format!("{} for {took}: {}", before.command, before.messages);
-            page.row("before it", Ink::Plain, text.trim_end_matches(": "));
-        }
-    }
+    page.show(run.phase.iter().flat_map(document::phase));
     sections::options(run, page);
     reported::facts(run, page);
     sections::drive(run, page);

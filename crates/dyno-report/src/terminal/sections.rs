@@ -1,6 +1,5 @@
 //! The parts of the summary except latencies.
 
-use dyno_core::plan::{Arrivals, Drive, RandKind, RandPlan};
 use dyno_core::record::NotObserved;
 use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_core::text::counted;
@@ -13,7 +12,7 @@ use super::spark::{grouped, mean, sparkline};
 use super::statements::kinds;
 use super::words::EventWord;
 use crate::document;
-use crate::number::{length, offered, plain, rate, thousands};
+use crate::number::{length, rate, thousands};
 
 /// The most error codes listed; the rest is summed.
 const ERROR_CODES_MAX: usize = 10;
@@ -44,14 +43,6 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The number of sessions, or how it changed.
-pub(super) fn sessions(drive: &Drive) -> String {
-    match drive.session_schedule() {
-        Some(schedule) => format!("{} sessions", schedule.short()),
-        None => counted(u64::from(drive.sessions), "session"),
-    }
-}
-
 /// The text for a value that an imported log lacks.
 const UNKNOWN: &str = "not known: the log does not tell";
 
@@ -70,44 +61,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
         page.row("measured", Ink::Plain, &measured_length(run));
         return;
     };
-    let mut load = sessions(drive);
-    // Other tools' output has no workers and sometimes no seed.
-    let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
-    match run.agents.len() as u64 {
-        0 if own => load += &format!(" on {}", counted(u64::from(drive.workers), "worker")),
-        0 => {}
-        agents => load += &format!(" of {}", counted(agents, "load generator")),
-    }
-    if let Some(shard) = &drive.shard {
-        load += &format!(", load generator {} of {}", shard.number, shard.of);
-    }
-    load += ", ";
-    match drive.open_loop {
-        // A log may have response times, which indicate an open loop.
-        None if run.response.is_some() => load += "open loop, unknown rate",
-        None => load += "closed loop",
-        Some(open) => {
-            let arrivals = match open.arrivals {
-                Arrivals::Poisson => "Poisson",
-                Arrivals::Constant => "constant",
-            };
-            let at = match drive.rate_schedule() {
-                Some(schedule) => schedule.short(),
-                None => offered(open.per_second),
-            };
-            load += &match drive.shard.as_ref().filter(|shard| shard.of > 1) {
-                None => format!("open loop, {arrivals} arrivals at {at}"),
-                Some(_) => format!("open loop, its part of {arrivals} arrivals: {at}"),
-            };
-        }
-    }
-    if !drive.ramp_up.is_zero() {
-        load += &format!(", started over {}", length(drive.ramp_up.as_secs_f64()));
-    }
-    if let Some(rand) = &run.rand {
-        load += &distribution(rand);
-    }
-    page.row("load", Ink::Plain, &load);
+    page.row("load", Ink::Plain, &document::load(drive, Some(run)));
     let mut measured = measured_length(run);
     match drive.time.map(|time| time.as_secs_f64()) {
         Some(asked) if run.measured_s < asked * 0.99 => {
@@ -122,7 +76,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if !drive.warmup.is_zero() && run.measured_s > 0.0 {
         measured += &format!(", after {} of warm-up", length(drive.warmup.as_secs_f64()));
     }
-    if own || drive.seed != 0 {
+    if document::has_workers(run) || drive.seed != 0 {
         measured += &format!(", seed {}", drive.seed);
     }
     page.row("measured", Ink::Plain, &measured);
@@ -252,18 +206,4 @@ pub(super) fn over_time(run: &RunSummary, page: &mut Page) {
         Ink::Plain,
         &[(Ink::Good, &bars), (Ink::Faint, &bounds)],
     );
-}
-
-/// The default distribution and its shape, unless it is uniform.
-fn distribution(rand: &RandPlan) -> String {
-    match rand.kind {
-        RandKind::Uniform => String::new(),
-        RandKind::Gaussian => format!(", gaussian keys of {} draws", rand.spec_iter),
-        RandKind::Pareto => format!(", Pareto keys h={}", plain(rand.pareto_h)),
-        RandKind::Zipfian => format!(", Zipfian keys s={}", plain(rand.zipfian_exp)),
-        RandKind::Special => format!(
-            ", special keys: {} % of draws on {} % of keys",
-            rand.spec_res, rand.spec_pct
-        ),
-    }
 }

@@ -14,7 +14,7 @@ impl Value {
     pub(super) fn brief(&self) -> String {
         match self {
             Self::Missing => "–".to_owned(),
-            Self::Text(text) | Self::Code(text) => text.clone(),
+            Self::Text(text) | Self::Code(text) | Self::Folded(text, _) => text.clone(),
             Self::Count(count) => thousands(*count),
             Self::Rate(per_s) => rate(*per_s),
             Self::Ms(ms) => latency(*ms),
