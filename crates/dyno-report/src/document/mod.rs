@@ -1,6 +1,7 @@
 //! The sections of a run as values. The terminal, the page and Markdown render them.
 
 mod agents;
+mod comparison;
 mod costs;
 mod errors;
 mod facts;
@@ -20,6 +21,7 @@ mod statements;
 mod table;
 
 pub(crate) use agents::agents;
+pub(crate) use comparison::{basis, digits, interval, is_there, metrics, times};
 pub(crate) use costs::costs;
 pub(crate) use errors::{by_code, cut_off, error_codes, errors, interruptions, unfinished};
 pub(crate) use facts::{facts, tables};

@@ -24,6 +24,12 @@ pub(crate) enum Value {
     Ms(f64),
     /// A share of one.
     Share(f64),
+    /// A ratio with its interval, which a page draws.
+    Ratio {
+        ratio: f64,
+        low: Option<f64>,
+        high: Option<f64>,
+    },
 }
 
 /// A value in its colour.

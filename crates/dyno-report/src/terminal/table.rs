@@ -1,7 +1,7 @@
 //! Tables that fit the terminal.
 
 use super::look::{Ink, Look, columns, cut};
-use crate::document::{Align, Cell, Head, Table, Value};
+use crate::document::{Align, Cell, Head, Table, Value, times};
 use crate::number::{latency, percent, rate, thousands};
 
 /// Blanks between columns, and with little room.
@@ -19,6 +19,7 @@ impl Value {
             Self::Rate(per_s) => rate(*per_s),
             Self::Ms(ms) => latency(*ms),
             Self::Share(share) => percent(*share),
+            Self::Ratio { ratio, .. } => times(*ratio),
         }
     }
 }

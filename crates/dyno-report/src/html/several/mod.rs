@@ -19,8 +19,9 @@ use super::page::{Page, put};
 use super::run::View;
 use super::small_multiples::COLOURS;
 use super::{Pivot, ReportInput};
+use crate::document::{interval, times};
 use crate::number;
-use crate::terminal::{answer, interval, times};
+use crate::terminal::answer;
 
 use side::{Side, bin_word};
 

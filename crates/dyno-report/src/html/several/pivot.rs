@@ -9,8 +9,8 @@ use super::super::page::{Page, put};
 use super::super::run::View;
 use super::side::bin_word;
 use super::{stalled, swatch, verdict};
+use crate::document::times;
 use crate::number;
-use crate::terminal::times;
 
 /// Writes the section.
 pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
