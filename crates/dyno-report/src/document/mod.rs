@@ -34,7 +34,7 @@ pub(crate) use operations::{figures, operations, roles, work};
 pub(crate) use parts::parts;
 pub use pivot::Pivot;
 pub(crate) use profiles::{functions, lost};
-pub(crate) use remarks::{remarks, thresholds};
+pub(crate) use remarks::{ended, remarks, thresholds};
 pub(crate) use server_host::server_host;
 pub(crate) use spread::{endpoints, spread, uneven};
 pub(crate) use statements::{executions, median_and_tail, of_server, plans, statements};

@@ -1,9 +1,36 @@
 //! What a run says of its own figures.
 
-use dyno_core::summary::RunSummary;
+use dyno_analysis::summary::UNFINISHED;
+use dyno_core::summary::{RunEnd, RunSummary};
 
 use super::Block;
 use crate::terminal::Ink;
+
+/// How the run ended, unless it completed.
+pub(crate) fn ended(run: &RunSummary, full: bool) -> Option<Block> {
+    let rest = if full {
+        "\nThe figures cover what ran before."
+    } else {
+        ""
+    };
+    match &run.end {
+        RunEnd::Completed => None,
+        RunEnd::Interrupted => {
+            let text = match full {
+                true => "The run was stopped early; the figures cover what ran before.",
+                false => "before its time was up",
+            };
+            Some(Block::row("interrupted", Ink::Warning, text))
+        }
+        RunEnd::Failed(why) => {
+            let state = match why == UNFINISHED {
+                true => "unfinished",
+                false => "failed",
+            };
+            Some(Block::row(state, Ink::Error, format!("{why}{rest}")))
+        }
+    }
+}
 
 /// The results of the conditions of `--fail-if`.
 pub(crate) fn thresholds(run: &RunSummary) -> Vec<Block> {

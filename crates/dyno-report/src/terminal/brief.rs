@@ -2,7 +2,6 @@
 //! text has the details.
 
 use dyno_analysis::errors;
-use dyno_analysis::summary::UNFINISHED;
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
@@ -37,7 +36,7 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     page.title(&title(run));
-    ended(run, &mut page);
+    page.show(document::ended(run, false));
     // Nothing was measured, and the reason has just been printed.
     if run.totals.events == 0 && matches!(run.end, RunEnd::Failed(_)) {
         where_recorded(run, &mut page);
@@ -115,16 +114,6 @@ pub(super) fn title(run: &RunSummary) -> String {
     }
     parts.push(measured);
     parts.join(DOT)
-}
-
-/// How the run ended, unless it completed.
-fn ended(run: &RunSummary, page: &mut Page) {
-    match &run.end {
-        RunEnd::Completed => {}
-        RunEnd::Interrupted => page.row("interrupted", Ink::Warning, "before its time was up"),
-        RunEnd::Failed(why) if why == UNFINISHED => page.row("unfinished", Ink::Error, why),
-        RunEnd::Failed(why) => page.row("failed", Ink::Error, why),
-    }
 }
 
 /// Rates and errors in one line, latencies in the next.

@@ -50,8 +50,7 @@ pub use sheet::{claims, paragraph, plans, sheet};
 pub use trials::{TrialLine, Trials, trials};
 pub use words::EventWord;
 
-use dyno_analysis::summary::UNFINISHED;
-use dyno_core::summary::{RunEnd, RunSummary};
+use dyno_core::summary::RunSummary;
 
 use crate::document;
 use page::Page;
@@ -70,7 +69,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     title(run, &mut page);
-    ended(run, &mut page);
+    page.show(document::ended(run, true));
     sections::throughput(run, &mut page);
     parts::section(run, true, &mut page);
     page.blank();
@@ -119,26 +118,6 @@ fn title(run: &RunSummary, page: &mut Page) {
     page.title(&format!("{}{server}", sections::named(run)));
 }
 
-/// How the run ended, unless it completed.
-fn ended(run: &RunSummary, page: &mut Page) {
-    match &run.end {
-        RunEnd::Completed => {}
-        RunEnd::Interrupted => page.row(
-            "interrupted",
-            Ink::Warning,
-            "The run was stopped early; the figures cover what ran before.",
-        ),
-        RunEnd::Failed(why) => {
-            let state = match why == UNFINISHED {
-                true => "unfinished",
-                false => "failed",
-            };
-            page.row(state, Ink::Error, why);
-            page.row("", Ink::Plain, "The figures cover what ran before.");
-        }
-    }
-}
-
 /// The measurement's parameters.
 fn set_up(run: &RunSummary, page: &mut Page) {
     let target = &run.target;
@@ -161,7 +140,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
 mod tests {
     use super::*;
     use dyno_core::finding::{Durability, DurabilityClass, Outcome};
-    use dyno_core::summary::ClientCost;
+    use dyno_core::summary::{ClientCost, RunEnd};
     use dyno_samples::{summaries as samples, values};
     use std::sync::LazyLock;
 

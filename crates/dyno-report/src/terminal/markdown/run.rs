@@ -9,7 +9,7 @@ use super::super::page::Page;
 use super::super::pivot::title;
 use super::super::verdict::weak_durability;
 use super::super::words::EventWord;
-use super::super::{brief, compare, ended, parts, sections, set_up, statements};
+use super::super::{brief, compare, parts, sections, set_up, statements};
 use super::markup::{headed, joined, labelled, rows, tabulated, text};
 use super::{cells, list, markup, ratios};
 use crate::Pivot;
@@ -186,7 +186,7 @@ fn caption(runs: &[RunSummary]) -> String {
 
 /// How the run ended, errors, conditions, other figures and limits.
 fn remarks(run: &RunSummary, page: &mut Page) {
-    ended(run, page);
+    page.show(document::ended(run, true));
     page.show(document::machine_figures(run));
     page.show(document::figures(run));
     sections::trouble(run, page);
