@@ -13,7 +13,7 @@ use crate::terminal::Ink;
 pub(crate) fn load(drive: &Drive, run: Option<&RunSummary>) -> String {
     let mut load = sessions(drive);
     match run.map_or(0, |run| run.agents.len()) as u64 {
-        0 if run.is_none_or(has_workers) => {
+        0 if run.map_or(drive.workers > 0, has_workers) => {
             load += &format!(" on {}", counted(u64::from(drive.workers), "worker"));
         }
         0 => {}

@@ -314,9 +314,8 @@ const NARROW: usize = 72;
 
 /// The figures of both sides, with ratios.
 pub(super) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
-    let rank = if narrow { 0 } else { 1 };
     let mut table = document::metrics(comparison, narrow);
-    table.retain(|head| head.rank <= rank);
+    table.retain(|head| head.rank <= usize::from(!narrow));
     table
 }
 
