@@ -33,7 +33,7 @@ pub(crate) use machine::{machine, machine_figures};
 pub(crate) use operations::{figures, operations, roles, work};
 pub(crate) use parts::parts;
 pub use pivot::Pivot;
-pub(crate) use profiles::{functions, lost};
+pub(crate) use profiles::{functions, profile_gaps, samples};
 pub(crate) use remarks::{ended, remarks, thresholds};
 pub(crate) use server_host::server_host;
 pub(crate) use spread::{endpoints, spread, uneven};

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use dyno_core::text::capital;
 use sha2::{Digest, Sha256};
 
 use super::chart::{Chart, Line, Look};
@@ -212,8 +211,7 @@ impl Page {
             }
             match block {
                 Block::Row { label, body, .. } => {
-                    let label = Text(capital(&label));
-                    put!(self, "<dt>{label}</dt><dd>{}</dd>", lines(&body));
+                    put!(self, "<dt>{}</dt><dd>{}</dd>", Text(label), lines(&body));
                 }
                 Block::Table(table) => self.whole_table(&table),
             }
