@@ -7,7 +7,7 @@ use super::super::findings::chip;
 use super::super::markup::Text;
 use super::super::page::{Page, put};
 use super::side::Side;
-use super::{judged, swatch, verdict};
+use super::{judged, swatch, verdict_chip};
 use crate::document::{self, Block};
 use crate::terminal::answer;
 
@@ -53,10 +53,10 @@ pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>]) {
 }
 
 fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: &Comparison) {
-    let (class, word) = verdict(Some(judged(compared)));
     put!(
         page,
-        "<p class=\"about\"><span class=\"chip {class}\">{word}</span> {}. {}</p>",
+        "<p class=\"about\">{} {}. {}</p>",
+        verdict_chip(Some(judged(compared)), false),
         Tally::of(&compared.findings).words(),
         document::basis(compared.basis)
     );
