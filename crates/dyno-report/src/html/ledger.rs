@@ -19,7 +19,7 @@ fn costs(page: &mut Page, view: &View<'_>) {
     let summary = view.run.summary.as_ref();
     blocks.extend(summary.and_then(document::client));
     let why = "The cost is unknown: the run has neither totals nor observed series.";
-    page.panel_or(view, ("costs", "Cost of an event"), blocks, why);
+    page.panel(view, ("costs", "Cost of an event"), blocks, why);
 }
 
 fn shares(page: &mut Page, view: &View<'_>) {
@@ -32,7 +32,7 @@ fn shares(page: &mut Page, view: &View<'_>) {
         }
     }
     let why = "The spread over sessions is unknown; a run records it when it ends.";
-    page.panel_or(view, ("shares", "Spread of the work"), blocks, why);
+    page.panel(view, ("shares", "Spread of the work"), blocks, why);
 }
 
 fn workers(view: &View<'_>) -> Table {
@@ -62,5 +62,5 @@ fn errors(page: &mut Page, view: &View<'_>) {
         blocks.push(Block::Table(document::error_codes(summary)));
         why = "There were no errors, and no work was cut off.";
     }
-    page.panel_or(view, ("errors", "Errors"), blocks, why);
+    page.panel(view, ("errors", "Errors"), blocks, why);
 }

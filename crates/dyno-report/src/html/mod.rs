@@ -152,8 +152,9 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     loops::write(page, view);
     if let Some(summary) = &view.run.summary {
         let machine = document::machine(summary);
-        page.panel(view, "machine", "What was measured", machine);
-        page.panel(view, "operations", "Operations", document::work(summary));
+        page.panel(view, ("machine", "What was measured"), machine, "");
+        let work = document::work(summary);
+        page.panel(view, ("operations", "Operations"), work, "");
     }
     agents::write(page, view);
     statements::write(page, view);

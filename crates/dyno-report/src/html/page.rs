@@ -109,20 +109,18 @@ impl Page {
             );
         }
         put!(self, "</h2>");
-        let title = title.to_owned();
         self.sections.push(Entry {
             id,
-            title,
+            title: title.to_owned(),
             level: u8::from(!view.label.is_empty()),
         });
     }
 
     /// A navigation entry for something other than a section of a run.
     pub(super) fn entry(&mut self, id: &str, title: &str) {
-        let (id, title) = (id.to_owned(), title.to_owned());
         self.sections.push(Entry {
-            id,
-            title,
+            id: id.to_owned(),
+            title: title.to_owned(),
             level: 0,
         });
     }
@@ -157,26 +155,22 @@ impl Page {
         put!(self, "</tbody></table></div>");
     }
 
-    /// A section with a panel; nothing if all blocks are empty.
-    pub(super) fn panel(&mut self, view: &View<'_>, id: &str, title: &str, blocks: Vec<Block>) {
-        if blocks.iter().any(|block| !block.is_empty()) {
-            self.panel_or(view, (id, title), blocks, "");
-        }
-    }
-
-    /// A section with a panel, or if all blocks are empty with the reason.
-    pub(super) fn panel_or(
+    /// A section with a panel, or with the reason if all blocks are empty; nothing without a reason.
+    pub(super) fn panel(
         &mut self,
         view: &View<'_>,
         (id, title): (&str, &str),
         blocks: Vec<Block>,
         why_empty: &str,
     ) {
+        let is_empty = blocks.iter().all(Block::is_empty);
+        if is_empty && why_empty.is_empty() {
+            return;
+        }
         self.section(view, id, title);
-        if blocks.iter().all(Block::is_empty) {
-            self.nothing(why_empty);
-        } else {
-            self.boxed(blocks);
+        match is_empty {
+            true => self.nothing(why_empty),
+            false => self.boxed(blocks),
         }
         self.end_section();
     }

@@ -223,7 +223,7 @@ fn gaps(page: &mut Page, view: &View<'_>) {
         .source("");
     let title = ("gaps", "What was not observed");
     let blocks = vec![Block::Table(table)];
-    page.panel_or(view, title, blocks, "All requested observers answered.");
+    page.panel(view, title, blocks, "All requested observers answered.");
 }
 
 #[cfg(test)]
