@@ -37,7 +37,9 @@ pub(crate) use profiles::{functions, profile_gaps, samples};
 pub(crate) use remarks::{ended, remarks, thresholds};
 pub(crate) use server_host::server_host;
 pub(crate) use spread::{endpoints, spread, uneven};
-pub(crate) use statements::{executions, median_and_tail, of_server, plans, statements};
+pub(crate) use statements::{
+    digests, elsewhere, executions, median_and_tail, of_server, plans, statements,
+};
 pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value, ink};
 
 use crate::terminal::Ink;

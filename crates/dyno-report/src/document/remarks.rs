@@ -1,4 +1,4 @@
-//! What a run says of its own figures.
+//! How a run ended, its conditions, and remarks about its figures.
 
 use dyno_analysis::summary::UNFINISHED;
 use dyno_core::summary::{RunEnd, RunSummary};

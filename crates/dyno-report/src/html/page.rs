@@ -175,11 +175,11 @@ impl Page {
         self.end_section();
     }
 
-    /// A panel with a heading; nothing if the block is empty.
-    pub(super) fn titled(&mut self, title: &str, block: Block) {
-        if !block.is_empty() {
+    /// A panel with a heading; nothing if all blocks are empty.
+    pub(super) fn titled(&mut self, title: &str, blocks: Vec<Block>) {
+        if !blocks.iter().all(Block::is_empty) {
             put!(self, "<div class=\"panel\"><h3>{}</h3>", Text(title));
-            self.show([block]);
+            self.show(blocks);
             put!(self, "</div>\n");
         }
     }

@@ -140,7 +140,7 @@ fn options(page: &mut Page, view: &View<'_>) {
             (Ink::Faint, is_default.to_owned())
         })
         .source("");
-    page.titled("Options of the workload", Block::Table(table));
+    page.titled("Options of the workload", vec![Block::Table(table)]);
 }
 
 fn option(value: &OptionValue) -> String {
@@ -157,7 +157,7 @@ fn environment(page: &mut Page, view: &View<'_>) {
         page.nothing("Nothing is recorded about the host, the server or the client.");
     } else {
         page.boxed([Block::Table(document::facts(facts))]);
-        page.titled("Tables", Block::Table(document::tables(facts)));
+        page.titled("Tables", vec![Block::Table(document::tables(facts))]);
     }
     page.end_section();
 }
