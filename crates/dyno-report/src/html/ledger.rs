@@ -64,3 +64,34 @@ fn errors(page: &mut Page, view: &View<'_>) {
     }
     page.panel(view, ("errors", "Errors"), blocks, why);
 }
+
+#[cfg(test)]
+mod tests {
+    use dyno_samples::summaries as samples;
+
+    use crate::html::tests::{bare, page_of};
+
+    #[test]
+    fn errors_have_the_rows_of_the_terminal_and_a_table() {
+        let mut run = bare();
+        run.summary = Some(samples::errors());
+        let page = page_of(&[run]);
+        let (_, section) = page.split_once("id=\"r1-errors\"").unwrap();
+        for text in [
+            "<dt>errors</dt><dd>1,257 (1,244 conflicts, ",
+            "<dt>sessions</dt><dd>2 working, 1 connecting, 1 lost at the end</dd>",
+            "<dt>connects</dt><dd>31 attempts to connect failed: ",
+            "<th scope=\"row\"><code>1213</code></th><td>",
+        ] {
+            assert!(section.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn conditions_of_the_run_are_on_the_first_screen() {
+        let mut run = bare();
+        run.summary = Some(samples::overloaded());
+        let page = page_of(&[run]);
+        assert!(page.contains("<b>✘ failed</b> p99.9 &gt; 2s: 3.02 s"));
+    }
+}
