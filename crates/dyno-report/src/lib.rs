@@ -4,11 +4,11 @@
 //!
 //! # Where to change what
 //!
+//! - Rows and tables of a run and of a comparison, for terminal, page and Markdown: `src/document`,
+//!   one file per section. How a value is written: `src/terminal/table.rs`, `src/html/figures.rs`.
 //! - The summary of a run, in short and in full: `src/terminal/brief.rs`, `src/terminal/mod.rs`.
-//! - Tables of a run, for terminal, page and Markdown: `src/document`, one file per section. How a
-//!   value is written: `src/terminal/table.rs`, `src/html/figures.rs`.
-//! - The HTML report: `src/html`, one file per section; charts: `assets`, of which
-//!   `assets/build.sh` builds ECharts.
+//! - The HTML report: `src/html`, one file per section with its charts; their script: `assets`, of
+//!   which `assets/build.sh` builds ECharts.
 //! - Charts as stand-alone SVG files: `src/html/svg`, one file per kind of chart.
 //! - The page of several runs, and the names of sides: `src/html/several`; which runs are sides:
 //!   `crates/dyno-cli/src/commands/kinds.rs`; the table of factors:

@@ -82,6 +82,20 @@ pub(crate) fn bytes(size: u64) -> String {
     format!("{} {}", significant(value), UNITS[unit])
 }
 
+/// A mean amount in a unit of [`dyno_core::record::Cost`]. A mean size may be less than a byte.
+pub(crate) fn amount(value: f64, unit: &str) -> String {
+    let size = |mean: f64| match mean < 10.0 {
+        true => format!("{} B", figure(mean)),
+        false => bytes(mean.round() as u64),
+    };
+    match unit {
+        "us" => latency(value / 1e3),
+        "kb" => size(value * 1024.0),
+        "bytes" => size(value),
+        _ => figure(value),
+    }
+}
+
 /// A number as typed: `95`, `99.9`.
 pub(crate) fn plain(number: f64) -> String {
     number.to_string()

@@ -1,23 +1,45 @@
 //! The sections of a run as values. The terminal, the page and Markdown render them.
 
 mod agents;
+mod comparison;
+mod costs;
+mod errors;
+mod facts;
+mod findings;
+mod generator;
 mod latency;
+mod load;
+mod machine;
 mod operations;
 mod parts;
 mod pivot;
 mod profiles;
+mod remarks;
 mod server_host;
+mod spread;
 mod statements;
 mod table;
 
 pub(crate) use agents::agents;
+pub(crate) use comparison::{basis, digits, interval, is_there, metrics, times};
+pub(crate) use costs::costs;
+pub(crate) use errors::{by_code, cut_off, error_codes, errors, interruptions, unfinished};
+pub(crate) use facts::{facts, tables};
+pub(crate) use findings::{against, counts_as, explained, mark, marked, outcome, verdict_words};
+pub(crate) use generator::{client, open_loop};
 pub(crate) use latency::latencies;
+pub(crate) use load::{has_workers, load, phase, sessions};
+pub(crate) use machine::{machine, machine_figures};
 pub(crate) use operations::{figures, operations, roles, work};
 pub(crate) use parts::parts;
 pub use pivot::Pivot;
-pub(crate) use profiles::{functions, lost};
+pub(crate) use profiles::{functions, profile_gaps, samples};
+pub(crate) use remarks::{ended, remarks, thresholds};
 pub(crate) use server_host::server_host;
-pub(crate) use statements::{executions, median_and_tail, of_server, statements};
+pub(crate) use spread::{endpoints, spread, uneven};
+pub(crate) use statements::{
+    digests, elsewhere, executions, median_and_tail, of_server, plans, statements,
+};
 pub(crate) use table::{Align, Cell, Head, PAGE, Table, Value, ink};
 
 use crate::terminal::Ink;

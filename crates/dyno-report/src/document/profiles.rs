@@ -1,10 +1,14 @@
 //! CPU profiles: the functions with the most CPU time.
 
 use dyno_core::cpu_profile::{CpuProfile, FunctionShare, plain_frame};
+use dyno_core::record::NotObserved;
 
-use super::{Table, Value};
+use super::{Block, Table, Value};
 use crate::number::thousands;
+use crate::terminal::Ink;
 
+/// The prefix of gaps about profiles.
+const GAPS: &str = "profile";
 /// The most functions in a table.
 const LISTED_MAX: usize = 15;
 
@@ -29,10 +33,28 @@ fn table(title: &str, functions: &[FunctionShare], samples: u64) -> Table {
         .source("")
 }
 
-/// The number of samples that perf lost.
-pub(crate) fn lost(profile: &CpuProfile) -> String {
-    match profile.lost {
+/// Why profiles are missing.
+pub(crate) fn profile_gaps(gaps: &[NotObserved]) -> Vec<Block> {
+    let row = |gap: &NotObserved| {
+        let what = gap.what.strip_prefix(GAPS)?.trim_start_matches('.');
+        Some(Block::row(what, Ink::Plain, format!("none: {}", gap.why)))
+    };
+    gaps.iter().filter_map(row).collect()
+}
+
+/// The number of samples, and what is missing.
+pub(crate) fn samples(profile: &CpuProfile) -> Block {
+    let lost = match profile.lost {
         0 => "none lost".to_owned(),
         lost => format!("{} lost", thousands(lost)),
+    };
+    let mut text = format!(
+        "{} samples at {} Hz, {lost}",
+        thousands(profile.samples),
+        profile.frequency_hz
+    );
+    if let Some(cut) = &profile.cut {
+        text += &format!("\n{cut}");
     }
+    Block::row(profile.process.name(), Ink::Strong, text)
 }

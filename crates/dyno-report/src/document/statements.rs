@@ -1,8 +1,10 @@
 //! Figures per statement shape.
 
-use dyno_core::summary::{DigestSummary, LatencySummary, Percentile, RunSummary, StatementSummary};
+use dyno_core::summary::{
+    DigestSummary, DigestsSummary, LatencySummary, Percentile, RunSummary, StatementSummary,
+};
 
-use super::{Table, Value};
+use super::{Cell, Table, Value};
 use crate::number::{latency, plain, rate, thousands};
 
 /// A row for each shape, by total time, largest first; `full` has the server's statistics below.
@@ -50,6 +52,21 @@ pub(crate) fn statements(run: &RunSummary, full: bool) -> Table {
         )
 }
 
+/// A row for each of the server's execution plans.
+pub(crate) fn plans(run: &RunSummary) -> Table {
+    Table::of(&run.plans)
+        .text("statement", 0, |plan| Value::Code(plan.shape.clone()))
+        .text("plan", 0, |plan| {
+            Value::Folded(plan.words(), plan.text.clone())
+        })
+        .figure("rows expected", 0, |plan| plan.rows_words())
+        .source(
+            "EXPLAIN of the first statement of each shape, after the load. Rows are the server's \
+             estimate per table and access: rows examined on MySQL and MariaDB, rows left after \
+             filtering on PostgreSQL.",
+        )
+}
+
 /// The names of the columns of the median and of the highest percentile with enough samples.
 pub(crate) fn median_and_tail(run: &RunSummary) -> [String; 2] {
     let all = percentiles(run);
@@ -82,6 +99,49 @@ fn agrees(one: &StatementSummary, server: &DigestSummary) -> bool {
     const APART_MAX: f64 = 0.1;
     let own = (one.latency.count + one.errors) as f64;
     (server.count as f64 - own).abs() <= own * APART_MAX
+}
+
+/// A row for each digest of the server, and for those not listed.
+pub(crate) fn digests(summary: &DigestsSummary) -> Table {
+    let each = |one: &DigestSummary, rows: u64| Value::Rate(rows as f64 / one.count.max(1) as f64);
+    let mut table = Table::of(&summary.digests)
+        .text("digest", 0, |one| {
+            Value::Code(one.shape.as_ref().unwrap_or(&one.text).clone())
+        })
+        .figure("executions", 0, |one| Value::Count(one.count))
+        .figure("server's time", 0, |one| Value::Ms(one.total_ms))
+        .figure("mean", 0, |one| Value::Ms(one.mean_ms()))
+        .figure("rows", 0, |one| each(one, one.rows))
+        .figure("rows examined", 0, |one| {
+            one.rows_examined.map(|rows| each(one, rows))
+        })
+        .figure("without index", 0, |one| one.no_index.map(Value::Count))
+        .figure("tables on disk", 0, |one| one.disk_tables.map(Value::Count))
+        .source("");
+    if summary.others > 0 && !summary.digests.is_empty() {
+        let name = format!("{} others", thousands(summary.others));
+        let cells = [
+            Value::Text(name),
+            Value::Count(summary.others_count),
+            Value::Ms(summary.others_ms),
+        ];
+        table.rows.push(cells.map(Cell::from).into());
+    }
+    table
+}
+
+/// Executions outside the digests.
+pub(crate) fn elsewhere(summary: &DigestsSummary) -> Vec<String> {
+    let each = [
+        (summary.elsewhere_count, "in other databases"),
+        (
+            summary.catalogs_count,
+            "on the server's catalogs and settings, as Dyno's observers do",
+        ),
+    ];
+    let each = each.iter().filter(|(count, _)| *count > 0);
+    each.map(|(count, place)| format!("{} {place}", executions(*count)))
+        .collect()
 }
 
 /// A digest in words.

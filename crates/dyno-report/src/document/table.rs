@@ -16,12 +16,20 @@ pub(crate) enum Value {
     Text(String),
     /// Text in another language, such as SQL.
     Code(String),
+    /// A text, and a long one that a page shows below it on request.
+    Folded(String, String),
     Count(u64),
     /// Per second, or another figure of which a few digits matter.
     Rate(f64),
     Ms(f64),
     /// A share of one.
     Share(f64),
+    /// A ratio with its interval, which a page draws.
+    Ratio {
+        ratio: f64,
+        low: Option<f64>,
+        high: Option<f64>,
+    },
 }
 
 /// A value in its colour.

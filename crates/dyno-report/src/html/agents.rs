@@ -3,7 +3,7 @@
 use dyno_core::catalogue::{Family, names};
 
 use super::observed::{PLAIN, Plot, devices, pair};
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
 use crate::document::{self, Block};
 use crate::terminal::Ink;
@@ -20,11 +20,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.section(view, "agents", "Load generators");
-    put!(page, "<div class=\"panel\">");
-    page.show([document::agents(summary)]);
     let findings = summary.agent_findings.iter();
-    page.show(findings.map(|one| Block::row(&one.kind, Ink::Plain, &*one.evidence)));
-    put!(page, "</div>\n");
+    let findings = findings.map(|one| Block::row(&one.kind, Ink::Plain, &*one.evidence));
+    page.boxed([document::agents(summary)].into_iter().chain(findings));
     let names = devices(view, "agent");
     if !names.is_empty() {
         over_time(page, view, &names);

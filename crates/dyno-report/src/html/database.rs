@@ -11,7 +11,7 @@ use super::data::{Counter, CounterSet};
 use super::figures;
 use super::glance;
 use super::markup::{Text, slug};
-use super::observed::{Plot, plot};
+use super::observed::{PLAIN, Plot, plot};
 use super::page::{Caption, Page, put};
 use super::run::View;
 use super::thin::{Keep, thin};
@@ -234,8 +234,7 @@ fn size(page: &mut Page, view: &View<'_>) {
             (names::DATA_OTHER, "other", 6),
         ],
         stacked: true,
-        max: None,
-        size: "",
+        ..PLAIN
     };
     if plot(page, view, &files) {
         growth(page, view);

@@ -71,7 +71,7 @@ fn claims(page: &mut Page, sheet: &Sheet) {
     for row in &sheet.rows {
         let class = match row.first().map(String::as_str) {
             Some("agrees") => "pass",
-            Some("differs") => "refuse",
+            Some("differs") => "refused",
             _ => "doubt",
         };
         put!(page, "<tr>");

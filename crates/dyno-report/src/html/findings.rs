@@ -5,9 +5,9 @@ use dyno_core::text::capital;
 
 use super::figures;
 use super::markup::{Text, slug};
-use super::overview::outcome;
 use super::page::{Page, put};
 use super::run::View;
+use crate::document;
 
 /// Writes the section on findings.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -24,22 +24,15 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
          could not run never counts as passed.</p>",
         Text(capital(&Tally::of(findings).words()))
     );
-    let loud = |finding: &&Finding| {
-        finding.waived.is_some() || matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
-    };
-    let mut first: Vec<&Finding> = findings.iter().filter(loud).collect();
-    first.sort_by_key(|finding| (finding.waived.is_some(), std::cmp::Reverse(finding.outcome)));
-    for finding in first {
+    for finding in document::against(findings) {
         one(page, view, finding);
     }
     for (wanted, title) in [
         (Outcome::NotChecked, "Not checked"),
         (Outcome::Pass, "Passed"),
     ] {
-        let rest: Vec<&Finding> = findings
-            .iter()
-            .filter(|f| f.outcome == wanted && f.waived.is_none())
-            .collect();
+        let rest = findings.iter().filter(|one| one.outcome == wanted);
+        let rest: Vec<&Finding> = rest.collect();
         if rest.is_empty() {
             continue;
         }
@@ -57,19 +50,15 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 }
 
 fn one(page: &mut Page, view: &View<'_>, finding: &Finding) {
-    let (class, word) = outcome(finding.outcome);
-    let tone = if finding.waived.is_some() {
-        "waived"
-    } else {
-        class
-    };
+    let (_, tone) = document::counts_as(finding);
     put!(
         page,
-        "<article class=\"finding {tone}\" id=\"{}-{}\"><h3><span class=\"chip \
-            {class}\">{word}</span>{}<span>{}</span> <small class=\"source\">check \
-            {}</small></h3><p>{}</p>",
+        "<article class=\"finding {}\" id=\"{}-{}\"><h3>{}{}<span>{}</span> <small \
+            class=\"source\">check {}</small></h3><p>{}</p>",
+        slug(tone),
         view.id("finding"),
         slug(&finding.check),
+        chip(finding.outcome),
         waived(finding),
         Text(&finding.check),
         finding.number,
@@ -103,6 +92,12 @@ fn one(page: &mut Page, view: &View<'_>, finding: &Finding) {
         );
     }
     put!(page, "</article>\n");
+}
+
+/// The word for an outcome in a box.
+pub(super) fn chip(outcome: Outcome) -> String {
+    let (_, word) = document::outcome(outcome);
+    format!("<span class=\"chip {}\">{word}</span>", slug(word))
 }
 
 fn waived(finding: &Finding) -> &'static str {

@@ -12,19 +12,25 @@ use crate::number;
 /// Writes the five figures.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     put!(page, "<div class=\"headlines\">");
-    rate(page, view);
-    latency(page, view);
-    errors(page, view);
-    cpu(page, view);
-    stalls(page, view);
+    for headline in [
+        rate(view),
+        latency(view),
+        errors(view),
+        cpu(view),
+        stalls(view),
+    ] {
+        draw(page, &headline);
+    }
     put!(page, "</div>");
 }
 
 /// A headline figure.
+#[derive(Default)]
 struct Headline<'a> {
     name: &'a str,
+    /// A dash if it is empty.
     value: String,
-    unit: &'a str,
+    unit: String,
     detail: String,
     source: &'a str,
     alarm: bool,
@@ -32,26 +38,24 @@ struct Headline<'a> {
 
 fn draw(page: &mut Page, headline: &Headline<'_>) {
     let alarm = if headline.alarm { " alarm" } else { "" };
+    let value = match headline.value.as_str() {
+        "" => "–",
+        value => value,
+    };
     put!(
         page,
         "<div class=\"headline{alarm}\"><h3>{}</h3><p class=\"value\">{}<small>{}</small></p><p \
             class=\"detail\">{}</p><p class=\"source\">{}</p></div>",
         Text(headline.name),
-        Text(&headline.value),
-        Text(headline.unit),
+        Text(value),
+        Text(&headline.unit),
         Text(&headline.detail),
         Text(headline.source)
     );
 }
 
-fn rate(page: &mut Page, view: &View<'_>) {
-    let (name, source) = (
-        "Throughput",
-        "summary: events that ended in the measurement / its length",
-    );
-    let value = view
-        .rate_per_s()
-        .map_or("–".to_owned(), figures::significant);
+fn rate(view: &View<'_>) -> Headline<'static> {
+    let rate = view.rate_per_s().map(figures::significant);
     let mut detail = Vec::new();
     if let Some(median) = view.median_per_s {
         detail.push(format!(
@@ -71,59 +75,36 @@ fn rate(page: &mut Page, view: &View<'_>) {
             ));
         }
     }
-    let detail = detail.join(" · ");
-    draw(
-        page,
-        &Headline {
-            name,
-            value,
-            unit: "events/s",
-            detail,
-            source,
-            alarm: false,
-        },
-    );
+    Headline {
+        name: "Throughput",
+        value: rate.unwrap_or_default(),
+        unit: "events/s".to_owned(),
+        detail: detail.join(" · "),
+        source: "summary: events that ended in the measurement / its length",
+        ..Headline::default()
+    }
 }
 
-fn latency(page: &mut Page, view: &View<'_>) {
-    let name = if view.is_open() {
-        "Response time"
-    } else {
-        "Latency"
+fn latency(view: &View<'_>) -> Headline<'static> {
+    let (name, source) = match view.is_open() {
+        true => ("Response time", "scheduled to end"),
+        false => ("Latency", "start to end of each event"),
     };
-    let source = if view.is_open() {
-        "scheduled to end"
-    } else {
-        "start to end of each event"
+    let mut headline = Headline {
+        name,
+        source,
+        ..Headline::default()
     };
     let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
-        let ended = view
-            .run
-            .summary
-            .as_ref()
-            .is_some_and(|run| run.totals.events > 0);
-        let detail = if ended { "not known" } else { "no event ended" }.to_owned();
-        draw(
-            page,
-            &Headline {
-                name,
-                value: "–".into(),
-                unit: "",
-                detail,
-                source,
-                alarm: false,
-            },
-        );
-        return;
+        let summary = view.run.summary.as_ref();
+        let ended = summary.is_some_and(|run| run.totals.events > 0);
+        headline.detail = if ended { "not known" } else { "no event ended" }.to_owned();
+        return headline;
     };
     // The largest percentile up to the headline's that has enough samples.
-    let carried = |p: &&Percentile| p.value_ms.is_some();
-    let headline = view.headline_percent().unwrap_or(99.0);
-    let best = latency
-        .percentiles
-        .iter()
-        .filter(carried)
-        .filter(|p| p.percent <= headline);
+    let most = view.headline_percent().unwrap_or(99.0);
+    let carried = |p: &&Percentile| p.value_ms.is_some() && p.percent <= most;
+    let best = latency.percentiles.iter().filter(carried);
     let best = best.max_by(|a, b| a.percent.total_cmp(&b.percent));
     let (unit, ms) = match best {
         Some(p) => (
@@ -132,19 +113,10 @@ fn latency(page: &mut Page, view: &View<'_>) {
         ),
         None => ("mean".to_owned(), latency.mean_ms),
     };
-    let value = number::latency(ms);
-    let detail = spread(latency, best.map(|p| p.percent));
-    draw(
-        page,
-        &Headline {
-            name,
-            value,
-            unit: &unit,
-            detail,
-            source,
-            alarm: false,
-        },
-    );
+    headline.value = number::latency(ms);
+    headline.unit = unit;
+    headline.detail = spread(latency, best.map(|p| p.percent));
+    headline
 }
 
 fn spread(latency: &LatencySummary, but: Option<f64>) -> String {
@@ -163,125 +135,69 @@ fn spread(latency: &LatencySummary, but: Option<f64>) -> String {
     parts.join(" · ")
 }
 
-fn errors(page: &mut Page, view: &View<'_>) {
-    let (name, source) = ("Errors", "summary: errors by code; counters");
+fn errors(view: &View<'_>) -> Headline<'static> {
+    let mut headline = Headline {
+        name: "Errors",
+        source: "summary: errors by code; counters",
+        ..Headline::default()
+    };
     let Some(summary) = &view.run.summary else {
         let seen: u64 = view.measured().map(|interval| interval.errors_seen).sum();
-        let detail = "of all codes, so far".to_owned();
-        let value = number::thousands(seen);
-        let source = "intervals";
-        draw(
-            page,
-            &Headline {
-                name,
-                value,
-                unit: "",
-                detail,
-                source,
-                alarm: seen > 0,
-            },
-        );
-        return;
+        headline.value = number::thousands(seen);
+        headline.detail = "of all codes, so far".to_owned();
+        headline.source = "intervals";
+        headline.alarm = seen > 0;
+        return headline;
     };
     let seen = summary.errors_seen();
     let totals = &summary.totals;
     if seen == 0 && view.run.not_observed("errors").is_some() {
-        draw(
-            page,
-            &Headline {
-                name,
-                value: "–".into(),
-                unit: "",
-                detail: "not known".into(),
-                source,
-                alarm: false,
-            },
-        );
-        return;
+        headline.detail = "not known".to_owned();
+        return headline;
     }
     let attempts = totals.attempts(seen);
     let mut detail = vec![match summary.errors.len() {
         0 if seen == 0 => "none".to_owned(),
         codes => counted(codes as u64, "code"),
     }];
-    if summary.totals.errors > 0 && attempts > 0 {
+    if totals.errors > 0 && attempts > 0 {
         let share = (totals.errors as f64 / attempts as f64).min(1.0);
         detail.push(format!("ignored: {} of attempts", figures::percent(share)));
     }
-    if summary.totals.not_done > 0 {
-        let not_done = number::thousands(summary.totals.not_done);
+    if totals.not_done > 0 {
+        let not_done = number::thousands(totals.not_done);
         detail.push(format!("{not_done} events not done"));
     }
-    if summary.totals.reconnects > 0 {
-        detail.push(counted(summary.totals.reconnects, "reconnect"));
+    if totals.reconnects > 0 {
+        detail.push(counted(totals.reconnects, "reconnect"));
     }
-    let (value, detail) = (number::thousands(seen), detail.join(" · "));
-    draw(
-        page,
-        &Headline {
-            name,
-            value,
-            unit: "",
-            detail,
-            source,
-            alarm: seen > 0,
-        },
-    );
+    headline.value = number::thousands(seen);
+    headline.detail = detail.join(" · ");
+    headline.alarm = seen > 0;
+    headline
 }
 
-fn cpu(page: &mut Page, view: &View<'_>) {
-    let name = "Server CPU per event";
+fn cpu<'a>(view: &View<'a>) -> Headline<'a> {
     let server = view.costs.iter().find(|cost| cost.name == "server CPU");
-    let client = view
-        .run
-        .summary
-        .as_ref()
-        .and_then(|summary| Some(summary.client.as_ref()?.us_per_event));
-    let client = match client {
+    let client = (view.run.summary.as_ref()).and_then(|summary| summary.client.as_ref());
+    let client = match client.map(|client| client.us_per_event) {
         Some(us) if us > 0.0 => format!("Dyno itself {}", figures::value(us, "us")),
         _ => "Dyno itself not known".to_owned(),
     };
-    match server.map(|cost| (cost, cost.value)) {
-        Some((cost, Some(value))) => {
-            let value = figures::value(value, &cost.unit);
-            let source = cost.source.as_str();
-            draw(
-                page,
-                &Headline {
-                    name,
-                    value,
-                    unit: "",
-                    detail: client,
-                    source,
-                    alarm: false,
-                },
-            );
-        }
-        other => {
-            let why = other.map_or("the server's CPU was not observed", |(cost, _)| {
-                &cost.source
-            });
-            draw(
-                page,
-                &Headline {
-                    name,
-                    value: "–".into(),
-                    unit: "",
-                    detail: client,
-                    source: why,
-                    alarm: false,
-                },
-            );
-        }
+    let value = server.and_then(|cost| Some(figures::value(cost.value?, &cost.unit)));
+    Headline {
+        name: "Server CPU per event",
+        value: value.unwrap_or_default(),
+        detail: client,
+        source: server.map_or("the server's CPU was not observed", |cost| &cost.source),
+        ..Headline::default()
     }
 }
 
-fn stalls(page: &mut Page, view: &View<'_>) {
-    let name = "Stalls";
-    let source = "silences, and seconds at ≤ 5 % of the level";
-    let (value, unit, detail) = match &view.stalls {
-        Err(why) => ("–".to_owned(), "", why.to_string()),
-        Ok(found) if found.stalls.is_empty() => ("0".to_owned(), "", "none".to_owned()),
+fn stalls(view: &View<'_>) -> Headline<'static> {
+    let (value, detail) = match &view.stalls {
+        Err(why) => (String::new(), why.to_string()),
+        Ok(found) if found.stalls.is_empty() => ("0".to_owned(), "none".to_owned()),
         Ok(found) => {
             let detail = format!(
                 "{} in all, {} of the time · longest {}",
@@ -289,19 +205,15 @@ fn stalls(page: &mut Page, view: &View<'_>) {
                 found.share().map_or("–".to_owned(), figures::percent),
                 number::length(found.longest_s())
             );
-            (number::thousands(found.stalls.len() as u64), "", detail)
+            (number::thousands(found.stalls.len() as u64), detail)
         }
     };
-    let alarm = !view.stall_spans().is_empty();
-    draw(
-        page,
-        &Headline {
-            name,
-            value,
-            unit,
-            detail,
-            source,
-            alarm,
-        },
-    );
+    Headline {
+        name: "Stalls",
+        value,
+        detail,
+        source: "silences, and seconds at ≤ 5 % of the level",
+        alarm: !view.stall_spans().is_empty(),
+        ..Headline::default()
+    }
 }

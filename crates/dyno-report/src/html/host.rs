@@ -8,6 +8,58 @@ use super::observed::{PLAIN, Plot, devices, pair, plot};
 use super::page::Page;
 use super::run::View;
 
+/// CPU states of a host.
+pub(super) const STATES: Plot<'_> = Plot {
+    id: "cpu-states",
+    title: "CPU states of the host",
+    about: "Shares of all its CPUs, stacked to 100 %. Idle is the rest.",
+    axis: "share of all CPUs",
+    lines: &[
+        (names::HOST_CPU_USER, "user", 0),
+        (names::HOST_CPU_NICE, "nice", 4),
+        (names::HOST_CPU_SYSTEM, "system", 1),
+        (names::HOST_CPU_IRQ, "irq", 5),
+        (names::HOST_CPU_SOFTIRQ, "softirq", 2),
+        (names::HOST_CPU_STEAL, "steal", 7),
+        (names::HOST_CPU_IOWAIT, "iowait", 3),
+    ],
+    stacked: true,
+    max: Some(100.0),
+    ..PLAIN
+};
+
+/// The run queue of a host.
+pub(super) const QUEUE: Plot<'_> = Plot {
+    id: "run-queue",
+    title: "Run queue",
+    about: "Tasks running or waiting for a CPU, and tasks waiting for a disk.",
+    axis: "tasks",
+    lines: &[
+        (names::HOST_RUN_QUEUE, "runnable", 0),
+        (names::HOST_BLOCKED, "blocked", 3),
+        (names::HOST_LOAD1, "load, 1 min", 6),
+    ],
+    size: "short",
+    ..PLAIN
+};
+
+/// The memory of a host.
+pub(super) const MEMORY: Plot<'_> = Plot {
+    id: "memory-host",
+    title: "Memory of the host",
+    about: "Memory of programs (anonymous), page cache, dirty pages and available memory.",
+    axis: "memory",
+    lines: &[
+        (names::HOST_MEMORY_AVAILABLE, "available", 2),
+        (names::HOST_MEMORY_ANON, "anonymous", 0),
+        (names::HOST_MEMORY_CACHED, "page cache", 4),
+        (names::HOST_MEMORY_FREE, "free", 6),
+        (names::HOST_MEMORY_DIRTY, "dirty", 1),
+        (names::HOST_MEMORY_WRITEBACK, "writeback", 5),
+    ],
+    ..PLAIN
+};
+
 /// Writes the sections on CPU, memory, disks and the network.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     cpu(page, view);
@@ -20,25 +72,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 /// CPU states by name, the run queue, the pressure.
 fn cpu(page: &mut Page, view: &View<'_>) {
     page.section(view, "cpu", "CPU and pressure");
-    let states = Plot {
-        id: "cpu-states",
-        title: "CPU states of the host",
-        about: "Shares of all CPUs, stacked to 100 %. Idle is the rest.",
-        axis: "share of all CPUs",
-        lines: &[
-            (names::HOST_CPU_USER, "user", 0),
-            (names::HOST_CPU_NICE, "nice", 4),
-            (names::HOST_CPU_SYSTEM, "system", 1),
-            (names::HOST_CPU_IRQ, "irq", 5),
-            (names::HOST_CPU_SOFTIRQ, "softirq", 2),
-            (names::HOST_CPU_STEAL, "steal", 7),
-            (names::HOST_CPU_IOWAIT, "iowait", 3),
-        ],
-        stacked: true,
-        max: Some(100.0),
-        ..PLAIN
-    };
-    plot(page, view, &states);
+    plot(page, view, &STATES);
     let server = Plot {
         id: "server-cpu",
         title: "CPU of the server's process",
@@ -51,20 +85,7 @@ fn cpu(page: &mut Page, view: &View<'_>) {
         size: "short",
         ..PLAIN
     };
-    let queue = Plot {
-        id: "run-queue",
-        title: "Run queue",
-        about: "Tasks running or waiting for a CPU, and tasks waiting for a disk.",
-        axis: "tasks",
-        lines: &[
-            (names::HOST_RUN_QUEUE, "runnable", 0),
-            (names::HOST_BLOCKED, "blocked", 3),
-            (names::HOST_LOAD1, "load, 1 min", 6),
-        ],
-        size: "short",
-        ..PLAIN
-    };
-    pair(page, view, &server, &queue);
+    pair(page, view, &server, &QUEUE);
     pressure(page, view);
     page.end_section();
 }
@@ -100,22 +121,7 @@ fn pressure(page: &mut Page, view: &View<'_>) {
 
 fn memory(page: &mut Page, view: &View<'_>) {
     page.section(view, "memory", "Memory");
-    let host = Plot {
-        id: "memory-host",
-        title: "Memory of the host",
-        about: "Memory of programs (anonymous), page cache, dirty pages and available memory.",
-        axis: "memory",
-        lines: &[
-            (names::HOST_MEMORY_AVAILABLE, "available", 2),
-            (names::HOST_MEMORY_ANON, "anonymous", 0),
-            (names::HOST_MEMORY_CACHED, "page cache", 4),
-            (names::HOST_MEMORY_FREE, "free", 6),
-            (names::HOST_MEMORY_DIRTY, "dirty", 1),
-            (names::HOST_MEMORY_WRITEBACK, "writeback", 5),
-        ],
-        ..PLAIN
-    };
-    plot(page, view, &host);
+    plot(page, view, &MEMORY);
     let server = Plot {
         id: "memory-server",
         title: "Memory of the server's process",

@@ -3,13 +3,11 @@
 use dyno_core::summary::LatencySummary;
 
 use super::chart::{Axis, Chart, Look, Time};
-use super::figures;
-use super::page::{Caption, Page, put, source_note};
+use super::page::{Caption, Page, source_note};
 use super::run::{View, middle_s};
 use super::thin::{Keep, thin};
 use super::throughput::POINTS_MAX;
 use crate::document::{self, Block};
-use crate::number;
 
 /// Writes the section on service, response and lag.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -32,9 +30,8 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
             lag,
         ));
     }
-    put!(page, "<div class=\"panel\">");
-    page.show([Block::Table(document::latencies(&rows))]);
-    put!(page, "</div>\n");
+    let table = Block::Table(document::latencies(&rows));
+    page.boxed(open.map(document::open_loop).into_iter().chain([table]));
     if view.is_open() {
         backlog(page, view);
     } else {
@@ -48,23 +45,6 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 }
 
 fn backlog(page: &mut Page, view: &View<'_>) {
-    if let Some(open) = view
-        .run
-        .summary
-        .as_ref()
-        .and_then(|summary| summary.open_loop.as_ref())
-    {
-        put!(
-            page,
-            "<div class=\"panel\"><dl \
-             class=\"facts\"><dt>Offered</dt><dd>{}</dd><dt>Achieved</dt><dd>{}</dd><dt>Due but \
-             not started at the end</dt><dd>{}</dd><dt>Largest backlog</dt><dd>{}</dd></dl></div>",
-            figures::value(open.offered_per_s, "count/s"),
-            figures::value(open.achieved_per_s, "count/s"),
-            open.backlog.map_or("–".to_owned(), number::thousands),
-            open.backlog_max.map_or("–".to_owned(), number::thousands)
-        );
-    }
     if view.run.intervals.is_empty() {
         page.nothing("The run has no recorded intervals, so its queue over time is unknown.");
         return;

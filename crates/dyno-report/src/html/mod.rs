@@ -29,7 +29,6 @@ mod hostile;
 mod latency;
 mod ledger;
 mod loops;
-mod machine;
 mod markup;
 mod network;
 mod observed;
@@ -45,7 +44,6 @@ mod several;
 mod small_multiples;
 mod statements;
 mod svg;
-mod tables;
 #[cfg(test)]
 mod tests;
 mod thin;
@@ -152,9 +150,11 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     latency::write(page, view);
     distribution::write(page, view);
     loops::write(page, view);
-    machine::write(page, view);
     if let Some(summary) = &view.run.summary {
-        page.panel(view, "operations", "Operations", document::work(summary));
+        let machine = document::machine(summary);
+        page.panel(view, ("machine", "What was measured"), machine, "");
+        let work = document::work(summary);
+        page.panel(view, ("operations", "Operations"), work, "");
     }
     agents::write(page, view);
     statements::write(page, view);

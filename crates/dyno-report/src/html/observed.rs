@@ -17,7 +17,9 @@ pub(super) struct Plot<'a> {
     pub(super) about: &'a str,
     /// The axis's name; its unit is the first series'.
     pub(super) axis: &'a str,
-    /// Name of the series, name in the legend, index of the colour.
+    /// What the names of the series begin with, such as `server.`; may be empty.
+    pub(super) prefix: &'a str,
+    /// Name of the series after it, name in the legend, index of the colour.
     pub(super) lines: &'a [(&'a str, &'a str, usize)],
     /// Whether they add up to a whole.
     pub(super) stacked: bool,
@@ -32,6 +34,7 @@ pub(super) const PLAIN: Plot<'_> = Plot {
     title: "",
     about: "",
     axis: "",
+    prefix: "",
     lines: &[],
     stacked: false,
     max: None,
@@ -48,18 +51,16 @@ pub(super) fn pair(page: &mut Page, view: &View<'_>, left: &Plot<'_>, right: &Pl
 
 /// Draws the existing series, or says why they are missing. Returns whether there was one.
 pub(super) fn plot(page: &mut Page, view: &View<'_>, plot: &Plot<'_>) -> bool {
+    let whole = |name: &str| format!("{}{name}", plot.prefix);
     let found: Vec<(&Series, &str, usize)> = (plot.lines.iter())
         .filter_map(|(name, legend, colour)| {
-            let series = view
-                .run
-                .series(name)
-                .filter(|series| !series.points.is_empty())?;
-            Some((series, *legend, *colour))
+            let series = view.run.series(&whole(name))?;
+            (!series.points.is_empty()).then_some((series, *legend, *colour))
         })
         .collect();
     let Some((first, ..)) = found.first() else {
         let what = plot.lines.first().map_or("", |(name, ..)| name);
-        page.nothing(&format!("{}. {}", plot.title, view.why_not(what)));
+        page.nothing(&format!("{}. {}", plot.title, view.why_not(&whole(what))));
         return false;
     };
     let keep = if plot.stacked {

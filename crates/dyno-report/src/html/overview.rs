@@ -2,20 +2,21 @@
 //! time.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::finding::{Tally, Verdict};
 use dyno_core::record::{RunState, Source};
 use dyno_core::summary::RunEnd;
-use dyno_core::text::counted;
 use dyno_core::unknown;
 
-use super::figures;
+use super::findings::chip;
 use super::headlines;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
 use super::throughput;
 use super::time::{self, utc};
+use crate::document::{self, Block};
 use crate::number;
+use crate::terminal::Ink;
 
 /// Writes the first screen of a run.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -83,26 +84,7 @@ fn lead(view: &View<'_>) -> String {
     let head = &view.run.head;
     let mut parts = vec![head.target.url.clone()];
     if let Some(drive) = &head.drive {
-        let (sessions, workers) = (u64::from(drive.sessions), u64::from(drive.workers));
-        parts.push(format!(
-            "{} {}",
-            match drive.session_schedule() {
-                Some(schedule) => format!("{} sessions", schedule.short()),
-                None => counted(sessions, "session"),
-            },
-            match view.agents().len() as u64 {
-                0 => format!("on {}", counted(workers, "worker")),
-                agents => format!("of {}", counted(agents, "load generator")),
-            }
-        ));
-        parts.push(match &drive.open_loop {
-            None if view.is_open() => "open loop, unknown rate".to_owned(),
-            None => "closed loop".to_owned(),
-            Some(open) => match drive.rate_schedule() {
-                Some(schedule) => format!("open loop, {}", schedule.short()),
-                None => format!("open loop, {}/s", figures::significant(open.per_second)),
-            },
-        });
+        parts.push(document::load(drive, view.run.summary.as_ref()));
         if !drive.warmup.is_zero() {
             parts.push(format!(
                 "{} warm-up",
@@ -147,22 +129,20 @@ fn state(page: &mut Page, view: &View<'_>) {
 
 fn verdict(page: &mut Page, view: &View<'_>) {
     let tally = Tally::of(&view.run.findings);
-    let (class, word) = match view.run.verdict {
-        None => ("unjudged", "not judged"),
-        Some(Verdict::Valid) if tally.is_thin() => ("unjudged", "valid, partly checked"),
-        Some(Verdict::Valid) => ("valid", "valid"),
-        Some(Verdict::Doubtful) => ("doubtful", "doubtful"),
-        Some(Verdict::Refused) => ("refused", "refused"),
-    };
+    let verdict = view.run.verdict;
+    let sealed = verdict.filter(|verdict| *verdict != Verdict::Valid || !tally.is_thin());
+    let words = |verdict| document::verdict_words(verdict, tally.is_thin());
     put!(
         page,
-        "<div class=\"verdict {class}\"><div \
-            class=\"seal\">{}<div><strong>{word}</strong><span>{}</span></div></div>",
-        icon(view.run.verdict.filter(|_| class != "unjudged")),
+        "<div class=\"verdict {}\"><div \
+            class=\"seal\">{}<div><strong>{}</strong><span>{}</span></div></div>",
+        sealed.map_or("unjudged", Verdict::word),
+        icon(sealed),
+        verdict.map_or("not judged", words),
         Text(tally.words())
     );
-    let mut against: Vec<&Finding> = view.run.findings.iter().filter(|f| is_against(f)).collect();
-    against.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+    let mut against = document::against(&view.run.findings);
+    against.retain(|finding| finding.waived.is_none());
     if against.is_empty() {
         let text = match view.run.verdict {
             None => "This run was not judged yet.",
@@ -176,10 +156,10 @@ fn verdict(page: &mut Page, view: &View<'_>) {
     }
     put!(page, "<ul class=\"against\">");
     for finding in against {
-        let (class, word) = outcome(finding.outcome);
         put!(
             page,
-            "<li><span class=\"chip {class}\">{word}</span> <a href=\"#{}-{}\">{}</a> {}</li>",
+            "<li>{} <a href=\"#{}-{}\">{}</a> {}</li>",
+            chip(finding.outcome),
             view.id("finding"),
             super::markup::slug(&finding.check),
             Text(&finding.check),
@@ -187,20 +167,6 @@ fn verdict(page: &mut Page, view: &View<'_>) {
         );
     }
     put!(page, "</ul></div>");
-}
-
-fn is_against(finding: &Finding) -> bool {
-    finding.waived.is_none() && matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
-}
-
-/// The class and the word of an outcome.
-pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
-    match outcome {
-        Outcome::Pass => ("pass", "pass"),
-        Outcome::NotChecked => ("not-checked", "not checked"),
-        Outcome::Doubt => ("doubt", "doubt"),
-        Outcome::Refuse => ("refuse", "refuse"),
-    }
 }
 
 /// A distinct shape for each verdict, for readers who do not see colours.
@@ -252,16 +218,22 @@ fn remarks(page: &mut Page, view: &View<'_>) {
     let Some(summary) = &view.run.summary else {
         return;
     };
-    if summary.limits.is_empty() && summary.warnings.is_empty() {
+    let mut rows = document::thresholds(summary);
+    rows.extend(document::remarks(summary));
+    if rows.is_empty() {
         return;
     }
     put!(page, "<ul class=\"remarks\">");
-    for (class, texts) in [("warning", &summary.warnings), ("limit", &summary.limits)] {
-        for text in texts {
+    for row in rows {
+        if let Block::Row { label, ink, body } = row {
+            let class = match ink {
+                Ink::Warning | Ink::Error => "warning",
+                _ => "limit",
+            };
             put!(
                 page,
-                "<li class=\"{class}\"><b>{class}</b> {}</li>",
-                Text(text)
+                "<li class=\"{class}\"><b>{label}</b> {}</li>",
+                Text(body)
             );
         }
     }

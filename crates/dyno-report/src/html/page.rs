@@ -16,6 +16,7 @@ use super::run::View;
 use super::thin::{Keep, Pool, Thin};
 use super::time::utc;
 use crate::document::{Align, Block, Table};
+use crate::terminal::Ink;
 
 const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
@@ -108,20 +109,18 @@ impl Page {
             );
         }
         put!(self, "</h2>");
-        let title = title.to_owned();
         self.sections.push(Entry {
             id,
-            title,
+            title: title.to_owned(),
             level: u8::from(!view.label.is_empty()),
         });
     }
 
     /// A navigation entry for something other than a section of a run.
     pub(super) fn entry(&mut self, id: &str, title: &str) {
-        let (id, title) = (id.to_owned(), title.to_owned());
         self.sections.push(Entry {
-            id,
-            title,
+            id: id.to_owned(),
+            title: title.to_owned(),
             level: 0,
         });
     }
@@ -162,30 +161,63 @@ impl Page {
         put!(self, "</tbody></table></div>");
     }
 
-    /// A section with a panel; nothing if all blocks are empty.
-    pub(super) fn panel(&mut self, view: &View<'_>, id: &str, title: &str, blocks: Vec<Block>) {
-        if blocks.iter().all(Block::is_empty) {
+    /// A section with a panel, or with the reason if all blocks are empty; nothing without a reason.
+    pub(super) fn panel(
+        &mut self,
+        view: &View<'_>,
+        (id, title): (&str, &str),
+        blocks: Vec<Block>,
+        why_empty: &str,
+    ) {
+        let is_empty = blocks.iter().all(Block::is_empty);
+        if is_empty && why_empty.is_empty() {
             return;
         }
         self.section(view, id, title);
-        put!(self, "<div class=\"panel\">");
-        self.show(blocks);
-        put!(self, "</div>\n");
+        match is_empty {
+            true => self.nothing(why_empty),
+            false => self.boxed(blocks),
+        }
         self.end_section();
     }
 
-    /// The blocks of a section: rows as facts, tables with their sources.
+    /// A panel with a heading; nothing if all blocks are empty.
+    pub(super) fn titled(&mut self, title: &str, blocks: Vec<Block>) {
+        if !blocks.iter().all(Block::is_empty) {
+            put!(self, "<div class=\"panel\"><h3>{}</h3>", Text(title));
+            self.show(blocks);
+            put!(self, "</div>\n");
+        }
+    }
+
+    /// A panel with the blocks of a section.
+    pub(super) fn boxed(&mut self, blocks: impl IntoIterator<Item = Block>) {
+        put!(self, "<div class=\"panel\">");
+        self.show(blocks);
+        put!(self, "</div>\n");
+    }
+
+    /// The blocks of a section: rows as lists of facts, tables with their sources.
     pub(super) fn show(&mut self, blocks: impl IntoIterator<Item = Block>) {
+        let mut in_list = false;
         for block in blocks.into_iter().filter(|block| !block.is_empty()) {
+            let is_row = matches!(block, Block::Row { .. });
+            if is_row != in_list {
+                self.html.push_str(match is_row {
+                    true => "<dl class=\"facts\">",
+                    false => "</dl>",
+                });
+                in_list = is_row;
+            }
             match block {
-                Block::Row { label, body, .. } => put!(
-                    self,
-                    "<dl class=\"facts\"><dt>{}</dt><dd>{}</dd></dl>",
-                    Text(label),
-                    lines(&body)
-                ),
+                Block::Row { label, body, .. } => {
+                    put!(self, "<dt>{}</dt><dd>{}</dd>", Text(label), lines(&body));
+                }
                 Block::Table(table) => self.whole_table(&table),
             }
+        }
+        if in_list {
+            put!(self, "</dl>");
         }
     }
 
@@ -193,12 +225,14 @@ impl Page {
         let heads = table.heads.iter();
         self.heads(heads.map(|head| (head.name.as_str(), head.align == Align::Right)));
         for row in &table.rows {
-            put!(self, "<tr>");
+            let is_notable = row.first().is_some_and(|cell| cell.ink == Ink::Notable);
+            put!(self, "<tr{}>", if is_notable { " data-moved" } else { "" });
             for (index, (head, cell)) in table.heads.iter().zip(row).enumerate() {
                 let text = figures::cell(&cell.value);
                 match (index, head.align) {
                     (0, _) => put!(self, "<th scope=\"row\">{text}</th>"),
                     (_, Align::Right) => put!(self, "<td class=\"n\">{text}</td>"),
+                    _ if cell.ink == Ink::Faint => put!(self, "<td class=\"why\">{text}</td>"),
                     _ => put!(self, "<td>{text}</td>"),
                 }
             }

@@ -7,20 +7,15 @@ use crate::terminal::Ink;
 
 /// Writes the section, if the load changed.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
-    const TITLE: &str = "Parts of the load";
     let Some(schedule) = view.schedule() else {
         return;
     };
-    match &view.run.summary {
-        Some(summary) if !summary.parts.is_empty() => {
-            let asked = Block::row("asked for", Ink::Plain, schedule.short());
-            let table = Block::Table(document::parts(summary));
-            page.panel(view, "parts", TITLE, vec![asked, table]);
-        }
-        _ => {
-            page.section(view, "parts", TITLE);
-            page.nothing("The run did not end, so its parts were not judged.");
-            page.end_section();
-        }
-    }
+    let summary = view.run.summary.as_ref();
+    let ended = summary.filter(|summary| !summary.parts.is_empty());
+    let blocks = ended.map_or_else(Vec::new, |summary| {
+        let asked = Block::row("asked for", Ink::Plain, schedule.short());
+        vec![asked, Block::Table(document::parts(summary))]
+    });
+    let why = "The run did not end, so its parts were not judged.";
+    page.panel(view, ("parts", "Parts of the load"), blocks, why);
 }

@@ -4,34 +4,20 @@ use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
 
 use super::figures;
 use super::flame::Flame;
-use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
 use crate::document::{self, Block};
 use crate::number;
 
-/// The prefix of gaps about profiles.
-const GAPS: &str = "profile";
-
 /// Writes the section, if a profile was requested.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let run = view.run;
-    let mut gaps = run
-        .not_observed
-        .iter()
-        .filter(|gap| gap.what.split('.').next() == Some(GAPS))
-        .peekable();
-    if run.profiles.is_empty() && gaps.peek().is_none() {
+    let gaps = document::profile_gaps(&run.not_observed);
+    if run.profiles.is_empty() && gaps.is_empty() {
         return;
     }
     page.section(view, "profile", "Where the CPU time went");
-    for gap in gaps {
-        let what = match gap.what.rsplit('.').next() {
-            Some(what) if what != GAPS => format!("No profile of the {what}: {}.", gap.why),
-            _ => format!("No profile: {}.", gap.why),
-        };
-        page.nothing(&what);
-    }
+    page.show(gaps);
     for profile in &run.profiles {
         one(page, view, profile);
     }
@@ -58,18 +44,17 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
     let id = view.id(&format!("profile-{}", profile.process.name()));
     put!(
         page,
-        "<div class=\"panel\" id=\"{id}\"><h3>{title}</h3><p class=\"about\">{about}. {}. Each box \
-         is a function, as wide as its share of the samples, below its callers; click to zoom.</p>",
-        Text(sample_counts(profile))
+        "<div class=\"panel\" id=\"{id}\"><h3>{title}</h3><p class=\"about\">{about}. Each box is \
+         a function, as wide as its share of the samples, below its callers; click to zoom.</p>"
     );
+    page.show([document::samples(profile)]);
     let label = format!("Flame graph of the {}", profile.process.name());
     page.flame(&label, flame);
     put!(
         page,
-        "<p class=\"source\">Source: perf record, {} samples per second of CPU time{left_out}. \
-         Blue is the kernel; grey frames have no name because the program has no symbols or \
-         compiled them at run time. All stacks: dyno export --format folded.</p>",
-        profile.frequency_hz
+        "<p class=\"source\">Source: perf record{left_out}. Blue is the kernel; grey frames have \
+         no name because the program has no symbols or compiled them at run time. All stacks: \
+         dyno export --format folded.</p>"
     );
     put!(page, "<div class=\"pair\">");
     for table in document::functions(profile) {
@@ -78,20 +63,6 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
         put!(page, "</div>");
     }
     put!(page, "</div></div>\n");
-}
-
-/// Number of samples, and missing ones.
-fn sample_counts(profile: &CpuProfile) -> String {
-    let cut = profile.cut.as_ref().map(|cut| {
-        let cut = cut.trim_end_matches('.');
-        format!(". {cut}")
-    });
-    format!(
-        "{} samples, {}{}",
-        number::thousands(profile.samples),
-        document::lost(profile),
-        cut.unwrap_or_default()
-    )
 }
 
 #[cfg(test)]
@@ -140,7 +111,7 @@ mod tests {
         let gap = values::gap("profile.server", "it runs on <another> host");
         run.not_observed.push(gap);
         let page = page_of(&[run]);
-        let reason = "No profile of the server: it runs on &lt;another&gt; host.";
+        let reason = "<dt>server</dt><dd>none: it runs on &lt;another&gt; host</dd>";
         assert!(section(&page).contains(reason));
     }
 }

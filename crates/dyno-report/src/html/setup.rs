@@ -1,17 +1,18 @@
 //! Everything needed to repeat the run: plan, options, environment, configuration, tool.
 
-use dyno_core::plan::{Arrivals, Drive, OptionValue};
+use std::time::Duration;
+
+use dyno_core::plan::OptionValue;
 use dyno_core::record::{Profile, Setting, Source};
-use dyno_core::tables::label_of;
 use dyno_core::text::shell_word;
 
-use super::figures;
 use super::markup::Text;
 use super::page::{Page, put};
 use super::run::View;
-use super::tables;
 use super::time::utc;
+use crate::document::{self, Block, Table, Value};
 use crate::number;
+use crate::terminal::Ink;
 
 /// Writes the sections on plan, environment, configuration and gaps.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -32,120 +33,80 @@ fn plan(page: &mut Page, view: &View<'_>) {
     }
     put!(
         page,
-        "</div><div class=\"pair\"><div class=\"panel\"><h3>Drive</h3><dl class=\"facts\">"
+        "</div><div class=\"pair\"><div class=\"panel\"><h3>Drive</h3>"
     );
-    match &head.drive {
-        Some(drive) => drive_facts(page, drive, !view.agents().is_empty()),
-        None => put!(
-            page,
-            "<dt>Drive</dt><dd>not recorded in the imported log</dd>"
-        ),
-    }
-    put!(
-        page,
-        "</dl></div><div class=\"panel\"><h3>Tool</h3><dl class=\"facts\">"
-    );
-    let profile = match head.profile {
-        Profile::Standard => "standard",
-        Profile::Reference => "reference: bug-compatible with the tool being reproduced",
-    };
-    fact(page, "Run", &head.name);
-    let created = match head.source {
-        Source::Dyno => "Prepared",
-        _ => "Imported",
-    };
-    fact(page, created, &utc(head.created_unix_s));
-    fact(page, "Tool", &head.tool);
-    fact(page, "Profile", profile);
-    if let Some(phase) = &head.phase {
-        let text = format!(
-            "{}, {} of {} in {}",
-            phase.name, phase.number, phase.of, phase.sequence
-        );
-        fact(page, "Phase", &text);
-    }
-    fact(
-        page,
-        "Workload",
-        &format!("{} {}", head.workload.shown(), head.workload.command),
-    );
-    let script = if head.script_sha256.is_empty() {
-        "not recorded"
-    } else {
-        &head.script_sha256
-    };
-    fact(page, "Script, SHA-256", script);
-    fact(page, "Target", &head.target.url);
-    fact(
-        page,
-        "Server",
-        &format!("{} {}", head.target.product, head.target.version),
-    );
-    fact(
-        page,
-        "Connections",
-        head.target.tls.as_deref().unwrap_or("in the clear"),
-    );
-    put!(page, "</dl></div></div>");
+    page.show(drive(view));
+    put!(page, "</div><div class=\"panel\"><h3>Tool</h3>");
+    page.show(tool(view));
+    put!(page, "</div></div>");
     options(page, view);
     page.end_section();
 }
 
-fn fact(page: &mut Page, name: &str, value: &str) {
-    put!(page, "<dt>{}</dt><dd>{}</dd>", Text(name), Text(value));
+fn fact(name: &str, value: impl Into<String>) -> Block {
+    Block::row(name, Ink::Plain, value)
 }
 
-fn drive_facts(page: &mut Page, drive: &Drive, agents: bool) {
-    let seconds = |duration: std::time::Duration| number::length(duration.as_secs_f64());
-    fact(page, "Sessions", &number::thousands(drive.sessions.into()));
-    if let Some(shard) = &drive.shard {
-        let text = format!("{} of {}", shard.number, shard.of);
-        fact(page, "Load generator", &text);
-    }
-    if let Some(schedule) = drive.session_schedule() {
-        fact(page, "Sessions over time", &schedule.to_string());
-    }
-    let workers = number::thousands(drive.workers.into());
-    match agents {
-        true => fact(
-            page,
-            "Workers, at most",
-            &format!("{workers} of each load generator"),
+fn drive(view: &View<'_>) -> Vec<Block> {
+    let Some(drive) = &view.run.head.drive else {
+        return vec![fact("load", "not recorded in the imported log")];
+    };
+    let seconds = |duration: Duration| number::length(duration.as_secs_f64());
+    let no_limit = || "no limit".to_owned();
+    let events = drive.events.map(number::thousands);
+    let mut rows = vec![
+        fact("load", document::load(drive, view.run.summary.as_ref())),
+        fact("time", drive.time.map_or_else(no_limit, seconds)),
+        fact("events", events.unwrap_or_else(no_limit)),
+        fact("warm-up", seconds(drive.warmup)),
+        fact("grace", seconds(drive.grace)),
+    ];
+    let limit = drive.latency_limit;
+    rows.extend(limit.map(|limit| fact("latency limit", seconds(limit))));
+    rows.push(fact("interval", seconds(drive.interval)));
+    rows.push(fact("seed", drive.seed.to_string()));
+    rows
+}
+
+fn tool(view: &View<'_>) -> Vec<Block> {
+    let head = &view.run.head;
+    let (workload, target) = (&head.workload, &head.target);
+    let profile = match head.profile {
+        Profile::Standard => "standard",
+        Profile::Reference => "reference: bug-compatible with the tool being reproduced",
+    };
+    let created = match head.source {
+        Source::Dyno => "prepared",
+        _ => "imported",
+    };
+    let script = match head.script_sha256.as_str() {
+        "" => "not recorded",
+        script => script,
+    };
+    let mut rows = vec![
+        fact("run", &*head.name),
+        fact(created, utc(head.created_unix_s)),
+        fact("tool", &*head.tool),
+        fact("profile", profile),
+    ];
+    rows.extend(head.phase.iter().flat_map(document::phase));
+    rows.extend([
+        fact(
+            "workload",
+            format!("{} {}", workload.shown(), workload.command),
         ),
-        false => fact(page, "Workers", &workers),
-    }
-    fact(
-        page,
-        "Time",
-        &drive.time.map_or("no limit".to_owned(), seconds),
-    );
-    fact(
-        page,
-        "Events",
-        &drive
-            .events
-            .map_or("no limit".to_owned(), number::thousands),
-    );
-    fact(page, "Warm-up", &seconds(drive.warmup));
-    fact(page, "Grace", &seconds(drive.grace));
-    fact(page, "Ramp-up", &seconds(drive.ramp_up));
-    let open = drive.open_loop.map(|open| {
-        let spaced = match open.arrivals {
-            Arrivals::Poisson => "exponential gaps (Poisson)",
-            Arrivals::Constant => "equal gaps",
-        };
-        let rate = match drive.rate_schedule() {
-            Some(schedule) => schedule.to_string(),
-            None => figures::value(open.per_second, "count/s"),
-        };
-        format!("open, {rate}, {spaced}")
-    });
-    fact(page, "Loop", &open.unwrap_or_else(|| "closed".to_owned()));
-    if let Some(limit) = drive.latency_limit {
-        fact(page, "Latency limit", &seconds(limit));
-    }
-    fact(page, "Interval", &seconds(drive.interval));
-    fact(page, "Seed", &drive.seed.to_string());
+        fact("script, SHA-256", script),
+        fact("target", &*target.url),
+        fact(
+            "server",
+            format!("{} {}", target.product, target.version).trim(),
+        ),
+        fact(
+            "connections",
+            target.tls.as_deref().unwrap_or("in the clear"),
+        ),
+    ]);
+    rows
 }
 
 /// A command line quoted for a shell.
@@ -158,26 +119,28 @@ fn options(page: &mut Page, view: &View<'_>) {
     let workload = &view.run.head.workload;
     if workload.options.is_empty() {
         page.nothing("No options of the workload are recorded.");
-        return;
     }
-    put!(
-        page,
-        "<div class=\"panel\"><h3>Options of the workload</h3>"
-    );
-    page.table(&["option", "value", "default"]);
-    for (name, value) in &workload.options {
-        let changed = workload.changed.contains(name);
-        put!(
-            page,
-            "<tr{}><td class=\"key\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>",
-            if changed { " data-moved" } else { "" },
-            Text(name),
-            Text(option(value)),
-            if changed { "no: as given" } else { "yes" }
-        );
-    }
-    page.end_table();
-    put!(page, "</div>\n");
+    let is_changed = |name: &String| workload.changed.contains(name);
+    let table = Table::of(&workload.options)
+        .text("option", 0, |(name, _)| {
+            let ink = if is_changed(name) {
+                Ink::Notable
+            } else {
+                Ink::Plain
+            };
+            (ink, Value::Code(name.clone()))
+        })
+        .text("value", 0, |(_, value)| option(value))
+        .text("default", 0, |(name, _)| {
+            let is_default = if is_changed(name) {
+                "no: as given"
+            } else {
+                "yes"
+            };
+            (Ink::Faint, is_default.to_owned())
+        })
+        .source("");
+    page.titled("Options of the workload", vec![Block::Table(table)]);
 }
 
 fn option(value: &OptionValue) -> String {
@@ -192,31 +155,10 @@ fn environment(page: &mut Page, view: &View<'_>) {
     let facts = &view.run.facts;
     if facts.is_empty() {
         page.nothing("Nothing is recorded about the host, the server or the client.");
-        page.end_section();
-        return;
+    } else {
+        page.boxed([Block::Table(document::facts(facts))]);
+        page.titled("Tables", vec![Block::Table(document::tables(facts))]);
     }
-    let id = view.id("facts");
-    put!(page, "<div class=\"panel\" id=\"{id}\">");
-    page.table(&["fact", "value", "source"]);
-    // Tables have their own panel.
-    for known in facts.iter().filter(|fact| label_of(&fact.name).is_none()) {
-        let as_size = known
-            .name
-            .ends_with("memory.total")
-            .then(|| known.value.parse::<f64>().ok())
-            .flatten();
-        let value = as_size.map_or(known.value.clone(), |size| figures::value(size, "bytes"));
-        put!(
-            page,
-            "<tr><td class=\"key\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>",
-            Text(&known.name),
-            Text(value),
-            Text(&known.source)
-        );
-    }
-    page.end_table();
-    put!(page, "</div>\n");
-    tables::write(page, view);
     page.end_section();
 }
 
@@ -275,26 +217,13 @@ fn has_moved(setting: &Setting) -> bool {
 }
 
 fn gaps(page: &mut Page, view: &View<'_>) {
-    page.section(view, "gaps", "What was not observed");
-    let gaps = &view.run.not_observed;
-    if gaps.is_empty() {
-        page.nothing("All requested observers answered.");
-        page.end_section();
-        return;
-    }
-    put!(page, "<div class=\"panel\">");
-    page.table(&["what", "reason and remedy"]);
-    for gap in gaps {
-        put!(
-            page,
-            "<tr><td class=\"key\">{}</td><td>{}</td></tr>",
-            Text(&gap.what),
-            Text(&gap.why)
-        );
-    }
-    page.end_table();
-    put!(page, "</div>\n");
-    page.end_section();
+    let table = Table::of(&view.run.not_observed)
+        .text("what", 0, |gap| Value::Code(gap.what.clone()))
+        .text("reason and remedy", 0, |gap| gap.why.clone())
+        .source("");
+    let title = ("gaps", "What was not observed");
+    let blocks = vec![Block::Table(table)];
+    page.panel(view, title, blocks, "All requested observers answered.");
 }
 
 #[cfg(test)]

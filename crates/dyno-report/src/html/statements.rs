@@ -1,12 +1,11 @@
 //! Figures per statement shape.
 
-use dyno_core::summary::{DigestSummary, DigestsSummary, StatementPlan};
+use dyno_core::summary::DigestsSummary;
 
-use super::markup::Text;
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
-use crate::document::{self, Block, Cell, Table, Value};
-use crate::number;
+use crate::document::{self, Block};
+use crate::terminal::Ink;
 
 /// Writes the section, if statement figures were requested.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
@@ -18,101 +17,34 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     }
     page.section(view, "statements", "Statements");
     if let Some(summary) = summary.filter(|_| !statements.is_empty()) {
-        put!(page, "<div class=\"panel\">");
-        page.show([Block::Table(document::statements(summary, false))]);
-        put!(page, "</div>\n");
+        page.boxed([Block::Table(document::statements(summary, false))]);
     }
     if let Some(digests) = summary.and_then(|summary| summary.digests.as_ref()) {
         of_server(page, digests);
     }
-    of_plans(page, plans);
+    if let Some(summary) = summary {
+        let plans = vec![Block::Table(document::plans(summary))];
+        page.titled("The server's plans", plans);
+    }
     page.end_section();
-}
-
-/// The server's execution plans.
-fn of_plans(page: &mut Page, plans: &[StatementPlan]) {
-    if plans.is_empty() {
-        return;
-    }
-    put!(page, "<div class=\"panel\"><h3>The server's plans</h3>");
-    page.table(&["statement", "plan", "#rows expected"]);
-    for plan in plans {
-        put!(
-            page,
-            "<tr><td>{}</td><td>{}",
-            Text(&plan.shape),
-            Text(plan.words())
-        );
-        if !plan.text.is_empty() {
-            put!(
-                page,
-                "<details><summary>the server's output</summary><pre>{}</pre></details>",
-                Text(&plan.text)
-            );
-        }
-        put!(
-            page,
-            "</td><td class=\"n\">{}</td></tr>",
-            Text(plan.rows_words())
-        );
-    }
-    page.end_table();
-    put!(
-        page,
-        "<p class=\"source\">Source: EXPLAIN of the first statement of each \
-         shape, after the load. Rows are the server's estimate per table and access: rows examined \
-         on MySQL and MariaDB, rows left after filtering on PostgreSQL.</p></div>\n"
-    );
 }
 
 /// The server's own statistics.
 fn of_server(page: &mut Page, summary: &DigestsSummary) {
-    put!(
-        page,
-        "<div class=\"panel\"><h3>The server's own digests</h3>"
-    );
-    page.show([Block::Table(digests(summary))]);
-    put!(page, "<p class=\"source\">");
-    if !summary.source.is_empty() {
-        put!(
-            page,
-            "Source: {}, read before and after the measurement. Rows are of one execution, on \
-             average. {} executions in other databases and {} on the server's catalogs and \
-             settings (such as those of Dyno's observers) are excluded. ",
-            Text(&summary.source),
-            number::thousands(summary.elsewhere_count),
-            number::thousands(summary.catalogs_count)
-        );
-    }
-    put!(page, "{}</p></div>\n", Text(&summary.notes.join(" ")));
-}
-
-fn digests(summary: &DigestsSummary) -> Table {
-    let each = |one: &DigestSummary, rows: u64| Value::Rate(rows as f64 / one.count.max(1) as f64);
-    let mut table = Table::of(&summary.digests)
-        .text("digest", 0, |one| {
-            Value::Code(one.shape.as_ref().unwrap_or(&one.text).clone())
-        })
-        .figure("executions", 0, |one| Value::Count(one.count))
-        .figure("server's time", 0, |one| Value::Ms(one.total_ms))
-        .figure("mean", 0, |one| Value::Ms(one.mean_ms()))
-        .figure("rows", 0, |one| each(one, one.rows))
-        .figure("rows examined", 0, |one| {
-            one.rows_examined.map(|rows| each(one, rows))
-        })
-        .figure("without index", 0, |one| one.no_index.map(Value::Count))
-        .figure("tables on disk", 0, |one| one.disk_tables.map(Value::Count))
-        .source("");
-    if summary.others > 0 && !summary.digests.is_empty() {
-        let name = format!("{} others", number::thousands(summary.others));
-        let cells = [
-            Value::Text(name),
-            Value::Count(summary.others_count),
-            Value::Ms(summary.others_ms),
-        ];
-        table.rows.push(cells.map(Cell::from).into());
-    }
-    table
+    let source = match summary.source.as_str() {
+        "" => String::new(),
+        source => format!(
+            "{source}, read before and after the measurement; rows are of one execution, on average"
+        ),
+    };
+    let row = |label: &str, body: String| Block::row(label, Ink::Plain, body);
+    let blocks = vec![
+        Block::Table(document::digests(summary)),
+        row("source", source),
+        row("excluded", document::elsewhere(summary).join("\n")),
+        row("notes", summary.notes.join("\n")),
+    ];
+    page.titled("The server's own digests", blocks);
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
         "Of 600 events per second that were due, 571 were served.",
         "not measured",
         "Dotted: the start of each part of the load",
-        "open loop, 100/s → 100/s..500/s",
+        "arrivals at 100/s → 100/s..500/s",
     ] {
         assert!(page.contains(text), "no '{text}'");
     }

@@ -1,7 +1,6 @@
 //! The states of sessions in the server, from its list of sessions.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::Series;
 
 use super::chart::{Axis, Chart, Look, Time};
@@ -9,6 +8,7 @@ use super::markup::{Text, slug};
 use super::page::{Caption, Page, put, source_note};
 use super::run::View;
 use super::thin::{Keep, thin};
+use crate::document;
 
 /// The most points of a line.
 const POINTS_MAX: usize = 720;
@@ -24,8 +24,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.section(view, "waits", "What sessions waited for");
-    let findings = view.run.findings.iter();
-    for finding in findings.filter(|finding| shows_waits(finding)) {
+    let mut stalled = document::against(&view.run.findings);
+    stalled.retain(|finding| CHECKS.contains(&finding.check.as_str()));
+    for finding in stalled {
         put!(
             page,
             "<p class=\"banner\"><a href=\"#{}-{}\">{}</a> {}</p>",
@@ -37,12 +38,6 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     }
     draw(page, view, &states);
     page.end_section();
-}
-
-/// Whether a finding says that the server stalled, with the states of its sessions.
-fn shows_waits(finding: &Finding) -> bool {
-    let against = matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse);
-    against && CHECKS.contains(&finding.check.as_str())
 }
 
 /// The states in which a session was ever seen, the most frequent first.
@@ -143,7 +138,8 @@ mod tests {
         let lock = page.find("\"waiting for lock\"").unwrap();
         assert!(lock < page.find("\"updating\"").unwrap(), "the most first");
         assert!(!page.contains("\"never\""));
-        let stalled = run.findings.iter().any(shows_waits);
+        let against = document::against(&run.findings);
+        let stalled = against.iter().any(|one| CHECKS.contains(&&*one.check));
         assert_eq!(
             page.contains("<p class=\"banner\"><a href=\"#r1-finding-"),
             stalled

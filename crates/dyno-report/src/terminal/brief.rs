@@ -2,7 +2,6 @@
 //! text has the details.
 
 use dyno_analysis::errors;
-use dyno_analysis::summary::UNFINISHED;
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::plan::Arrivals;
 use dyno_core::record::RESULTS_FILE;
@@ -14,7 +13,7 @@ use super::look::{DOT, Ink, Look, columns, cut, wrap};
 use super::page::Page;
 use super::words::EventWord;
 use super::{latency, parts, sections, statements, verdict};
-use crate::document;
+use crate::document::{self, Block};
 use crate::number::{self, length, offered, percent, plain, rate, thousands};
 
 /// The most lines of a finding, limit or warning; the full text has all of it.
@@ -38,33 +37,32 @@ pub(super) fn summary(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     page.title(&title(run));
-    ended(run, &mut page);
+    page.show(document::ended(run, false));
     // Nothing was measured, and the reason has just been printed.
     if run.totals.events == 0 && matches!(run.end, RunEnd::Failed(_)) {
         where_recorded(run, &mut page);
         return page.finish();
     }
     figures(run, &mut page);
-    latency::unfinished(run, &mut page);
+    page.show(document::unfinished(run));
     sections::over_time(run, &mut page);
     parts::section(run, false, &mut page);
-    sections::machine_figures(run, &mut page);
+    page.show(document::machine_figures(run));
     page.show(document::roles(run));
     page.show([document::agents(run)]);
     page.show(document::operations(run));
     statements::section(run, false, &mut page);
     page.show(document::figures(run));
     error_codes(run, &mut page);
-    sections::interruptions(run, &mut page);
+    page.show(document::interruptions(run));
     sections::endpoints(run, &mut page);
     judged(run, &mut page);
     verdict::weak_durability(run, &mut page);
-    sections::thresholds(run, &mut page);
-    for limit in &run.limits {
-        short("limit", Ink::Strong, limit, &mut page);
-    }
-    for warning in &run.warnings {
-        short("warning", Ink::Warning, warning, &mut page);
+    page.show(document::thresholds(run));
+    for remark in document::remarks(run) {
+        if let Block::Row { label, ink, body } = remark {
+            short(&label, ink, &body, &mut page);
+        }
     }
     page.show(document::server_host(run));
     costs(run, &mut page);
@@ -97,7 +95,7 @@ pub(super) fn title(run: &RunSummary) -> String {
         false => "unknown length".to_owned(),
     };
     if let Some(drive) = &run.drive {
-        parts.push(sections::sessions(drive));
+        parts.push(document::sessions(drive));
         if let Some(open) = drive.open_loop {
             let arrivals = match open.arrivals {
                 Arrivals::Poisson => "offered",
@@ -120,16 +118,6 @@ pub(super) fn title(run: &RunSummary) -> String {
     }
     parts.push(measured);
     parts.join(DOT)
-}
-
-/// How the run ended, unless it completed.
-fn ended(run: &RunSummary, page: &mut Page) {
-    match &run.end {
-        RunEnd::Completed => {}
-        RunEnd::Interrupted => page.row("interrupted", Ink::Warning, "before its time was up"),
-        RunEnd::Failed(why) if why == UNFINISHED => page.row("unfinished", Ink::Error, why),
-        RunEnd::Failed(why) => page.row("failed", Ink::Error, why),
-    }
 }
 
 /// Rates and errors in one line, latencies in the next.
@@ -238,8 +226,7 @@ fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
 
 /// The most frequent errors, with the first message of each.
 fn error_codes(run: &RunSummary, page: &mut Page) {
-    let mut codes: Vec<_> = run.errors.iter().collect();
-    codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
+    let codes = document::by_code(run);
     let mut label = "errors";
     for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
         let text = format!("{} × {code}: {}", thousands(error.count), error.sample);
@@ -260,13 +247,9 @@ fn judged(run: &RunSummary, page: &mut Page) {
         return;
     };
     let tally = Tally::of(&run.findings);
-    let (ink, label) = match word {
-        Verdict::Valid if tally.is_thin() => (Ink::Warning, "~ valid"),
-        Verdict::Valid => (Ink::Good, "✔ valid"),
-        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
-        Verdict::Refused => (Ink::Error, "✘ refused"),
-    };
-    let against = verdict::against(run);
+    let (ink, mark) = document::mark(word, tally.is_thin());
+    let label = format!("{mark} {}", word.word());
+    let against = document::against(&run.findings);
     let open: Vec<&&Finding> = against.iter().filter(|f| f.waived.is_none()).collect();
     match (word, &open[..]) {
         (Verdict::Valid, _) | (_, []) => {
@@ -274,10 +257,10 @@ fn judged(run: &RunSummary, page: &mut Page) {
                 true => "partly checked: ",
                 false => "",
             };
-            page.row(label, ink, &format!("{thin}{}", tally.words()));
+            page.row(&label, ink, &format!("{thin}{}", tally.words()));
         }
         (_, findings) => {
-            let mut label = label;
+            let mut label = label.as_str();
             let mut doubts = word == Verdict::Doubtful;
             for finding in findings {
                 if finding.outcome == Outcome::Doubt && !doubts {
@@ -369,7 +352,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
 /// Where the rest is recorded.
 fn where_recorded(run: &RunSummary, page: &mut Page) {
     let Some(recorded) = &run.recorded else {
-        if !verdict::against(run).is_empty() {
+        if !document::against(&run.findings).is_empty() {
             page.row("", Ink::Faint, "-v shows the findings in full, with advice");
         }
         return;

@@ -1,12 +1,12 @@
 //! Comparisons of runs with a base.
 
-use dyno_core::finding::{Outcome, Tally, Verdict, verdict};
-use dyno_verdict::{Basis, Better, Comparison, Difference, Metric, Side};
+use dyno_core::finding::{Tally, verdict};
+use dyno_verdict::{Comparison, Difference, Metric, Side};
 
 use super::look::{Ink, Look, cut};
 use super::page::Page;
-use crate::document::{Cell, Table, Value};
-use crate::number::{figure, plain};
+use crate::document::{self, Table, digits, interval, is_there, times};
+use crate::number::figure;
 
 /// The unintended differences shown by default.
 const DIFFERENCES_SHOWN: usize = 10;
@@ -18,9 +18,9 @@ pub fn comparison(comparison: &Comparison, all: bool, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     page.title(&answer(comparison));
-    let (ink, word) = super::verdict::marked(verdict(&comparison.findings), false);
+    let (ink, word) = document::marked(verdict(&comparison.findings), false);
     let tally = format!(" – {}", Tally::of(&comparison.findings).words());
-    page.line("verdict", ink, &[(ink, word), (Ink::Faint, &tally)]);
+    page.line("verdict", ink, &[(ink, &word), (Ink::Faint, &tally)]);
     both(comparison, &mut page);
     page.blank();
     let mut out = page.finish();
@@ -149,35 +149,11 @@ pub(crate) fn product(server: &str) -> String {
 /// The basis of the figures, the differences, and the findings against the comparison.
 pub(super) fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
     remarks(&comparison.metrics, page);
-    page.row(
-        "basis",
-        Ink::Faint,
-        match comparison.basis {
-            Basis::BetweenRuns => {
-                "Intervals and significance are based on the variation between the runs of one \
-                 side."
-            }
-            Basis::WithinRuns => {
-                "Intervals and significance are based on the seconds within the runs; they do not \
-                 include run-to-run variation: run each side at least three times to include it."
-            }
-        },
-    );
+    page.row("basis", Ink::Faint, document::basis(comparison.basis));
     differences(comparison, all, page);
-    for finding in &comparison.findings {
-        let (label, ink) = match finding.outcome {
-            Outcome::Refuse => ("refused", Ink::Error),
-            Outcome::Doubt => ("doubt", Ink::Warning),
-            Outcome::Pass | Outcome::NotChecked => continue,
-        };
-        page.row(
-            label,
-            ink,
-            &format!("{}: {}", finding.check, finding.evidence),
-        );
-        if !finding.advice.is_empty() {
-            page.row("", Ink::Plain, &finding.advice);
-        }
+    for finding in document::against(&comparison.findings) {
+        let (ink, word) = document::counts_as(finding);
+        page.row(word, ink, &document::explained(finding).join("\n"));
     }
 }
 
@@ -308,11 +284,8 @@ fn names(side: &Side) -> String {
 fn described(side: &Side) -> String {
     let runs: Vec<String> = (side.runs.iter())
         .map(|run| {
-            let verdict = match run.verdict {
-                None => "not judged",
-                Some(Verdict::Valid) if run.thin => "valid, partly checked",
-                Some(verdict) => verdict.word(),
-            };
+            let words = |verdict| document::verdict_words(verdict, run.thin);
+            let verdict = run.verdict.map_or("not judged", words);
             match run.waived.as_slice() {
                 [] => format!("{} ({verdict})", run.id),
                 waived => format!("{} ({verdict}, waived: {})", run.id, waived.join(", ")),
@@ -336,132 +309,14 @@ fn described(side: &Side) -> String {
     parts.join("; ")
 }
 
-/// Whether either side has a nonzero value.
-pub(crate) fn is_there(metric: &Metric) -> bool {
-    let some = |value: Option<f64>| value.is_some_and(|value| value != 0.0);
-    some(metric.base) || some(metric.new)
-}
-
 /// Below this width the table has neither p-values nor blanks within intervals.
 const NARROW: usize = 72;
 
 /// The figures of both sides, with ratios.
 pub(super) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
-    let number = |value: Option<f64>| value.map(|value| Value::Text(digits(value)));
-    let (head, between) = match narrow {
-        true => ("95 %", "–"),
-        false => ("95 % interval", " – "),
-    };
-    let mut columns = Table::of(comparison.metrics.iter().filter(|one| is_there(one)))
-        .text("", 0, name)
-        .figure("base", 0, |metric| number(metric.base))
-        .figure("new", 0, |metric| number(metric.new))
-        .figure("new/base", 0, ratio)
-        .figure(head, 0, |metric| interval(metric, between).map(Value::Text));
-    if !narrow {
-        columns = columns.figure("p", 0, |metric| {
-            let p = metric.p_corrected.map_or_else(|| "–".to_owned(), chance);
-            (Ink::Faint, p)
-        });
-    }
-    let mut table = columns.word("", 0, direction).source("");
-    let (base, new) = (comparison.base.stalled_s, comparison.new.stalled_s);
-    if base.unwrap_or(0.0) + new.unwrap_or(0.0) > 0.0 {
-        let mut cells: Vec<Cell> = vec!["stalled s".to_owned().into()];
-        cells.extend([base, new].map(|value| Cell::from(number(value))));
-        cells.resize_with(table.heads.len() - 1, || None::<Value>.into());
-        cells.push(String::new().into());
-        table.rows.push(cells);
-    }
+    let mut table = document::metrics(comparison, narrow);
+    table.retain(|head| head.rank <= usize::from(!narrow));
     table
-}
-
-fn ratio(metric: &Metric) -> (Ink, String) {
-    let ink = match metric.significant {
-        true => Ink::Strong,
-        false => Ink::Plain,
-    };
-    (ink, metric.ratio.map_or_else(|| "–".to_owned(), times))
-}
-
-/// A metric with its unit, in few words.
-fn name(metric: &Metric) -> String {
-    let name = match metric.name.split_once(", ") {
-        Some(("latency", "mean")) => "mean latency",
-        Some(("latency", "maximum")) => "max latency",
-        Some(("latency", rest)) => rest,
-        Some(("events", rest)) => rest,
-        _ if metric.name == "written by the server" => "server writes",
-        _ if metric.name == "read by the server" => "server reads",
-        _ => &metric.name,
-    };
-    format!("{name} {}", unit(&metric.unit))
-}
-
-/// The interval of the ratio, if there is one.
-pub(crate) fn interval(metric: &Metric, between: &str) -> Option<String> {
-    let high = metric.high.map_or_else(|| "∞".to_owned(), times);
-    Some(format!("{}{between}{high}", times(metric.low?)))
-}
-
-/// A ratio with three decimals, more for small ones.
-pub(crate) fn times(ratio: f64) -> String {
-    match ratio.abs() {
-        small if small < 0.0995 => {
-            let scale = 10_f64.powi(2 - small.max(1e-9).log10().floor() as i32);
-            plain((ratio * scale).round() / scale)
-        }
-        usual if usual < 10.0 => format!("{ratio:.3}"),
-        large if large < 100.0 => format!("{ratio:.2}"),
-        _ => digits(ratio.round()),
-    }
-}
-
-/// A unit in short form.
-fn unit(unit: &str) -> String {
-    match unit {
-        "per second" => "/s".to_owned(),
-        "per 100 attempts" => "per 100".to_owned(),
-        other => match other.split_once(" per ") {
-            Some((what, of)) => format!("{}/{of}", what.replace("us", "µs")),
-            None => other.to_owned(),
-        },
-    }
-}
-
-/// The ratio in words, with its colour.
-fn direction(metric: &Metric) -> (Ink, String) {
-    let Some(ratio) = metric.ratio.filter(|_| metric.significant) else {
-        return (Ink::Faint, String::new());
-    };
-    let better = match metric.better {
-        Better::Higher => ratio > 1.0,
-        Better::Lower => ratio < 1.0,
-    };
-    let (ink, word) = if better {
-        (Ink::Good, "better")
-    } else {
-        (Ink::Error, "worse")
-    };
-    (ink, word.to_owned())
-}
-
-fn chance(p: f64) -> String {
-    if p < 0.001 {
-        "<0.001".to_owned()
-    } else {
-        format!("{p:.3}")
-    }
-}
-
-/// Four digits, the precision of the intervals; a ratio has at most three decimals.
-fn digits(value: f64) -> String {
-    if value.abs() >= 1000.0 && value.abs() < 1e15 {
-        return figure(value.round());
-    }
-    let magnitude = value.abs().max(1e-12).log10().floor() as i32;
-    let scale = 10_f64.powi(3 - magnitude.clamp(-12, 3));
-    plain((value * scale).round() / scale)
 }
 
 #[cfg(test)]

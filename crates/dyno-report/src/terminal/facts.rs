@@ -2,10 +2,11 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
-use dyno_core::tables::{TableGroup, groups, label_of};
+use dyno_core::tables::{TableGroup, groups};
 
 use super::look::{Ink, Look};
 use super::page::Page;
+use crate::document;
 
 /// All facts by scope, then the tables with their definitions.
 pub fn facts(facts: &[Fact], look: &Look) -> String {
@@ -15,11 +16,13 @@ pub fn facts(facts: &[Fact], look: &Look) -> String {
         page.row("", Ink::Faint, "None is on record: nothing was observed.");
     }
     let mut before = "";
-    for fact in facts.iter().filter(|fact| label_of(&fact.name).is_none()) {
-        let (scope, name) = fact.name.split_once('.').unwrap_or(("", &fact.name));
+    let table = document::facts(facts).texts();
+    for row in table.iter().skip(1) {
+        let (name, value) = (&row[0].1, &row[1].1);
+        let (scope, name) = name.split_once('.').unwrap_or(("", name));
         let label = if scope == before { "" } else { scope };
         before = scope;
-        page.row(label, Ink::Plain, &format!("{name}: {}", fact.value));
+        page.row(label, Ink::Plain, &format!("{name}: {value}"));
     }
     let groups = groups(facts);
     if groups.is_empty() {

@@ -4,41 +4,20 @@ use dyno_core::finding::{Finding, Outcome};
 
 use super::look::{Ink, Look};
 use super::page::Page;
+use crate::document;
 
 /// All findings under a title, worst first; checks that did not run come last, in short.
 pub fn findings(title: &str, findings: &[Finding], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title(title);
-    let mut checked: Vec<&Finding> = findings
-        .iter()
-        .filter(|finding| finding.outcome != Outcome::NotChecked)
-        .collect();
-    checked.sort_by_key(|finding| match (finding.outcome, &finding.waived) {
-        (Outcome::Pass | Outcome::NotChecked, _) => 3,
-        (_, Some(_)) => 2,
-        (Outcome::Doubt, None) => 1,
-        (Outcome::Refuse, None) => 0,
-    });
-    for finding in checked {
-        let (label, ink) = match (finding.outcome, &finding.waived) {
-            (Outcome::Pass, _) => ("pass", Ink::Good),
-            (_, Some(_)) => ("waived", Ink::Faint),
-            (Outcome::Refuse, None) => ("refused", Ink::Error),
-            (_, None) => ("doubt", Ink::Warning),
-        };
-        page.row(
-            label,
-            ink,
-            &format!("{}: {}", finding.check, finding.evidence),
-        );
+    let passed = findings.iter().filter(|one| one.outcome == Outcome::Pass);
+    for finding in document::against(findings).into_iter().chain(passed) {
+        let (ink, word) = document::counts_as(finding);
+        let mut lines = document::explained(finding);
         if finding.outcome != Outcome::Pass {
-            page.row("", Ink::Plain, &format!("Rule: {}", finding.rule));
-            if let Some(reason) = &finding.waived {
-                page.row("", Ink::Plain, &format!("Waived: {reason}"));
-            } else if !finding.advice.is_empty() {
-                page.row("", Ink::Plain, &format!("Try: {}", finding.advice));
-            }
+            lines.insert(1, format!("Rule: {}", finding.rule));
         }
+        page.row(word, ink, &lines.join("\n"));
     }
     let mut label = "not checked";
     for (reason, checks) in unchecked(findings) {

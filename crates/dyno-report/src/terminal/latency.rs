@@ -2,7 +2,6 @@
 
 use dyno_core::record::NotObserved;
 use dyno_core::summary::{Bucket, LatencySummary, RunSummary};
-use dyno_core::text::counted;
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::look::{Ink, columns};
@@ -172,15 +171,4 @@ fn count_at(buckets: &[Bucket], from_ms: f64) -> f64 {
 
 fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
-}
-
-/// Events that never ended, so they have no latency.
-pub(super) fn unfinished(run: &RunSummary, page: &mut Page) {
-    if run.events_unfinished > 0 {
-        let text = format!(
-            "{} unfinished at the end of the run; not in the latencies",
-            counted(run.events_unfinished, EventWord::of(run).one()),
-        );
-        page.row("unfinished", Ink::Warning, &text);
-    }
 }

@@ -33,7 +33,7 @@ mod words;
 
 pub use advice::advice;
 pub use compare::comparison;
-pub(crate) use compare::{answer, interval, is_there, product, rank, times};
+pub(crate) use compare::{answer, product, rank};
 pub use facts::facts;
 pub use findings::findings;
 pub use live::{live_line, scheduled_line, warmup_line};
@@ -50,8 +50,7 @@ pub use sheet::{claims, paragraph, plans, sheet};
 pub use trials::{TrialLine, Trials, trials};
 pub use words::EventWord;
 
-use dyno_analysis::summary::UNFINISHED;
-use dyno_core::summary::{RunEnd, RunSummary};
+use dyno_core::summary::RunSummary;
 
 use crate::document;
 use page::Page;
@@ -70,7 +69,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     let mut page = Page::new(*look);
     page.blank();
     title(run, &mut page);
-    ended(run, &mut page);
+    page.show(document::ended(run, true));
     sections::throughput(run, &mut page);
     parts::section(run, true, &mut page);
     page.blank();
@@ -79,7 +78,7 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.show(document::roles(run));
     page.show([document::agents(run)]);
     page.blank();
-    sections::machine(run, &mut page);
+    page.show(document::machine(run));
     page.blank();
     page.show(document::operations(run));
     statements::section(run, true, &mut page);
@@ -89,16 +88,12 @@ fn full(run: &RunSummary, look: &Look) -> String {
     page.blank();
     verdict::verdict(run, &mut page);
     verdict::durability(run, &mut page);
-    sections::thresholds(run, &mut page);
-    for limit in &run.limits {
-        page.row("limit", Ink::Strong, limit);
-    }
-    for warning in &run.warnings {
-        page.row("warning", Ink::Warning, warning);
-    }
+    page.show(document::thresholds(run));
+    page.show(document::remarks(run));
     page.blank();
-    sections::spread(run, &mut page);
-    sections::client(run, &mut page);
+    page.show(document::uneven(run));
+    sections::endpoints(run, &mut page);
+    page.show(document::client(run));
     page.show(document::server_host(run));
     verdict::costs(run, &mut page);
     page.blank();
@@ -123,26 +118,6 @@ fn title(run: &RunSummary, page: &mut Page) {
     page.title(&format!("{}{server}", sections::named(run)));
 }
 
-/// How the run ended, unless it completed.
-fn ended(run: &RunSummary, page: &mut Page) {
-    match &run.end {
-        RunEnd::Completed => {}
-        RunEnd::Interrupted => page.row(
-            "interrupted",
-            Ink::Warning,
-            "The run was stopped early; the figures cover what ran before.",
-        ),
-        RunEnd::Failed(why) => {
-            let state = match why == UNFINISHED {
-                true => "unfinished",
-                false => "failed",
-            };
-            page.row(state, Ink::Error, why);
-            page.row("", Ink::Plain, "The figures cover what ran before.");
-        }
-    }
-}
-
 /// The measurement's parameters.
 fn set_up(run: &RunSummary, page: &mut Page) {
     let target = &run.target;
@@ -154,18 +129,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
             &(target.url.clone() + &tls.unwrap_or_default()),
         );
     }
-    if let Some(phase) = &run.phase {
-        let text = format!(
-            "{}, {} of {} in {}",
-            phase.name, phase.number, phase.of, phase.sequence
-        );
-        page.row("phase", Ink::Plain, &text);
-        if let Some(before) = &phase.before {
-            let took = crate::number::length(before.seconds);
-            let text = format!("{} for {took}: {}", before.command, before.messages);
-            page.row("before it", Ink::Plain, text.trim_end_matches(": "));
-        }
-    }
+    page.show(run.phase.iter().flat_map(document::phase));
     sections::options(run, page);
     reported::facts(run, page);
     sections::drive(run, page);
@@ -176,7 +140,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
 mod tests {
     use super::*;
     use dyno_core::finding::{Durability, DurabilityClass, Outcome};
-    use dyno_core::summary::ClientCost;
+    use dyno_core::summary::{ClientCost, RunEnd};
     use dyno_samples::{summaries as samples, values};
     use std::sync::LazyLock;
 

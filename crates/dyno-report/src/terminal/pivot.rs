@@ -4,8 +4,8 @@ use dyno_core::finding::Verdict;
 use dyno_verdict::Cell;
 
 use super::look::{Ink, Look, columns, cut};
-use crate::Pivot;
 use crate::number::{figure, rate};
+use crate::{Pivot, document};
 
 /// Blanks between columns.
 const GAP: usize = 3;
@@ -70,13 +70,8 @@ pub(super) fn texts(table: &Pivot) -> Vec<Texts> {
 }
 
 fn mark(verdict: Option<Verdict>, thin: bool) -> (Ink, &'static str) {
-    match verdict {
-        Some(Verdict::Valid) if thin => (Ink::Plain, "~"),
-        Some(Verdict::Valid) => (Ink::Good, "✔"),
-        Some(Verdict::Doubtful) => (Ink::Warning, "?"),
-        Some(Verdict::Refused) => (Ink::Error, "✘"),
-        None => (Ink::Faint, "–"),
-    }
+    let marked = verdict.map(|verdict| document::mark(verdict, thin));
+    marked.unwrap_or((Ink::Faint, "–"))
 }
 
 fn number(value: f64, unit: &str) -> String {

@@ -6,34 +6,20 @@ use dyno_core::record::NotObserved;
 use super::look::{Ink, Look};
 use super::page::Page;
 use crate::document;
-use crate::number::thousands;
-
-/// The prefix of gaps about profiles.
-const GAPS: &str = "profile";
 
 /// The profiles of a run, and why any are missing.
 pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title("CPU profile");
-    let mut explained = false;
-    for gap in not_observed {
-        let Some(what) = gap.what.strip_prefix(GAPS) else {
-            continue;
-        };
-        page.row(
-            what.trim_start_matches('.'),
-            Ink::Plain,
-            &format!("none: {}", gap.why),
-        );
-        explained = true;
-    }
-    if profiles.is_empty() && !explained {
+    let gaps = document::profile_gaps(not_observed);
+    if profiles.is_empty() && gaps.is_empty() {
         page.row(
             "",
             Ink::Faint,
             "None was recorded; record one with dyno run --cpu-profile.",
         );
     }
+    page.show(gaps);
     for profile in profiles {
         one(profile, &mut page);
     }
@@ -41,16 +27,7 @@ pub fn profiles(profiles: &[CpuProfile], not_observed: &[NotObserved], look: &Lo
 }
 
 fn one(profile: &CpuProfile, page: &mut Page) {
-    let text = format!(
-        "{} samples at {} Hz, {}",
-        thousands(profile.samples),
-        profile.frequency_hz,
-        document::lost(profile)
-    );
-    page.row(profile.process.name(), Ink::Strong, &text);
-    if let Some(cut) = &profile.cut {
-        page.row("", Ink::Warning, cut);
-    }
+    page.show([document::samples(profile)]);
     page.blank();
     for mut table in document::functions(profile) {
         let title = table.heads[0].name.clone();

@@ -3,7 +3,7 @@
 use dyno_core::finding::Verdict;
 
 use super::look::{DOT, Ink, Look, columns, cut};
-use crate::document::{Table, Value};
+use crate::document::{self, Table, Value};
 
 /// The least width for a note next to its run; else the note goes below.
 const NOTE_MIN: usize = 24;
@@ -104,9 +104,7 @@ fn in_two_lines(rows: &[RunRow], look: &Look) -> String {
 fn verdict(row: &RunRow) -> (Ink, String) {
     let (ink, word) = match row.verdict {
         Some(Verdict::Valid) if row.thin => (Ink::Warning, "~ valid"),
-        Some(Verdict::Valid) => (Ink::Good, "valid"),
-        Some(Verdict::Doubtful) => (Ink::Warning, "doubtful"),
-        Some(Verdict::Refused) => (Ink::Error, "refused"),
+        Some(verdict) => (document::ink(row.verdict), verdict.word()),
         // The state replaces a missing verdict.
         None if row.state.is_empty() => (Ink::Faint, "–"),
         None => (Ink::Faint, row.state.as_str()),

@@ -1,10 +1,6 @@
 //! The parts of the summary except latencies.
 
-use dyno_analysis::errors;
-use dyno_core::db::ErrorKind;
-use dyno_core::plan::{Arrivals, Drive, RandKind, RandPlan, Scheduled};
-use dyno_core::states::{SessionState, SessionStates};
-use dyno_core::summary::{Fairness, IntervalSummary, OpenLoopSummary, RunSummary};
+use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_core::text::counted;
 use dyno_core::unknown::{self, KINDS_UNKNOWN, TOTALS_UNKNOWN};
 
@@ -14,7 +10,8 @@ use super::page::Page;
 use super::spark::{grouped, mean, sparkline};
 use super::statements::kinds;
 use super::words::EventWord;
-use crate::number::{bytes, latency, length, offered, percent, plain, rate, thousands};
+use crate::document;
+use crate::number::{length, rate, thousands};
 
 /// The most error codes listed; the rest is summed.
 const ERROR_CODES_MAX: usize = 10;
@@ -31,17 +28,6 @@ pub(super) fn named(run: &RunSummary) -> String {
     }
 }
 
-/// The results of the conditions of `--fail-if`.
-pub(super) fn thresholds(run: &RunSummary, page: &mut Page) {
-    for held in &run.thresholds {
-        let (ink, mark) = match held.failed {
-            true => (Ink::Error, "✘ failed"),
-            false => (Ink::Good, "✔ kept"),
-        };
-        page.row(mark, ink, &held.line());
-    }
-}
-
 /// The workload's options that differ from the script's defaults.
 pub(super) fn options(run: &RunSummary, page: &mut Page) {
     let workload = &run.workload;
@@ -53,14 +39,6 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
         .collect();
     if !changed.is_empty() {
         page.row("options", Ink::Plain, &changed.join("  "));
-    }
-}
-
-/// The number of sessions, or how it changed.
-pub(super) fn sessions(drive: &Drive) -> String {
-    match drive.session_schedule() {
-        Some(schedule) => format!("{} sessions", schedule.short()),
-        None => counted(u64::from(drive.sessions), "session"),
     }
 }
 
@@ -83,44 +61,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
         page.row("measured", Ink::Plain, &measured_length(run));
         return;
     };
-    let mut load = sessions(drive);
-    // Other tools' output has no workers and sometimes no seed.
-    let own = (run.client.as_ref()).is_some_and(|client| !client.worker_busy.is_empty());
-    match run.agents.len() as u64 {
-        0 if own => load += &format!(" on {}", counted(u64::from(drive.workers), "worker")),
-        0 => {}
-        agents => load += &format!(" of {}", counted(agents, "load generator")),
-    }
-    if let Some(shard) = &drive.shard {
-        load += &format!(", load generator {} of {}", shard.number, shard.of);
-    }
-    load += ", ";
-    match drive.open_loop {
-        // A log may have response times, which indicate an open loop.
-        None if run.response.is_some() => load += "open loop, unknown rate",
-        None => load += "closed loop",
-        Some(open) => {
-            let arrivals = match open.arrivals {
-                Arrivals::Poisson => "Poisson",
-                Arrivals::Constant => "constant",
-            };
-            let at = match drive.rate_schedule() {
-                Some(schedule) => schedule.short(),
-                None => offered(open.per_second),
-            };
-            load += &match drive.shard.as_ref().filter(|shard| shard.of > 1) {
-                None => format!("open loop, {arrivals} arrivals at {at}"),
-                Some(_) => format!("open loop, its part of {arrivals} arrivals: {at}"),
-            };
-        }
-    }
-    if !drive.ramp_up.is_zero() {
-        load += &format!(", started over {}", length(drive.ramp_up.as_secs_f64()));
-    }
-    if let Some(rand) = &run.rand {
-        load += &distribution(rand);
-    }
-    page.row("load", Ink::Plain, &load);
+    page.row("load", Ink::Plain, &document::load(drive, Some(run)));
     let mut measured = measured_length(run);
     match drive.time.map(|time| time.as_secs_f64()) {
         Some(asked) if run.measured_s < asked * 0.99 => {
@@ -135,7 +76,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     if !drive.warmup.is_zero() && run.measured_s > 0.0 {
         measured += &format!(", after {} of warm-up", length(drive.warmup.as_secs_f64()));
     }
-    if own || drive.seed != 0 {
+    if document::has_workers(run) || drive.seed != 0 {
         measured += &format!(", seed {}", drive.seed);
     }
     page.row("measured", Ink::Plain, &measured);
@@ -182,204 +123,25 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
         }
     }
     over_time(run, page);
-    if let Some(open) = &run.open_loop {
-        open_loop(open, page);
-    }
-}
-
-/// Other measurements of a host test.
-pub(super) fn machine_figures(run: &RunSummary, page: &mut Page) {
-    for figure in run.machine.iter().flat_map(|machine| &machine.figures) {
-        let value = format!("{} {}", rate(figure.value), figure.unit);
-        page.row(&figure.name, Ink::Strong, &value);
-    }
-}
-
-/// Its figures, and what they measure.
-pub(super) fn machine(run: &RunSummary, page: &mut Page) {
-    let Some(machine) = &run.machine else {
+    let Some(open) = &run.open_loop else {
         return;
     };
-    machine_figures(run, page);
-    let mut label = "measured is";
-    for sentence in &machine.about {
-        page.row(label, Ink::Plain, sentence);
-        label = "";
+    page.show([document::open_loop(open)]);
+    if let Some(lag) = open.pacing_lag.as_ref().filter(|lag| lag.count > 0) {
+        table("pacing", &[("  lag", lag)], page);
     }
 }
 
 /// Errors, and work that was cut off.
 pub(super) fn trouble(run: &RunSummary, page: &mut Page) {
-    errors(run, page);
-    interruptions(run, page);
-    cut_off(run, page);
+    page.show(document::errors(run));
+    error_codes(run, page);
+    page.show(document::interruptions(run));
+    page.show(document::cut_off(run));
 }
 
-/// Events without their work, and sessions that lost their connections.
-pub(super) fn interruptions(run: &RunSummary, page: &mut Page) {
-    let totals = &run.totals;
-    if totals.not_done > 0 {
-        let text = format!(
-            "{} given up, ended by a duplicate key, or with an unknown outcome; not in the {} and \
-             latencies",
-            counted(totals.not_done, EventWord::of(run).one()),
-            EventWord::of(run).many(),
-        );
-        page.row("not done", Ink::Error, &text);
-    }
-    if let Some(states) = run.states.filter(SessionStates::is_unusual) {
-        let there = SessionState::ALL.into_iter();
-        let there = there.filter(|state| states.of(*state) > 0);
-        let each: Vec<String> = there
-            .map(|state| format!("{} {}", states.of(state), state.word()))
-            .collect();
-        let text = format!("{} at the end", each.join(", "));
-        page.row("sessions", Ink::Error, &text);
-    }
-    if totals.connects_failed > 0 {
-        let attempts = counted(totals.connects_failed, "attempt");
-        let mut text = format!("{attempts} to connect failed");
-        if let Some(error) = run.connect_errors.values().max_by_key(|error| error.count) {
-            text += &format!(": {}", error.sample);
-        }
-        page.row("connects", Ink::Warning, &text);
-    }
-    if totals.reconnects > 0 {
-        let per_s = rate(run.rates.reconnects_per_s);
-        let text = format!("{} ({per_s} /s)", thousands(totals.reconnects));
-        page.row("reconnects", Ink::Warning, &text);
-    }
-}
-
-/// Events cut off by the end of the run. One per session of a closed loop is normal.
-fn cut_off(run: &RunSummary, page: &mut Page) {
-    let open = run
-        .drive
-        .as_ref()
-        .is_some_and(|drive| drive.open_loop.is_some());
-    if run.events_in_grace > 0 && open {
-        let grace = run.drive.as_ref().map_or_else(String::new, |drive| {
-            format!(" of {}", length(drive.grace.as_secs_f64()))
-        });
-        let text = format!(
-            "{} ended within the grace{grace} after the time limit; in the totals, \
-             not in the rates",
-            counted(run.events_in_grace, EventWord::of(run).one()),
-        );
-        page.row("late", Ink::Plain, &text);
-    }
-    super::latency::unfinished(run, page);
-}
-
-/// The spread over sessions, if uneven, and over endpoints, if there are several.
-pub(super) fn spread(run: &RunSummary, page: &mut Page) {
-    // With a session schedule, sessions are active for different times.
-    let scheduled = |drive: &Drive| {
-        let schedule = drive.schedule.as_ref();
-        schedule.is_some_and(|schedule| schedule.of == Scheduled::Sessions)
-    };
-    if let (Some(fairness), Some(drive)) = (&run.fairness, &run.drive)
-        && drive.sessions > 1
-        && !scheduled(drive)
-    {
-        unevenness(fairness, EventWord::of(run).many(), page);
-    }
-    endpoints(run, page);
-}
-
-fn unevenness(fairness: &Fairness, what: &str, page: &mut Page) {
-    // The same limit as the check of fairness: Jain's index below 0.9 is a deviation of a third.
-    let uneven = fairness.events_mean >= 30.0
-        && (fairness.events_stddev > fairness.events_mean / 3.0
-            || fairness.events_min == 0 && fairness.events_max > 0);
-    if uneven {
-        // Other tools print only the mean and the deviation.
-        let ends = match fairness.events_max {
-            0 => String::new(),
-            max => format!("{} to {} ", thousands(fairness.events_min), thousands(max)),
-        };
-        let text = format!(
-            "uneven: {ends}{what} per session, {} on average, standard deviation {}",
-            rate(fairness.events_mean),
-            rate(fairness.events_stddev),
-        );
-        page.row("fairness", Ink::Warning, &text);
-    }
-}
-
-pub(super) fn endpoints(run: &RunSummary, page: &mut Page) {
-    if run.endpoints.len() < 2 {
-        return;
-    }
-    let all: u64 = run.endpoints.iter().map(|e| e.queries).sum();
-    let mut label = "endpoints";
-    for endpoint in run.endpoints.iter().take(ENDPOINTS_MAX) {
-        let share = percent(endpoint.queries as f64 / all.max(1) as f64);
-        let figures = format!("{:>13} queries {share:>6}  ", thousands(endpoint.queries));
-        page.line(
-            label,
-            Ink::Plain,
-            &[(Ink::Plain, &figures), (Ink::Plain, &endpoint.name)],
-        );
-        label = "";
-    }
-    if run.endpoints.len() > ENDPOINTS_MAX {
-        let text = format!("and {} more", run.endpoints.len() - ENDPOINTS_MAX);
-        page.row("", Ink::Plain, &text);
-    }
-}
-
-/// Resource usage of the load generator.
-pub(super) fn client(run: &RunSummary, page: &mut Page) {
-    let Some(client) = &run.client else {
-        return;
-    };
-    let mut parts = Vec::new();
-    if client.us_per_event > 0.0 {
-        let mut cpu = format!(
-            "{} CPU per {}",
-            latency(client.us_per_event / 1e3),
-            EventWord::of(run).one()
-        );
-        if let Some(us) = client.us_per_query {
-            cpu += &format!(", {} per query", latency(us / 1e3));
-        }
-        parts.push(cpu);
-    }
-    if !client.worker_busy.is_empty() {
-        parts.push(busy(&client.worker_busy));
-    }
-    if client.stall_max_ms > 0.0 {
-        parts.push(format!("longest stall {}", latency(client.stall_max_ms)));
-    }
-    if client.rss_max_bytes > 0 {
-        parts.push(bytes(client.rss_max_bytes));
-    }
-    if !parts.is_empty() {
-        page.row("client", Ink::Plain, &parts.join("; "));
-    }
-}
-
-fn errors(run: &RunSummary, page: &mut Page) {
-    let seen = run.errors_seen();
-    if seen == 0 {
-        return;
-    }
-    let mut text = thousands(seen) + &error_kinds(run);
-    text += &format!(
-        ", of which {} were ignored ({} /s)",
-        thousands(run.totals.errors),
-        rate(run.rates.errors_per_s)
-    );
-    if run.totals.retries > 0 {
-        text += &format!(
-            "; {} repeated",
-            counted(run.totals.retries, EventWord::of(run).one())
-        );
-    }
-    page.row("errors", Ink::Error, &text);
-    let mut codes: Vec<_> = run.errors.iter().collect();
-    codes.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
+fn error_codes(run: &RunSummary, page: &mut Page) {
+    let codes = document::by_code(run);
     for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
         let count = format!("{:>9}  ", thousands(error.count));
         page.indented(&format!("  {code}"), &count, &error.sample);
@@ -392,17 +154,25 @@ fn errors(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The number of errors by kind, if known: older runs have no kinds.
-fn error_kinds(run: &RunSummary) -> String {
-    let kinds = errors::by_kind(&run.errors);
-    if kinds.iter().all(|sum| sum.kind == ErrorKind::Other) {
-        return String::new();
+/// The spread over endpoints, if there are several.
+pub(super) fn endpoints(run: &RunSummary, page: &mut Page) {
+    if run.endpoints.len() < 2 {
+        return;
     }
-    let each: Vec<String> = kinds
-        .iter()
-        .map(|sum| format!("{} {}", thousands(sum.count), sum.kind.noun(sum.count)))
-        .collect();
-    format!(" ({})", each.join(", "))
+    let mut table = document::endpoints(run);
+    table.pick(&["endpoint", "queries", "share"]);
+    let mut label = "endpoints";
+    for row in table.texts().iter().skip(1).take(ENDPOINTS_MAX) {
+        if let [(ink, name), (_, queries), (_, share)] = &row[..] {
+            let figures = format!("{queries:>13} queries {share:>6}  ");
+            page.line(label, *ink, &[(*ink, &figures), (*ink, name)]);
+        }
+        label = "";
+    }
+    if run.endpoints.len() > ENDPOINTS_MAX {
+        let text = format!("and {} more", run.endpoints.len() - ENDPOINTS_MAX);
+        page.row("", Ink::Plain, &text);
+    }
 }
 
 /// Events per second in each interval of the measurement.
@@ -439,48 +209,4 @@ pub(super) fn over_time(run: &RunSummary, page: &mut Page) {
         Ink::Plain,
         &[(Ink::Good, &bars), (Ink::Faint, &bounds)],
     );
-}
-
-fn open_loop(open: &OpenLoopSummary, page: &mut Page) {
-    let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog != Some(0);
-    let or_dash = |backlog: Option<u64>| backlog.map_or("–".to_owned(), thousands);
-    let text = format!(
-        "offered {} /s, achieved {} /s; backlog {} at the end, {} at most",
-        rate(open.offered_per_s),
-        rate(open.achieved_per_s),
-        or_dash(open.backlog),
-        or_dash(open.backlog_max),
-    );
-    let ink = if behind { Ink::Warning } else { Ink::Plain };
-    page.row("open loop", ink, &text);
-    if let Some(lag) = open.pacing_lag.as_ref().filter(|lag| lag.count > 0) {
-        table("pacing", &[("  lag", lag)], page);
-    }
-}
-
-fn busy(shares: &[f64]) -> String {
-    let (low, high) = shares
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |(low, high), &s| {
-            (low.min(s), high.max(s))
-        });
-    match shares.len() {
-        1 => format!("worker {} busy", percent(high)),
-        _ if percent(low) == percent(high) => format!("workers {} busy", percent(high)),
-        _ => format!("workers {} to {} busy", percent(low), percent(high)),
-    }
-}
-
-/// The default distribution and its shape, unless it is uniform.
-fn distribution(rand: &RandPlan) -> String {
-    match rand.kind {
-        RandKind::Uniform => String::new(),
-        RandKind::Gaussian => format!(", gaussian keys of {} draws", rand.spec_iter),
-        RandKind::Pareto => format!(", Pareto keys h={}", plain(rand.pareto_h)),
-        RandKind::Zipfian => format!(", Zipfian keys s={}", plain(rand.zipfian_exp)),
-        RandKind::Special => format!(
-            ", special keys: {} % of draws on {} % of keys",
-            rand.spec_res, rand.spec_pct
-        ),
-    }
 }

@@ -104,17 +104,7 @@ fn other_digests(summary: &DigestsSummary) -> Vec<String> {
             latency(summary.others_ms)
         ));
     }
-    for (count, place) in [
-        (summary.elsewhere_count, "in other databases"),
-        (
-            summary.catalogs_count,
-            "on the server's catalogs and settings, as Dyno's observers do",
-        ),
-    ] {
-        if count > 0 {
-            lines.push(format!("{} {place}", executions(count)));
-        }
-    }
+    lines.extend(document::elsewhere(summary));
     lines
 }
 

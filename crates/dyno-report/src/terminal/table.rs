@@ -1,7 +1,7 @@
 //! Tables that fit the terminal.
 
 use super::look::{Ink, Look, columns, cut};
-use crate::document::{Align, Cell, Head, Table, Value};
+use crate::document::{Align, Cell, Head, Table, Value, times};
 use crate::number::{latency, percent, rate, thousands};
 
 /// Blanks between columns, and with little room.
@@ -14,11 +14,12 @@ impl Value {
     pub(super) fn brief(&self) -> String {
         match self {
             Self::Missing => "–".to_owned(),
-            Self::Text(text) | Self::Code(text) => text.clone(),
+            Self::Text(text) | Self::Code(text) | Self::Folded(text, _) => text.clone(),
             Self::Count(count) => thousands(*count),
             Self::Rate(per_s) => rate(*per_s),
             Self::Ms(ms) => latency(*ms),
             Self::Share(share) => percent(*share),
+            Self::Ratio { ratio, .. } => times(*ratio),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The verdict with the findings against the run, and the cost of one event.
 
-use dyno_core::finding::{Durability, DurabilityClass, Finding, Outcome, Tally, Verdict};
+use dyno_core::finding::{Durability, DurabilityClass, Outcome, Tally};
 use dyno_core::record::Cost;
 use dyno_core::summary::RunSummary;
 
 use super::look::Ink;
 use super::page::Page;
 use super::words::EventWord;
-use crate::number::{bytes, figure, latency};
+use crate::{document, number};
 
 /// The verdict and its basis, if there is one.
 pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
@@ -15,53 +15,13 @@ pub(super) fn verdict(run: &RunSummary, page: &mut Page) {
         return;
     };
     let tally = Tally::of(&run.findings);
-    let (ink, word) = marked(verdict, tally.is_thin());
-    page.line(
-        "verdict",
-        ink,
-        &[(ink, word), (Ink::Faint, &format!(" – {}", tally.words()))],
-    );
-    for finding in against(run) {
-        one(finding, page);
-    }
-}
-
-/// A verdict with its mark. With hardly any check run, the validity is unknown.
-pub(super) fn marked(verdict: Verdict, is_thin: bool) -> (Ink, &'static str) {
-    match verdict {
-        Verdict::Valid if is_thin => (Ink::Warning, "~ valid, partly checked"),
-        Verdict::Valid => (Ink::Good, "✔ valid"),
-        Verdict::Doubtful => (Ink::Warning, "? doubtful"),
-        Verdict::Refused => (Ink::Error, "✘ refused"),
-    }
-}
-
-/// The findings against the run, worst first, waived ones last.
-pub(super) fn against(run: &RunSummary) -> Vec<&Finding> {
-    let mut against: Vec<&Finding> = run
-        .findings
-        .iter()
-        .filter(|finding| matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse))
-        .collect();
-    against.sort_by_key(|finding| (finding.waived.is_some(), std::cmp::Reverse(finding.outcome)));
-    against
-}
-
-fn one(finding: &Finding, page: &mut Page) {
-    let (label, ink) = match (&finding.waived, finding.outcome) {
-        (Some(_), _) => ("  waived", Ink::Faint),
-        (None, Outcome::Refuse) => ("  refused", Ink::Error),
-        (None, _) => ("  doubt", Ink::Warning),
-    };
-    page.row(
-        label,
-        ink,
-        &format!("{}: {}", finding.check, finding.evidence),
-    );
-    match &finding.waived {
-        Some(reason) => page.row("", Ink::Plain, &format!("Waived: {reason}")),
-        None if !finding.advice.is_empty() => page.row("", Ink::Plain, &finding.advice),
-        None => {}
+    let (ink, word) = document::marked(verdict, tally.is_thin());
+    let tally = format!(" – {}", tally.words());
+    page.line("verdict", ink, &[(ink, &word), (Ink::Faint, &tally)]);
+    for finding in document::against(&run.findings) {
+        let (ink, word) = document::counts_as(finding);
+        let text = document::explained(finding).join("\n");
+        page.row(&format!("  {word}"), ink, &text);
     }
 }
 
@@ -128,20 +88,7 @@ pub(super) fn amount(value: f64, unit: &str) -> Option<String> {
     if !value.is_finite() || value < LEAST {
         return None;
     }
-    Some(match unit {
-        "us" => latency(value / 1e3),
-        "kb" => size(value * 1024.0),
-        "bytes" => size(value),
-        _ => figure(value),
-    })
-}
-
-/// A mean size, which may be less than a byte.
-fn size(mean: f64) -> String {
-    match mean < 10.0 {
-        true => format!("{} B", figure(mean)),
-        false => bytes(mean.round() as u64),
-    }
+    Some(number::amount(value, unit))
 }
 
 /// The user's factors and note.

@@ -19,8 +19,9 @@ use super::page::{Page, put};
 use super::run::View;
 use super::small_multiples::COLOURS;
 use super::{Pivot, ReportInput};
+use crate::document::{self, interval, times};
 use crate::number;
-use crate::terminal::{answer, interval, times};
+use crate::terminal::answer;
 
 use side::{Side, bin_word};
 
@@ -297,15 +298,14 @@ fn row(page: &mut Page, side: &Side<'_, '_>, is_judged: bool) {
             view.run.id
         );
     }
-    let (class, word) = verdict(side.verdict());
     let ms = |percent| figures::maybe(side.percentile_ms(percent), "ms");
     let per_s = |value| figures::maybe(value, "count");
     put!(
         page,
-        "</td><td><span class=\"chip {class}\">{word}</span></td><td class=\"n\">{}</td><td \
+        "</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
             class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
-            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
-            class=\"n\">{}</td></tr>",
+            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+        verdict_chip(side.verdict(), false),
         per_s(side.mean_per_s()),
         Text(match is_judged {
             true => ratio(side),
@@ -344,14 +344,12 @@ fn stalled(stalls: Option<(usize, f64)>) -> String {
     }
 }
 
-/// The class and the word of a verdict, with a shape for readers who do not see colours.
-fn verdict(verdict: Option<Verdict>) -> (&'static str, &'static str) {
-    match verdict {
-        None => ("", "not judged"),
-        Some(Verdict::Valid) => ("pass", "✓ valid"),
-        Some(Verdict::Doubtful) => ("doubt", "▲ doubtful"),
-        Some(Verdict::Refused) => ("refuse", "✕ refused"),
-    }
+/// A verdict in a box, with a mark for readers who do not see colours.
+fn verdict_chip(verdict: Option<Verdict>, is_thin: bool) -> String {
+    let marked = verdict.map(|verdict| document::marked(verdict, is_thin));
+    let words = marked.map_or("not judged".to_owned(), |(_, words)| words);
+    let class = verdict.map_or("", Verdict::word);
+    format!("<span class=\"chip {class}\">{words}</span>")
 }
 
 /// A side's colour in every chart.

@@ -8,9 +8,9 @@ use super::super::markup::Text;
 use super::super::page::{Page, put};
 use super::super::run::View;
 use super::side::bin_word;
-use super::{stalled, swatch, verdict};
+use super::{stalled, swatch, verdict_chip};
+use crate::document::times;
 use crate::number;
-use crate::terminal::times;
 
 /// Writes the section.
 pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
@@ -88,7 +88,6 @@ fn cell(page: &mut Page, table: &Pivot, at: usize, views: &[View<'_>]) {
         .flat_map(|view| view.seconds.iter().copied())
         .collect();
     let described = dyno_stats::describe(&seconds);
-    let (class, word) = verdict(cell.verdict);
     put!(
         page,
         "<td><p class=\"figure\">{}<small>/s</small></p>",
@@ -122,7 +121,8 @@ fn cell(page: &mut Page, table: &Pivot, at: usize, views: &[View<'_>]) {
     }
     put!(
         page,
-        "<p><span class=\"chip {class}\">{word}</span> <span class=\"source\">run"
+        "<p>{} <span class=\"source\">run",
+        verdict_chip(cell.verdict, cell.thin)
     );
     for (number, view) in runs.iter().enumerate() {
         let comma = if number == 0 { " " } else { ", " };

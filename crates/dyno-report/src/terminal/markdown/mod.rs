@@ -14,9 +14,9 @@ use dyno_core::summary::RunSummary;
 use dyno_verdict::Comparison;
 
 use super::pivot::{legend, texts, title};
-use super::verdict::marked;
 use super::{brief, compare};
 use crate::Pivot;
+use crate::document::marked;
 use crate::html::ReportInput;
 use markup::{joined, sections, table, tabulated, text};
 
@@ -63,7 +63,7 @@ fn ratios(compared: &Comparison, all: bool) -> String {
     let (_, word) = marked(verdict(&compared.findings), false);
     let tally = Tally::of(&compared.findings).words();
     joined([
-        format!("**{}** – {}\n", text(word), text(&tally)),
+        format!("**{}** – {}\n", text(&word), text(&tally)),
         sections(|page| compare::both(compared, page)),
         tabulated(compare::metrics(compared, false)),
         sections(|page| compare::rests(compared, all, page)),

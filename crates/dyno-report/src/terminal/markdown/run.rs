@@ -1,15 +1,15 @@
 //! One run, or several.
 
-use dyno_core::finding::{Finding, Outcome, Tally};
+use dyno_core::finding::{Finding, Tally};
 use dyno_core::summary::{LatencySummary, RunSummary};
 use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use super::super::look::Ink;
 use super::super::page::Page;
 use super::super::pivot::title;
-use super::super::verdict::{against, marked, weak_durability};
+use super::super::verdict::weak_durability;
 use super::super::words::EventWord;
-use super::super::{brief, compare, ended, parts, sections, set_up, statements};
+use super::super::{brief, compare, parts, sections, set_up, statements};
 use super::markup::{headed, joined, labelled, rows, tabulated, text};
 use super::{cells, list, markup, ratios};
 use crate::Pivot;
@@ -31,7 +31,7 @@ pub(super) fn one(title: &str, run: &RunSummary) -> String {
     let tally = Tally::of(&run.findings).words();
     joined([
         format!("## {}\n", text(title)),
-        format!("**{}** – {}\n", text(word(run)), text(&tally)),
+        format!("**{}** – {}\n", text(&word(run)), text(&tally)),
         tabulated(figures(&[row])),
         caption(runs),
         markup::sections(|page| remarks(run, page)),
@@ -100,10 +100,10 @@ fn by_factors(table: &Pivot) -> String {
     headed(&text(&title(table)), cells(table))
 }
 
-fn word(run: &RunSummary) -> &'static str {
+fn word(run: &RunSummary) -> String {
     match run.verdict {
-        None => "not judged",
-        Some(verdict) => marked(verdict, Tally::of(&run.findings).is_thin()).1,
+        None => "not judged".to_owned(),
+        Some(verdict) => document::marked(verdict, Tally::of(&run.findings).is_thin()).1,
     }
 }
 
@@ -139,7 +139,7 @@ fn figures(rows: &[Named<'_>]) -> Table {
         brief::errors_seen(row.run).map(Value::Count)
     });
     if several {
-        columns = columns.text("verdict", 0, |row| word(row.run).to_owned());
+        columns = columns.text("verdict", 0, |row| word(row.run));
     }
     let mut table = columns.source("");
     table.drop_empty();
@@ -186,44 +186,27 @@ fn caption(runs: &[RunSummary]) -> String {
 
 /// How the run ended, errors, conditions, other figures and limits.
 fn remarks(run: &RunSummary, page: &mut Page) {
-    ended(run, page);
-    sections::machine_figures(run, page);
+    page.show(document::ended(run, true));
+    page.show(document::machine_figures(run));
     page.show(document::figures(run));
     sections::trouble(run, page);
-    sections::thresholds(run, page);
+    page.show(document::thresholds(run));
     weak_durability(run, page);
-    for limit in &run.limits {
-        page.row("limit", Ink::Strong, limit);
-    }
-    for warning in &run.warnings {
-        page.row("warning", Ink::Warning, warning);
-    }
+    page.show(document::remarks(run));
     brief::costs(run, page);
     page.show(document::server_host(run));
 }
 
 /// The findings against a run, each after `lead`.
 fn findings(lead: &str, run: &RunSummary) -> String {
-    let lines = against(run).into_iter();
-    lines
-        .map(|finding| format!("- {}{}\n", text(lead), one_finding(finding)))
-        .collect()
-}
-
-fn one_finding(finding: &Finding) -> String {
-    let word = match (&finding.waived, finding.outcome) {
-        (Some(_), _) => "waived",
-        (None, Outcome::Refuse) => "refused",
-        (None, _) => "doubt",
+    let item = |finding: &Finding| {
+        let (_, word) = document::counts_as(finding);
+        let lines = document::explained(finding);
+        let lines: Vec<String> = lines.iter().map(|line| text(line)).collect();
+        format!("- {}**{word}** {}\n", text(lead), lines.join("\n  "))
     };
-    let (check, evidence) = (text(&finding.check), text(&finding.evidence));
-    let mut out = format!("**{word}** {check}: {evidence}");
-    match &finding.waived {
-        Some(reason) => out += &format!("\n  Waived: {}", text(reason)),
-        None if finding.advice.is_empty() => {}
-        None => out += &format!("\n  Try: {}", text(&finding.advice)),
-    }
-    out
+    let against = document::against(&run.findings);
+    against.into_iter().map(item).collect()
 }
 
 /// The settings that all runs have in common, then those that differ, with a row for each run.

@@ -1,0 +1,130 @@
+//! Errors of a run, and work that was cut off.
+
+use std::cmp::Reverse;
+
+use dyno_analysis::errors::by_kind;
+use dyno_core::db::ErrorKind;
+use dyno_core::interval::ErrorCount;
+use dyno_core::states::{SessionState, SessionStates};
+use dyno_core::summary::RunSummary;
+use dyno_core::text::counted;
+
+use super::{Block, Table, Value};
+use crate::number::{length, rate, thousands};
+use crate::terminal::{EventWord, Ink};
+
+/// The number of errors, and what became of them.
+pub(crate) fn errors(run: &RunSummary) -> Option<Block> {
+    let seen = run.errors_seen();
+    if seen == 0 {
+        return None;
+    }
+    let mut text = thousands(seen) + &kinds(run);
+    text += &format!(
+        ", of which {} were ignored ({} /s)",
+        thousands(run.totals.errors),
+        rate(run.rates.errors_per_s)
+    );
+    if run.totals.retries > 0 {
+        text += &format!(
+            "; {} repeated",
+            counted(run.totals.retries, EventWord::of(run).one())
+        );
+    }
+    Some(Block::row("errors", Ink::Error, text))
+}
+
+/// The number of errors by kind, if known: older runs have no kinds.
+fn kinds(run: &RunSummary) -> String {
+    let kinds = by_kind(&run.errors);
+    if kinds.iter().all(|sum| sum.kind == ErrorKind::Other) {
+        return String::new();
+    }
+    let each: Vec<String> = kinds
+        .iter()
+        .map(|sum| format!("{} {}", thousands(sum.count), sum.kind.noun(sum.count)))
+        .collect();
+    format!(" ({})", each.join(", "))
+}
+
+/// The errors by code, the most frequent first.
+pub(crate) fn by_code(run: &RunSummary) -> Vec<(&str, &ErrorCount)> {
+    let mut codes: Vec<_> = run.errors.iter().map(|(code, of)| (&**code, of)).collect();
+    codes.sort_by_key(|(_, error)| Reverse(error.count));
+    codes
+}
+
+/// A row for each code.
+pub(crate) fn error_codes(run: &RunSummary) -> Table {
+    Table::of(&by_code(run))
+        .text("code", 0, |(code, _)| Value::Code((*code).to_owned()))
+        .text("kind", 0, |(_, error)| error.kind.short().to_owned())
+        .figure("count", 0, |(_, error)| Value::Count(error.count))
+        .text("first message", 0, |(_, error)| error.sample.clone())
+        .source(
+            "summary: errors of all codes, ignored or not, during the measurement and its grace \
+             period.",
+        )
+}
+
+/// Events without their work, and sessions that lost their connections.
+pub(crate) fn interruptions(run: &RunSummary) -> Vec<Block> {
+    let totals = &run.totals;
+    let mut rows = Vec::new();
+    if totals.not_done > 0 {
+        let text = format!(
+            "{} given up, ended by a duplicate key, or with an unknown outcome; not in the {} and \
+             latencies",
+            counted(totals.not_done, EventWord::of(run).one()),
+            EventWord::of(run).many(),
+        );
+        rows.push(Block::row("not done", Ink::Error, text));
+    }
+    if let Some(states) = run.states.filter(SessionStates::is_unusual) {
+        let there = SessionState::ALL.into_iter();
+        let there = there.filter(|state| states.of(*state) > 0);
+        let each: Vec<String> = there
+            .map(|state| format!("{} {}", states.of(state), state.word()))
+            .collect();
+        let text = format!("{} at the end", each.join(", "));
+        rows.push(Block::row("sessions", Ink::Error, text));
+    }
+    if totals.connects_failed > 0 {
+        let attempts = counted(totals.connects_failed, "attempt");
+        let mut text = format!("{attempts} to connect failed");
+        if let Some(error) = run.connect_errors.values().max_by_key(|error| error.count) {
+            text += &format!(": {}", error.sample);
+        }
+        rows.push(Block::row("connects", Ink::Warning, text));
+    }
+    if totals.reconnects > 0 {
+        let per_s = rate(run.rates.reconnects_per_s);
+        let text = format!("{} ({per_s} /s)", thousands(totals.reconnects));
+        rows.push(Block::row("reconnects", Ink::Warning, text));
+    }
+    rows
+}
+
+/// Events cut off by the end of the run. One per session of a closed loop is normal.
+pub(crate) fn cut_off(run: &RunSummary) -> Vec<Block> {
+    let drive = run.drive.as_ref();
+    let open = drive.filter(|drive| drive.open_loop.is_some());
+    let late = open.filter(|_| run.events_in_grace > 0).map(|drive| {
+        let text = format!(
+            "{} ended within the grace of {} after the time limit; in the totals, not in the rates",
+            counted(run.events_in_grace, EventWord::of(run).one()),
+            length(drive.grace.as_secs_f64())
+        );
+        Block::row("late", Ink::Plain, text)
+    });
+    late.into_iter().chain(unfinished(run)).collect()
+}
+
+/// Events that never ended, so they have no latency.
+pub(crate) fn unfinished(run: &RunSummary) -> Option<Block> {
+    let text = format!(
+        "{} unfinished at the end of the run; not in the latencies",
+        counted(run.events_unfinished, EventWord::of(run).one()),
+    );
+    (run.events_unfinished > 0).then(|| Block::row("unfinished", Ink::Warning, text))
+}
