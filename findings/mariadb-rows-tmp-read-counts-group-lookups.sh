@@ -52,7 +52,7 @@ value() { # The session's counter after a statement.
     sql "FLUSH STATUS; $1; SHOW SESSION STATUS LIKE 'Rows_tmp_read'" |
         sed -n 's/^Rows_tmp_read\t//p'
 }
-# SHOW STATUS has a temporary table of its own.
+# SHOW STATUS uses a temporary table, too.
 idle=$(value 'DO 0')
 grouped=$(($(value 'SELECT g, COUNT(*) FROM t GROUP BY g') - idle))
 derived=$(($(value 'SELECT SUM(id) FROM (SELECT id FROM t LIMIT 10) AS d') - idle))

@@ -1,4 +1,4 @@
-//! Commands that start servers and agents of their own.
+//! Commands that start their own servers and agents.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -285,13 +285,6 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a word of `line` begins with `word`.
-fn contains_start(line: &str, word: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut places = line.match_indices(word);
-    places.any(|(at, _)| !line[..at].ends_with(part) || !word.starts_with(part))
-}
-
 /// Every crate inherits the workspace's lints and is listed in ARCHITECTURE.md.
 fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
     let path = root.join("ARCHITECTURE.md");

@@ -161,7 +161,7 @@ impl Page {
         put!(self, "</tbody></table></div>");
     }
 
-    /// A section with a panel, or with the reason if all blocks are empty; nothing without a reason.
+    /// A section with a panel, or with the reason if all blocks are empty; else nothing.
     pub(super) fn panel(
         &mut self,
         view: &View<'_>,

@@ -96,7 +96,9 @@ fn against(steps: &[Step]) -> Option<String> {
             count => format!("{count} are {}", verdict.word()),
         })
         .collect();
-    let doubted = steps.iter().filter(|step| step.verdict > Some(Verdict::Valid));
+    let doubted = steps
+        .iter()
+        .filter(|step| step.verdict > Some(Verdict::Valid));
     let mut runs: Vec<i64> = doubted.filter_map(|step| step.run).collect();
     runs.dedup();
     let run = match runs.as_slice() {

@@ -1,6 +1,7 @@
 //! Runs found as the phases of a sequence.
 
 use crate::common::head;
+use dyno_core::record::RunState;
 use dyno_results::{BackgroundWriter, Results};
 use dyno_samples::{assert_has, values};
 
@@ -20,7 +21,7 @@ fn a_sequence_is_found_by_its_name_and_by_any_of_its_runs() {
         head.phase = sequence.map(|sequence| values::phase(sequence, name));
         BackgroundWriter::start(&path, &head)
             .unwrap()
-            .abandon("made up")
+            .abandon(RunState::Failed, "made up")
             .unwrap();
     }
     let results = Results::open_read(&path).unwrap();

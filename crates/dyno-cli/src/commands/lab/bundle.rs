@@ -20,7 +20,7 @@ use dyno_run::scratch::{self, Scratch};
 
 use super::notes::as_it_ran;
 use super::report::LabResult;
-use super::status;
+use super::{file_name, status};
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, output, run_store};
 
@@ -80,7 +80,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
         files.insert(name.to_owned(), bytes);
     }
     let planned_s = stored.planned_unix_s.max(0.0) as u64;
-    let packed = archive::pack(&archive::folder(&stored.head.name), &files, planned_s)
+    let packed = archive::pack(&file_name(&stored.head.name), &files, planned_s)
         .context("cannot pack the archive")?;
     destination.write(&packed)?;
     console::note(&format!(
@@ -90,11 +90,6 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
         number_of(runs, "run"),
     ));
     Ok(STATUS_DONE)
-}
-
-/// An experiment's name as that of a file: the name may be a path.
-pub fn file_name(name: &str) -> String {
-    archive::folder(name)
 }
 
 /// The folder of the experiment's file: the one on the command line, else as given when it ran.

@@ -2,21 +2,14 @@
 
 mod bundle;
 mod caller;
-mod captures;
-mod costs;
 mod definition;
-mod ladder;
 mod notes;
-mod pairs;
-mod phases;
 mod plan;
 mod plans;
 mod plots;
 mod progress;
 mod report;
 mod run;
-mod scaling;
-mod search;
 mod status;
 mod tables;
 mod vary;
@@ -230,4 +223,17 @@ fn options(parsed: &Parsed) -> String {
 fn results_file(parsed: &Parsed) -> Result<std::path::PathBuf> {
     crate::run_store::file(parsed)
         .ok_or_else(|| usage("an experiment needs a results file: --results FILE"))
+}
+
+/// An experiment's name as that of a file or folder: the name may be a path.
+pub fn file_name(name: &str) -> String {
+    let plain = |c: char| match c.is_alphanumeric() || "-_.".contains(c) {
+        true => c,
+        false => '-',
+    };
+    let name: String = name.chars().map(plain).collect();
+    match name.trim_start_matches(['.', '-']) {
+        "" => "experiment".to_owned(),
+        name => name.to_owned(),
+    }
 }

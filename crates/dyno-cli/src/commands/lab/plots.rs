@@ -1,5 +1,7 @@
 //! The plots of an experiment's file.
 
+mod ladder;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
@@ -12,7 +14,7 @@ use dyno_core::text::capital;
 use dyno_lab::file::{Experiment, Plot, PlotKind};
 use dyno_report::html::{self, PlotDrawing, PlotGroup, PlotLine};
 
-use super::ladder::ladder;
+use self::ladder::ladder;
 
 /// More lines over time hide each other: then only the first block is shown.
 const LINES_MAX: usize = 24;

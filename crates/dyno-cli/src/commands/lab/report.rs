@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::notes::{as_it_is_now, as_it_ran, best_again, broken, control, unseen, why};
 use super::tables::{self, LabTable};
-use super::{bundle, plans, plots, status};
+use super::{file_name, plans, plots, status};
 use crate::commands::report::compared;
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -315,7 +315,7 @@ impl<'a> LabResult<'a> {
     fn write_page(&self, parsed: &Parsed) -> Result<()> {
         let path = match parsed.value("output") {
             Some(path) => path.to_owned(),
-            None => format!("{}.html", bundle::file_name(&self.stored.head.name)),
+            None => format!("{}.html", file_name(&self.stored.head.name)),
         };
         // A page with a default name replaces the earlier one.
         let destination = match parsed.has("output") {

@@ -1,5 +1,12 @@
 //! The tables of an experiment's report.
 
+mod captures;
+mod costs;
+mod pairs;
+mod phases;
+mod scaling;
+pub mod search;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +19,8 @@ use dyno_report::Pivot;
 use dyno_report::sheet::Sheet;
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
 
-use super::costs::costs;
-use super::scaling::scaling;
+use self::costs::costs;
+use self::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
 /// A table for output.
@@ -36,7 +43,7 @@ pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
     if let Some(search) = &experiment.search
         && experiment.tables.is_empty()
     {
-        return vec![LabTable::Sheet(super::search::searched(
+        return vec![LabTable::Sheet(search::searched(
             experiment,
             search.get_ref(),
             done,
@@ -88,11 +95,11 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> LabTable {
         }
         TableKind::Stalls => LabTable::Sheet(stalls(experiment, &chosen)),
         TableKind::Resources => LabTable::Sheet(resources(experiment, &chosen)),
-        TableKind::Paired => super::pairs::paired(experiment, table, &chosen),
+        TableKind::Paired => pairs::paired(experiment, table, &chosen),
         TableKind::Scaling => scaling(experiment, table, &chosen, figure),
-        TableKind::Phases => super::phases::phases(experiment, &chosen, figure),
+        TableKind::Phases => phases::phases(experiment, &chosen, figure),
         TableKind::Cost => costs(experiment, &chosen),
-        TableKind::Captured => super::captures::captured(experiment, &chosen),
+        TableKind::Captured => captures::captured(experiment, &chosen),
         TableKind::Disturbances => LabTable::Missing(
             format!("this version has no table of kind {:?}", table.kind).to_lowercase(),
         ),

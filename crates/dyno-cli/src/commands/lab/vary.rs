@@ -73,10 +73,9 @@ pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
     for (name, levels) in &factors {
         text += &as_factor(parsed, (name, levels), &declared, of_host)?;
     }
-    let base = factors
-        .iter()
-        .map(|(name, levels)| format!("{} = {}", quoted(name), scalar(levels[0])));
-    let base: Vec<String> = base.collect();
+    let level =
+        |(name, levels): &(&str, Vec<&str>)| format!("{} = {}", quoted(name), scalar(levels[0]));
+    let base: Vec<String> = factors.iter().map(level).collect();
     let repeats = parsed.value("repeats").unwrap_or("3");
     let _ = write!(
         text,

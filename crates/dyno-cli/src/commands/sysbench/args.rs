@@ -395,7 +395,7 @@ fn target(parsed: &Parsed, driver: &str) -> Result<Target> {
     target.password = (!password.is_empty()).then(|| Secret::new(password));
     target.implied = Default::default();
     let port = if driver == "mysql" { "3306" } else { "5432" };
-    target.endpoints = super::run::endpoints(
+    target.endpoints = super::endpoints::endpoints(
         driver,
         &list(&value("host", "localhost")),
         &list(&value("port", port)),

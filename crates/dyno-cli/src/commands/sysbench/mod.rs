@@ -1,6 +1,7 @@
 //! `dyno sysbench …`: sysbench's command line, and its report.
 
 mod args;
+mod endpoints;
 mod exported;
 mod host;
 mod legacy;

@@ -3,15 +3,12 @@
 //! The order differs from that of `dyno run` (`crates/dyno-run/src/measure.rs`): the report and
 //! `done()` come before the verdict, and the run goes on if it cannot be recorded.
 
-use std::path::PathBuf;
-
 use anyhow::{Result, anyhow};
 use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_conduct::hint;
 use dyno_core::db::ErrorKind;
 use dyno_core::interval::Interval;
 use dyno_core::summary::RunEnd;
-use dyno_core::target::Endpoint;
 use dyno_core::units::format_duration;
 use dyno_host::Plan;
 use dyno_load::{LoadError, Progress, RunOutcome};
@@ -22,7 +19,7 @@ use super::record::Record;
 use super::screen::Screen;
 use super::window::Window;
 use super::{STATUS_FORCED, host, output};
-use crate::{STATUS_DONE, STATUS_FAILED, console, settings};
+use crate::{STATUS_DONE, STATUS_FAILED, console};
 use dyno_run::{Ready, RunError, disconnected};
 
 /// A shorter interval is the incomplete last one of a run.
@@ -427,40 +424,4 @@ fn script_stat(stat: &Stat, cumulative: bool) -> dyno_script::Stat {
             stat.latency_sum,
         ]),
     }
-}
-
-/// The endpoints of the drivers' options for hosts, ports and sockets: the sockets if there are
-/// any, else all ports of the first host, then of the second, …
-pub fn endpoints(
-    driver: &str,
-    hosts: &[String],
-    ports: &[String],
-    sockets: &[String],
-    port_given: bool,
-) -> Result<Vec<Endpoint>> {
-    const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
-    if !sockets.is_empty() {
-        return Ok(sockets
-            .iter()
-            .map(|path| Endpoint::Unix(path.into()))
-            .collect());
-    }
-    let mut endpoints = Vec::new();
-    for host in hosts {
-        for port in ports {
-            let number: u16 = port
-                .parse()
-                .map_err(|_| settings::usage(format!("--{driver}-port: '{port}' is no port")))?;
-            let local = driver == "mysql" && host == "localhost" && !port_given;
-            if local && PathBuf::from(MYSQL_SOCKET).exists() {
-                endpoints.push(Endpoint::Unix(MYSQL_SOCKET.into()));
-            } else if driver == "pgsql" && host.starts_with('/') {
-                let file = format!(".s.PGSQL.{number}");
-                endpoints.push(Endpoint::Unix(PathBuf::from(host).join(file)));
-            } else {
-                endpoints.push(Endpoint::Tcp(host.clone(), number));
-            }
-        }
-    }
-    Ok(endpoints)
 }

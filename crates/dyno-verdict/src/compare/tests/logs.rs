@@ -41,7 +41,7 @@ fn keys_in_logs_are_a_difference() {
 }
 
 #[test]
-fn the_rate_of_a_log_is_that_of_its_own_total() {
+fn the_rate_of_a_log_is_its_printed_total() {
     let mut log = samples::imported();
     // A slow end is in the total, but in no whole second.
     let rates = &mut log.summary.as_mut().unwrap().rates;

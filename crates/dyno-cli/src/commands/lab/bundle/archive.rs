@@ -7,20 +7,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
-/// The folder that an archive unpacks to. Without one, unpacking could overwrite files of the same
-/// names, such as the user's results file.
-pub fn folder(name: &str) -> String {
-    let plain = |c: char| match c.is_alphanumeric() || "-_.".contains(c) {
-        true => c,
-        false => '-',
-    };
-    let name: String = name.chars().map(plain).collect();
-    match name.trim_start_matches(['.', '-']) {
-        "" => "experiment".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
 /// An archive of these files, by their relative paths, within this folder.
 ///
 /// # Errors
@@ -51,6 +37,7 @@ mod tests {
     use flate2::read::GzDecoder;
 
     use super::*;
+    use crate::commands::lab::file_name;
 
     #[test]
     fn an_archive_unpacks_to_one_folder() {
@@ -61,7 +48,7 @@ mod tests {
             ("..", "experiment"),
             ("", "experiment"),
         ] {
-            assert_eq!(folder(name), own, "{name}");
+            assert_eq!(file_name(name), own, "{name}");
         }
     }
 

@@ -4,7 +4,7 @@ use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Table};
 use dyno_lab::{Law, law};
 
-use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
+use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// Speed-up and efficiency along a factor.
 pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> LabTable {

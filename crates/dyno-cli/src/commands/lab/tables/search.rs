@@ -13,7 +13,7 @@ use dyno_lab::file::Experiment;
 use dyno_load::{StopLevel, StopSignal};
 use dyno_report::sheet::Sheet;
 
-use super::tables::{by_cell, factors_but, mean, sheet, shown};
+use super::{by_cell, factors_but, mean, sheet, shown};
 use crate::commands::planned::PlannedCommand;
 use crate::commands::search::SearchCommand;
 

@@ -3,7 +3,7 @@
 use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::{Experiment, Table};
 
-use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
+use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The table of a factor's pairs.
 pub fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> LabTable {

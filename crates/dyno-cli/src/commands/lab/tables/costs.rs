@@ -3,7 +3,7 @@
 use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::{Experiment, Monthly, Prices};
 
-use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
+use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The components of a price, by their columns.
 type Component = (&'static str, fn(&Monthly) -> Option<f64>);

@@ -3,7 +3,7 @@
 use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::Experiment;
 
-use super::tables::{LabTable, by_cell, factors_but, sheet, shown};
+use super::{LabTable, by_cell, factors_but, sheet, shown};
 
 /// A figure of each phase of each cell, and its ratio to the baseline's.
 pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> LabTable {

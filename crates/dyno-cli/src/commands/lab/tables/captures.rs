@@ -4,7 +4,7 @@ use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::Experiment;
 use dyno_results::Captured;
 
-use super::tables::{LabTable, by_cell, factors_but, mean, sheet, shown};
+use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 const MB: f64 = 1e6;
 

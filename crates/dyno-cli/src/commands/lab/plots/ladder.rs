@@ -8,7 +8,7 @@ use dyno_core::figures::{MS, NamedFigure};
 use dyno_lab::file::{Experiment, Plot};
 use dyno_report::html::{self, PlotDrawing, PlotLine};
 
-use super::plots::{Part, by, made, place};
+use super::{Part, by, made, place};
 
 /// One plot for each figure.
 ///
