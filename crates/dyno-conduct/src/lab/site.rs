@@ -340,17 +340,14 @@ impl<'a> Site<'a> {
         let mut online = Online::connect(&url)?;
         let set = settings(&Default::default(), &effective.online)?;
         let undo = online.set(&set)?;
-        // Noted at once: the rest may fail.
+        // Noted at once: the rest may fail. Another level restarts the server where that undoes it.
         self.note_undo(&url, undo);
+        let own = effective.undo.iter();
+        let own = own.filter(|undo| *undo != "server.restart");
+        self.note_undo(&url, own.cloned().collect());
         for sql in &effective.sql {
             online.run(sql)?;
         }
-        // Restarting for another level undoes the rest.
-        let own = effective
-            .undo
-            .iter()
-            .filter(|undo| *undo != "server.restart");
-        self.note_undo(&url, own.cloned().collect());
         // Applies to sessions that connect from now on.
         let mut online = Online::connect(&url)?;
         for factor in &self.lab.experiment.factors {

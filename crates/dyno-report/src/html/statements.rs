@@ -60,7 +60,7 @@ mod tests {
         let (_, table) = page.split_once(">Statements<").unwrap();
         let shape = "<code>SELECT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c</code>";
         assert!(table.contains(shape), "{table}");
-        let (_, own) = table.split_once("The server's own digests").unwrap();
+        let (_, own) = table.split_once("own digests<").unwrap();
         for expected in [
             "<code>DELETE FROM `queue` WHERE `done`</code>",
             "36,851",
