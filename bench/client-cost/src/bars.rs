@@ -2,7 +2,7 @@
 
 /// A limit on a figure.
 #[derive(Clone, Copy, Debug)]
-pub struct Bar {
+pub(crate) struct Bar {
     /// The section that measures the figure.
     pub section: &'static str,
     /// The name of the figure.
@@ -15,7 +15,7 @@ pub struct Bar {
 
 impl Bar {
     /// Whether a value is within the limit.
-    pub fn is_met_by(&self, value: f64) -> bool {
+    pub(crate) fn is_met_by(&self, value: f64) -> bool {
         if self.at_most {
             value <= self.limit
         } else {
@@ -42,7 +42,7 @@ const fn at_least(section: &'static str, name: &'static str, limit: f64) -> Bar 
     }
 }
 
-pub const BARS: &[Bar] = &[
+pub(crate) const BARS: &[Bar] = &[
     at_most("point-select", "dyno / floor, mysql, 16 sessions", 1.25),
     at_most("point-select", "dyno / floor, mysql, 256 sessions", 1.25),
     at_most("point-select", "dyno / floor, postgres, 16 sessions", 1.25),

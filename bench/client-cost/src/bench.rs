@@ -18,7 +18,7 @@ use crate::tool::{NullEndpoint, Protocol, Tool};
 const RUN_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// The options, the scratch folder, and the problems so far.
-pub struct Bench {
+pub(crate) struct Bench {
     /// The command line.
     pub options: Options,
     /// The repository.
@@ -30,7 +30,7 @@ pub struct Bench {
 }
 
 /// The result of a program.
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Its standard output.
     pub report: String,
     /// Its standard error.
@@ -45,7 +45,7 @@ pub struct Outcome {
 
 impl Bench {
     /// Builds Dyno unless `--build no` was given, and creates a scratch folder.
-    pub fn new(options: Options) -> Result<Bench> {
+    pub(crate) fn new(options: Options) -> Result<Bench> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let root = root.canonicalize().context("the repository is gone")?;
         let cores = std::thread::available_parallelism()?.get();
@@ -69,18 +69,18 @@ impl Bench {
     }
 
     /// Records a problem, which makes the whole program fail at its end.
-    pub fn problem(&self, problem: String) {
+    pub(crate) fn problem(&self, problem: String) {
         crate::say(&format!("client-cost: PROBLEM: {problem}"));
         self.problems.borrow_mut().push(problem);
     }
 
     /// All recorded problems.
-    pub fn into_problems(self) -> Vec<String> {
+    pub(crate) fn into_problems(self) -> Vec<String> {
         self.problems.into_inner()
     }
 
     /// The path of a tool.
-    pub fn path(&self, tool: Tool) -> PathBuf {
+    pub(crate) fn path(&self, tool: Tool) -> PathBuf {
         match tool {
             Tool::Floor => self.beside.join("floor"),
             Tool::Dyno => match &self.options.dyno {
@@ -93,12 +93,12 @@ impl Bench {
     }
 
     /// A file of `bench/scripts`.
-    pub fn script(&self, name: &str) -> PathBuf {
+    pub(crate) fn script(&self, name: &str) -> PathBuf {
         self.root.join("bench/scripts").join(name)
     }
 
     /// The tools of `wanted` that speak the protocol and run. Reports each broken one once.
-    pub fn tools(&self, wanted: &[Tool], protocol: Protocol) -> Vec<Tool> {
+    pub(crate) fn tools(&self, wanted: &[Tool], protocol: Protocol) -> Vec<Tool> {
         let wanted = wanted.iter().copied();
         wanted
             .filter(|tool| tool.speaks(protocol) && self.has(*tool))
@@ -106,7 +106,7 @@ impl Bench {
     }
 
     /// The first line of the tool's version output.
-    pub fn version(&self, tool: Tool) -> Option<String> {
+    pub(crate) fn version(&self, tool: Tool) -> Option<String> {
         let output = Command::new(self.path(tool)).arg("--version").output();
         let output = output.ok().filter(|output| output.status.success())?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -135,7 +135,7 @@ impl Bench {
     }
 
     /// Runs a command on the client's core until it exits.
-    pub fn measure(&self, mut command: Command) -> Result<Outcome> {
+    pub(crate) fn measure(&self, mut command: Command) -> Result<Outcome> {
         let (out, err) = (self.work.path().join("out"), self.work.path().join("err"));
         pin(&mut command, self.options.client_core);
         let described = describe(&command);
@@ -162,7 +162,7 @@ impl Bench {
     }
 
     /// Starts a null server on the server's core.
-    pub fn null_server(&self, protocol: Protocol) -> Result<NullServer> {
+    pub(crate) fn null_server(&self, protocol: Protocol) -> Result<NullServer> {
         // PostgreSQL's clients look for this name in a directory.
         let socket = self.work.path().join(".s.PGSQL.5432");
         let mut command = Command::new(self.beside.join("null-server"));
@@ -188,7 +188,7 @@ impl Bench {
 }
 
 /// A null server, killed on drop.
-pub struct NullServer {
+pub(crate) struct NullServer {
     child: Child,
     protocol: Protocol,
     socket: PathBuf,
@@ -196,7 +196,7 @@ pub struct NullServer {
 
 impl NullServer {
     /// Its socket.
-    pub fn endpoint(&self) -> NullEndpoint<'_> {
+    pub(crate) fn endpoint(&self) -> NullEndpoint<'_> {
         NullEndpoint {
             protocol: self.protocol,
             socket: &self.socket,
@@ -213,7 +213,7 @@ impl Drop for NullServer {
 }
 
 /// The command as a user would type it.
-pub fn describe(command: &Command) -> String {
+pub(crate) fn describe(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
     words.extend(command.get_args().map(|word| word.to_string_lossy()));
     words.join(" ")

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// A measured figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub(crate) struct Figure {
     /// What the figure measures; bars refer to it by this name.
     pub name: String,
     /// `ratio`, `µs`, `instructions`, `KiB`.
@@ -20,7 +20,7 @@ pub struct Figure {
 
 /// The result of a section.
 #[derive(Default)]
-pub struct Section {
+pub(crate) struct Section {
     /// Medians.
     pub figures: Vec<Figure>,
     /// Every single measurement.
@@ -29,7 +29,7 @@ pub struct Section {
 
 impl Section {
     /// Adds the median of `rounds`, if there are any.
-    pub fn add(&mut self, name: String, unit: &'static str, rounds: &[f64]) {
+    pub(crate) fn add(&mut self, name: String, unit: &'static str, rounds: &[f64]) {
         let Some(median) = median(rounds) else {
             return;
         };
@@ -48,7 +48,7 @@ impl Section {
     }
 
     /// Adds the median of the per-round ratios, for rounds present in both series.
-    pub fn add_ratio(&mut self, name: String, over: &[f64], under: &[f64]) {
+    pub(crate) fn add_ratio(&mut self, name: String, over: &[f64], under: &[f64]) {
         let ratios: Vec<f64> = over.iter().zip(under).map(|(a, b)| a / b).collect();
         self.add(name, "ratio", &ratios);
     }
@@ -56,7 +56,7 @@ impl Section {
 
 impl Figure {
     /// For the results file.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "name": self.name, "unit": self.unit,
             "median": self.median, "low": self.low, "high": self.high,

@@ -6,7 +6,7 @@ use dyno_sys::Args;
 
 use crate::sections::SECTIONS;
 
-pub const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 usage: client-cost [options]
 
   --only SECTION,…      point-select, instructions, events, load, load-servers, many-sessions,
@@ -30,7 +30,7 @@ usage: client-cost [options]
 const PGBENCH: &str = "/usr/lib/postgresql/15/bin/pgbench";
 
 /// The parsed command line.
-pub struct Options {
+pub(crate) struct Options {
     /// The sections to run, in order.
     pub only: Vec<&'static str>,
     /// Alternating rounds.
@@ -60,7 +60,7 @@ pub struct Options {
 }
 
 /// A real server.
-pub struct RealServer {
+pub(crate) struct RealServer {
     /// Socket for MySQL; socket directory or host for PostgreSQL.
     pub endpoint: String,
     /// PostgreSQL only.
@@ -70,7 +70,7 @@ pub struct RealServer {
 }
 
 impl RealServer {
-    pub fn new(endpoint: String, port: u16, user: &str) -> RealServer {
+    pub(crate) fn new(endpoint: String, port: u16, user: &str) -> RealServer {
         let user = user.to_owned();
         RealServer {
             endpoint,
@@ -82,7 +82,7 @@ impl RealServer {
 
 impl Options {
     /// Parses the arguments, without the program's name.
-    pub fn parse(words: Vec<String>) -> Result<Options, String> {
+    pub(crate) fn parse(words: Vec<String>) -> Result<Options, String> {
         let command = format!("cargo run --release -p client-cost -- {}", words.join(" "));
         let mut args = Args::parse(words)?;
         let mysql_user = args.take("mysql-user")?.unwrap_or("root".to_owned());

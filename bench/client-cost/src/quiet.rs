@@ -5,10 +5,10 @@ use dyno_core::Clock;
 use dyno_sys::process::{Cpu, ticks_per_second};
 
 /// The limit for unmarked figures, in cores: a tenth of one of the two cores in use.
-pub const OTHERS_CORES_MAX: f64 = 0.1;
+pub(crate) const OTHERS_CORES_MAX: f64 = 0.1;
 
 /// The start of a measurement.
-pub struct Watch {
+pub(crate) struct Watch {
     begun_ns: u64,
     machine: Ticks,
     ours_us: f64,
@@ -16,7 +16,7 @@ pub struct Watch {
 
 /// CPU time used by others, in cores on average.
 #[derive(Clone, Copy, Debug)]
-pub struct Disturbed {
+pub(crate) struct Disturbed {
     /// By other processes of this machine.
     pub others_cores: f64,
     /// By other virtual machines of the host (steal time).
@@ -25,7 +25,7 @@ pub struct Disturbed {
 
 impl Watch {
     /// Starts watching.
-    pub fn begin() -> Result<Watch> {
+    pub(crate) fn begin() -> Result<Watch> {
         Ok(Watch {
             begun_ns: Clock.now(),
             machine: Ticks::read()?,
@@ -34,7 +34,7 @@ impl Watch {
     }
 
     /// Stops watching. Every child must have been waited for.
-    pub fn end(self) -> Result<Disturbed> {
+    pub(crate) fn end(self) -> Result<Disturbed> {
         let machine = Ticks::read()?;
         let elapsed_s = (Clock.now() - self.begun_ns) as f64 / 1e9;
         let seconds = |later: u64, earlier: u64| (later - earlier) as f64 / ticks_per_second();

@@ -12,7 +12,12 @@ use crate::quiet::Disturbed;
 use crate::tool::Tool;
 
 /// Writes the result of a section, with the data needed to judge and repeat it.
-pub fn write(bench: &Bench, name: &str, section: &Section, disturbed: Disturbed) -> Result<()> {
+pub(crate) fn write(
+    bench: &Bench,
+    name: &str,
+    section: &Section,
+    disturbed: Disturbed,
+) -> Result<()> {
     let path = path(bench, name);
     let versions = |tool: Tool| bench.version(tool);
     let content = json!({
@@ -39,7 +44,7 @@ pub fn write(bench: &Bench, name: &str, section: &Section, disturbed: Disturbed)
 }
 
 /// Reads the last result of a section; `None` if there is no file.
-pub fn read(bench: &Bench, name: &str) -> Result<Option<Value>> {
+pub(crate) fn read(bench: &Bench, name: &str) -> Result<Option<Value>> {
     let path = path(bench, name);
     if !path.exists() {
         return Ok(None);

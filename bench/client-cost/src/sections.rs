@@ -18,7 +18,7 @@ use crate::figures::Section;
 use crate::tool::{Protocol, Tool};
 
 /// Section names, in order.
-pub const SECTIONS: &[&str] = &[
+pub(crate) const SECTIONS: &[&str] = &[
     "point-select",
     "instructions",
     "events",
@@ -34,7 +34,7 @@ pub const SECTIONS: &[&str] = &[
 const PROTOCOLS: [Protocol; 2] = [Protocol::Mysql, Protocol::Postgres];
 
 /// Runs a section.
-pub fn run(name: &str, bench: &Bench) -> Result<Section> {
+pub(crate) fn run(name: &str, bench: &Bench) -> Result<Section> {
     match name {
         "point-select" => point_select::run(bench),
         "instructions" => instructions::run(bench),

@@ -9,7 +9,7 @@ use crate::bench::Bench;
 
 /// A load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
+pub(crate) enum Tool {
     /// A minimal client: the lowest possible cost of a point select.
     Floor,
     /// Dyno.
@@ -22,7 +22,7 @@ pub enum Tool {
 
 /// A protocol; also a kind of null server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub(crate) enum Protocol {
     /// MySQL's.
     Mysql,
     /// PostgreSQL's.
@@ -31,7 +31,7 @@ pub enum Protocol {
 
 /// The limit of a run.
 #[derive(Clone, Copy, Debug)]
-pub enum Limit {
+pub(crate) enum Limit {
     /// Seconds.
     Seconds(u32),
     /// Events of all sessions together.
@@ -40,14 +40,14 @@ pub enum Limit {
 
 /// A server's socket and, for PostgreSQL's clients, the directory of the socket.
 #[derive(Clone, Copy, Debug)]
-pub struct NullEndpoint<'a> {
+pub(crate) struct NullEndpoint<'a> {
     pub protocol: Protocol,
     pub socket: &'a Path,
 }
 
 impl NullEndpoint<'_> {
     /// The directory of the socket.
-    pub fn directory(self) -> String {
+    pub(crate) fn directory(self) -> String {
         let directory = self.socket.parent().unwrap_or(Path::new("/"));
         directory.display().to_string()
     }
@@ -55,7 +55,7 @@ impl NullEndpoint<'_> {
 
 impl Tool {
     /// Its name in the figures.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Tool::Floor => "floor",
             Tool::Dyno => "dyno",
@@ -65,12 +65,12 @@ impl Tool {
     }
 
     /// Whether it speaks a protocol.
-    pub fn speaks(self, protocol: Protocol) -> bool {
+    pub(crate) fn speaks(self, protocol: Protocol) -> bool {
         self != Tool::Pgbench || protocol == Protocol::Postgres
     }
 
     /// Prepared point selects in `sessions` sessions.
-    pub fn point_select(
+    pub(crate) fn point_select(
         self,
         bench: &Bench,
         endpoint: NullEndpoint,
@@ -91,7 +91,7 @@ impl Tool {
     }
 
     /// A pgbench script, with prepared statements.
-    pub fn pgbench_script(
+    pub(crate) fn pgbench_script(
         bench: &Bench,
         script: &str,
         endpoint: NullEndpoint,
@@ -102,7 +102,13 @@ impl Tool {
     }
 
     /// A sysbench script, without its command word. Only for Dyno and sysbench.
-    pub fn script(self, bench: &Bench, script: &str, sessions: usize, limit: Limit) -> Command {
+    pub(crate) fn script(
+        self,
+        bench: &Bench,
+        script: &str,
+        sessions: usize,
+        limit: Limit,
+    ) -> Command {
         let mut command = Command::new(bench.path(self));
         // Section `recording` measures the cost of recording.
         command.env("DYNO_RESULTS", "none");
@@ -120,7 +126,7 @@ impl Tool {
     }
 
     /// The number of queries in the report of a point select run.
-    pub fn queries(self, report: &str) -> Result<u64> {
+    pub(crate) fn queries(self, report: &str) -> Result<u64> {
         match self {
             Tool::Floor => number_after(report, "\"queries\":"),
             Tool::Dyno | Tool::Sysbench => number_after(report, " queries:"),
@@ -131,7 +137,7 @@ impl Tool {
 
 impl Protocol {
     /// Its name on the command lines of the null server and the floor.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Protocol::Mysql => "mysql",
             Protocol::Postgres => "postgres",
@@ -140,12 +146,12 @@ impl Protocol {
 }
 
 /// The number of events in the report of a script run.
-pub fn events(report: &str) -> Result<u64> {
+pub(crate) fn events(report: &str) -> Result<u64> {
     number_after(report, "total number of events:")
 }
 
 /// The options that connect sysbench and Dyno to a null server.
-pub fn connection(endpoint: NullEndpoint) -> Vec<String> {
+pub(crate) fn connection(endpoint: NullEndpoint) -> Vec<String> {
     match endpoint.protocol {
         Protocol::Mysql => vec![
             "--db-driver=mysql".to_owned(),
@@ -161,7 +167,7 @@ pub fn connection(endpoint: NullEndpoint) -> Vec<String> {
 }
 
 /// `1 session`, `16 sessions`.
-pub fn sessions_text(sessions: usize) -> String {
+pub(crate) fn sessions_text(sessions: usize) -> String {
     let ending = if sessions == 1 { "" } else { "s" };
     format!("{sessions} session{ending}")
 }

@@ -12,20 +12,20 @@ static HIGHEST: AtomicU64 = AtomicU64::new(0);
 const HEAD: usize = 16;
 
 /// The system's allocator, with counters.
-pub struct Counted;
+pub(crate) struct Counted;
 
 /// Whether to count allocations from now on.
-pub fn count(counts: bool) {
+pub(crate) fn count(counts: bool) {
     COUNTS.store(counts, Relaxed);
 }
 
 /// Bytes in use by the coordinator.
-pub fn live() -> u64 {
+pub(crate) fn live() -> u64 {
     LIVE.load(Relaxed)
 }
 
 /// The maximum of [`live`].
-pub fn highest() -> u64 {
+pub(crate) fn highest() -> u64 {
     HIGHEST.load(Relaxed)
 }
 

@@ -11,7 +11,10 @@ use dyno_fleet::simulation::{Load, recorded};
 const ROUNDS: u64 = 200;
 
 /// The lines of the table.
-pub fn sizes(events: u32, operations: u32) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+pub(crate) fn sizes(
+    events: u32,
+    operations: u32,
+) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let load = Load {
         events,
         operations,

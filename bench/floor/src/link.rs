@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 
 /// Reads until `is_whole` accepts the bytes, and returns them.
-pub fn read_until(
+pub(crate) fn read_until(
     mut stream: &UnixStream,
     is_whole: impl Fn(&[u8]) -> io::Result<bool>,
 ) -> io::Result<Vec<u8>> {
@@ -23,7 +23,7 @@ pub fn read_until(
 }
 
 /// An error for an unexpected answer or the server's own error.
-pub fn refused(doing: &str, answer: &[u8]) -> io::Error {
+pub(crate) fn refused(doing: &str, answer: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(answer).replace(|symbol: char| symbol.is_control(), " ");
     io::Error::other(format!("{doing}: the server answered `{}`", text.trim()))
 }

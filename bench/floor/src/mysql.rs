@@ -11,7 +11,7 @@ const STATEMENT: &[u8] = b"\x16SELECT c FROM sbtest1 WHERE id=?";
 const TYPE_LONG: u8 = 3;
 
 /// A connection with its prepared statement.
-pub struct Session {
+pub(crate) struct Session {
     statement: [u8; 4],
     /// Parameter types are sent only with the first execution.
     typed: bool,

@@ -12,7 +12,7 @@ E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
 const ID_AT: usize = 18;
 
 /// A connection with its prepared statement.
-pub struct Session;
+pub(crate) struct Session;
 
 impl crate::Protocol for Session {
     fn open(mut stream: &UnixStream) -> io::Result<Session> {

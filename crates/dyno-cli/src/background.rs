@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 const WAITING_MAX: usize = 16;
 
 /// A thread that takes items one by one.
-pub struct Background<T> {
+pub(crate) struct Background<T> {
     items: SyncSender<Option<T>>,
     ended: Receiver<()>,
     left_out: u64,
@@ -20,7 +20,7 @@ pub struct Background<T> {
 
 /// How a background thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// Whether it took every item. If not, it is still working on one.
     pub all_taken: bool,
     /// Number of items dropped because the queue was full.
@@ -33,7 +33,7 @@ impl<T: Send + 'static> Background<T> {
     ///
     /// # Errors
     /// The thread cannot be started, or `make` failed.
-    pub fn start<W, F>(make: F) -> Result<Self>
+    pub(crate) fn start<W, F>(make: F) -> Result<Self>
     where
         W: FnMut(Option<T>),
         F: FnOnce() -> Result<W> + Send + 'static,
@@ -72,14 +72,14 @@ impl<T: Send + 'static> Background<T> {
     }
 
     /// Queues an item, or drops it if the queue is full. Never blocks.
-    pub fn give(&mut self, item: T) {
+    pub(crate) fn give(&mut self, item: T) {
         if let Err(TrySendError::Full(_)) = self.items.try_send(Some(item)) {
             self.left_out += 1;
         }
     }
 
     /// Ends the thread. Waits for it at most `patience`, again each time that `go_on` returns true.
-    pub fn finish(self, patience: Duration, go_on: impl Fn() -> bool) -> Ended {
+    pub(crate) fn finish(self, patience: Duration, go_on: impl Fn() -> bool) -> Ended {
         let Self {
             items,
             ended,

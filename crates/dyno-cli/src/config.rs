@@ -34,7 +34,7 @@ const BYTES_MAX: u64 = 1 << 20;
 ///
 /// # Errors
 /// A file cannot be read, is not TOML, or sets an unknown option.
-pub fn with_defaults(command: &Command, mut args: Vec<String>) -> Result<Vec<String>> {
+pub(crate) fn with_defaults(command: &Command, mut args: Vec<String>) -> Result<Vec<String>> {
     if !is_configurable(command) {
         return Ok(args);
     }

@@ -22,13 +22,13 @@ const FLUSH_PAUSE: Duration = Duration::from_millis(2);
 const LEAVE: Duration = Duration::from_millis(500);
 
 /// Writes text to standard output. A closed pipe is not an error: the reader has seen enough.
-pub fn out(text: &str) {
+pub(crate) fn out(text: &str) {
     raw(visible::text(text).as_bytes());
 }
 
 /// Writes a page that may have colours. If foreign text in it contains control characters, it is
 /// printed without colours, because Dyno's own controls could not be distinguished.
-pub fn page(look: &Look, render: impl Fn(&Look) -> String) {
+pub(crate) fn page(look: &Look, render: impl Fn(&Look) -> String) {
     let plain = render(&Look {
         colour: false,
         ..*look
@@ -40,12 +40,12 @@ pub fn page(look: &Look, render: impl Fn(&Look) -> String) {
 }
 
 /// Writes JSON to standard output.
-pub fn json(text: &str) {
+pub(crate) fn json(text: &str) {
     raw(visible::json(text).as_bytes());
 }
 
 /// Writes one of several lines; returns false if the reader is gone or writing fails.
-pub fn stream(line: &str) -> bool {
+pub(crate) fn stream(line: &str) -> bool {
     let text = visible::text(line);
     let mut lock = io::stdout().lock();
     let written = lock.write_all(text.as_bytes()).and_then(|()| lock.flush());
@@ -58,12 +58,12 @@ pub fn stream(line: &str) -> bool {
 }
 
 /// Whether standard output is a terminal with a movable cursor.
-pub fn has_screen() -> bool {
+pub(crate) fn has_screen() -> bool {
     io::stdout().is_terminal() && !is_dumb()
 }
 
 /// Writes a file's content to standard output unchanged, for other programs.
-pub fn raw(bytes: &[u8]) {
+pub(crate) fn raw(bytes: &[u8]) {
     // Flush the scripts' earlier output first.
     flush_c();
     if io::stdout().is_terminal() {
@@ -86,7 +86,7 @@ fn fail(error: &io::Error) {
 }
 
 /// The first failure to write output.
-pub fn failure() -> Option<String> {
+pub(crate) fn failure() -> Option<String> {
     let failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
     failure.clone()
 }
@@ -94,7 +94,7 @@ pub fn failure() -> Option<String> {
 static FAILURE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Writes help to standard output, wrapped on a terminal.
-pub fn help(text: &str) {
+pub(crate) fn help(text: &str) {
     match io::stdout().is_terminal() {
         true => out(&fold(text, width())),
         false => out(text),
@@ -102,7 +102,7 @@ pub fn help(text: &str) {
 }
 
 /// Writes a line to standard error, without secrets, wrapped on a terminal.
-pub fn note(line: &str) {
+pub(crate) fn note(line: &str) {
     let line = redact::text(line);
     let mut text = visible::text(&line).into_owned();
     if io::stderr().is_terminal() && !is_dumb() {
@@ -113,7 +113,7 @@ pub fn note(line: &str) {
 }
 
 /// Writes a line that may have colours to standard error, as [`page`] does.
-pub fn line(look: &Look, render: impl Fn(&Look) -> String) {
+pub(crate) fn line(look: &Look, render: impl Fn(&Look) -> String) {
     let plain = render(&Look {
         colour: false,
         ..*look
@@ -127,12 +127,12 @@ pub fn line(look: &Look, render: impl Fn(&Look) -> String) {
 }
 
 /// Whether the last line of standard error can be redrawn.
-pub fn draws() -> bool {
+pub(crate) fn draws() -> bool {
     io::stderr().is_terminal() && !is_dumb()
 }
 
 /// Replaces the last line of standard error if it can be redrawn. Other output replaces it.
-pub fn progress(line: &str) {
+pub(crate) fn progress(line: &str) {
     if draws() {
         let mut stderr = io::stderr().lock();
         drawn::set(!line.is_empty());
@@ -141,7 +141,7 @@ pub fn progress(line: &str) {
 }
 
 /// The format of text on standard output, from the options and the terminal.
-pub fn look(parsed: &Parsed) -> Look {
+pub(crate) fn look(parsed: &Parsed) -> Look {
     Look {
         columns: width(),
         colour: colors_on(&io::stdout(), parsed.has("no-color")),
@@ -151,7 +151,7 @@ pub fn look(parsed: &Parsed) -> Look {
 }
 
 /// The format of live lines on standard error.
-pub fn live_look(no_color: bool) -> Look {
+pub(crate) fn live_look(no_color: bool) -> Look {
     Look {
         columns: columns_of(libc::STDERR_FILENO).unwrap_or(WIDTH),
         colour: colors_on(&io::stderr(), no_color),
@@ -237,7 +237,7 @@ fn flush_c() {
 
 /// Ends the process, after a bounded attempt to flush the files that scripts left open: `exit()`
 /// could wait forever for a stream that an abandoned thread has locked.
-pub fn leave(status: i32) -> ! {
+pub(crate) fn leave(status: i32) -> ! {
     flush_c();
     let (done, flushed) = channel::<()>();
     let flush = move || {
@@ -254,7 +254,7 @@ pub fn leave(status: i32) -> ! {
 }
 
 /// Makes scripts' output line-buffered, as under sysbench.
-pub fn unbuffer_c() {
+pub(crate) fn unbuffer_c() {
     // SAFETY: called before any output, on the stream that C itself has opened.
     unsafe { libc::setvbuf(stdout, std::ptr::null_mut(), libc::_IOLBF, 0) };
 }

@@ -27,7 +27,7 @@ const ORPHAN_MIN: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// An invalid option.
-pub fn hosts(parsed: &Parsed) -> Result<Hosts> {
+pub(crate) fn hosts(parsed: &Parsed) -> Result<Hosts> {
     Ok(Hosts {
         fleet: fleet(parsed)?,
         server_agent: server_agent(parsed)?,
@@ -122,7 +122,7 @@ fn server_agent(parsed: &Parsed) -> Result<Option<ServerAgent>> {
 ///
 /// # Errors
 /// The address is invalid, or the key is missing or readable by others.
-pub fn external_bus(
+pub(crate) fn external_bus(
     parsed: &Parsed,
     option: &str,
     [key, ca]: [&str; 2],

@@ -5,7 +5,7 @@ const TEXT_MIN: usize = 24;
 
 /// Wraps the text at blanks to at most this many columns. Continued lines are indented to the last
 /// column of their line; columns are separated by two or more blanks.
-pub fn fold(text: &str, width: usize) -> String {
+pub(crate) fn fold(text: &str, width: usize) -> String {
     let mut folded = String::new();
     let mut column = 0;
     for line in text.split_inclusive('\n') {

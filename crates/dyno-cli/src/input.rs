@@ -7,7 +7,7 @@ use std::io::{self, Read};
 ///
 /// # Errors
 /// It cannot be read, or has more than `most` bytes.
-pub fn read(file: &str, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read(file: &str, most: u64) -> io::Result<Vec<u8>> {
     match file {
         "-" => bounded(io::stdin().lock(), most),
         file => bounded(File::open(file)?, most),
@@ -18,7 +18,7 @@ pub fn read(file: &str, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read`], or the bytes are not UTF-8.
-pub fn read_text(file: &str, most: u64) -> io::Result<String> {
+pub(crate) fn read_text(file: &str, most: u64) -> io::Result<String> {
     let bytes = read(file, most)?;
     String::from_utf8(bytes).map_err(|_| {
         let why = "it is not text in UTF-8";
@@ -30,7 +30,7 @@ pub fn read_text(file: &str, most: u64) -> io::Result<String> {
 ///
 /// # Errors
 /// It cannot be read, or has more than `most` bytes.
-pub fn bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

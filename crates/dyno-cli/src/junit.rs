@@ -11,7 +11,7 @@ use crate::output::Destination;
 use crate::settings::usage;
 
 /// The file of `--junit`, and what it will contain.
-pub struct JUnit {
+pub(crate) struct JUnit {
     destination: Destination,
     suites: Mutex<Vec<Suite>>,
 }
@@ -22,7 +22,7 @@ impl JUnit {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn of(parsed: &Parsed) -> Result<Option<Self>> {
+    pub(crate) fn of(parsed: &Parsed) -> Result<Option<Self>> {
         let path = parsed.value("junit");
         if path.is_some() && path == parsed.value("json") {
             return Err(usage("--junit and --json name the same file"));
@@ -35,7 +35,7 @@ impl JUnit {
     }
 
     /// Adds a run or a comparison.
-    pub fn add(&self, suite: Suite) {
+    pub(crate) fn add(&self, suite: Suite) {
         let mut suites = self.suites.lock().unwrap_or_else(PoisonError::into_inner);
         suites.push(suite);
     }
@@ -44,7 +44,7 @@ impl JUnit {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(self) -> Result<()> {
+    pub(crate) fn write(self) -> Result<()> {
         let suites = self
             .suites
             .into_inner()
@@ -60,7 +60,7 @@ impl JUnit {
 ///
 /// # Errors
 /// The error of the runs, or the file cannot be written.
-pub fn finish<T>(ended: Result<T>, junit: Option<JUnit>) -> Result<T> {
+pub(crate) fn finish<T>(ended: Result<T>, junit: Option<JUnit>) -> Result<T> {
     let written = junit.map_or(Ok(()), JUnit::write);
     let ended = ended?;
     written.map(|()| ended)
@@ -71,7 +71,7 @@ pub fn finish<T>(ended: Result<T>, junit: Option<JUnit>) -> Result<T> {
 ///
 /// # Errors
 /// The command's error.
-pub fn of_failure<T>(result: Result<T>, path: Option<&str>, name: &str) -> Result<T> {
+pub(crate) fn of_failure<T>(result: Result<T>, path: Option<&str>, name: &str) -> Result<T> {
     if let (Err(error), Some(path)) = (&result, path) {
         let why = dyno_core::redact::text(&format!("{error:#}"));
         let file = xml(&[without_result(name, &why)]);

@@ -41,7 +41,7 @@ impl LineFormat {
 }
 
 /// The live output of a run.
-pub enum Live {
+pub(crate) enum Live {
     /// One line, redrawn.
     View(View),
     /// Line by line.
@@ -50,7 +50,7 @@ pub enum Live {
 
 impl Live {
     /// `None` if the thread cannot be started.
-    pub fn start(look: Look, event: EventWord, drive: &Drive) -> Option<Self> {
+    pub(crate) fn start(look: Look, event: EventWord, drive: &Drive) -> Option<Self> {
         let in_place = console::draws();
         let total_s = drive.time.map(|time| time.as_secs_f64());
         let format = LineFormat {
@@ -74,7 +74,7 @@ impl Live {
     }
 
     /// Ends it and clears the redrawn line.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         let lines = match self {
             Self::View(view) => return view.finish(),
             Self::Lines(lines) => lines,
@@ -100,7 +100,7 @@ struct ViewState {
 }
 
 /// A line that is redrawn.
-pub struct View {
+pub(crate) struct View {
     seen: Arc<Mutex<ViewState>>,
     thread: Thread,
     ended: Receiver<()>,
@@ -166,7 +166,7 @@ fn text(seen: &ViewState, format: &LineFormat) -> String {
 }
 
 /// Shows a run's progress until the measurement ends.
-pub struct LiveSink(pub Arc<Mutex<Option<Live>>>);
+pub(crate) struct LiveSink(pub Arc<Mutex<Option<Live>>>);
 
 impl LiveSink {
     fn with(&self, give: impl FnOnce(&mut Live)) {

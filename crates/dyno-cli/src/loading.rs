@@ -18,7 +18,7 @@ const REDRAW: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// As [`Ready::command`].
-pub fn with_progress(ready: &mut Ready, command: &str, quiet: bool) -> Result<()> {
+pub(crate) fn with_progress(ready: &mut Ready, command: &str, quiet: bool) -> Result<()> {
     let over = Arc::new(AtomicBool::new(false));
     let watcher = (!quiet).then(|| {
         let (over, rows) = (Arc::clone(&over), ready.progress());

@@ -10,7 +10,7 @@ use dyno_core::redact;
 
 /// The system's allocator, which wipes freed blocks. A session's steady state does not allocate or
 /// free, so this costs nothing there.
-pub struct Wiping;
+pub(crate) struct Wiping;
 
 /// Larger blocks are buffers of rows and histograms, which may be mostly untouched:
 /// wiping would make them resident.
@@ -75,7 +75,7 @@ unsafe fn wipe(block: *mut u8, size: usize) {
 /// Stops glibc from raising its mapping threshold to the size of the largest freed mapping.
 /// Otherwise histograms, with mostly untouched pages, would come from the heap: zeroed by
 /// hand, so fully resident, and leaving holes that nothing else fills.
-pub fn map_large_blocks() {
+pub(crate) fn map_large_blocks() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt changes a parameter of the allocator, and no other thread runs yet.
     unsafe {
@@ -86,7 +86,7 @@ pub fn map_large_blocks() {
 
 /// Hides the secrets of the process's command line from `ps` and `/proc`. Does nothing if the
 /// kernel does not report its address, or other text is there.
-pub fn mask_command_line(args: &[String]) {
+pub(crate) fn mask_command_line(args: &[String]) {
     let hidden = redact::in_argv(args);
     if hidden.iter().all(Vec::is_empty) {
         return;

@@ -71,7 +71,7 @@ impl Wanted {
 }
 
 /// A command's endpoint and pusher, for all of its runs.
-pub struct Exports {
+pub(crate) struct Exports {
     figures: Shared,
     endpoint: Option<Endpoint>,
     linger: Duration,
@@ -92,7 +92,7 @@ impl Exports {
     ///
     /// # Errors
     /// An invalid option, or an address that cannot be bound.
-    pub fn start(parsed: &Parsed) -> Result<Self> {
+    pub(crate) fn start(parsed: &Parsed) -> Result<Self> {
         let wanted = Wanted::read(parsed)?;
         let figures = Shared::default();
         let endpoint = wanted.endpoint.map(|address| {
@@ -113,7 +113,7 @@ impl Exports {
     }
 
     /// A sink for a run's figures; `None` if no exporter was requested.
-    pub fn sink(&self) -> Option<Box<dyn Sink>> {
+    pub(crate) fn sink(&self) -> Option<Box<dyn Sink>> {
         if self.endpoint.is_none() && self.push.is_none() {
             return None;
         }
@@ -139,7 +139,7 @@ impl Exports {
     }
 
     /// Waits for a scrape of the previous run's end, before the next run replaces its figures.
-    pub fn next_run(&self, stop: &StopSignal) {
+    pub(crate) fn next_run(&self, stop: &StopSignal) {
         let Some(endpoint) = &self.endpoint else {
             return;
         };
@@ -168,7 +168,7 @@ impl Exports {
     }
 
     /// All results are shown: waits for the last scrape and push.
-    pub fn finish(&mut self, stop: &StopSignal) {
+    pub(crate) fn finish(&mut self, stop: &StopSignal) {
         if let Some(push) = self.push.take() {
             push.finish(&self.figures);
         }

@@ -9,14 +9,14 @@ use dyno_run::{Notice, Sink, Sinks};
 use crate::console;
 
 /// Prints notices as lines.
-pub struct Terminal {
+pub(crate) struct Terminal {
     quiet: bool,
     has_agents: bool,
 }
 
 impl Terminal {
     /// Prints only warnings if `quiet`.
-    pub fn new(quiet: bool) -> Self {
+    pub(crate) fn new(quiet: bool) -> Self {
         Self {
             quiet,
             has_agents: false,
@@ -24,7 +24,7 @@ impl Terminal {
     }
 
     /// The same for a run on agents, which report some notices themselves.
-    pub fn of_agents(quiet: bool) -> Self {
+    pub(crate) fn of_agents(quiet: bool) -> Self {
         Self {
             quiet,
             has_agents: true,
@@ -47,7 +47,7 @@ impl Sink for Terminal {
 }
 
 /// Only warnings, on standard error.
-pub fn quiet() -> Sinks {
+pub(crate) fn quiet() -> Sinks {
     Sinks::new(vec![Box::new(Terminal::new(true))])
 }
 
@@ -63,7 +63,7 @@ fn begins(unix_s: f64) -> String {
 }
 
 /// A notice in words.
-pub fn line(notice: &Notice) -> String {
+pub(crate) fn line(notice: &Notice) -> String {
     match notice {
         Notice::Calibrating(length) => format!(
             "Calibrating: the same load on a null server, for {}.",

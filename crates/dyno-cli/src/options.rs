@@ -12,11 +12,11 @@ use dyno_core::redact;
 use dyno_run::RunError;
 use dyno_script::{OptionKind, ScriptOption};
 
-pub use self::opt::{Opt, Scope};
+pub(crate) use self::opt::{Opt, Scope};
 
 /// A parsed command line.
 #[derive(Clone, Debug, Default)]
-pub struct Parsed {
+pub(crate) struct Parsed {
     /// Dyno's own options by canonical name, in order; the last value counts.
     pub own: Vec<(&'static str, Option<String>)>,
     /// The script's options by declared name.
@@ -27,12 +27,12 @@ pub struct Parsed {
 
 impl Parsed {
     /// Whether the option was given.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.own.iter().any(|(own, _)| *own == name)
     }
 
     /// The last value given.
-    pub fn value(&self, name: &str) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.own
             .iter()
             .rev()
@@ -41,14 +41,14 @@ impl Parsed {
     }
 
     /// Hides the password in the target's URL after it has been read.
-    pub fn forget_password(&mut self) {
+    pub(crate) fn forget_password(&mut self) {
         for (_, value) in self.own.iter_mut().filter(|(name, _)| *name == "target") {
             *value = value.as_deref().map(redact::text);
         }
     }
 
     /// All values given, in order.
-    pub fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
         let given = self.own.iter().filter(move |(own, _)| *own == name);
         given.filter_map(|(_, value)| value.as_deref())
     }
@@ -56,7 +56,7 @@ impl Parsed {
 
 /// The syntax of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grammar {
+pub(crate) enum Grammar {
     /// `--name VALUE`, `--name=VALUE`, `-n VALUE`.
     Dyno,
     /// `--name[=VALUE]` only.
@@ -65,7 +65,7 @@ pub enum Grammar {
 
 /// Known options of the script.
 #[derive(Clone, Copy, Debug)]
-pub enum Script<'a> {
+pub(crate) enum Script<'a> {
     /// The script is not loaded yet: skip unknown options.
     Unknown,
     /// It declares these options.
@@ -78,7 +78,7 @@ pub enum Script<'a> {
 ///
 /// # Errors
 /// An unknown option (with the nearest known one), or a missing or superfluous value.
-pub fn parse(
+pub(crate) fn parse(
     args: &[String],
     own: &[Opt],
     script: Script<'_>,
@@ -229,7 +229,7 @@ fn is_dash(c: u8) -> bool {
 }
 
 /// Finds an option by name, alias or letter.
-pub fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
+pub(crate) fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
     own.iter().find(|opt| {
         same(opt.name, name)
             || opt.aliases.iter().any(|alias| same(alias, name))
@@ -240,7 +240,7 @@ pub fn find_own<'a>(own: &'a [Opt], name: &str) -> Option<&'a Opt> {
 }
 
 /// The last argument with this option, as typed.
-pub fn as_typed<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
+pub(crate) fn as_typed<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
     let gives = |arg: &&String| {
         let typed = arg.strip_prefix("--").unwrap_or_default();
         same(typed.split('=').next().unwrap_or_default(), name)
@@ -253,7 +253,7 @@ fn find_script<'a>(options: &'a [ScriptOption], name: &str) -> Option<&'a Script
 }
 
 /// Dyno's option, by one of its names, that a script's undeclared option probably means.
-pub fn near_miss(name: &str, own: &[Opt]) -> Option<&'static str> {
+pub(crate) fn near_miss(name: &str, own: &[Opt]) -> Option<&'static str> {
     let plain = name.replace('_', "-");
     let close = |known: &&str| strsim::osa_distance(known, &plain) == 1 && plain.len() > 3;
     let names = own.iter();
@@ -310,7 +310,7 @@ fn unknown(
 }
 
 /// Help on Dyno's own options, by group, in the grammar's syntax.
-pub fn help(own: &[Opt], grammar: Grammar) -> String {
+pub(crate) fn help(own: &[Opt], grammar: Grammar) -> String {
     let mut text = String::new();
     let mut group = "";
     for opt in own.iter().filter(|opt| !opt.help.is_empty()) {

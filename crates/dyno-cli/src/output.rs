@@ -13,7 +13,7 @@ use dyno_report::terminal::{
     summary as summary_text,
 };
 
-pub use self::file::Destination;
+pub(crate) use self::file::Destination;
 use crate::console;
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -22,7 +22,7 @@ use crate::settings::usage;
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn json_or_text(
+pub(crate) fn json_or_text(
     parsed: &Parsed,
     as_json: impl FnOnce() -> serde_json::Value,
     show: impl FnOnce(&Look),
@@ -47,7 +47,7 @@ pub fn json_or_text(
 ///
 /// # Errors
 /// Another format.
-pub fn is_markdown(parsed: &Parsed) -> Result<bool> {
+pub(crate) fn is_markdown(parsed: &Parsed) -> Result<bool> {
     match parsed.value("format") {
         None | Some("text") => Ok(false),
         Some("markdown") => Ok(true),
@@ -58,7 +58,7 @@ pub fn is_markdown(parsed: &Parsed) -> Result<bool> {
 }
 
 /// The destination of a result.
-pub enum Output {
+pub(crate) enum Output {
     /// Text to standard output.
     Terminal,
     /// JSON to standard output.
@@ -73,7 +73,7 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn of(parsed: &Parsed) -> Result<Self> {
+    pub(crate) fn of(parsed: &Parsed) -> Result<Self> {
         match (parsed.has("json"), parsed.value("json")) {
             (false, _) => Ok(Self::Terminal),
             (true, None | Some("" | "-")) => Ok(Self::Json),
@@ -85,7 +85,7 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written; the text has been printed by then, so the result is not lost.
-    pub fn write(self, summary: &RunSummary, look: &Look) -> Result<()> {
+    pub(crate) fn write(self, summary: &RunSummary, look: &Look) -> Result<()> {
         self.show(summary, look);
         self.write_data(summary)
     }
@@ -94,12 +94,12 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write_data(self, summary: &RunSummary) -> Result<()> {
+    pub(crate) fn write_data(self, summary: &RunSummary) -> Result<()> {
         self.save(|| json::run(summary))
     }
 
     /// Prints a run's result, if the output includes text.
-    pub fn show(&self, summary: &RunSummary, look: &Look) {
+    pub(crate) fn show(&self, summary: &RunSummary, look: &Look) {
         if self.is_shown() {
             console::page(look, |look| summary_text(summary, look));
         }
@@ -109,7 +109,7 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written; the text has been printed.
-    pub fn write_all(self, summaries: &[RunSummary], look: &Look) -> Result<()> {
+    pub(crate) fn write_all(self, summaries: &[RunSummary], look: &Look) -> Result<()> {
         if self.is_shown() && summaries.len() > 1 {
             console::page(look, |look| phases_text(summaries, look));
         }
@@ -120,7 +120,7 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written; the table has been printed.
-    pub fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
+    pub(crate) fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
         if self.is_shown() {
             console::page(look, |look| saturation_text(found, look));
         }
@@ -131,7 +131,7 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be written; the text has been printed.
-    pub fn write_search(self, found: &SearchResult, look: &Look) -> Result<()> {
+    pub(crate) fn write_search(self, found: &SearchResult, look: &Look) -> Result<()> {
         if self.is_shown() {
             console::page(look, |look| search_text(found, look));
         }
@@ -158,7 +158,7 @@ impl Output {
 ///
 /// # Errors
 /// The file exists, or cannot be written.
-pub fn fresh(parsed: &Parsed, path: &str) -> Result<Destination> {
+pub(crate) fn fresh(parsed: &Parsed, path: &str) -> Result<Destination> {
     let destination = Destination::of(path)?;
     if !parsed.has("force") && std::path::Path::new(path).is_file() {
         bail!("{path} already exists: name another file, or replace it with --force");
@@ -170,6 +170,6 @@ pub fn fresh(parsed: &Parsed, path: &str) -> Result<Destination> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(path: &str, content: impl AsRef<[u8]>) -> Result<()> {
+pub(crate) fn write(path: &str, content: impl AsRef<[u8]>) -> Result<()> {
     Destination::of(path)?.write(content.as_ref())
 }

@@ -17,7 +17,7 @@ use crate::settings::{self, usage};
 ///
 /// # Errors
 /// An invalid option.
-pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
+pub(crate) fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
     let usual = RecordPlan::default();
     let observe = switch(parsed, "observe")?;
     let calibrate = choice(parsed, "calibrate", "auto, always, never")?;
@@ -66,7 +66,7 @@ pub fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
 ///
 /// # Errors
 /// An invalid factor.
-pub fn factors(parsed: &Parsed) -> Result<Factors> {
+pub(crate) fn factors(parsed: &Parsed) -> Result<Factors> {
     parse_factors(parsed.values("factor")).map_err(|why| usage(format!("--factor: {why}")))
 }
 
@@ -74,7 +74,7 @@ pub fn factors(parsed: &Parsed) -> Result<Factors> {
 ///
 /// # Errors
 /// There is such a factor.
-pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
+pub(crate) fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
     let own = factors(parsed)?;
     match EVERYBODYS.into_iter().find(|name| own.contains_key(*name)) {
         None => Ok(()),
@@ -85,7 +85,7 @@ pub fn refuse_everybodys(parsed: &Parsed) -> Result<()> {
 }
 
 /// Whether to record figures of each statement shape, for output or for examples.
-pub fn keeps_shapes(parsed: &Parsed) -> bool {
+pub(crate) fn keeps_shapes(parsed: &Parsed) -> bool {
     let all = |what: &str| what == dyno_run::EXPLAIN_ALL;
     parsed.has("statements") || parsed.values("explain").any(all)
 }
@@ -113,7 +113,7 @@ fn explained(parsed: &Parsed) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// An invalid condition.
-pub fn thresholds(parsed: &Parsed) -> Result<Vec<Threshold>> {
+pub(crate) fn thresholds(parsed: &Parsed) -> Result<Vec<Threshold>> {
     let texts = parsed.values("fail-if");
     let read = |text: &str| {
         text.parse()
@@ -137,7 +137,7 @@ fn with_those_of(thresholds: &[Threshold], mut percentiles: Vec<f64>) -> Vec<f64
 ///
 /// # Errors
 /// A waiver without a reason, or of an unknown check.
-pub fn waivers(parsed: &Parsed) -> Result<Vec<Waiver>> {
+pub(crate) fn waivers(parsed: &Parsed) -> Result<Vec<Waiver>> {
     pairs(parsed, "waive", "stalls=the backup at noon")?
         .into_iter()
         .map(|(check, reason)| waiver(check, reason))
@@ -148,7 +148,7 @@ pub fn waivers(parsed: &Parsed) -> Result<Vec<Waiver>> {
 ///
 /// # Errors
 /// The check does not exist; suggests the nearest.
-pub fn waiver(check: String, reason: String) -> Result<Waiver> {
+pub(crate) fn waiver(check: String, reason: String) -> Result<Waiver> {
     let known: Vec<&str> = dyno_verdict::checks()
         .iter()
         .map(|known| known.name)

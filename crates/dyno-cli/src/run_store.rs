@@ -10,12 +10,12 @@ use crate::options::Parsed;
 
 /// The results file of the options or `$DYNO_RESULTS`, by default `dyno.db` in the current folder;
 /// `None` for `none`.
-pub fn file(parsed: &Parsed) -> Option<PathBuf> {
+pub(crate) fn file(parsed: &Parsed) -> Option<PathBuf> {
     named(parsed.value("results"), Some(RESULTS_FILE))
 }
 
 /// The results file of an option; `None` if neither it nor `otherwise` names one.
-pub fn named(option: Option<&str>, otherwise: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn named(option: Option<&str>, otherwise: Option<&str>) -> Option<PathBuf> {
     let variable = std::env::var("DYNO_RESULTS")
         .ok()
         .filter(|value| !value.is_empty());
@@ -30,7 +30,7 @@ pub fn named(option: Option<&str>, otherwise: Option<&str>) -> Option<PathBuf> {
 ///
 /// # Errors
 /// The user said `none`.
-pub fn required(parsed: &Parsed) -> Result<PathBuf> {
+pub(crate) fn required(parsed: &Parsed) -> Result<PathBuf> {
     file(parsed).ok_or_else(|| {
         crate::settings::usage("this needs a results file: name it with --results or $DYNO_RESULTS")
     })
@@ -41,7 +41,7 @@ pub fn required(parsed: &Parsed) -> Result<PathBuf> {
 ///
 /// # Errors
 /// The file or run does not exist.
-pub fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBuf, RunRecord)> {
+pub(crate) fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBuf, RunRecord)> {
     let (path, run) = locate(parsed, word)?;
     let results = Results::open_read(&path)?;
     let id = results.find(&run)?;
@@ -52,7 +52,7 @@ pub fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBuf, RunR
 ///
 /// # Errors
 /// The user said `none`.
-pub fn locate(parsed: &Parsed, word: &str) -> Result<(PathBuf, String)> {
+pub(crate) fn locate(parsed: &Parsed, word: &str) -> Result<(PathBuf, String)> {
     if let Some((file, run)) = word.rsplit_once(':')
         && Path::new(file).is_file()
     {

@@ -19,10 +19,10 @@ use crate::options::Parsed;
 use crate::{console, loading};
 
 /// Takes the summary of each run when it ends.
-pub type Shows<'a> = dyn FnMut(&RunSummary) + 'a;
+pub(crate) type Shows<'a> = dyn FnMut(&RunSummary) + 'a;
 
 /// The output of a command's runs.
-pub struct Screen<'a> {
+pub(crate) struct Screen<'a> {
     parsed: Parsed,
     /// Print only the results.
     quiet: bool,
@@ -40,7 +40,7 @@ pub struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     /// The output for these options.
-    pub fn new(parsed: Parsed, hosts: &Hosts, shows: &'a mut Shows<'a>) -> Self {
+    pub(crate) fn new(parsed: Parsed, hosts: &Hosts, shows: &'a mut Shows<'a>) -> Self {
         Self {
             quiet: parsed.has("quiet"),
             has_agents: hosts.fleet.is_some(),

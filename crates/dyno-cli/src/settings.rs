@@ -9,12 +9,12 @@ use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::units;
 use dyno_script::ScriptOption;
 
-pub use dyno_conduct::usage;
+pub(crate) use dyno_conduct::usage;
 
 use crate::options::Parsed;
 
 /// A whole number, with an optional multiplier.
-pub fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
+pub(crate) fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
     match parsed.value(name) {
         None => Ok(otherwise),
         Some(text) => units::parse_count(text).map_err(|error| usage(format!("--{name}: {error}"))),
@@ -22,7 +22,7 @@ pub fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
 }
 
 /// A duration.
-pub fn duration(parsed: &Parsed, name: &str, otherwise: Duration) -> Result<Duration> {
+pub(crate) fn duration(parsed: &Parsed, name: &str, otherwise: Duration) -> Result<Duration> {
     match parsed.value(name) {
         None => Ok(otherwise),
         Some(text) => {
@@ -32,7 +32,7 @@ pub fn duration(parsed: &Parsed, name: &str, otherwise: Duration) -> Result<Dura
 }
 
 /// A number with an optional fraction.
-pub fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
+pub(crate) fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
     match parsed.value(name) {
         None => Ok(otherwise),
         Some(text) => text
@@ -44,7 +44,7 @@ pub fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
 }
 
 /// The given seed, or one from the clock.
-pub fn seed(parsed: &Parsed, name: &str) -> Result<u64> {
+pub(crate) fn seed(parsed: &Parsed, name: &str) -> Result<u64> {
     match count(parsed, name, 0)? {
         0 => Ok(clock::seed()),
         seed => Ok(seed),
@@ -52,7 +52,7 @@ pub fn seed(parsed: &Parsed, name: &str) -> Result<u64> {
 }
 
 /// The distributions' settings, by the names that both command lines share.
-pub fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
+pub(crate) fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
     let mut plan = RandPlan::default();
     if let Some(kind) = parsed.value("rand-type") {
         plan.kind = match kind {
@@ -95,7 +95,7 @@ pub fn rand_plan(parsed: &Parsed) -> Result<RandPlan> {
 }
 
 /// Percentiles: numbers above 0 and up to 100.
-pub fn percentiles(text: &str) -> Result<Vec<f64>> {
+pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>> {
     let mut percentiles = Vec::new();
     for item in text
         .split(',')
@@ -121,7 +121,7 @@ pub fn percentiles(text: &str) -> Result<Vec<f64>> {
 ///
 /// # Errors
 /// An entry that does not match any error.
-pub fn ignored_errors(list: &str) -> Result<Vec<String>> {
+pub(crate) fn ignored_errors(list: &str) -> Result<Vec<String>> {
     let mut entries = Vec::new();
     for entry in list.split(',').map(str::trim) {
         let is_errno = entry.bytes().all(|byte| byte.is_ascii_digit());
@@ -147,7 +147,7 @@ pub fn ignored_errors(list: &str) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// Neither a number above 0 nor `sessions`.
-pub fn workers(parsed: &Parsed) -> Result<Option<u32>> {
+pub(crate) fn workers(parsed: &Parsed) -> Result<Option<u32>> {
     match parsed.value("workers") {
         None => Ok(None),
         Some("sessions") => Ok(Some(u32::MAX)),
@@ -163,7 +163,7 @@ pub fn workers(parsed: &Parsed) -> Result<Option<u32>> {
 
 /// The values of a script's options: those given, by their names on a command line or in a plan,
 /// and defaults for the rest.
-pub fn script_options(
+pub(crate) fn script_options(
     declared: &[ScriptOption],
     given: &[(String, Option<String>)],
 ) -> Result<Vec<(String, OptionValue)>> {
@@ -184,7 +184,7 @@ pub fn script_options(
 }
 
 /// `on` or `off`; a switch without a value is on.
-pub fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
+pub(crate) fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     if !parsed.has(name) {
         return Ok(false);
     }

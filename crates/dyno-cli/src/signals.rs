@@ -20,7 +20,7 @@ const STOPPING: &str = "Stopping; a second Ctrl-C (or SIGTERM) ends at once.";
 static CAME: AtomicI32 = AtomicI32::new(0);
 
 /// The name of the last signal that requested the end.
-pub fn came() -> Option<&'static str> {
+pub(crate) fn came() -> Option<&'static str> {
     match CAME.load(Ordering::Relaxed) {
         SIGINT => Some("SIGINT"),
         SIGTERM => Some("SIGTERM"),
@@ -30,7 +30,7 @@ pub fn came() -> Option<&'static str> {
 }
 
 /// Turns the file size limit (`ulimit -f`) into a write error, like a full disk.
-pub fn ignore_file_size_limit() {
+pub(crate) fn ignore_file_size_limit() {
     // SAFETY: it ignores the signal, whose default action would end the process.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
@@ -50,7 +50,7 @@ fn is_ignored(signal: i32) -> bool {
 ///
 /// # Errors
 /// The system refuses handlers.
-pub fn install() -> Result<Arc<StopSignal>> {
+pub(crate) fn install() -> Result<Arc<StopSignal>> {
     let stop = StopSignal::new();
     let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     let handled = [SIGINT, SIGTERM].into_iter().chain(hangup);

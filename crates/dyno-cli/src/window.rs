@@ -18,7 +18,7 @@ use crate::settings::{duration, usage};
 ///
 /// # Errors
 /// An invalid time, or an end that is not after the beginning.
-pub fn asked(parsed: &Parsed) -> Result<Option<Window>> {
+pub(crate) fn asked(parsed: &Parsed) -> Result<Option<Window>> {
     let seconds = |name: &str| match parsed.value(name) {
         None => Ok(None),
         Some(_) => duration(parsed, name, Duration::ZERO).map(|time| Some(time.as_secs_f64())),
@@ -40,7 +40,7 @@ pub fn asked(parsed: &Parsed) -> Result<Option<Window>> {
 ///
 /// # Errors
 /// No interval of the run is in the window.
-pub fn part(mut run: RunRecord, window: Window) -> Result<RunRecord> {
+pub(crate) fn part(mut run: RunRecord, window: Window) -> Result<RunRecord> {
     let (id, name) = (run.id, run.head.name.clone());
     // An unfinished run is unfinished in every part.
     if run.summary.is_none() {
@@ -67,7 +67,7 @@ pub fn part(mut run: RunRecord, window: Window) -> Result<RunRecord> {
 ///
 /// # Errors
 /// The file or run does not exist, or no part of it is in the window.
-pub fn load(
+pub(crate) fn load(
     parsed: &Parsed,
     word: &str,
     scope: &Scope,

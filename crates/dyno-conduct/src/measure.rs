@@ -19,7 +19,7 @@ use crate::usage;
 ///
 /// # Errors
 /// The run has no result.
-pub fn measure(
+pub(crate) fn measure(
     ready: &mut Ready,
     request: &RunRequest,
     hosts: &Hosts,

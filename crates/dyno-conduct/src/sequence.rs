@@ -19,7 +19,7 @@ use crate::plans::phase_options;
 use crate::stage::Stage;
 
 /// State common to all runs of a sequence.
-pub struct Sequence<'a> {
+pub(crate) struct Sequence<'a> {
     /// The plan and other inputs of the summary.
     pub request: RunRequest,
     /// The job, without the script's own options.
@@ -34,7 +34,7 @@ pub struct Sequence<'a> {
 
 impl Sequence<'_> {
     /// Runs the phases.
-    pub fn phases(&self, stage: &mut dyn Stage) -> Executed {
+    pub(crate) fn phases(&self, stage: &mut dyn Stage) -> Executed {
         let phases = &self.request.plan.phases;
         self.all(phases, "phase", stage, |phase, place, stage| {
             let place = PhaseOf {
@@ -51,7 +51,7 @@ impl Sequence<'_> {
     }
 
     /// Runs the steps of the ladder, each with its number of sessions.
-    pub fn ladder(&self, stage: &mut dyn Stage) -> Executed {
+    pub(crate) fn ladder(&self, stage: &mut dyn Stage) -> Executed {
         let ladder = &self.request.plan.ladder;
         self.all(ladder, "step", stage, |sessions, place, stage| {
             let place = PhaseOf {

@@ -26,7 +26,7 @@ pub struct TlsSetup {
 }
 
 /// A TLS session between two byte buffers.
-pub struct TlsSession {
+pub(crate) struct TlsSession {
     connection: ClientConnection,
     /// The peer has ended the session: later bytes are not under TLS.
     closed: bool,
@@ -34,7 +34,7 @@ pub struct TlsSession {
 
 impl TlsSession {
     /// Creates a session.
-    pub fn new(setup: TlsSetup) -> io::Result<Self> {
+    pub(crate) fn new(setup: TlsSetup) -> io::Result<Self> {
         let connection = ClientConnection::new(setup.config, setup.server_name)
             .map_err(|error| invalid(&error))?;
         Ok(Self {
@@ -44,22 +44,22 @@ impl TlsSession {
     }
 
     /// Appends the first flight.
-    pub fn begin(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, wire: &mut Vec<u8>) -> io::Result<()> {
         self.drain(wire)
     }
 
     /// Whether the handshake is still going on.
-    pub fn is_handshaking(&self) -> bool {
+    pub(crate) fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
     /// Whether the peer has ended the session, with or without the connection.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Encrypts `clear` onto `wire`.
-    pub fn encrypt(&mut self, clear: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+    pub(crate) fn encrypt(&mut self, clear: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
         let mut rest = clear;
         while !rest.is_empty() {
             let taken = self.connection.writer().write(rest)?;
@@ -70,7 +70,7 @@ impl TlsSession {
     }
 
     /// Decrypts `input` onto `clear`; messages of the session itself go onto `wire`.
-    pub fn decrypt(
+    pub(crate) fn decrypt(
         &mut self,
         mut input: &[u8],
         clear: &mut Vec<u8>,
@@ -90,7 +90,7 @@ impl TlsSession {
     }
 
     /// The protocol version, e.g. `TLSv1.3`.
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         match self.connection.protocol_version() {
             Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2".to_owned(),
             Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3".to_owned(),
@@ -100,7 +100,7 @@ impl TlsSession {
 
     /// The hash of the server's certificate for `tls-server-end-point` channel binding, if one is
     /// defined.
-    pub fn end_point(&self) -> Option<Vec<u8>> {
+    pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
         let certificates = self.connection.peer_certificates()?;
         x509::end_point(certificates.first()?)
     }

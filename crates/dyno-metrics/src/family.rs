@@ -154,7 +154,7 @@ impl Family {
 }
 
 /// Replaces characters that Prometheus does not allow in the names of metrics and labels.
-pub fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len() + 1);
     push_plain(&mut plain, name);
     plain

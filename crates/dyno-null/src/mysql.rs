@@ -33,7 +33,7 @@ const TYPE_VAR_STRING: u8 = 253;
 const TYPE_STRING: u8 = 254;
 
 /// Constant answers, in pairs: the second without EOF packets.
-pub struct Replies {
+pub(crate) struct Replies {
     greeting: Vec<u8>,
     ok: Vec<u8>,
     one_changed: Vec<u8>,
@@ -45,7 +45,7 @@ pub struct Replies {
 }
 
 impl Replies {
-    pub fn new() -> Replies {
+    pub(crate) fn new() -> Replies {
         Replies {
             greeting: packet(0, &greeting()),
             ok: packet(1, &ok_payload(0, 0)),
@@ -78,7 +78,7 @@ impl Replies {
     }
 }
 
-pub struct Session {
+pub(crate) struct Session {
     phase: Phase,
     /// The client wants no EOF packets: the index into pairs of replies.
     bare: bool,
@@ -100,7 +100,7 @@ enum Phase {
 
 impl Session {
     /// Creates a connection that has not logged in.
-    pub fn new() -> Session {
+    pub(crate) fn new() -> Session {
         Session {
             phase: Phase::Login,
             bare: false,

@@ -5,13 +5,13 @@ mod replies;
 use crate::server::{Fed, Protocol};
 use crate::sql::{self, Kind, Loaded, newlines};
 
-pub use replies::Replies;
+pub(crate) use replies::Replies;
 use replies::{OID_INT4, complete, data_row, message};
 
 const CODE_SSL: u32 = 80_877_103;
 const CODE_GSS: u32 = 80_877_104;
 const CODE_CANCEL: u32 = 80_877_102;
-pub struct Session {
+pub(crate) struct Session {
     phase: Phase,
     /// `I` outside of a transaction, `T` inside.
     status: u8,
@@ -57,7 +57,7 @@ struct CopyEnd {
 
 impl Session {
     /// Creates a connection that has not logged in.
-    pub fn new() -> Session {
+    pub(crate) fn new() -> Session {
         Session {
             phase: Phase::Startup,
             status: b'I',

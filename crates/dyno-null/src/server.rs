@@ -15,7 +15,7 @@ pub const OPEN_FILES: u64 = 12_000;
 const READ_BYTES: usize = 256 * 1024;
 
 /// The protocol of one connection.
-pub trait Protocol {
+pub(crate) trait Protocol {
     /// The canned answers, shared by all connections.
     type Replies;
 
@@ -28,7 +28,7 @@ pub trait Protocol {
 
 /// The result of [`Protocol::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
+pub(crate) struct Fed {
     /// The number of bytes consumed; the rest is passed again with more appended.
     pub consumed: usize,
     /// Whether the connection ends here.
@@ -38,14 +38,14 @@ pub struct Fed {
 impl Fed {
     /// This number of bytes was consumed, and the connection continues.
     #[inline]
-    pub fn open(consumed: usize) -> Fed {
+    pub(crate) fn open(consumed: usize) -> Fed {
         let close = false;
         Fed { consumed, close }
     }
 
     /// The connection ends after this number of bytes.
     #[inline]
-    pub fn close(consumed: usize) -> Fed {
+    pub(crate) fn close(consumed: usize) -> Fed {
         let close = true;
         Fed { consumed, close }
     }
@@ -89,7 +89,7 @@ impl Listeners {
 }
 
 /// Serves until `stop` is ready, or a system call fails for a reason that is not a client's.
-pub fn serve<P: Protocol>(
+pub(crate) fn serve<P: Protocol>(
     listeners: Listeners,
     replies: &P::Replies,
     open: impl Fn() -> P,

@@ -3,17 +3,17 @@
 use std::cell::Cell;
 
 /// The text in every wide row: 119 characters, as in a row of the usual test table.
-pub const CELL: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
+pub(crate) const CELL: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
 20604855487-25459966574-28203206787-41238978918-19503783441";
 
 /// The value of all other cells: a valid number and an existing key.
-pub const NARROW: &[u8] = b"1";
+pub(crate) const NARROW: &[u8] = b"1";
 
 const COLUMNS_MAX: u16 = 200;
 
 /// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// One row.
     Select,
     /// The server's variables, one column each.
@@ -45,25 +45,25 @@ pub enum Kind {
 /// The rows loaded since the last table was created: the answer to a count, so that a load can be
 /// checked.
 #[derive(Default)]
-pub struct Loaded(Cell<u64>);
+pub(crate) struct Loaded(Cell<u64>);
 
 impl Loaded {
-    pub fn add(&self, rows: u64) {
+    pub(crate) fn add(&self, rows: u64) {
         self.0.set(self.0.get() + rows);
     }
 
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.0.set(0);
     }
 
     /// The answer to `count(*)`: 1 if nothing was loaded, as for any table here.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.0.get().max(1)
     }
 }
 
 /// Finds a statement's kind by its first word, or a little more.
-pub fn kind_of(sql: &[u8]) -> Kind {
+pub(crate) fn kind_of(sql: &[u8]) -> Kind {
     let sql = sql.trim_ascii_start();
     let starts = |word: &str| {
         sql.get(..word.len())
@@ -91,7 +91,7 @@ pub fn kind_of(sql: &[u8]) -> Kind {
 }
 
 /// The rows of an `INSERT`: the parenthesised groups after `VALUES`.
-pub fn inserted_rows(sql: &[u8]) -> u64 {
+pub(crate) fn inserted_rows(sql: &[u8]) -> u64 {
     let Some(values) = find(sql, b"values") else {
         return 1;
     };
@@ -115,7 +115,7 @@ pub fn inserted_rows(sql: &[u8]) -> u64 {
 
 /// The number of narrow columns in the row of a `SELECT`; 0 for the wide column of the usual test
 /// table, recognised by its name.
-pub fn narrow_columns(sql: &[u8]) -> u16 {
+pub(crate) fn narrow_columns(sql: &[u8]) -> u16 {
     let sql = sql.trim_ascii_start();
     let list = sql.get("select".len()..).unwrap_or_default();
     let (mut depth, mut columns, mut end) = (0_u32, 1_u16, list.len());
@@ -148,12 +148,12 @@ fn starts_with(text: &[u8], lower: &[u8]) -> bool {
 }
 
 /// The number of lines that end in `bytes`: the rows of a file.
-pub fn newlines(bytes: &[u8]) -> u64 {
+pub(crate) fn newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// The number of `?` outside of quotes.
-pub fn question_marks(sql: &[u8]) -> u16 {
+pub(crate) fn question_marks(sql: &[u8]) -> u16 {
     let (mut count, mut quote) = (0, None);
     for &byte in sql {
         match quote {
@@ -167,7 +167,7 @@ pub fn question_marks(sql: &[u8]) -> u16 {
 }
 
 /// The highest `$n` of a statement.
-pub fn highest_dollar(sql: &[u8]) -> u16 {
+pub(crate) fn highest_dollar(sql: &[u8]) -> u16 {
     let mut highest = 0;
     for (at, _) in sql.iter().enumerate().filter(|(_, byte)| **byte == b'$') {
         let digits = sql[at + 1..]
@@ -183,7 +183,7 @@ pub fn highest_dollar(sql: &[u8]) -> u16 {
 }
 
 /// The items of a `SELECT` for variables, with their values.
-pub fn variables(sql: &[u8]) -> impl Iterator<Item = (&[u8], &'static [u8])> {
+pub(crate) fn variables(sql: &[u8]) -> impl Iterator<Item = (&[u8], &'static [u8])> {
     const VALUES: &[(&[u8], &[u8])] = &[
         (b"max_allowed_packet", b"16777216"),
         (b"version_comment", b"null-server"),
@@ -205,7 +205,7 @@ pub fn variables(sql: &[u8]) -> impl Iterator<Item = (&[u8], &'static [u8])> {
 }
 
 /// The file named by a `LOAD DATA LOCAL`: its first quoted text.
-pub fn file_name(sql: &[u8]) -> &[u8] {
+pub(crate) fn file_name(sql: &[u8]) -> &[u8] {
     sql.split(|byte| matches!(byte, b'\'' | b'"'))
         .nth(1)
         .unwrap_or_default()

@@ -6,7 +6,7 @@ use crate::job::Ready;
 use crate::sink::Sinks;
 
 /// Adds everything the script reported, including its figures, to the summary.
-pub fn complete(ready: &mut Ready, summary: &mut RunSummary, sinks: &Sinks) {
+pub(crate) fn complete(ready: &mut Ready, summary: &mut RunSummary, sinks: &Sinks) {
     let (report, outcome) = ready.reported(summary);
     summary.facts = report.facts;
     summary.figures = report.figures;

@@ -16,7 +16,7 @@ use dyno_core::summary::{
 };
 use dyno_load::{ProcessUse, RunOutcome, ShapeFigures, TimeRange};
 
-pub use self::usage::StartReadings;
+pub(crate) use self::usage::StartReadings;
 use self::warnings::warnings;
 pub(crate) use self::warnings::without_findings;
 use crate::job::Ready;
@@ -34,7 +34,7 @@ const FROZEN: f64 = 0.05;
 const FIGURE_MIN_S: f64 = 0.5;
 
 /// The identity of a run for its summary.
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     pub workload: WorkloadSummary,
     pub target: TargetSummary,
     /// Of the whole run.
@@ -49,7 +49,7 @@ pub struct Subject<'a> {
 }
 
 /// Builds a summary.
-pub fn summarise(
+pub(crate) fn summarise(
     ready: &Ready,
     outcome: &RunOutcome,
     start: &StartReadings,
@@ -82,7 +82,7 @@ pub fn summarise(
 }
 
 /// The summary of a load made by others, from its outcome only.
-pub fn summarise_others(
+pub(crate) fn summarise_others(
     subject: Subject<'_>,
     outcome: &RunOutcome,
     intervals: Vec<IntervalSummary>,

@@ -127,7 +127,7 @@ fn required(text: &str) -> Vec<String> {
 }
 
 /// A host test in the form of a script's declarations.
-pub fn description(test: &Test, edition: Edition) -> Description {
+pub(crate) fn description(test: &Test, edition: Edition) -> Description {
     let kind = |kind| match kind {
         Kind::Int => OptionKind::Int,
         Kind::Double => OptionKind::Double,
@@ -161,7 +161,7 @@ pub fn description(test: &Test, edition: Edition) -> Description {
 ///
 /// # Errors
 /// Invalid values.
-pub fn plan(job: &mut Job) -> Result<Plan> {
+pub(crate) fn plan(job: &mut Job) -> Result<Plan> {
     let Workload::Host(test, edition) = job.work else {
         let path = job.work.path();
         return Err(failed(format!("{path} is not a host test")));
@@ -194,7 +194,11 @@ fn setting(edition: Edition, job: &Job) -> Setting {
 }
 
 /// The figures specific to a host test.
-pub fn machine(ready: &Ready, outcome: &RunOutcome, measured_s: f64) -> Option<MachineSummary> {
+pub(crate) fn machine(
+    ready: &Ready,
+    outcome: &RunOutcome,
+    measured_s: f64,
+) -> Option<MachineSummary> {
     let plan = ready.plan()?;
     let figures = plan.figures(&outcome.in_window(), measured_s).into_iter();
     Some(MachineSummary {

@@ -28,7 +28,7 @@ pub struct Copied {
 ///
 /// # Errors
 /// A file that cannot be read or written. The partial copy stays.
-pub fn tree(
+pub(crate) fn tree(
     from: &Path,
     to: &Path,
     identity: Option<Identity>,
@@ -143,7 +143,7 @@ fn extent(file: &File, from_byte: u64, length: u64) -> std::ops::Range<u64> {
 
 /// The size of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Size {
+pub(crate) struct Size {
     /// Sum of the files' lengths in bytes.
     pub length: u64,
     /// Bytes of the allocated blocks.
@@ -151,7 +151,7 @@ pub struct Size {
 }
 
 /// The size of a folder. Ignores files that vanish in the process.
-pub fn size(path: &Path) -> Size {
+pub(crate) fn size(path: &Path) -> Size {
     let mut total = Size::default();
     each_file(path, |_, data| {
         total.length += data.len();

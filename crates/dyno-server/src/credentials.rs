@@ -20,14 +20,14 @@ const LENGTH: usize = 24;
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// A password. Wiped from memory on drop, and never shown by `Debug`.
-pub struct Password(Zeroizing<String>);
+pub(crate) struct Password(Zeroizing<String>);
 
 impl Password {
     /// Generates a password.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn generate() -> Result<Self> {
+    pub(crate) fn generate() -> Result<Self> {
         let random = SystemRandom::new();
         let mut text = Zeroizing::new(String::with_capacity(LENGTH));
         while text.len() < LENGTH {
@@ -47,7 +47,7 @@ impl Password {
     ///
     /// # Errors
     /// The file is missing.
-    pub fn of(folder: &Folder) -> Result<Self> {
+    pub(crate) fn of(folder: &Folder) -> Result<Self> {
         Self::in_file(&folder.join(FILE))
     }
 
@@ -55,7 +55,7 @@ impl Password {
     ///
     /// # Errors
     /// The file is not readable.
-    pub fn in_file(path: &Path) -> Result<Self> {
+    pub(crate) fn in_file(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).on("read", path)?;
         Ok(Self(Zeroizing::new(text.trim().to_owned())))
     }
@@ -64,12 +64,12 @@ impl Password {
     ///
     /// # Errors
     /// The file is not writable.
-    pub fn keep(&self, folder: &Folder) -> Result<()> {
+    pub(crate) fn keep(&self, folder: &Folder) -> Result<()> {
         folder.write(FILE, self.expose(), 0o600).map(drop)
     }
 
     /// The password itself, for a file that only its owner can read.
-    pub fn expose(&self) -> &str {
+    pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 }

@@ -26,7 +26,7 @@ pub struct Identity {
 }
 
 /// The effective user of this process.
-pub fn effective_uid() -> u32 {
+pub(crate) fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
@@ -35,7 +35,7 @@ pub fn effective_uid() -> u32 {
 ///
 /// # Errors
 /// Root on a machine without a user `nobody`.
-pub fn unprivileged() -> Result<Option<Identity>> {
+pub(crate) fn unprivileged() -> Result<Option<Identity>> {
     if effective_uid() != 0 {
         return Ok(None);
     }

@@ -36,7 +36,7 @@ const BEGIN_LIMIT: Duration = Duration::from_secs(20);
 /// How to stop a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stop {
+pub(crate) enum Stop {
     /// By a signal to its first process.
     Signal(i32),
     /// By a program with its arguments.
@@ -45,7 +45,7 @@ pub enum Stop {
 
 /// The program, its user, and how to stop it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Launch {
+pub(crate) struct Launch {
     /// The program with its arguments.
     pub command: Vec<String>,
     /// Variables of its environment.
@@ -157,7 +157,11 @@ impl Drop for Lifeline {
 ///
 /// # Errors
 /// The program cannot be started.
-pub fn start(folder: &Folder, launch: &Launch, command: &SupervisorCommand) -> Result<Lifeline> {
+pub(crate) fn start(
+    folder: &Folder,
+    launch: &Launch,
+    command: &SupervisorCommand,
+) -> Result<Lifeline> {
     folder.write_json(LAUNCH, launch)?;
     folder.remove(ENDED)?;
     folder.remove(RUNNING)?;
@@ -206,7 +210,7 @@ pub fn start(folder: &Folder, launch: &Launch, command: &SupervisorCommand) -> R
 ///
 /// # Errors
 /// The file is not readable.
-pub fn running(folder: &Folder) -> Result<Option<Running>> {
+pub(crate) fn running(folder: &Folder) -> Result<Option<Running>> {
     let running: Option<Running> = folder.read_json(RUNNING)?;
     Ok(running.filter(|running| running.supervisor.is_alive() || running.server.is_alive()))
 }
@@ -215,7 +219,7 @@ pub fn running(folder: &Folder) -> Result<Option<Running>> {
 ///
 /// # Errors
 /// The file is not readable.
-pub fn ended(folder: &Folder) -> Result<Option<Ended>> {
+pub(crate) fn ended(folder: &Folder) -> Result<Option<Ended>> {
     folder.read_json(ENDED)
 }
 
@@ -223,7 +227,7 @@ pub fn ended(folder: &Folder) -> Result<Option<Ended>> {
 ///
 /// # Errors
 /// It survives SIGKILL.
-pub fn stop(folder: &Folder) -> Result<Option<Ended>> {
+pub(crate) fn stop(folder: &Folder) -> Result<Option<Ended>> {
     let Some(running) = running(folder)? else {
         return Ok(None);
     };

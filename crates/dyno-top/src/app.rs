@@ -130,7 +130,10 @@ fn is_gone() -> bool {
 ///
 /// # Errors
 /// There is no connection.
-pub fn first(poller: &Poller, stopped: &dyn Fn() -> bool) -> Result<Option<Profile>, TopError> {
+pub(crate) fn first(
+    poller: &Poller,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<Profile>, TopError> {
     loop {
         if stopped() {
             return Ok(None);

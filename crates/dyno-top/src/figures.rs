@@ -76,7 +76,7 @@ impl Values {
 }
 
 /// Looks up the fields of a row, or values by name.
-pub trait Fields {
+pub(crate) trait Fields {
     /// The text with this name.
     fn text(&self, name: &str) -> Option<&str>;
 
@@ -105,7 +105,7 @@ impl Fields for Values {
 
 /// A row of an answer.
 #[derive(Clone, Copy)]
-pub struct RowOf<'a> {
+pub(crate) struct RowOf<'a> {
     /// The answer.
     pub answer: &'a Answer,
     /// Its row.
@@ -119,7 +119,7 @@ impl Fields for RowOf<'_> {
 }
 
 /// A figure from a snapshot and the one before it, `seconds` earlier.
-pub fn cell<F: Fields>(figure: &Figure, now: &F, before: Option<(&F, f64)>) -> Cell {
+pub(crate) fn cell<F: Fields>(figure: &Figure, now: &F, before: Option<(&F, f64)>) -> Cell {
     if figure.kind == Kind::Text {
         let text = now.first(figure.from);
         return text.map_or(Cell::Absent, |text| Cell::Text(text.to_owned()));
@@ -158,7 +158,7 @@ fn share(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
 }
 
 /// A number in a server's notation.
-pub fn number(text: &str) -> Option<f64> {
+pub(crate) fn number(text: &str) -> Option<f64> {
     let number = text.trim().parse::<f64>().ok()?;
     number.is_finite().then_some(number)
 }

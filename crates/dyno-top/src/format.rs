@@ -6,10 +6,10 @@ use crate::figures::Cell;
 use crate::profile::Kind;
 
 /// The text of an unknown value.
-pub const ABSENT: &str = "–";
+pub(crate) const ABSENT: &str = "–";
 
 /// A cell of this kind as text.
-pub fn cell(kind: Kind, cell: &Cell) -> String {
+pub(crate) fn cell(kind: Kind, cell: &Cell) -> String {
     match cell {
         Cell::Absent => ABSENT.to_owned(),
         Cell::Text(text) => text.clone(),
@@ -18,7 +18,7 @@ pub fn cell(kind: Kind, cell: &Cell) -> String {
 }
 
 /// A number of this kind as text.
-pub fn value(kind: Kind, number: f64) -> String {
+pub(crate) fn value(kind: Kind, number: f64) -> String {
     match kind {
         Kind::Text | Kind::Count => count(number),
         Kind::Bytes => bytes(number),

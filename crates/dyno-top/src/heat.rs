@@ -8,16 +8,16 @@ use crate::source::Answer;
 
 /// The upper bounds of the rows in seconds, about three per decade like the buckets of servers and
 /// proxies; latencies above the last have an additional row.
-pub const BOUNDS_S: [f64; 11] = [
+pub(crate) const BOUNDS_S: [f64; 11] = [
     100e-6, 300e-6, 1e-3, 3e-3, 10e-3, 30e-3, 100e-3, 300e-3, 1.0, 3.0, 10.0,
 ];
 /// Number of rows.
-pub const ROWS: usize = BOUNDS_S.len() + 1;
+pub(crate) const ROWS: usize = BOUNDS_S.len() + 1;
 /// The most columns kept: more than a wide terminal has.
 const COLUMNS_MAX: usize = 512;
 
 /// Number of operations per row; the fastest row first.
-pub type Column = [f64; ROWS];
+pub(crate) type Column = [f64; ROWS];
 
 /// The latencies of a snapshot.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,7 +115,7 @@ fn difference(now: &BTreeMap<u64, f64>, before: &BTreeMap<u64, f64>) -> Column {
 }
 
 /// The latencies of an answer, by its layout.
-pub fn sample(latencies: &Latencies, answer: &Answer) -> LatencySample {
+pub(crate) fn sample(latencies: &Latencies, answer: &Answer) -> LatencySample {
     match latencies {
         Latencies::Absent(why) => LatencySample::Absent((*why).to_owned()),
         Latencies::Buckets {

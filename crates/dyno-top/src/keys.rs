@@ -60,7 +60,7 @@ pub enum Action {
 }
 
 /// The action of the key, if it has one.
-pub fn action(key: KeyEvent, mode: Mode) -> Option<Action> {
+pub(crate) fn action(key: KeyEvent, mode: Mode) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
@@ -125,7 +125,7 @@ fn usual(code: KeyCode) -> Option<Action> {
 }
 
 /// The help: keys and their actions.
-pub const HELP: [(&str, &str); 15] = [
+pub(crate) const HELP: [(&str, &str); 15] = [
     ("q F10 Ctrl-C", "quit"),
     ("1 … 9, Tab", "next screen; Shift-Tab: previous screen"),
     ("Enter t", "next table on the screen"),

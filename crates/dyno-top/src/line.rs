@@ -167,7 +167,7 @@ fn object(state: &State, silent: Option<&str>) -> String {
 }
 
 /// Six digits: more are noise from dividing by the interval.
-pub fn rounded(number: f64) -> f64 {
+pub(crate) fn rounded(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 
@@ -185,7 +185,7 @@ fn name(figure: &Figure) -> String {
 }
 
 /// The time of day in UTC.
-pub fn clock(unix_s: f64) -> String {
+pub(crate) fn clock(unix_s: f64) -> String {
     civil(unix_s, "%H:%M:%S")
 }
 

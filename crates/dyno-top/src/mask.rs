@@ -6,7 +6,7 @@ const MASK: char = '?';
 
 /// A statement with masked strings and numbers. Text in double quotes is masked as well, because it
 /// is a string on MySQL. Comments are removed, because they may contain anything.
-pub fn statement(sql: &str) -> String {
+pub(crate) fn statement(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
     let mut rest = sql;
     // Whether the preceding text is part of a name, in which digits are not a number.

@@ -19,7 +19,7 @@ pub struct Shown {
 }
 
 /// The display of an answer, given the one that came `seconds` before.
-pub fn shown(table: &Table, now: &Answer, before: Option<(&Answer, f64)>) -> Shown {
+pub(crate) fn shown(table: &Table, now: &Answer, before: Option<(&Answer, f64)>) -> Shown {
     let earlier = before.map(|(answer, seconds)| (answer, by_key(table, answer), seconds));
     let own = by_key(table, now);
     let rows = (0..now.rows.len()).map(|row| {
@@ -60,7 +60,7 @@ fn clean(cell: Cell, masked: bool) -> Cell {
 }
 
 /// The key of a row.
-pub fn key(table: &Table, row: RowOf<'_>) -> Vec<String> {
+pub(crate) fn key(table: &Table, row: RowOf<'_>) -> Vec<String> {
     let parts = table.key.iter();
     let part = |names: &&str| row.first(names).unwrap_or_default().to_owned();
     parts.map(part).collect()
@@ -90,7 +90,7 @@ fn missing(table: &Table, answer: &Answer) -> Vec<&'static str> {
 }
 
 /// The order of two cells: numbers before text, unknown values last.
-pub fn order(kind: Kind, one: &Cell, other: &Cell) -> std::cmp::Ordering {
+pub(crate) fn order(kind: Kind, one: &Cell, other: &Cell) -> std::cmp::Ordering {
     match (one, other) {
         (Cell::Number(one), Cell::Number(other)) => one.total_cmp(other),
         (Cell::Text(one), Cell::Text(other)) => one.cmp(other),

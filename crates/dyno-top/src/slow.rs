@@ -18,7 +18,7 @@ const STILL_NS: Nanos = 2 * REFRESH_NS;
 
 /// The last change of each counter of a table, by row and column.
 #[derive(Clone, Debug, Default)]
-pub struct Slow(HashMap<(Vec<String>, usize), Held>);
+pub(crate) struct Slow(HashMap<(Vec<String>, usize), Held>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
@@ -34,7 +34,13 @@ struct Held {
 
 impl Slow {
     /// Writes the rates since the previous changes into the rows of an answer.
-    pub fn hold(&mut self, table: &Table, answer: &Answer, at: Nanos, rows: &mut [Vec<Cell>]) {
+    pub(crate) fn hold(
+        &mut self,
+        table: &Table,
+        answer: &Answer,
+        at: Nanos,
+        rows: &mut [Vec<Cell>],
+    ) {
         let columns = table.columns.iter().enumerate();
         for (index, column) in columns {
             let Take::SlowRate(open) = column.take else {

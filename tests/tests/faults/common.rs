@@ -7,11 +7,11 @@ use dyno_tests::Output;
 use dyno_tests::command::{dyno_path, run};
 
 /// The time limit of a run on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// `dyno` with arguments separated by blanks. Runs are not calibrated by default, because tests
 /// wait for the measurement to start.
-pub fn command(line: &str) -> Command {
+pub(crate) fn command(line: &str) -> Command {
     let mut command = Command::new(dyno_path());
     command.args(line.split_whitespace());
     if line.starts_with("run ") && !line.contains("--calibrate") {
@@ -23,12 +23,12 @@ pub fn command(line: &str) -> Command {
     command
 }
 
-pub fn dyno(line: &str) -> Output {
+pub(crate) fn dyno(line: &str) -> Output {
     sound(run(&mut command(line), LIMIT))
 }
 
 /// Returns itself if nothing in it indicates a bug.
-pub fn sound(output: Output) -> Output {
+pub(crate) fn sound(output: Output) -> Output {
     for text in [&output.stdout, &output.stderr] {
         assert!(
             !text.contains("panicked") && !text.contains("RUST_BACKTRACE"),
@@ -44,7 +44,7 @@ pub fn sound(output: Output) -> Output {
 }
 
 /// Fails unless each of these texts is in one of the streams.
-pub fn has(output: &Output, texts: &[&str]) {
+pub(crate) fn has(output: &Output, texts: &[&str]) {
     let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
     for text in texts {
         assert!(all.contains(text), "no '{text}' in\n{output:?}");
@@ -57,7 +57,7 @@ fn flat(text: &str) -> String {
 }
 
 /// Runs `dyno run --json` with further arguments and parses the result.
-pub fn result(line: &str) -> serde_json::Value {
+pub(crate) fn result(line: &str) -> serde_json::Value {
     let output = dyno(&format!("{line} --json -q")).success();
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
 }

@@ -33,14 +33,14 @@ fn says(bytes: Vec<u8>, then_waits: bool) -> u16 {
 }
 
 /// A packet of MySQL's protocol.
-pub fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
+pub(crate) fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32).to_le_bytes();
     let mut packet = vec![length[0], length[1], length[2], sequence];
     packet.extend(body);
     packet
 }
 
-pub fn greeting() -> Vec<u8> {
+pub(crate) fn greeting() -> Vec<u8> {
     let mut body = b"\x0a8.0.0\0\x01\0\0\x0012345678\0".to_vec();
     // All old capabilities; no TLS (0x0800) and, in the upper half, no authentication plugins.
     body.extend([0xff, 0xf7, 45, 2, 0, 0x08, 0, 21]);

@@ -5,25 +5,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dyno_core::Clock;
-pub use dyno_tests::own_servers::{Lab, has};
+pub(super) use dyno_tests::own_servers::{Lab, has};
 use serde_json::Value;
 
 /// The time limit of a command on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub(super) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Writes a file into the folder of a test, and returns its path.
-pub fn file(lab: &Lab, name: &str, text: &str) -> String {
+pub(super) fn file(lab: &Lab, name: &str, text: &str) -> String {
     fs::write(lab.path(name), text).unwrap();
     name.to_owned()
 }
 
-pub fn last(lab: &Lab) -> Value {
+pub(super) fn last(lab: &Lab) -> Value {
     let shown = lab.dyno("show last --json").success();
     serde_json::from_str(&shown.stdout).unwrap()
 }
 
 /// The outcome and the evidence of a run's check `agents`.
-pub fn agents_check(run: &Value) -> (String, String) {
+pub(super) fn agents_check(run: &Value) -> (String, String) {
     let findings = run["findings"].as_array().unwrap();
     let found = findings
         .iter()
@@ -34,7 +34,7 @@ pub fn agents_check(run: &Value) -> (String, String) {
 }
 
 /// The pids of a process's children with this word in the command line.
-pub fn children(parent: u32, word: &str) -> Vec<i32> {
+pub(super) fn children(parent: u32, word: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else {
@@ -55,20 +55,20 @@ pub fn children(parent: u32, word: &str) -> Vec<i32> {
     found
 }
 
-pub fn signal(pid: i32, signal: i32) {
+pub(super) fn signal(pid: i32, signal: i32) {
     // SAFETY: kill has no memory effects; the process belongs to this test.
     unsafe { libc::kill(pid, signal) };
 }
 
 /// Whether a process exists and has not ended.
-pub fn is_alive(pid: i32) -> bool {
+pub(super) fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     state.is_some_and(|rest| !rest.starts_with(['Z', 'X']))
 }
 
 /// Waits until all processes are gone.
-pub fn wait_for_end(pids: &[i32], limit: Duration) {
+pub(super) fn wait_for_end(pids: &[i32], limit: Duration) {
     let until = Clock.now() + limit.as_nanos() as u64;
     while pids.iter().any(|pid| is_alive(*pid)) {
         assert!(Clock.now() < until, "still there: {pids:?}");

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::common::{LIMIT, Lab, agents_check, file, has, last, wait_for_end};
 
 /// Each event inserts a row with the number of its session.
-pub const INSERT: &str = "\
+pub(super) const INSERT: &str = "\
 local con
 function thread_init() con = sysbench.sql.driver():connect() end
 function event() con:query(string.format('INSERT INTO done VALUES (%d)', sysbench.tid)) end
@@ -59,7 +59,7 @@ impl Far {
 }
 
 /// `dyno` with a user's own ssh, which calls the program under test.
-pub fn far_command(lab: &Lab, ssh: &Ssh, line: &str) -> Command {
+pub(super) fn far_command(lab: &Lab, ssh: &Ssh, line: &str) -> Command {
     let mut command = lab.command(line);
     command.env("PATH", ssh.path());
     if !line.contains("--agent-command") {
@@ -79,7 +79,7 @@ fn pids(processes: &[Process]) -> Vec<i32> {
 }
 
 /// Events per agent of a run.
-pub fn events(run: &Value) -> Vec<u64> {
+pub(super) fn events(run: &Value) -> Vec<u64> {
     let agents = run["agents"].as_array().unwrap().iter();
     agents.map(|one| one["events"].as_u64().unwrap()).collect()
 }

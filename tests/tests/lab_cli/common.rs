@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-pub use dyno_tests::own_servers::{Lab, has};
+pub(super) use dyno_tests::own_servers::{Lab, has};
 use serde_json::Value;
 
 /// `dyno lab status` as JSON.
-pub fn status(lab: &Lab, words: &str) -> Value {
+pub(super) fn status(lab: &Lab, words: &str) -> Value {
     let printed = lab.dyno(&format!("lab status {words} --json")).success();
     serde_json::from_str(&printed.stdout).unwrap()
 }
 
 /// The number of completed runs per trial.
-pub fn runs_by_trial(lab: &Lab) -> BTreeMap<String, usize> {
+pub(super) fn runs_by_trial(lab: &Lab) -> BTreeMap<String, usize> {
     let file = rusqlite::Connection::open(lab.path("dyno.db")).unwrap();
     let sql = "SELECT trial, count(*) FROM run
                WHERE trial IS NOT NULL AND state = 'completed' GROUP BY trial";
@@ -23,6 +23,6 @@ pub fn runs_by_trial(lab: &Lab) -> BTreeMap<String, usize> {
     rows.collect::<rusqlite::Result<_>>().unwrap()
 }
 
-pub fn write(lab: &Lab, name: &str, text: &str) {
+pub(super) fn write(lab: &Lab, name: &str, text: &str) {
     std::fs::write(lab.path(name), text).unwrap();
 }

@@ -12,35 +12,35 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The time limit of a command on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Keeps a run short. A calibration would take seconds each.
-pub const SHORT: &str = "-t 2s --warmup 0 --calibrate never";
+pub(crate) const SHORT: &str = "-t 2s --warmup 0 --calibrate never";
 
 /// The folder, with the default results file and a separate cache.
-pub struct Lab {
+pub(crate) struct Lab {
     folder: TempDir,
 }
 
 impl Lab {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { folder }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Writes a file, and returns its path as text.
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 
     /// `dyno` in this folder, with arguments separated by blanks; `'…'` quotes blanks.
-    pub fn command(&self, line: &str) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         self.prepare(&mut command);
         command.args(words(line));
@@ -48,7 +48,7 @@ impl Lab {
     }
 
     /// Isolates a command in this folder from everything outside.
-    pub fn prepare(&self, command: &mut Command) {
+    pub(crate) fn prepare(&self, command: &mut Command) {
         command
             .current_dir(self.folder.path())
             .env("XDG_CACHE_HOME", self.path("cache"))
@@ -56,27 +56,27 @@ impl Lab {
             .env_remove("DYNO_RESULTS");
     }
 
-    pub fn dyno(&self, line: &str) -> Output {
+    pub(crate) fn dyno(&self, line: &str) -> Output {
         sound(run(&mut self.command(line), LIMIT))
     }
 
-    pub fn start(&self, line: &str) -> Running {
+    pub(crate) fn start(&self, line: &str) -> Running {
         Running::start(&mut self.command(line))
     }
 
     /// Runs a command that prints JSON.
-    pub fn json(&self, line: &str) -> Value {
+    pub(crate) fn json(&self, line: &str) -> Value {
         let output = self.dyno(line).success();
         serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
     }
 
     /// The rows of a query on the default results file, every field as text.
-    pub fn sql(&self, sql: &str) -> Vec<Vec<String>> {
+    pub(crate) fn sql(&self, sql: &str) -> Vec<Vec<String>> {
         query(&self.path("dyno.db"), sql)
     }
 
     /// The only field of a query on the results file, as a number.
-    pub fn number(&self, sql: &str) -> f64 {
+    pub(crate) fn number(&self, sql: &str) -> f64 {
         let rows = self.sql(sql);
         let field = rows.first().and_then(|row| row.first());
         field
@@ -86,7 +86,7 @@ impl Lab {
 
     /// Creates a small SQLite database with the tables of `oltp_point_select`; returns Dyno's
     /// options for it.
-    pub fn sqlite(&self) -> String {
+    pub(crate) fn sqlite(&self) -> String {
         let target = "--target sqlite:small.db --table-size 1000".to_owned();
         self.dyno(&format!("prepare oltp_point_select {target}"))
             .success();
@@ -95,7 +95,7 @@ impl Lab {
 }
 
 /// A database on a server with small tables of the OLTP workloads, and Dyno's options for them.
-pub fn prepared(lab: &Lab, kind: Kind) -> (Database, String) {
+pub(crate) fn prepared(lab: &Lab, kind: Kind) -> (Database, String) {
     let database = Database::new(kind);
     let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {options}"))
@@ -104,7 +104,7 @@ pub fn prepared(lab: &Lab, kind: Kind) -> (Database, String) {
 }
 
 /// The rows of a query on an SQLite file.
-pub fn query(path: &Path, sql: &str) -> Vec<Vec<String>> {
+pub(crate) fn query(path: &Path, sql: &str) -> Vec<Vec<String>> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     connection.busy_timeout(Duration::from_secs(10)).unwrap();
     let mut statement = connection.prepare(sql).unwrap();
@@ -126,7 +126,7 @@ pub fn query(path: &Path, sql: &str) -> Vec<Vec<String>> {
 }
 
 /// Returns itself if nothing in it indicates a bug.
-pub fn sound(output: Output) -> Output {
+pub(crate) fn sound(output: Output) -> Output {
     for text in [&output.stdout, &output.stderr] {
         assert!(
             !text.contains("panicked") && !text.contains("RUST_BACKTRACE"),
@@ -139,7 +139,7 @@ pub fn sound(output: Output) -> Output {
 }
 
 /// Fails unless each of these texts is in one of the streams.
-pub fn has(output: &Output, texts: &[&str]) {
+pub(crate) fn has(output: &Output, texts: &[&str]) {
     let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
     for text in texts {
         assert!(all.contains(text), "no '{text}' in\n{output:?}");
@@ -147,19 +147,19 @@ pub fn has(output: &Output, texts: &[&str]) {
 }
 
 /// Text without line breaks and indentation, which depend on the terminal's width.
-pub fn flat(text: &str) -> String {
+pub(crate) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The finding of a check in a result.
-pub fn finding<'a>(result: &'a Value, check: &str) -> &'a Value {
+pub(crate) fn finding<'a>(result: &'a Value, check: &str) -> &'a Value {
     let findings = result["findings"].as_array().unwrap();
     let found = findings.iter().find(|finding| finding["check"] == check);
     found.unwrap_or_else(|| panic!("no finding of {check} in {result:#}"))
 }
 
 /// The worst outcome that is not waived, which must be the verdict.
-pub fn worst(result: &Value) -> &'static str {
+pub(crate) fn worst(result: &Value) -> &'static str {
     let findings = result["findings"].as_array().unwrap();
     let counts = |outcome: &str| {
         let against = |f: &&Value| f["outcome"] == outcome && f["waived"].is_null();

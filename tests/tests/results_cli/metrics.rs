@@ -20,18 +20,18 @@ use serde_json::Value;
 use crate::common::{LIMIT, Lab, has};
 
 /// Time since then.
-pub fn since(begun: u64) -> Duration {
+pub(crate) fn since(begun: u64) -> Duration {
     Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
 
 /// A port that was free a moment ago.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
 /// The body of an answer with status 200.
-pub fn get(port: u16, path: &str) -> Option<String> {
+pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").ok()?;
     let mut all = String::new();

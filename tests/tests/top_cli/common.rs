@@ -15,21 +15,21 @@ use dyno_tests::command::{dyno_path, run};
 use serde_json::Value;
 
 /// The time limit on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
-pub fn top(arguments: &[&str]) -> Command {
+pub(crate) fn top(arguments: &[&str]) -> Command {
     let mut command = Command::new(dyno_path());
     command.arg("top").args(arguments).env_remove("DYNO_TARGET");
     command
 }
 
 /// Runs it until it exits.
-pub fn output(arguments: &[&str]) -> Output {
+pub(crate) fn output(arguments: &[&str]) -> Output {
     run(&mut top(arguments), LIMIT)
 }
 
 /// The objects of `--json`.
-pub fn objects(arguments: &[&str]) -> Vec<Value> {
+pub(crate) fn objects(arguments: &[&str]) -> Vec<Value> {
     let output = output(arguments).success();
     let lines = output.stdout.lines();
     lines
@@ -38,7 +38,7 @@ pub fn objects(arguments: &[&str]) -> Vec<Value> {
 }
 
 /// `dyno top` on a pseudo-terminal of 120×40.
-pub struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     /// The test's end.
     master: Option<File>,
@@ -51,7 +51,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let (mut master, mut slave) = (0, 0);
         let size = libc::winsize {
             ws_row: 40,
@@ -102,7 +102,7 @@ impl Terminal {
     }
 
     /// Closes the terminal like a window; returns whether the program ended.
-    pub fn hang_up(mut self) -> bool {
+    pub(crate) fn hang_up(mut self) -> bool {
         let (stop, thread) = self.reader.take().unwrap();
         drop(stop);
         thread.join().unwrap();
@@ -118,18 +118,18 @@ impl Terminal {
     }
 
     /// Types keys.
-    pub fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         let mut master = self.master.as_ref().unwrap();
         master.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Everything written so far.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
     /// Waits until this text appears.
-    pub fn shows(&mut self, text: &str) {
+    pub(crate) fn shows(&mut self, text: &str) {
         let deadline = Clock.now() + LIMIT.as_nanos() as u64;
         loop {
             let seen = plain(&self.text());
@@ -143,13 +143,13 @@ impl Terminal {
     }
 
     /// Types a key, and waits for the exit status.
-    pub fn end(&mut self, key: &str) -> Option<i32> {
+    pub(crate) fn end(&mut self, key: &str) -> Option<i32> {
         self.press(key);
         self.ended()
     }
 
     /// Sends a signal, and waits for the exit status.
-    pub fn end_by(&mut self, signal: i32) -> Option<i32> {
+    pub(crate) fn end_by(&mut self, signal: i32) -> Option<i32> {
         // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its own.
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
         self.ended()
@@ -173,7 +173,7 @@ impl Terminal {
     }
 
     /// Whether line editing and echo are on again, as a shell needs.
-    pub fn is_cooked(&self) -> bool {
+    pub(crate) fn is_cooked(&self) -> bool {
         let slave = self.slave.as_ref().unwrap().as_raw_fd();
         // SAFETY: a zeroed termios is a valid place for the kernel's answer.
         let settings = unsafe {

@@ -35,41 +35,41 @@ const LIMIT: Duration = Duration::from_secs(90);
 static TURN: RwLock<()> = RwLock::new(());
 
 /// A test of checks that other load on the host affects runs alone.
-pub fn alone() -> RwLockWriteGuard<'static, ()> {
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
     // A failed test leaves nothing behind that affects the next one.
     TURN.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tests of all other checks run in parallel. Most of their time they wait for the end of a run.
-pub fn in_parallel() -> RwLockReadGuard<'static, ()> {
+pub(crate) fn in_parallel() -> RwLockReadGuard<'static, ()> {
     TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A script with options for the shape of its events.
-pub const SHAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/shapes.lua");
+pub(crate) const SHAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/shapes.lua");
 
 /// A private server with a database, without statements of others in its counters.
-pub fn private(kind: Kind) -> (PrivateServer, String) {
+pub(crate) fn private(kind: Kind) -> (PrivateServer, String) {
     let private = start_private_server(kind);
     let url = with_database(&private);
     (private, url)
 }
 
 /// Creates the tests' database on a private server.
-pub fn with_database(private: &PrivateServer) -> String {
+pub(crate) fn with_database(private: &PrivateServer) -> String {
     let server = private.server();
     server.execute(None, "CREATE DATABASE verdict");
     server.url("verdict")
 }
 
 /// The script of shapes on a database with its table: each statement reads a row.
-pub fn shapes(url: &str) -> String {
+pub(crate) fn shapes(url: &str) -> String {
     dyno(&format!("prepare {SHAPES} --target {url}"));
     format!("{SHAPES} --target {url} --reads=1")
 }
 
 /// `dyno` with arguments separated by blanks.
-pub fn command(line: &str) -> Command {
+pub(crate) fn command(line: &str) -> Command {
     let mut command = Command::new(dyno_path());
     command.args(line.split_whitespace());
     command.env_remove("DYNO_TARGET");
@@ -77,12 +77,12 @@ pub fn command(line: &str) -> Command {
 }
 
 /// Runs a command of `dyno` that must succeed.
-pub fn dyno(line: &str) {
+pub(crate) fn dyno(line: &str) {
     run(&mut command(line), LIMIT).success();
 }
 
 /// A completed run, with its findings.
-pub struct Judged {
+pub(crate) struct Judged {
     pub result: Value,
     /// The test's own observations of the host during the run.
     pub host: Host,
@@ -91,18 +91,22 @@ pub struct Judged {
 
 /// Runs `dyno run` with these arguments, by default without calibration: most of these runs are not
 /// about the generator's ceiling.
-pub fn judged(line: &str) -> Judged {
+pub(crate) fn judged(line: &str) -> Judged {
     judged_while(line, None, |_| {})
 }
 
 /// The same, with an action during the run. The CPU time of process `server` does not count as
 /// other load.
-pub fn judged_while(line: &str, server: Option<u32>, act: impl FnOnce(&mut Running)) -> Judged {
+pub(crate) fn judged_while(
+    line: &str,
+    server: Option<u32>,
+    act: impl FnOnce(&mut Running),
+) -> Judged {
     judge(line, server, |_| {}, act)
 }
 
 /// The same, with a change to the command before.
-pub fn judge(
+pub(crate) fn judge(
     line: &str,
     server: Option<u32>,
     prepare: impl FnOnce(&mut Command),
@@ -146,7 +150,7 @@ thread_local! {
 }
 
 /// Makes the runs of this test share their calibrations.
-pub fn keep_calibrations(folder: &std::path::Path) {
+pub(crate) fn keep_calibrations(folder: &std::path::Path) {
     CACHE.set(Some(folder.to_owned()));
 }
 
@@ -170,7 +174,7 @@ fn result(output: &Output) -> Value {
 
 impl Judged {
     /// The finding of a check.
-    pub fn finding(&self, check: &str) -> &Value {
+    pub(crate) fn finding(&self, check: &str) -> &Value {
         let findings = self.result["findings"].as_array().unwrap();
         let found = findings.iter().find(|finding| finding["check"] == check);
         found.unwrap_or_else(|| panic!("no check {check}: {}", self.findings_text()))
@@ -178,7 +182,7 @@ impl Judged {
 
     /// The checks that doubt or refuse the run, except those about its length (these runs are short
     /// to save time) and a nearly full disk.
-    pub fn against(&self) -> Vec<&str> {
+    pub(crate) fn against(&self) -> Vec<&str> {
         let short = self.result["measured_s"].as_f64().unwrap() < 29.9;
         let findings = self.result["findings"].as_array().unwrap().iter();
         findings
@@ -190,7 +194,7 @@ impl Judged {
     }
 
     /// Fails unless the check has this outcome, and its evidence contains these words.
-    pub fn caught(&self, check: &str, outcome: &str, words: &str) {
+    pub(crate) fn caught(&self, check: &str, outcome: &str, words: &str) {
         let finding = self.finding(check);
         let evidence = finding["evidence"].as_str().unwrap();
         assert!(
@@ -203,7 +207,7 @@ impl Judged {
     }
 
     /// Fails unless the check ran and passed.
-    pub fn passed(&self, check: &str) {
+    pub(crate) fn passed(&self, check: &str) {
         let excused = LOAD_SENSITIVE.contains(&check) && self.host.was_busy();
         let outcome = &self.finding(check)["outcome"];
         if excused && outcome != "pass" {
@@ -223,7 +227,7 @@ impl Judged {
 
     /// Fails if checks other than these doubt or refuse the run. Excuses effects of other load on
     /// the host if the test itself saw such load.
-    pub fn nothing_but(&self, allowed: &[&str]) {
+    pub(crate) fn nothing_but(&self, allowed: &[&str]) {
         let excused: &[&str] = match self.host.was_busy() {
             true => LOAD_SENSITIVE,
             false => &[],
@@ -233,7 +237,7 @@ impl Judged {
 
     /// The same for tests that run in parallel: always excuses effects of other load, also on the
     /// disk, and on an observer that misses its deadline, which `restarts` reports.
-    pub fn nothing_but_load_and(&self, allowed: &[&str]) {
+    pub(crate) fn nothing_but_load_and(&self, allowed: &[&str]) {
         self.nothing_but_either(allowed, &[LOAD_SENSITIVE, &["disk", "restarts"]].concat());
     }
 
@@ -251,7 +255,7 @@ impl Judged {
     }
 
     /// The command and its findings, for messages.
-    pub fn findings_text(&self) -> String {
+    pub(crate) fn findings_text(&self) -> String {
         let findings = self.result["findings"].as_array().unwrap().iter();
         let lines: Vec<String> = findings
             .filter(|finding| finding["outcome"] != "not_checked")

@@ -7,7 +7,7 @@ use dyno_tests::command::Running;
 
 /// Checks that other load on the host affects: it takes CPU from the client, moves the rate, or
 /// delays observers. All others must pass on a busy host too.
-pub const LOAD_SENSITIVE: &[&str] = &[
+pub(crate) const LOAD_SENSITIVE: &[&str] = &[
     "arrivals",
     "client-cpu",
     "cpu-frequency",
@@ -36,14 +36,14 @@ const STOLEN: f64 = 0.03;
 
 /// Users of the host's CPUs during a run, as shares of all CPUs.
 #[derive(Clone, Copy, Debug)]
-pub struct Host {
+pub(crate) struct Host {
     /// Processes other than the run, its server and the test.
     others: f64,
     stolen: f64,
 }
 
 /// An observation in progress.
-pub struct Watch {
+pub(crate) struct Watch {
     server: Option<u32>,
     before: Reading,
 }
@@ -51,7 +51,7 @@ pub struct Watch {
 impl Host {
     /// Starts observing. `server` is the process under test; with `None` its CPU counts as other
     /// load.
-    pub fn watch(server: Option<u32>) -> Watch {
+    pub(crate) fn watch(server: Option<u32>) -> Watch {
         Watch {
             server,
             before: Reading::now(server),
@@ -59,12 +59,12 @@ impl Host {
     }
 
     /// Whether other load may explain a finding of a load-sensitive check.
-    pub fn was_busy(&self) -> bool {
+    pub(crate) fn was_busy(&self) -> bool {
         self.others >= BUSY || self.stolen >= STOLEN
     }
 
     /// Whether other load was so high that Dyno must report it.
-    pub fn was_crowded(&self) -> bool {
+    pub(crate) fn was_crowded(&self) -> bool {
         // Dyno doubts from 15 % on during the measurement, which is about half of the time observed
         // here: the rest is calibration and warm-up.
         self.others >= 0.5
@@ -73,7 +73,7 @@ impl Host {
 
 impl Watch {
     /// The observations since the start.
-    pub fn finish(self) -> Host {
+    pub(crate) fn finish(self) -> Host {
         let after = Reading::now(self.server);
         let before = self.before;
         let all = (after.all - before.all).max(1.0);
@@ -153,7 +153,7 @@ fn ticks(path: &str) -> Option<Ticks> {
 }
 
 /// The last CPU that this test may use.
-pub fn a_cpu() -> String {
+pub(crate) fn a_cpu() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let list = status
         .lines()
@@ -163,13 +163,13 @@ pub fn a_cpu() -> String {
 }
 
 /// The number of CPUs.
-pub fn cpus() -> usize {
+pub(crate) fn cpus() -> usize {
     std::thread::available_parallelism().unwrap().get()
 }
 
 /// Processes that only use CPU, until they are dropped; all on one CPU if it is given.
 #[must_use]
-pub fn burners(count: usize, cpu: Option<&str>) -> Vec<Running> {
+pub(crate) fn burners(count: usize, cpu: Option<&str>) -> Vec<Running> {
     let burner = |_| {
         let mut command = match cpu {
             Some(cpu) => {

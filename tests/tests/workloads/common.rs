@@ -13,30 +13,30 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// A database that a test may change freely.
-pub enum TestDatabase {
+pub(crate) enum TestDatabase {
     Server(Database),
     Sqlite(TempDir),
 }
 
 /// One of each family, and of each kind of MySQL.
-pub fn everywhere() -> Vec<TestDatabase> {
+pub(crate) fn everywhere() -> Vec<TestDatabase> {
     let servers = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
     let servers = servers.map(|kind| TestDatabase::Server(Database::new(kind)));
     servers.into_iter().chain([sqlite()]).collect()
 }
 
-pub fn sqlite() -> TestDatabase {
+pub(crate) fn sqlite() -> TestDatabase {
     TestDatabase::Sqlite(tempfile::tempdir().unwrap())
 }
 
 /// A new database on a server.
-pub fn on(kind: Kind) -> TestDatabase {
+pub(crate) fn on(kind: Kind) -> TestDatabase {
     TestDatabase::Server(Database::new(kind))
 }
 
 impl TestDatabase {
     /// Its URL, as the administrator.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Self::Server(database) => database.url(),
             Self::Sqlite(folder) => {
@@ -46,7 +46,7 @@ impl TestDatabase {
     }
 
     /// Runs a statement without Dyno.
-    pub fn execute(&self, sql: &str) {
+    pub(crate) fn execute(&self, sql: &str) {
         match self {
             Self::Server(database) => database.execute(sql),
             Self::Sqlite(folder) => {
@@ -58,7 +58,7 @@ impl TestDatabase {
     }
 
     /// An SQL condition that selects the sessions in its database; `None` for SQLite.
-    pub fn sessions(&self) -> Option<String> {
+    pub(crate) fn sessions(&self) -> Option<String> {
         let Self::Server(database) = self else {
             return None;
         };
@@ -72,7 +72,7 @@ impl TestDatabase {
     }
 
     /// Waits until the sessions of a killed client have ended.
-    pub fn alone_again(&self) {
+    pub(crate) fn alone_again(&self) {
         if let (Self::Server(database), Some(sessions)) = (self, self.sessions()) {
             let count = format!("SELECT COUNT(*) {sessions}");
             eventually("the killed client's sessions end", || {
@@ -82,7 +82,7 @@ impl TestDatabase {
     }
 
     /// The first field of a query's first row, as text, without Dyno.
-    pub fn query_one(&self, sql: &str) -> String {
+    pub(crate) fn query_one(&self, sql: &str) -> String {
         match self {
             Self::Server(database) => database.query_one(sql),
             Self::Sqlite(folder) => {
@@ -101,7 +101,7 @@ impl TestDatabase {
     }
 
     /// Its dialect: `mysql`, `postgres` or `sqlite`.
-    pub fn family(&self) -> &'static str {
+    pub(crate) fn family(&self) -> &'static str {
         match self {
             Self::Server(database) => database.server.kind.scheme(),
             Self::Sqlite(_) => "sqlite",
@@ -109,7 +109,7 @@ impl TestDatabase {
     }
 
     /// A name for messages.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Server(database) => database.server.kind.to_string(),
             Self::Sqlite(_) => "SQLite".to_owned(),
@@ -117,7 +117,7 @@ impl TestDatabase {
     }
 
     /// `dyno COMMAND WORKLOAD --target …` with further arguments.
-    pub fn command(&self, line: &str) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         command.args(line.split_whitespace());
         command.args(["--target", &self.url()]);
@@ -126,17 +126,17 @@ impl TestDatabase {
     }
 
     /// The same, run until it exits.
-    pub fn dyno(&self, line: &str) -> Output {
+    pub(crate) fn dyno(&self, line: &str) -> Output {
         run(&mut self.command(line), LIMIT)
     }
 
     /// The same, started.
-    pub fn start(&self, line: &str) -> Running {
+    pub(crate) fn start(&self, line: &str) -> Running {
         Running::start(&mut self.command(line))
     }
 
     /// The result of a run that must succeed.
-    pub fn result(&self, line: &str) -> Value {
+    pub(crate) fn result(&self, line: &str) -> Value {
         let output = self.dyno(&format!("run {line} {QUIET} --json"));
         let output = output.success();
         serde_json::from_str(&output.stdout).unwrap()
@@ -144,7 +144,7 @@ impl TestDatabase {
 }
 
 /// Waits until the condition holds.
-pub fn eventually(what: &str, so: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, so: impl Fn() -> bool) {
     let since = Clock.now();
     while !so() {
         assert!(Clock.now() - since < 60_000_000_000, "never: {what}");
@@ -153,7 +153,7 @@ pub fn eventually(what: &str, so: impl Fn() -> bool) {
 }
 
 /// The Insert Benchmark's first table, before a step inserts into it.
-pub struct Inserting<'a> {
+pub(crate) struct Inserting<'a> {
     place: &'a TestDatabase,
     highest: String,
 }
@@ -162,13 +162,13 @@ impl<'a> Inserting<'a> {
     const HIGHEST: &'static str = "SELECT MAX(transactionid) FROM pi1";
 
     /// Its current state.
-    pub fn since(place: &'a TestDatabase) -> Self {
+    pub(crate) fn since(place: &'a TestDatabase) -> Self {
         let highest = place.query_one(Self::HIGHEST);
         Self { place, highest }
     }
 
     /// Waits for new rows.
-    pub fn wait(self) {
+    pub(crate) fn wait(self) {
         eventually("rows come", || {
             self.place.query_one(Self::HIGHEST) != self.highest
         });
@@ -176,40 +176,40 @@ impl<'a> Inserting<'a> {
 }
 
 /// Keeps a run short and without output.
-pub const QUIET: &str = "-q --calibrate never --observe off --results none --warmup 0";
+pub(crate) const QUIET: &str = "-q --calibrate never --observe off --results none --warmup 0";
 
 /// The same, but with interval lines, so that the test knows when the run works.
-pub const LOUD: &str = "--calibrate never --observe off --results none --warmup 0";
+pub(crate) const LOUD: &str = "--calibrate never --observe off --results none --warmup 0";
 
 /// A command that takes no target.
-pub fn alone(line: &str) -> Output {
+pub(crate) fn alone(line: &str) -> Output {
     let mut command = Command::new(dyno_path());
     run(command.args(line.split_whitespace()), LIMIT)
 }
 
 /// The number of executions of an operation in a result.
-pub fn done(result: &Value, operation: &str) -> u64 {
+pub(crate) fn done(result: &Value, operation: &str) -> u64 {
     let operations = result["operations"].as_array().unwrap();
     let found = operations.iter().find(|known| known["name"] == operation);
     found.unwrap()["totals"]["done"].as_u64().unwrap()
 }
 
 /// The outcome of a result's check.
-pub fn outcome<'a>(result: &'a Value, check: &str) -> &'a str {
+pub(crate) fn outcome<'a>(result: &'a Value, check: &str) -> &'a str {
     let findings = result["findings"].as_array().unwrap();
     let found = findings.iter().find(|finding| finding["check"] == check);
     found.unwrap()["outcome"].as_str().unwrap()
 }
 
 /// A fact from the workload in a result.
-pub fn fact<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
+pub(crate) fn fact<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
     let facts = result["facts"].as_array().unwrap();
     let found = facts.iter().find(|fact| fact["name"] == name);
     found.map(|fact| fact["value"].as_str().unwrap())
 }
 
 /// Fails unless the command is refused for this reason.
-pub fn refused(place: &TestDatabase, line: &str, why: &str) {
+pub(crate) fn refused(place: &TestDatabase, line: &str, why: &str) {
     let output = place.dyno(line);
     let name = place.name();
     assert!(
@@ -224,7 +224,7 @@ pub fn refused(place: &TestDatabase, line: &str, why: &str) {
 }
 
 /// Fails unless the workload's check fails in exactly these conditions.
-pub fn fails(place: &TestDatabase, workload: &str, conditions: &[&str]) {
+pub(crate) fn fails(place: &TestDatabase, workload: &str, conditions: &[&str]) {
     let output = place.dyno(&format!("check {workload}"));
     assert_eq!(
         output.status.code(),

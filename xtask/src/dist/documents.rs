@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::output;
 
 /// The commands and options of a binary.
-pub struct Catalogue {
+pub(super) struct Catalogue {
     json: Value,
     binary: PathBuf,
 }
@@ -22,7 +22,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// It does not run, or prints something else.
-    pub fn of(binary: &Path) -> Result<Self> {
+    pub(super) fn of(binary: &Path) -> Result<Self> {
         let text = output(Process::new(binary).args(["help", "--format", "json"]))?;
         let json = serde_json::from_str(&text).context("dyno's catalogue is no JSON")?;
         Ok(Self {
@@ -35,17 +35,17 @@ impl Catalogue {
     ///
     /// # Errors
     /// The catalogue has no version.
-    pub fn version(&self) -> Result<&str> {
+    pub(super) fn version(&self) -> Result<&str> {
         text(&self.json, "version")
     }
 
     /// The names of the commands.
-    pub fn commands(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn commands(&self) -> impl Iterator<Item = &str> {
         list(&self.json, "commands").filter_map(|command| command["name"].as_str())
     }
 
     /// The names of a command's options.
-    pub fn options(&self, command: &str) -> Vec<&str> {
+    pub(super) fn options(&self, command: &str) -> Vec<&str> {
         let mut commands = list(&self.json, "commands");
         let found = commands.find(|each| each["name"] == command);
         let options = found.into_iter().flat_map(|found| list(found, "options"));
@@ -56,7 +56,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// The binary does not print one.
-    pub fn pages(&self) -> Result<Vec<(String, String)>> {
+    pub(super) fn pages(&self) -> Result<Vec<(String, String)>> {
         let print = |args: &[&str]| output(Process::new(&self.binary).arg("man").args(args));
         let mut pages = vec![("dyno.1".to_owned(), print(&[])?)];
         for name in self.commands() {
@@ -69,7 +69,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// The catalogue is incomplete.
-    pub fn completion(&self, shell: Shell) -> Result<String> {
+    pub(super) fn completion(&self, shell: Shell) -> Result<String> {
         let mut command = self.command()?;
         for each in list(&self.json, "commands") {
             let name = text(each, "name")?.to_owned();

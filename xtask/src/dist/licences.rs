@@ -17,7 +17,7 @@ const FILES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"
 ///
 /// # Errors
 /// A licence is missing.
-pub fn copyright(sources: &Path) -> Result<String> {
+pub(super) fn copyright(sources: &Path) -> Result<String> {
     let mit = read(&sources.join("LICENSE-MIT"))?;
     let indented: String = mit
         .lines()
@@ -44,7 +44,7 @@ pub fn copyright(sources: &Path) -> Result<String> {
 ///
 /// # Errors
 /// cargo fails, or a crate has no licence.
-pub fn others() -> Result<String> {
+pub(super) fn others() -> Result<String> {
     let mut cargo = crate::cargo();
     cargo.args(["metadata", "--format-version=1", "--locked"]);
     cargo.arg(format!("--filter-platform={}", super::build::triple()?));

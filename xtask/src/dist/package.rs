@@ -18,7 +18,7 @@ use crate::repository;
 const DOC: &str = "usr/share/doc/dyno";
 
 /// The packages.
-pub struct Packed {
+pub(super) struct Packed {
     /// The Debian package.
     pub deb: PathBuf,
     /// The package for RPM-based systems.
@@ -33,7 +33,7 @@ pub struct Packed {
 ///
 /// # Errors
 /// A file cannot be written, or a program fails.
-pub fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Result<Packed> {
+pub(super) fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Result<Packed> {
     let root = folder().join("root");
     if root.exists() {
         fs::remove_dir_all(&root).with_context(|| format!("cannot remove {}", root.display()))?;
@@ -77,7 +77,7 @@ pub fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Result<Packe
 ///
 /// # Errors
 /// The sources have no time.
-pub fn epoch() -> Result<String> {
+pub(super) fn epoch() -> Result<String> {
     if let Ok(epoch) = env::var("SOURCE_DATE_EPOCH") {
         return Ok(epoch);
     }
@@ -210,7 +210,7 @@ fn modes(root: &Path) -> Result<()> {
 ///
 /// # Errors
 /// A folder cannot be listed, or the call fails.
-pub fn each(folder: &Path, act: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
+pub(super) fn each(folder: &Path, act: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
     act(folder)?;
     let failed = || format!("cannot list {}", folder.display());
     for entry in fs::read_dir(folder).with_context(failed)? {

@@ -30,7 +30,7 @@ const COMPLETED: [(&str, &str); 9] = [
 ///
 /// # Errors
 /// Something is missing, wrong or does not work.
-pub fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
+pub(super) fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
     let scratch = tempfile::tempdir().context("cannot make a folder")?;
     let root = scratch.path().join("root");
     owners(packed)?;

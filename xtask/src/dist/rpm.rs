@@ -18,7 +18,7 @@ const ZSH: [&str; 2] = ["zsh/vendor-completions", "zsh/site-functions"];
 ///
 /// # Errors
 /// `rpmbuild` is not installed, or fails.
-pub fn pack(root: &Path, version: &str, epoch: &str, needs: &Needs) -> Result<PathBuf> {
+pub(super) fn pack(root: &Path, version: &str, epoch: &str, needs: &Needs) -> Result<PathBuf> {
     let top = folder().join("rpm");
     let spec = top.join("dyno.spec");
     write(&spec, specification(root, version, needs)?)?;

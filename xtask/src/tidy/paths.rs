@@ -15,7 +15,7 @@ const ENDINGS: &[&str] = &[".rs", ".sql", ".lua", ".toml"];
 ///
 /// Paths of the page are relative to `root`; those of a list are relative to `root` or to the
 /// folder of the crate.
-pub fn missing(root: &Path, path: &Path, text: &str) -> Vec<(usize, String)> {
+pub(super) fn missing(root: &Path, path: &Path, text: &str) -> Vec<(usize, String)> {
     let lines: Vec<(usize, &str)> = if path == Path::new(PAGE) {
         text.lines().enumerate().collect()
     } else if path.extension().is_some_and(|extension| extension == "rs") {

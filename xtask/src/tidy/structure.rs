@@ -13,10 +13,10 @@ const HOMES: &[(&str, &str, &str)] = &[(
 )];
 
 /// The folder whose modules must not form circles.
-pub const WITHOUT_CIRCLES: &str = "crates/dyno-cli/src";
+pub(super) const WITHOUT_CIRCLES: &str = "crates/dyno-cli/src";
 
 /// The misplaced words in a Rust file: line, word, and why it does not belong there.
-pub fn misplaced(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
+pub(super) fn misplaced(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
     if !path.starts_with("crates") || path.extension().is_none_or(|end| end != "rs") {
         return Vec::new();
     }
@@ -38,14 +38,14 @@ fn is_test(path: &Path) -> bool {
 
 /// The modules of a crate and what each imports.
 #[derive(Default)]
-pub struct Modules {
+pub(super) struct Modules {
     /// Masked code without tests, by the module's path.
     code: BTreeMap<Vec<String>, String>,
 }
 
 impl Modules {
     /// Adds a file if it belongs to the crate without circles.
-    pub fn add(&mut self, path: &Path, text: &str) {
+    pub(super) fn add(&mut self, path: &Path, text: &str) {
         let Ok(inside) = path.strip_prefix(WITHOUT_CIRCLES) else {
             return;
         };
@@ -66,7 +66,7 @@ impl Modules {
     }
 
     /// The circles: each as the names of its modules.
-    pub fn circles(&self) -> Vec<String> {
+    pub(super) fn circles(&self) -> Vec<String> {
         let imports: BTreeMap<&Vec<String>, BTreeSet<&Vec<String>>> = self
             .code
             .iter()

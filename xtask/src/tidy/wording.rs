@@ -44,7 +44,7 @@ const TYPES: &[&str] = &["Found", "Given", "Kept", "Made", "Seen"];
 
 /// The identifiers in masked Rust that do not say what they name: line, identifier, and what to
 /// write instead.
-pub fn names_in(masked: &str) -> Vec<(usize, &'static str, &'static str)> {
+pub(super) fn names_in(masked: &str) -> Vec<(usize, &'static str, &'static str)> {
     let mut found = Vec::new();
     for (index, line) in masked.lines().enumerate() {
         for (name, instead) in NAMES {
@@ -68,7 +68,7 @@ pub fn names_in(masked: &str) -> Vec<(usize, &'static str, &'static str)> {
 }
 
 /// The phrases in the prose of a file: its line, the phrase and what to write instead.
-pub fn phrases_in(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
+pub(super) fn phrases_in(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let mark = match extension {
         Some("md") => "",

@@ -20,7 +20,7 @@ use crate::{COMMIT, STATUS_DONE, console, notices, signals};
 ///
 /// # Errors
 /// No run to join, or the run rejected this agent.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, AGENT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

@@ -14,7 +14,7 @@ use dyno_run::calibration::{self, Calibration};
 ///
 /// # Errors
 /// The script or target cannot be calibrated.
-pub fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Result<u8> {
+pub(super) fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Result<u8> {
     let stop = signals::install()?;
     let made = calibration::make(job, options, &stop, &crate::notices::quiet())?;
     if parsed.has("json") {

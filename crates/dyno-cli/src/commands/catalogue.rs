@@ -7,7 +7,7 @@ use anyhow::Result;
 use dyno_run::builtins;
 use serde_json::{Value, json};
 
-pub use super::command::{Command, Words};
+pub(crate) use super::command::{Command, Words};
 use super::{
     agent, compare, completions, doctor, export, fleet, import, lab, list, man, pivot, report, rm,
     run, search as search_for, server, show, sysbench, tables, top, waive,
@@ -24,7 +24,7 @@ use crate::{STATUS_DONE, console};
 const COLUMN: usize = 20;
 
 /// All commands, in the order of the help.
-pub const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "run",
         arguments: "WORKLOAD",
@@ -280,12 +280,12 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 /// Finds a command by name.
-pub fn find(name: &str) -> Option<&'static Command> {
+pub(crate) fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
 /// The help lines of all commands.
-pub fn lines() -> String {
+pub(crate) fn lines() -> String {
     let mut text = String::new();
     let mut block = 0;
     for command in COMMANDS {
@@ -304,7 +304,7 @@ pub fn lines() -> String {
 ///
 /// # Errors
 /// A format other than JSON.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(crate) fn main(args: &[String]) -> Result<u8> {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--format", "json"] | ["--format=json"] => {
             console::json(&(serde_json::to_string_pretty(&as_json())? + "\n"));

@@ -6,7 +6,7 @@ use crate::options::{Grammar, Opt};
 
 /// The words that a command takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
+pub(crate) enum Words {
     /// No words.
     Nothing,
     /// One workload.
@@ -39,7 +39,7 @@ pub enum Words {
 
 /// A command of Dyno.
 #[derive(Clone, Copy, Debug)]
-pub struct Command {
+pub(crate) struct Command {
     /// Its name.
     pub name: &'static str,
     /// Its arguments in the help; may be empty.
@@ -58,14 +58,14 @@ pub struct Command {
 
 impl Command {
     /// Its options, without those of a workload.
-    pub fn options(&self) -> Vec<Opt> {
+    pub(crate) fn options(&self) -> Vec<Opt> {
         let options = (self.options)().iter();
         let is_meant = |opt: &&Opt| self.words != Words::Workload || opt.applies_to(self.name);
         options.filter(is_meant).copied().collect()
     }
 
     /// The syntax of its options.
-    pub fn grammar(&self) -> Grammar {
+    pub(crate) fn grammar(&self) -> Grammar {
         match self.words {
             Words::Sysbench => Grammar::Sysbench,
             _ => Grammar::Dyno,

@@ -30,7 +30,7 @@ const DIFFERENCES_MAX: usize = 8;
 ///
 /// # Errors
 /// A run does not exist, or the runs must not share a table.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, COMPARE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

@@ -6,7 +6,7 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
 /// The supported shells.
-pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+pub(super) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 const BINDINGS: [&str; 3] = [
     include_str!("../shells/dyno.bash"),
@@ -27,7 +27,7 @@ Print a shell completion script. To load it:
 ///
 /// # Errors
 /// The shell is not supported.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let shell = match words[..] {
         ["--help" | "-h"] => {

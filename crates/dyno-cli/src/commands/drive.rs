@@ -22,7 +22,7 @@ const WARMUP: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// Invalid values.
-pub fn drive(parsed: &Parsed) -> Result<Drive> {
+pub(super) fn drive(parsed: &Parsed) -> Result<Drive> {
     let usual = Drive::default();
     let schedule = schedule(parsed)?;
     let sessions = sessions(parsed, schedule.as_ref())?;

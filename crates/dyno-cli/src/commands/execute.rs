@@ -14,7 +14,7 @@ use crate::metrics::Exports;
 use crate::screen::{Screen, Shows};
 
 /// An executed command.
-pub struct Executed {
+pub(super) struct Executed {
     /// Its results.
     pub done: dyno_conduct::Executed,
     exports: Option<Exports>,
@@ -27,7 +27,7 @@ impl Executed {
     ///
     /// # Errors
     /// The error that ended it.
-    pub fn finish(mut self, stop: &StopSignal) -> Result<Outcome> {
+    pub(super) fn finish(mut self, stop: &StopSignal) -> Result<Outcome> {
         if let Some(exports) = &mut self.exports {
             exports.finish(stop);
         }
@@ -39,7 +39,7 @@ impl Executed {
     ///
     /// # Errors
     /// The error that ended it.
-    pub fn results(mut self, stop: &StopSignal) -> Result<(Vec<RunSummary>, Outcome)> {
+    pub(super) fn results(mut self, stop: &StopSignal) -> Result<(Vec<RunSummary>, Outcome)> {
         let runs = std::mem::take(&mut self.done.runs);
         self.finish(stop).map(|outcome| (runs, outcome))
     }
@@ -49,7 +49,7 @@ impl Executed {
 ///
 /// # Errors
 /// The target cannot be used, or no run has a result.
-pub fn execute(
+pub(super) fn execute(
     planned: PlannedCommand,
     stop: &Arc<StopSignal>,
     shows: &mut Shows<'_>,

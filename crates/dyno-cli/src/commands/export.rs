@@ -75,7 +75,7 @@ fn chart(mut run: RunRecord, name: Option<&str>) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// The run does not exist, or the file cannot be written.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, EXPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

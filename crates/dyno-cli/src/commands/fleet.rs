@@ -20,7 +20,7 @@ use crate::{STATUS_DONE, STATUS_FAILED, console, notices, run_store};
 ///
 /// # Errors
 /// An unknown action, or files that cannot be written.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, FLEET, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

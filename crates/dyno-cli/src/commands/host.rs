@@ -15,7 +15,7 @@ use crate::settings::usage;
 ///
 /// # Errors
 /// There is such an option.
-pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
+pub(crate) fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
     let mut given = RUN.iter().filter(|opt| parsed.has(opt.name));
     let Some(opt) = given.find(|opt| !opt.applies_to_test(test)) else {
         return Ok(());
@@ -32,7 +32,7 @@ pub fn refuse_meaningless(test: &Test, parsed: &Parsed) -> Result<()> {
 }
 
 /// Help on the options that apply.
-pub fn run_help(test: &Test) -> String {
+pub(crate) fn run_help(test: &Test) -> String {
     let options = RUN.iter().filter(|opt| opt.applies_to_test(test));
     let options: Vec<Opt> = options.copied().collect();
     help(&options, Grammar::Dyno)
@@ -42,7 +42,7 @@ pub fn run_help(test: &Test) -> String {
 ///
 /// # Errors
 /// The test has no commands, or files cannot be created or removed.
-pub fn command(plan: &Plan, name: &str, stop: &StopSignal, quiet: bool) -> Result<()> {
+pub(crate) fn command(plan: &Plan, name: &str, stop: &StopSignal, quiet: bool) -> Result<()> {
     let begun = Clock.now();
     let mut last = String::new();
     let mut on_progress = |progress| match progress {

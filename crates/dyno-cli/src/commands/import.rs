@@ -37,7 +37,7 @@ const OF_ONE: [&str; 6] = ["vmstat", "iostat", "mpstat", "sar", "config", "start
 /// # Errors
 /// A log cannot be read or has no data of the tool, or the results file cannot be written. Runs
 /// imported before an error remain.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(&args[2..], IMPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

@@ -14,7 +14,7 @@ use crate::run_store;
 use crate::settings::usage;
 
 /// Runs, grouped into repetitions.
-pub enum Kinds {
+pub(super) enum Kinds {
     /// As named: words joined by commas are one side.
     Named(Vec<Vec<String>>),
     /// Selected by factors: each combination of levels is one side.
@@ -25,7 +25,7 @@ pub enum Kinds {
 ///
 /// # Errors
 /// Both runs and `--where` are given, or no run has the levels.
-pub fn kinds(parsed: &Parsed) -> Result<Kinds> {
+pub(super) fn kinds(parsed: &Parsed) -> Result<Kinds> {
     let selects = parsed.has("where") || (parsed.has("rows") && parsed.words.is_empty());
     if !selects {
         return Ok(Kinds::Named(named(parsed)?));
@@ -71,7 +71,7 @@ fn named(parsed: &Parsed) -> Result<Vec<Vec<String>>> {
 
 impl Kinds {
     /// The runs in the form for [`run_store::load`].
-    pub fn words(&self) -> Vec<&str> {
+    pub(super) fn words(&self) -> Vec<&str> {
         match self {
             Self::Named(sides) => sides.iter().flatten().map(String::as_str).collect(),
             Self::Selected(ids) => ids.iter().map(String::as_str).collect(),
@@ -79,7 +79,7 @@ impl Kinds {
     }
 
     /// The sides, as indices of their runs, which were loaded in the order of the words.
-    pub fn of(&self, runs: &[RunRecord]) -> Vec<Vec<usize>> {
+    pub(super) fn of(&self, runs: &[RunRecord]) -> Vec<Vec<usize>> {
         match self {
             Self::Named(sides) => {
                 let mut next = 0;

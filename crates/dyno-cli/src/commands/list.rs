@@ -13,7 +13,7 @@ use dyno_run::builtins;
 ///
 /// # Errors
 /// An unknown workload.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, LIST, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

@@ -71,7 +71,7 @@ the folder for temporary databases
 ///
 /// # Errors
 /// The word is not a command.
-pub fn main(args: &[String], commands: &[Command]) -> Result<u8> {
+pub(super) fn main(args: &[String], commands: &[Command]) -> Result<u8> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let page = match words[..] {
         ["--help" | "-h"] => {

@@ -13,7 +13,7 @@ use crate::settings::usage;
 ///
 /// # Errors
 /// There is such an option.
-pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
+pub(super) fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
     const LENGTHS: [&str; 3] = ["warmup", "grace", "ramp-up"];
     // These two have their own messages about numbers of sessions.
     if ["run", "saturate"].contains(&command) {
@@ -31,7 +31,7 @@ pub fn only_runs(parsed: &Parsed, command: &str) -> Result<()> {
 }
 
 /// Help on the command's options: the common ones, or all of them.
-pub fn options_help(command: &str, all: bool) -> String {
+pub(super) fn options_help(command: &str, all: bool) -> String {
     let options = RUN.iter().filter(|opt| opt.applies_to(command));
     let options: Vec<Opt> = options.copied().collect();
     if all {
@@ -53,7 +53,7 @@ pub fn options_help(command: &str, all: bool) -> String {
 }
 
 /// A command's help for a workload, with the workload's own options.
-pub fn workload_help(command: &str, workload: &str, loaded: &Loaded, all: bool) -> String {
+pub(super) fn workload_help(command: &str, workload: &str, loaded: &Loaded, all: bool) -> String {
     let description = &loaded.description;
     let test = loaded.job.work.test();
     let target = if test.is_some() {

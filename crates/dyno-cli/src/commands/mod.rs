@@ -2,7 +2,7 @@
 
 mod agent;
 mod calibrate;
-pub mod catalogue;
+pub(crate) mod catalogue;
 mod command;
 mod compare;
 mod complete;
@@ -14,7 +14,7 @@ mod export;
 mod fleet;
 #[cfg(test)]
 mod guide_tests;
-pub mod host;
+pub(crate) mod host;
 mod import;
 mod kinds;
 mod lab;
@@ -33,9 +33,9 @@ mod saturate;
 mod search;
 mod server;
 mod show;
-pub mod sysbench;
+pub(crate) mod sysbench;
 mod tables;
-pub mod target;
+pub(crate) mod target;
 mod top;
 mod waive;
 
@@ -74,7 +74,7 @@ Then:        dyno prepare oltp_read_write --target mysql://user@host/db
 ///
 /// # Errors
 /// The command failed.
-pub fn dispatch(args: Vec<String>) -> Result<u8> {
+pub(crate) fn dispatch(args: Vec<String>) -> Result<u8> {
     let Some(name) = args.get(1) else {
         console::help(&overview());
         return Ok(STATUS_USAGE);

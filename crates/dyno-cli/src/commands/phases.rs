@@ -16,7 +16,12 @@ use crate::output::Output;
 ///
 /// # Errors
 /// The output file cannot be written, or a record cannot be read.
-pub fn show(phases: &[PhasePlan], done: &[RunSummary], look: &Look, output: Output) -> Result<()> {
+pub(super) fn show(
+    phases: &[PhasePlan],
+    done: &[RunSummary],
+    look: &Look,
+    output: Output,
+) -> Result<()> {
     let steps = match output {
         Output::Json => Ok(None),
         Output::Terminal | Output::Both(..) => steps(phases, done),

@@ -28,7 +28,7 @@ use dyno_core::factors::EVERYBODYS;
 ///
 /// # Errors
 /// No run has a factor or level, runs must not share a cell, or a file cannot be read.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, TABLE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
@@ -111,7 +111,7 @@ fn note_nameless(lines: &[RunLine]) {
 }
 
 /// The metric of `compare` that the user means.
-pub fn metric(figure: &str) -> Result<String> {
+pub(super) fn metric(figure: &str) -> Result<String> {
     // The figure names are those of `--fail-if`.
     let condition: Result<Threshold, _> = format!("{figure} > 1x").parse();
     condition
@@ -143,7 +143,7 @@ fn base(layout: &Layout, wanted: Option<&str>) -> Result<usize> {
 }
 
 /// The base's name, e.g. `engine=innodb`.
-pub fn base_name(layout: &Layout, base: usize) -> String {
+pub(super) fn base_name(layout: &Layout, base: usize) -> String {
     let (name, levels) = layout.along();
     format!("{name}={}", levels.get(base).map_or("", String::as_str))
 }
@@ -153,7 +153,7 @@ pub fn base_name(layout: &Layout, base: usize) -> String {
 ///
 /// # Errors
 /// No run has a factor or level, or runs must not share a cell.
-pub fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Pivot, usize)>> {
+pub(super) fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Pivot, usize)>> {
     let asked = parsed.value("rows");
     if asked.is_none() {
         for needs in ["columns", "base"] {
@@ -356,7 +356,7 @@ fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a str>) {
 }
 
 /// The table as text, cell by cell.
-pub fn as_sheet(table: &Pivot) -> Sheet {
+pub(super) fn as_sheet(table: &Pivot) -> Sheet {
     let mut columns = vec![(table.rows.0.clone(), false)];
     columns.extend(table.columns.iter().map(|(name, _)| (name.clone(), false)));
     let names = [

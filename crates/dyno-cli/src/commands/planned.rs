@@ -27,7 +27,7 @@ use crate::{console, notices};
 const PREPARE_SESSIONS: u32 = 4;
 
 /// The meaning of a command's words.
-pub enum Words {
+pub(super) enum Words {
     /// A request for this help.
     Help(String),
     /// A command to execute.
@@ -35,7 +35,7 @@ pub enum Words {
 }
 
 /// A planned command, with what only its presentation needs.
-pub struct PlannedCommand {
+pub(super) struct PlannedCommand {
     /// The command.
     pub command: Command,
     /// Dyno's own options.
@@ -49,7 +49,7 @@ impl PlannedCommand {
     ///
     /// # Errors
     /// As [`plan`], or a request for help.
-    pub fn of(args: Vec<String>, command: &str) -> Result<Self> {
+    pub(super) fn of(args: Vec<String>, command: &str) -> Result<Self> {
         match plan(args, command)? {
             Words::Command(planned) => Ok(*planned),
             Words::Help(_) => Err(usage(format!("dyno {command}: --help runs nothing"))),
@@ -60,7 +60,7 @@ impl PlannedCommand {
     ///
     /// # Errors
     /// The script raised an error.
-    pub fn under(&self, drive: Drive, record: RecordPlan) -> Result<Self> {
+    pub(super) fn under(&self, drive: Drive, record: RecordPlan) -> Result<Self> {
         Ok(Self {
             command: self.command.under(drive, record, &notices::quiet())?,
             parsed: self.parsed.clone(),
@@ -73,7 +73,7 @@ impl PlannedCommand {
 ///
 /// # Errors
 /// Invalid usage, or a script that cannot be loaded.
-pub fn plan(args: Vec<String>, command: &str) -> Result<Words> {
+pub(super) fn plan(args: Vec<String>, command: &str) -> Result<Words> {
     let mut first = parse(&args[2..], RUN, Script::Unknown, Grammar::Dyno)?;
     let given = GivenPlan::read(&first, command)?;
     only_runs(&first, command)?;

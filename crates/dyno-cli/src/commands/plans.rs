@@ -19,7 +19,7 @@ const SHAPING: [&str; 2] = ["Load", "Random numbers"];
 /// A plan from a file, as command-line options. Options on the command line come later and so
 /// override it.
 #[derive(Clone)]
-pub struct GivenPlan {
+pub(super) struct GivenPlan {
     /// The plan.
     pub plan: Plan,
     own: Vec<(&'static str, Option<String>)>,
@@ -30,7 +30,7 @@ pub struct GivenPlan {
 const BYTES_MAX: u64 = 16 << 20;
 
 /// Whether to print the plan.
-pub fn is_wanted(parsed: &Parsed) -> bool {
+pub(super) fn is_wanted(parsed: &Parsed) -> bool {
     let bare = |(name, value): &(&str, Option<String>)| *name == "plan" && value.is_none();
     parsed.own.iter().any(bare)
 }
@@ -40,7 +40,7 @@ impl GivenPlan {
     ///
     /// # Errors
     /// The file cannot be read, is not a plan, or is a plan of another command.
-    pub fn read(parsed: &Parsed, command: &str) -> Result<Option<Self>> {
+    pub(super) fn read(parsed: &Parsed, command: &str) -> Result<Option<Self>> {
         let Some(file) = parsed.values("plan").last() else {
             return Ok(None);
         };
@@ -76,7 +76,7 @@ impl GivenPlan {
 
     /// Puts the plan's options before the command line's. Returns whether an option may affect a
     /// script's phases and roles.
-    pub fn beneath(&self, parsed: &mut Parsed) -> bool {
+    pub(super) fn beneath(&self, parsed: &mut Parsed) -> bool {
         let shapes = |name: &str| {
             let opt = RUN.iter().find(|opt| opt.name == name);
             opt.is_some_and(|opt| SHAPING.contains(&opt.group))
@@ -114,7 +114,7 @@ impl GivenPlan {
     ///
     /// # Errors
     /// The workload lacks an option, or a hidden value was not given again.
-    pub fn fits(&self, declared: Option<&[ScriptOption]>, parsed: &Parsed) -> Result<()> {
+    pub(super) fn fits(&self, declared: Option<&[ScriptOption]>, parsed: &Parsed) -> Result<()> {
         let workload = &self.plan.workload;
         let phases = self.plan.phases.iter().flat_map(|phase| &phase.options);
         for (name, value) in self.plan.options.iter().chain(phases) {

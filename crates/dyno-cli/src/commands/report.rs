@@ -21,7 +21,7 @@ use crate::{STATUS_DONE, console, output, window};
 ///
 /// # Errors
 /// A run does not exist, or the file exists or cannot be written.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, REPORT, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
@@ -189,7 +189,7 @@ fn written(
 /// Compares each side with the first, or says why it cannot.
 ///
 /// `intended` are settings that should differ.
-pub fn compared(
+pub(super) fn compared(
     intended: &[String],
     runs: &[RunRecord],
     sides: &[Vec<usize>],

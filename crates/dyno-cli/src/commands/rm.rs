@@ -16,7 +16,7 @@ use crate::{STATUS_DONE, console, run_store};
 ///
 /// # Errors
 /// A run does not exist or is still running, and nothing is removed; or the file cannot be written.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, RM, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

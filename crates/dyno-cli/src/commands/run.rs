@@ -19,7 +19,7 @@ use crate::{STATUS_DONE, console, signals, status_of};
 ///
 /// # Errors
 /// Invalid usage, a script or target that is not available, or a failed run.
-pub fn main(args: Vec<String>, command: &str) -> Result<u8> {
+pub(super) fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let planned = match plan(args, command)? {
         Words::Help(text) => {
             console::help(&text);

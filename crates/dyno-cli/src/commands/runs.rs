@@ -23,7 +23,7 @@ const LIMIT: u64 = 50;
 ///
 /// # Errors
 /// An invalid filter, or the file is not a results file.
-pub fn main(parsed: &Parsed) -> Result<u8> {
+pub(super) fn main(parsed: &Parsed) -> Result<u8> {
     let path = run_store::required(parsed)?;
     let results = Results::open_read(&path)?;
     let lines = results.runs(&filter(parsed, &results)?)?;
@@ -79,7 +79,7 @@ fn filter(parsed: &Parsed, results: &Results) -> Result<Filter> {
 }
 
 /// The error for a factor that none of these runs has.
-pub fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
+pub(super) fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
     match lines.is_empty() {
         true => usage("no run matches"),
         false => {
@@ -90,7 +90,7 @@ pub fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
 }
 
 /// The error for a factor that no run has, with the existing ones.
-pub fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
+pub(super) fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
     let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();
     let names: Vec<&str> = names.into_iter().collect();
     usage(format!(
@@ -104,7 +104,7 @@ pub fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow
 ///
 /// # Errors
 /// No run has a factor or level, or a file cannot be read.
-pub fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
+pub(super) fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
     let texts = parsed.values("where").flat_map(|text| text.split(','));
     let mut factors = parse_factors(texts).map_err(|why| usage(format!("--where: {why}")))?;
     if factors.is_empty() {
@@ -152,7 +152,7 @@ fn stage(word: &str) -> Result<RunStage> {
 }
 
 /// A run as one line.
-pub fn row(line: &RunLine) -> RunRow {
+pub(super) fn row(line: &RunLine) -> RunRow {
     let state = match line.stage {
         RunStage::Completed => "",
         other => other.word(),

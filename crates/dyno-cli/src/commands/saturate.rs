@@ -47,7 +47,7 @@ fn ladder(command: &str, parsed: &Parsed) -> Result<Option<Vec<u32>>> {
 }
 
 /// The steps of a command.
-pub struct Steps<'a> {
+pub(super) struct Steps<'a> {
     /// The command in the plan.
     pub typed: &'a str,
     /// The command that sessions run.
@@ -62,7 +62,7 @@ pub struct Steps<'a> {
 ///
 /// # Errors
 /// An invalid ladder, or options that contradict the command.
-pub fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
+pub(super) fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
     let ladder = ladder(command, parsed)?;
     let climb = in_one_run(command, parsed, ladder.as_deref())?;
     let steps = Steps {
@@ -77,12 +77,12 @@ pub fn steps<'a>(command: &'a str, parsed: &mut Parsed) -> Result<Steps<'a>> {
 
 impl Steps<'_> {
     /// Whether they are parts of one run.
-    pub fn in_one_run(&self) -> bool {
+    pub(super) fn in_one_run(&self) -> bool {
         self.climb.is_some()
     }
 
     /// Replaces the ladder with the schedule of one run.
-    pub fn beneath(&self, parsed: &mut Parsed) {
+    pub(super) fn beneath(&self, parsed: &mut Parsed) {
         let Some(climb) = &self.climb else {
             return;
         };

@@ -21,7 +21,7 @@ use crate::{STATUS_DONE, console, run_store, window};
 ///
 /// # Errors
 /// A run does not exist.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, SHOW, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(
@@ -115,7 +115,7 @@ fn load(parsed: &Parsed, word: &str, window: Option<Window>) -> Result<(PathBuf,
 }
 
 /// Like [`recorded`], with the intervals.
-pub fn summary_with_intervals(mut record: RunRecord, file: &str) -> RunSummary {
+pub(super) fn summary_with_intervals(mut record: RunRecord, file: &str) -> RunSummary {
     let mut summary = recorded(&record, file);
     summary.intervals = std::mem::take(&mut record.intervals);
     summary

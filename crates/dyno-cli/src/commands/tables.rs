@@ -17,7 +17,7 @@ const BREAK: &str = "BREAK";
 ///
 /// # Errors
 /// A sequence does not exist, or a file cannot be written.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, PHASES, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

@@ -13,7 +13,7 @@ use crate::settings::usage;
 ///
 /// # Errors
 /// The URL is invalid, or the password is not available.
-pub fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporary>)> {
+pub(crate) fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<Temporary>)> {
     let given = named(parsed);
     let Some(url) = given else {
         if command != "run" && !parsed.has("help") && !parsed.has("plan") {
@@ -42,7 +42,7 @@ fn resolved(target: &str) -> Result<String> {
 }
 
 /// The URL in the options or `$DYNO_TARGET`.
-pub fn named(parsed: &Parsed) -> Option<String> {
+pub(crate) fn named(parsed: &Parsed) -> Option<String> {
     let variable = || std::env::var("DYNO_TARGET").ok();
     let given = parsed.value("target").map(str::to_owned).or_else(variable);
     given.filter(|url| !url.is_empty())

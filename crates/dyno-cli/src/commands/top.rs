@@ -26,7 +26,7 @@ const INTERVAL_MAX: Duration = Duration::from_secs(3600);
 ///
 /// # Errors
 /// There is nothing to watch, or it cannot be reached.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, TOP, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

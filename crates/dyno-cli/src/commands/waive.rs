@@ -15,7 +15,7 @@ use dyno_core::redact;
 ///
 /// # Errors
 /// The run or check does not exist, or the file cannot be written.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, WAIVE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

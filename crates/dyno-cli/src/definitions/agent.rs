@@ -90,7 +90,7 @@ pub(super) const SERVER_AGENT: Opt = opt(
 );
 
 /// The options of `dyno agent`.
-pub const AGENT: &[Opt] = &[
+pub(crate) const AGENT: &[Opt] = &[
     opt(
         HOW,
         "join",
@@ -140,7 +140,7 @@ pub const AGENT: &[Opt] = &[
 ];
 
 /// The options of `dyno fleet`.
-pub const FLEET: &[Opt] = &[
+pub(crate) const FLEET: &[Opt] = &[
     opt(
         KEYS,
         "listen",

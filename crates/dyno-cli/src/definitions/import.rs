@@ -7,7 +7,7 @@ use crate::options::Opt;
 const GROUP: &str = "Options";
 
 /// The options of `dyno import`.
-pub const IMPORT: &[Opt] = &[
+pub(crate) const IMPORT: &[Opt] = &[
     opt(
         GROUP,
         "pattern",

@@ -7,7 +7,7 @@ const GROUP: &str = "Options";
 const VARY: &str = "Without a file";
 
 /// The options of `dyno lab`.
-pub const LAB: &[Opt] = &[
+pub(crate) const LAB: &[Opt] = &[
     opt(
         GROUP,
         "scale",

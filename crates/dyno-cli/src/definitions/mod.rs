@@ -10,15 +10,17 @@ mod server;
 mod sysbench;
 mod top;
 
-pub use agent::{AGENT, FLEET};
-pub use import::IMPORT;
-pub use lab::LAB;
-pub use results::{COMPARE, DOCTOR, EXPORT, FIGURES, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE};
-pub use run::RUN;
-pub use search::{OF_SEARCHES, search};
-pub use server::SERVER;
-pub use sysbench::{DYNO, SYSBENCH};
-pub use top::TOP;
+pub(crate) use agent::{AGENT, FLEET};
+pub(crate) use import::IMPORT;
+pub(crate) use lab::LAB;
+pub(crate) use results::{
+    COMPARE, DOCTOR, EXPORT, FIGURES, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE,
+};
+pub(crate) use run::RUN;
+pub(crate) use search::{OF_SEARCHES, search};
+pub(crate) use server::SERVER;
+pub(crate) use sysbench::{DYNO, SYSBENCH};
+pub(crate) use top::TOP;
 
 use crate::options::Opt;
 

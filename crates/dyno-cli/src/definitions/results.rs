@@ -95,7 +95,7 @@ pub(super) const VERBOSE: Opt = opt(
 pub(super) const HELP: Opt = opt(GROUP, "help", None, "Print this help").short('h');
 
 /// The options of `dyno show`.
-pub const SHOW: &[Opt] = &[
+pub(crate) const SHOW: &[Opt] = &[
     opt(
         GROUP,
         "findings",
@@ -138,7 +138,7 @@ pub const SHOW: &[Opt] = &[
 ];
 
 /// The options of `dyno list`.
-pub const LIST: &[Opt] = &[
+pub(crate) const LIST: &[Opt] = &[
     opt(
         GROUP,
         "show",
@@ -204,7 +204,7 @@ pub const LIST: &[Opt] = &[
 ];
 
 /// The options of `dyno report`.
-pub const REPORT: &[Opt] = &[
+pub(crate) const REPORT: &[Opt] = &[
     opt(
         GROUP,
         "format",
@@ -240,7 +240,7 @@ pub const REPORT: &[Opt] = &[
 ];
 
 /// The options of `dyno compare`.
-pub const COMPARE: &[Opt] = &[
+pub(crate) const COMPARE: &[Opt] = &[
     FACTOR,
     WHERE,
     opt(
@@ -280,7 +280,7 @@ pub const COMPARE: &[Opt] = &[
 ];
 
 /// The figures of `dyno table`, last an example of a percentile.
-pub const FIGURES: [&str; 7] = [
+pub(crate) const FIGURES: [&str; 7] = [
     "rate",
     "median_rate",
     "queries",
@@ -291,7 +291,7 @@ pub const FIGURES: [&str; 7] = [
 ];
 
 /// The options of `dyno table`.
-pub const TABLE: &[Opt] = &[
+pub(crate) const TABLE: &[Opt] = &[
     ROWS,
     COLUMNS,
     opt(
@@ -326,7 +326,7 @@ pub const TABLE: &[Opt] = &[
 ];
 
 /// The options of `dyno phases`.
-pub const PHASES: &[Opt] = &[
+pub(crate) const PHASES: &[Opt] = &[
     opt(
         GROUP,
         "html",
@@ -345,7 +345,7 @@ pub const PHASES: &[Opt] = &[
 ];
 
 /// The options of `dyno export`.
-pub const EXPORT: &[Opt] = &[
+pub(crate) const EXPORT: &[Opt] = &[
     opt(
         GROUP,
         "format",
@@ -384,7 +384,7 @@ pub const EXPORT: &[Opt] = &[
 ];
 
 /// The options of `dyno doctor`.
-pub const DOCTOR: &[Opt] = &[
+pub(crate) const DOCTOR: &[Opt] = &[
     opt(
         GROUP,
         "target",
@@ -416,7 +416,7 @@ pub const DOCTOR: &[Opt] = &[
 ];
 
 /// The options of `dyno rm`.
-pub const RM: &[Opt] = &[RESULTS, NO_COLOR, HELP];
+pub(crate) const RM: &[Opt] = &[RESULTS, NO_COLOR, HELP];
 
 /// The options of `dyno waive`.
-pub const WAIVE: &[Opt] = &[RESULTS, NO_COLOR, HELP];
+pub(crate) const WAIVE: &[Opt] = &[RESULTS, NO_COLOR, HELP];

@@ -11,7 +11,7 @@ const RECORD: &str = "Record and verdict";
 const OUTPUT: &str = "Output";
 
 /// The options of `dyno run`, `prepare`, `check`, `cleanup` and a script's other commands.
-pub const RUN: &[Opt] = &[
+pub(crate) const RUN: &[Opt] = &[
     opt(
         TARGET,
         "target",

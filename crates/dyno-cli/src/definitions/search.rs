@@ -8,7 +8,7 @@ use crate::options::Opt;
 const SEARCH: &str = "Search";
 
 /// Options that no other command has.
-pub const OF_SEARCHES: &[Opt] = &[
+pub(crate) const OF_SEARCHES: &[Opt] = &[
     opt(
         SEARCH,
         "from",
@@ -37,7 +37,7 @@ pub const OF_SEARCHES: &[Opt] = &[
 ];
 
 /// All options, its own first.
-pub fn search() -> &'static [Opt] {
+pub(crate) fn search() -> &'static [Opt] {
     static ALL: OnceLock<Vec<Opt>> = OnceLock::new();
     ALL.get_or_init(|| {
         let meant = RUN.iter().filter(|opt| opt.applies_to("search"));

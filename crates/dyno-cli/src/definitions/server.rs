@@ -10,7 +10,7 @@ const PLACE: &str = "Dedicated file system (up)";
 const LIMITS: &str = "Limits for up and restart ('none' removes one)";
 
 /// The options of `dyno server`.
-pub const SERVER: &[Opt] = &[
+pub(crate) const SERVER: &[Opt] = &[
     opt(
         GROUP,
         "name",

@@ -10,10 +10,10 @@ const DB: &str = "General database options";
 const MYSQL: &str = "mysql options";
 const PGSQL: &str = "pgsql options";
 /// Heading of Dyno's additional options.
-pub const DYNO: &str = "Options that sysbench does not have";
+pub(crate) const DYNO: &str = "Options that sysbench does not have";
 
 /// sysbench's options. Those without help text are 1.0.20's old names.
-pub const SYSBENCH: &[Opt] = &[
+pub(crate) const SYSBENCH: &[Opt] = &[
     opt(
         GENERAL,
         "threads",

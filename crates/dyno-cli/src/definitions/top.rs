@@ -7,7 +7,7 @@ const WHAT: &str = "What to watch";
 const HOW: &str = "Output";
 
 /// The options of `dyno top`.
-pub const TOP: &[Opt] = &[
+pub(crate) const TOP: &[Opt] = &[
     opt(
         WHAT,
         "target",

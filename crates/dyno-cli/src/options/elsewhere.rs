@@ -44,7 +44,7 @@ const OF_OTHERS: [(&str, &str); 29] = [
 const OF_SYSBENCH: [&str; 3] = ["mysql-", "pgsql-", "db-driver"];
 
 /// The equivalent of another tool's option; its name includes the dashes.
-pub fn hint(name: &str) -> Option<&'static str> {
+pub(super) fn hint(name: &str) -> Option<&'static str> {
     let found = OF_OTHERS.iter().find(|(other, _)| *other == name);
     let of_sysbench = || OF_SYSBENCH.iter().any(|start| name.starts_with(start));
     match found {

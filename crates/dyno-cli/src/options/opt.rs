@@ -4,7 +4,7 @@ use dyno_host::Test;
 
 /// One of Dyno's own options: its syntax, its help and where it applies.
 #[derive(Clone, Copy, Debug)]
-pub struct Opt {
+pub(crate) struct Opt {
     /// Without dashes. `-` and `_` are equivalent on the command line.
     pub name: &'static str,
     /// The one-letter form.
@@ -39,7 +39,7 @@ pub struct Opt {
 
 /// The commands on workloads that use an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// All of them.
     All,
     /// All but `saturate`, which sets it.
@@ -56,7 +56,7 @@ pub enum Scope {
 
 /// The tests of the host that use an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostTests {
+pub(crate) enum HostTests {
     /// All.
     All,
     /// Those that draw random places.
@@ -67,7 +67,7 @@ pub enum HostTests {
 
 impl Opt {
     /// An option with a value, or a switch.
-    pub const fn new(
+    pub(crate) const fn new(
         group: &'static str,
         name: &'static str,
         value: Option<&'static str>,
@@ -93,79 +93,79 @@ impl Opt {
     }
 
     /// With a one-letter form.
-    pub const fn short(mut self, letter: char) -> Self {
+    pub(crate) const fn short(mut self, letter: char) -> Self {
         self.short = Some(letter);
         self
     }
 
     /// With other names.
-    pub const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+    pub(crate) const fn also(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
     /// It may be repeated.
-    pub const fn repeats(mut self) -> Self {
+    pub(crate) const fn repeats(mut self) -> Self {
         self.repeats = true;
         self
     }
 
     /// It takes one of these words.
-    pub const fn one_of(mut self, choices: &'static [&'static str]) -> Self {
+    pub(crate) const fn one_of(mut self, choices: &'static [&'static str]) -> Self {
         self.choices = choices;
         self
     }
 
     /// Its value is optional.
-    pub const fn bare(mut self) -> Self {
+    pub(crate) const fn bare(mut self) -> Self {
         self.bare = true;
         self
     }
 
     /// Its value is optional, and may be the next word if no word precedes it.
-    pub const fn leads(mut self) -> Self {
+    pub(crate) const fn leads(mut self) -> Self {
         self.leads = true;
         self.bare()
     }
 
     /// The commands that use it.
-    pub const fn of(mut self, scope: Scope) -> Self {
+    pub(crate) const fn of(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
     }
 
     /// Tests of the host do not use it.
-    pub const fn of_databases(mut self) -> Self {
+    pub(crate) const fn of_databases(mut self) -> Self {
         self.host = HostTests::None;
         self
     }
 
     /// Only tests of the host that draw random places use it.
-    pub const fn of_draws(mut self) -> Self {
+    pub(crate) const fn of_draws(mut self) -> Self {
         self.host = HostTests::Draws;
         self
     }
 
     /// Searches reject it for this reason.
-    pub const fn not_of_searches(mut self, why: &'static str) -> Self {
+    pub(crate) const fn not_of_searches(mut self, why: &'static str) -> Self {
         self.not_of_searches = Some(why);
         self
     }
 
     /// Runs with agents reject it for this reason.
-    pub const fn not_with_agents(mut self, why: &'static str) -> Self {
+    pub(crate) const fn not_with_agents(mut self, why: &'static str) -> Self {
         self.not_with_agents = Some(why);
         self
     }
 
     /// The short help shows it.
-    pub const fn common(mut self) -> Self {
+    pub(crate) const fn common(mut self) -> Self {
         self.is_common = true;
         self
     }
 
     /// Whether it has an effect on a command on a workload.
-    pub fn applies_to(&self, command: &str) -> bool {
+    pub(crate) fn applies_to(&self, command: &str) -> bool {
         match command {
             "run" => self.scope != Scope::Ladders,
             "saturate" => self.scope != Scope::SingleLoads,
@@ -176,7 +176,7 @@ impl Opt {
     }
 
     /// Whether it has an effect on a test of the host.
-    pub fn applies_to_test(&self, test: &Test) -> bool {
+    pub(crate) fn applies_to_test(&self, test: &Test) -> bool {
         match self.host {
             HostTests::All => true,
             HostTests::Draws => test.draws_places,

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use tempfile::{Builder, NamedTempFile};
 
 /// The destination of a result.
-pub struct Destination {
+pub(crate) struct Destination {
     path: PathBuf,
     /// The open pipe or device, which cannot be replaced.
     stream: Option<File>,
@@ -23,7 +23,7 @@ impl Destination {
     /// # Errors
     /// It cannot be written; it is a symbolic link, and writing would change a file elsewhere or
     /// replace the link; or it is a database, which must not be replaced by the page of one run.
-    pub fn of(path: &str) -> Result<Self> {
+    pub(crate) fn of(path: &str) -> Result<Self> {
         let failure = || format!("cannot write {path}");
         let path = PathBuf::from(path);
         let stream = match fs::metadata(&path) {
@@ -56,7 +56,7 @@ impl Destination {
     ///
     /// # Errors
     /// The previous content remains.
-    pub fn write(self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write(self, bytes: &[u8]) -> Result<()> {
         let failure = || format!("cannot write {}", self.path.display());
         if let Some(mut stream) = self.stream {
             return stream.write_all(bytes).with_context(failure);

@@ -66,7 +66,7 @@ impl LaunchConfig {
 ///
 /// # Errors
 /// It is missing, or has another version.
-pub fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
     let mut bytes = Vec::new();
     // Byte by byte, to leave the following input unread.
     let mut input = std::io::stdin().lock().take(BYTES_MAX);
@@ -223,7 +223,7 @@ fn instance() -> u64 {
 }
 
 /// This program's build, from this commit.
-pub fn build(commit: &str) -> Build {
+pub(super) fn build(commit: &str) -> Build {
     let binary = std::fs::File::open("/proc/self/exe").and_then(|mut file| {
         let mut digest = Sha256::new();
         let mut block = vec![0; 1 << 16];
@@ -244,7 +244,7 @@ pub fn build(commit: &str) -> Build {
 }
 
 /// The kernel's boot id, and the PID namespace of this process.
-pub fn machine() -> String {
+pub(super) fn machine() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", boot.trim(), numbers.display())

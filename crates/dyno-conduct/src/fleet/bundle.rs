@@ -23,7 +23,7 @@ const BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4 * 3;
 /// A run as sent to its agents.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bundle {
+pub(super) struct Bundle {
     plan: Plan,
     /// The script's file among `files`; `None` for a built-in workload.
     script: Option<String>,
@@ -38,7 +38,7 @@ impl Bundle {
     ///
     /// # Errors
     /// Several load generators cannot share the run, or files cannot be read or are too large.
-    pub fn of(ready: &Ready, plan: &Plan) -> Result<String> {
+    pub(super) fn of(ready: &Ready, plan: &Plan) -> Result<String> {
         let mut plan = plan.clone();
         plan.record = RecordPlan {
             observe: false,
@@ -120,7 +120,7 @@ impl Bundle {
     ///
     /// # Errors
     /// It is not a bundle.
-    pub fn plan_of(text: &str) -> Result<Plan> {
+    pub(super) fn plan_of(text: &str) -> Result<Plan> {
         Ok(Self::read(text)?.plan)
     }
 
@@ -134,7 +134,11 @@ impl Bundle {
     ///
     /// # Errors
     /// It is not a bundle, or files cannot be written.
-    pub fn unpack(text: &str, share: Shard, conditions: Conditions) -> Result<(Scratch, Plan)> {
+    pub(super) fn unpack(
+        text: &str,
+        share: Shard,
+        conditions: Conditions,
+    ) -> Result<(Scratch, Plan)> {
         let mut bundle = Self::read(text)?;
         let name = scratch::name(wall_time().as_nanos());
         let folder = Scratch::make(&std::env::temp_dir(), &name)

@@ -43,7 +43,7 @@ const STOPPED: &str = "the user stopped the run";
 ///
 /// # Errors
 /// The run has no result; the agents are ended.
-pub fn run_on_agents(
+pub(crate) fn run_on_agents(
     fleet: &Fleet,
     plan: &Plan,
     notices: &Sinks,

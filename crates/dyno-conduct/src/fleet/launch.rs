@@ -31,7 +31,7 @@ const RETRY_NS: Nanos = 300_000_000;
 const AGENT: &str = "agent --stdin-key";
 
 /// An agent process.
-pub struct Launched {
+pub(super) struct Launched {
     pub name: String,
     /// Its location, if the user's ssh started it.
     remote: Option<Remote>,
@@ -56,7 +56,7 @@ impl Launched {
     ///
     /// # Errors
     /// The program does not exist.
-    pub fn start(fleet: &Fleet, spec: &Spec, mut config: LaunchConfig) -> Result<Self> {
+    pub(super) fn start(fleet: &Fleet, spec: &Spec, mut config: LaunchConfig) -> Result<Self> {
         let host = match &spec.place {
             AgentLocation::Local => {
                 let command = own(&["agent", "--stdin-key"])?;
@@ -83,7 +83,7 @@ impl Launched {
     ///
     /// # Errors
     /// The program does not exist.
-    pub fn observer(
+    pub(super) fn observer(
         place: &AgentLocation,
         program: &str,
         config: &impl Serialize,
@@ -135,7 +135,7 @@ impl Launched {
 
     /// Restarts the agent if its ssh server was too busy. Before an agent has joined, this is the
     /// same as a later start.
-    pub fn try_again(&mut self) {
+    pub(super) fn try_again(&mut self) {
         let ended = self.ended().is_some();
         let (Some(again), Some(remote)) = (&mut self.again, &self.remote) else {
             return;
@@ -167,17 +167,17 @@ impl Launched {
     }
 
     /// Whether it has ended and will be restarted.
-    pub fn comes_again(&self) -> bool {
+    pub(super) fn comes_again(&self) -> bool {
         self.again.as_ref().is_some_and(|again| again.at.is_some())
     }
 
     /// Its process on this host.
-    pub fn process_id(&self) -> i32 {
+    pub(super) fn process_id(&self) -> i32 {
         self.child.id() as i32
     }
 
     /// Its exit status, if it has ended, with its last output.
-    pub fn ended(&mut self) -> Option<String> {
+    pub(super) fn ended(&mut self) -> Option<String> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
             let hearing = self.hearing.take_if(|_| self.ended.is_some());
@@ -199,7 +199,7 @@ impl Launched {
     }
 
     /// Like `ended`, for an agent that is about to end.
-    pub fn ended_within(&mut self, time: Duration) -> Option<String> {
+    pub(super) fn ended_within(&mut self, time: Duration) -> Option<String> {
         let until = Clock.now() + time.as_nanos() as u64;
         while self.ended().is_none() && Clock.now() < until {
             std::thread::sleep(LOOK);
@@ -208,25 +208,25 @@ impl Launched {
     }
 
     /// Its last output.
-    pub fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         redact::text(said.trim()).replace('\n', "; ")
     }
 
     /// A hint if it could not be started on its host.
-    pub fn advice(&self) -> Option<String> {
+    pub(super) fn advice(&self) -> Option<String> {
         let status = self.ended.and_then(|status| status.code());
         self.remote.as_ref()?.advice(status, &self.said())
     }
 
     /// Ends it immediately.
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         // It may have ended just now.
         let _ = self.child.kill();
     }
 
     /// Ends all agents; kills those that do not end by themselves.
-    pub fn end_all(all: &mut [Self], patience: Option<Duration>) {
+    pub(super) fn end_all(all: &mut [Self], patience: Option<Duration>) {
         all.iter_mut().for_each(|one| one.again = None);
         let until = Clock.now() + patience.unwrap_or(LEAVE).as_nanos() as u64;
         while Clock.now() < until && all.iter_mut().any(|one| one.ended().is_none()) {

@@ -27,7 +27,7 @@ const RELEASE_NS: Nanos = 50_000_000;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// An agent's part of a run, as controlled by commands.
-pub struct AgentLoad {
+pub(super) struct AgentLoad {
     state: Mutex<State>,
     changed: Condvar,
     reports: Sender<LoadReport>,
@@ -50,7 +50,7 @@ struct State {
 
 impl AgentLoad {
     /// A load that has not begun.
-    pub fn new(
+    pub(super) fn new(
         reports: Sender<LoadReport>,
         stop: Arc<StopSignal>,
         password: Password,
@@ -76,13 +76,13 @@ impl AgentLoad {
     }
 
     /// Sends a report to the coordinator.
-    pub fn report(&self, report: LoadReport) {
+    pub(super) fn report(&self, report: LoadReport) {
         // Without a receiver the agent has ended.
         let _ = self.reports.send(report);
     }
 
     /// A gate that opens on the coordinator's command.
-    pub fn gate(self: &Arc<Self>) -> Gate {
+    pub(super) fn gate(self: &Arc<Self>) -> Gate {
         let part = Arc::clone(self);
         Arc::new(move || part.wait())
     }
@@ -112,12 +112,12 @@ impl AgentLoad {
     }
 
     /// A sink for the load's measurements.
-    pub fn sink(self: &Arc<Self>) -> Box<dyn Sink> {
+    pub(super) fn sink(self: &Arc<Self>) -> Box<dyn Sink> {
         Box::new(LoadSink::new(Arc::clone(self)))
     }
 
     /// The start of the load; 0 before it.
-    pub fn begun(&self) -> Nanos {
+    pub(super) fn begun(&self) -> Nanos {
         self.lock().begun.unwrap_or_default()
     }
 }
@@ -132,7 +132,7 @@ pub struct Conditions {
 }
 
 /// Input of an agent's load.
-pub struct Orders {
+pub(super) struct Orders {
     /// The commands.
     pub commands: Receiver<Command>,
     /// Called with its part before the load begins.
@@ -140,14 +140,14 @@ pub struct Orders {
 }
 
 /// The thread of an agent's load.
-pub struct Load {
+pub(super) struct Load {
     thread: JoinHandle<()>,
     stop: Arc<StopSignal>,
 }
 
 impl Load {
     /// Ends it and drops unfinished work.
-    pub fn end(self) {
+    pub(super) fn end(self) {
         self.stop.set(StopLevel::Abandon);
         // It has already reported its errors.
         let _ = self.thread.join();
@@ -158,7 +158,7 @@ impl Load {
 ///
 /// # Errors
 /// The system refuses a thread.
-pub fn start(orders: Orders, part: AgentLoad, conditions: Conditions) -> Result<Load> {
+pub(super) fn start(orders: Orders, part: AgentLoad, conditions: Conditions) -> Result<Load> {
     let part = Arc::new(part);
     let stop = Arc::clone(&part.stop);
     let (begin, works) = std::sync::mpsc::channel();

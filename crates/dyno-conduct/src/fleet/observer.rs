@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use super::agent;
 
 /// The line that ends it: threads of its parent may hold its standard input open.
-pub const END: &str = "end";
+pub(super) const END: &str = "end";
 /// Sampling interval.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The observer's configuration. It contains a secret.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ObserverConfig {
+pub(super) struct ObserverConfig {
     /// The protocol version.
     pub v: u32,
     /// The server's address on its own host.
@@ -33,7 +33,7 @@ pub struct ObserverConfig {
 /// A line of the observer's output.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Line {
+pub(super) enum Line {
     /// The answer to a clock request: the sender's time of sending, and the observer's time of
     /// arrival.
     Echo(Nanos, Nanos),

@@ -13,10 +13,10 @@ use dyno_load::{ProcessUse, RunOutcome, TimeRange};
 use super::sink::AgentOutcome;
 
 /// Agents report times as if their load had begun at this time, not at 0, which means no time.
-pub const SENT_AT: Nanos = 1 << 40;
+pub(super) const SENT_AT: Nanos = 1 << 40;
 
 /// Facts about a run that the agents' reports lack.
-pub struct Known<'a> {
+pub(super) struct Known<'a> {
     /// The division of the load.
     pub division: &'a Division,
     /// The sessions of the run.
@@ -46,7 +46,7 @@ struct Used {
 ///
 /// # Errors
 /// An agent's report cannot be read.
-pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
+pub(super) fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
     let mut parts = Vec::new();
     let mut used: Vec<Option<Used>> = Vec::new();
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ pub fn together(report: &Report, known: &Known<'_>) -> Result<RunOutcome> {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn reported_outcome(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
+pub(super) fn reported_outcome(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
     let Some(pieces) = &agent.outcome else {
         return Ok(None);
     };
@@ -125,7 +125,7 @@ pub fn reported_outcome(agent: &AgentReport) -> Result<Option<AgentOutcome>> {
 ///
 /// # Errors
 /// An agent's report cannot be read.
-pub fn operations(report: &Report) -> Result<Vec<String>> {
+pub(super) fn operations(report: &Report) -> Result<Vec<String>> {
     for agent in &report.agents {
         if let Some(reported) = reported_outcome(agent)? {
             return Ok(reported.operations);

@@ -20,7 +20,7 @@ use dyno_run::Sinks;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The folder of agents' files on this host; `None` without a home directory.
-pub fn folder() -> Option<PathBuf> {
+pub(super) fn folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = set("XDG_STATE_HOME").map(PathBuf::from);
     let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
@@ -28,14 +28,14 @@ pub fn folder() -> Option<PathBuf> {
 }
 
 /// An agent's file; empty until it has a part of a run.
-pub struct PartFile {
+pub(super) struct PartFile {
     writer: Mutex<Option<FileWriter>>,
     notices: Sinks,
 }
 
 impl PartFile {
     /// An empty one, which reports errors as warnings.
-    pub fn new(notices: Sinks) -> Self {
+    pub(super) fn new(notices: Sinks) -> Self {
         Self {
             writer: Mutex::default(),
             notices,
@@ -43,7 +43,13 @@ impl PartFile {
     }
 
     /// Starts the file of a part. The run continues without it if that fails.
-    pub fn begin(&self, run: &RunId, agent: &AgentName, hello: Hello, assignment: &Assignment) {
+    pub(super) fn begin(
+        &self,
+        run: &RunId,
+        agent: &AgentName,
+        hello: Hello,
+        assignment: &Assignment,
+    ) {
         let Some(folder) = folder() else {
             let why = "this agent keeps no file of the run: $HOME is not set";
             return self.notices.warn(why);
@@ -84,14 +90,14 @@ impl PartFile {
 }
 
 /// A bus that also writes all data to keep to the agent's file.
-pub struct Keeping<'a, B> {
+pub(super) struct Keeping<'a, B> {
     bus: B,
     file: &'a PartFile,
 }
 
 impl<'a, B> Keeping<'a, B> {
     /// Copies this bus's data to this file.
-    pub fn new(bus: B, file: &'a PartFile) -> Self {
+    pub(super) fn new(bus: B, file: &'a PartFile) -> Self {
         Self { bus, file }
     }
 }

@@ -31,7 +31,7 @@ const CHECKS: [&str; 9] = [
 
 /// The outcome of an agent's load.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct AgentOutcome {
+pub(super) struct AgentOutcome {
     /// The load's outcome; its times are as if it had begun at [`SENT_AT`].
     pub load: RunOutcome,
     /// The names of its operations.
@@ -43,7 +43,7 @@ pub struct AgentOutcome {
 }
 
 /// Receives the load's measurements.
-pub struct LoadSink {
+pub(super) struct LoadSink {
     load: Arc<AgentLoad>,
     outcome: Option<Box<RunOutcome>>,
     operations: Vec<String>,
@@ -54,7 +54,7 @@ pub struct LoadSink {
 
 impl LoadSink {
     /// A sink for this load.
-    pub fn new(load: Arc<AgentLoad>) -> Self {
+    pub(super) fn new(load: Arc<AgentLoad>) -> Self {
         Self {
             load,
             outcome: None,

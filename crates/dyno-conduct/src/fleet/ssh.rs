@@ -26,7 +26,7 @@ const NO_COMMAND: [i32; 2] = [126, 127];
 
 /// A Dyno program on another host.
 #[derive(Clone, Debug)]
-pub struct Remote {
+pub(super) struct Remote {
     host: String,
     /// The name of Dyno's program there.
     program: String,
@@ -36,7 +36,7 @@ pub struct Remote {
 
 impl Remote {
     /// Dyno on a host, by its name in ssh.
-    pub fn new(host: &str, program: &str) -> Self {
+    pub(super) fn new(host: &str, program: &str) -> Self {
         Self {
             host: host.to_owned(),
             program: program.to_owned(),
@@ -46,7 +46,7 @@ impl Remote {
 
     /// Makes its ssh forward the bus; returns the bus's address on the other host. Agents of a run
     /// have different numbers, and so different ports.
-    pub fn carry(&mut self, bus: &str, run: &RunId, number: usize) -> String {
+    pub(super) fn carry(&mut self, bus: &str, run: &RunId, number: usize) -> String {
         // Other runs may use ports there.
         let draw = run.as_str().bytes().fold(std::process::id(), |draw, byte| {
             draw.wrapping_mul(31).wrapping_add(byte.into())
@@ -58,7 +58,7 @@ impl Remote {
     }
 
     /// The ssh command that starts it with these arguments.
-    pub fn command(&self, arguments: &str) -> Command {
+    pub(super) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new("ssh");
         command
             .args(["-T", "-o", "BatchMode=yes"])
@@ -75,7 +75,7 @@ impl Remote {
     }
 
     /// A hint for this failure of its ssh, if one is known.
-    pub fn advice(&self, status: Option<i32>, said: &str) -> Option<String> {
+    pub(super) fn advice(&self, status: Option<i32>, said: &str) -> Option<String> {
         let Self { host, program, .. } = self;
         match status {
             Some(FAILED) if said.contains("forwarding failed") => Some(format!(
@@ -101,7 +101,7 @@ impl Remote {
 
     /// Whether the server gave no answer, as when more connections begin at once than it accepts
     /// (MaxStartups).
-    pub fn is_turned_away(&self, status: Option<i32>, said: &str) -> bool {
+    pub(super) fn is_turned_away(&self, status: Option<i32>, said: &str) -> bool {
         status == Some(FAILED) && said.contains("kex_exchange_identification")
     }
 
@@ -129,7 +129,7 @@ fn quoted(word: &str) -> String {
 
 /// Releases ports: a connection that others share (ControlMaster) outlives the ssh that requested
 /// one. Without such a connection, ssh fails at once.
-pub fn give_back<'a>(all: impl Iterator<Item = &'a mut Remote>) {
+pub(super) fn give_back<'a>(all: impl Iterator<Item = &'a mut Remote>) {
     let mut all = all.peekable();
     while all.peek().is_some() {
         let some = all.by_ref().take(AT_ONCE);

@@ -23,7 +23,7 @@ use dyno_run::{Notice, Sinks};
 use super::specs::{AgentLocation, Fleet};
 
 /// The state of a run, for the code that may end it.
-pub struct Signals {
+pub(super) struct Signals {
     /// The load has ended, or is about to: agents may leave.
     pub leaving: Cell<bool>,
     /// The load has begun.
@@ -52,7 +52,7 @@ impl Default for Signals {
 }
 
 /// Receives the coordinator's events.
-pub struct Watcher<'a> {
+pub(super) struct Watcher<'a> {
     fleet: &'a Fleet,
     drive: &'a Drive,
     target: Option<&'a TargetPlan>,
@@ -80,7 +80,7 @@ pub struct Watcher<'a> {
 
 impl<'a> Watcher<'a> {
     /// A watcher of a run.
-    pub fn new(
+    pub(super) fn new(
         (fleet, machine): (&'a Fleet, &'a str),
         (drive, target): (&'a Drive, Option<&'a TargetPlan>),
         (notices, observer): (&'a Sinks, &'a mut dyn FnMut(Progress<'_>)),
@@ -108,12 +108,12 @@ impl<'a> Watcher<'a> {
     }
 
     /// Whether the load has begun.
-    pub fn begun(&self) -> bool {
+    pub(super) fn begun(&self) -> bool {
         self.signals.begun.get()
     }
 
     /// Handles an event.
-    pub fn take(&mut self, event: Event) {
+    pub(super) fn take(&mut self, event: Event) {
         match event {
             Event::Phase(Phase::Armed { start, .. }) => self.start = start,
             Event::Phase(Phase::Running) => {

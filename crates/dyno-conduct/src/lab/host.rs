@@ -22,7 +22,7 @@ const OF_PLACE: [&str; 3] = ["fs", "mount", "size"];
 ///
 /// # Errors
 /// An invalid key or value.
-pub fn limits(host: &Values) -> Result<Limits> {
+pub(super) fn limits(host: &Values) -> Result<Limits> {
     let mut limits = Limits::default();
     for (name, value) in host {
         let text = value.to_string();
@@ -57,7 +57,7 @@ pub fn limits(host: &Values) -> Result<Limits> {
 ///
 /// # Errors
 /// An invalid key or value.
-pub fn place(place: &Values) -> Result<Option<Place>> {
+pub(super) fn place(place: &Values) -> Result<Option<Place>> {
     if let Some(other) = place.keys().find(|name| !OF_PLACE.contains(&name.as_str())) {
         return Err(unknown("a place", other, &OF_PLACE));
     }

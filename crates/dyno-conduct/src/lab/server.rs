@@ -6,19 +6,19 @@ use dyno_lab::file::{Scalar, Server, Values};
 use dyno_server::Settings;
 
 /// Whether a cell is a test of the host, which needs no server.
-pub fn is_of_host(cell: &Cell) -> bool {
+pub(super) fn is_of_host(cell: &Cell) -> bool {
     let name = cell.effective.load.workload.as_deref();
     name.is_some_and(|name| dyno_host::find(name).is_some())
 }
 
 /// A key that distinguishes the experiment's server kinds.
-pub fn kind_key(server: &Server) -> String {
+pub(super) fn kind_key(server: &Server) -> String {
     let kind = server.kind.as_deref().unwrap_or_default();
     format!("{kind} {}", server.basedir.as_deref().unwrap_or_default())
 }
 
 /// The library of a plugin.
-pub fn library(plugin: &str) -> &str {
+pub(super) fn library(plugin: &str) -> &str {
     match plugin {
         "rocksdb" => "ha_rocksdb",
         other => other,
@@ -26,7 +26,7 @@ pub fn library(plugin: &str) -> &str {
 }
 
 /// The placeholder in a setting for the path of a file.
-pub fn file_word(name: &str) -> String {
+pub(super) fn file_word(name: &str) -> String {
     format!("{{file {name}}}")
 }
 
@@ -34,7 +34,7 @@ pub fn file_word(name: &str) -> String {
 ///
 /// # Errors
 /// An invalid name or value.
-pub fn settings(server: &Server, set: &Values) -> Result<Settings> {
+pub(super) fn settings(server: &Server, set: &Values) -> Result<Settings> {
     let mut settings = Settings::default();
     for (name, value) in set {
         let value = match value {

@@ -63,7 +63,7 @@ fn own_figures(workload: &str) -> Option<Vec<String>> {
 const FIGURE_CALL: &str = "dyno.figure";
 
 /// All mistakes in the names.
-pub fn slips(experiment: &Experiment, base: &Path) -> Vec<String> {
+pub(super) fn slips(experiment: &Experiment, base: &Path) -> Vec<String> {
     let mut wrong = placeholders(experiment);
     let known = known(experiment, base);
     let no_figure = |name: &str| no_figure(name, known.as_ref());

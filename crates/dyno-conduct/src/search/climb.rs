@@ -26,11 +26,11 @@ const RATE_MAX: f64 = 1e7;
 const LEAST: f64 = 0.01;
 /// Highest offered fraction of the load generator's ceiling: beyond it, the generator's own queue
 /// adds latency.
-pub const CEILING_SHARE: f64 = 0.7;
+pub(super) const CEILING_SHARE: f64 = 0.7;
 
 /// The start of a search, and its range of loads.
 #[derive(Debug)]
-pub struct Ground {
+pub(super) struct Ground {
     pub start: Start,
     pub loads: Loads,
     pub steps: Vec<ClimbStep>,
@@ -41,7 +41,7 @@ pub struct Ground {
 ///
 /// # Errors
 /// A run failed.
-pub fn ground(
+pub(super) fn ground(
     terms: &Terms,
     trials: &mut Trials<'_>,
     follower: &mut dyn Follower,

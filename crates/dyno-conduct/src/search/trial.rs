@@ -28,7 +28,7 @@ use crate::stage::Stage;
 /// The factor with the load of each trial.
 pub const OFFERED: &str = "offered";
 /// The factor of the runs that find the start of the search.
-pub const CLIMB: &str = "search-climb";
+pub(super) const CLIMB: &str = "search-climb";
 
 /// Checks that blame the load generator, each from this outcome on.
 const CLIENTS: [(&str, Found); 3] = [
@@ -38,7 +38,7 @@ const CLIENTS: [(&str, Found); 3] = [
 ];
 
 /// Runs the trials of a search.
-pub struct Trials<'a> {
+pub(super) struct Trials<'a> {
     /// The search.
     pub ask: &'a Ask,
     /// The other hosts that take part.
@@ -52,7 +52,7 @@ pub struct Trials<'a> {
 }
 
 /// A finished trial.
-pub struct Ended {
+pub(super) struct Ended {
     /// Its run.
     pub run: RunSummary,
     /// Its vote on the promise.
@@ -63,7 +63,7 @@ pub struct Ended {
 
 impl Trials<'_> {
     /// Whether the user requested the end.
-    pub fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.stop.level() != StopLevel::None
     }
 
@@ -71,7 +71,7 @@ impl Trials<'_> {
     ///
     /// # Errors
     /// The run failed.
-    pub fn at(&mut self, load: f64) -> Result<Option<Ended>> {
+    pub(super) fn at(&mut self, load: f64) -> Result<Option<Ended>> {
         let ask = self.ask;
         let terms = &ask.terms;
         let (load, level) = rounded(load);
@@ -94,7 +94,7 @@ impl Trials<'_> {
     ///
     /// # Errors
     /// The run failed.
-    pub fn climb(&mut self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
+    pub(super) fn climb(&mut self, sessions: u32, time: Duration) -> Result<Option<RunSummary>> {
         let drive = Drive {
             sessions,
             open_loop: None,
@@ -194,7 +194,7 @@ impl Trials<'_> {
 }
 
 /// The results file's record of a run.
-pub fn record_of(run: &RunSummary) -> Result<RunRecord> {
+pub(super) fn record_of(run: &RunSummary) -> Result<RunRecord> {
     let kept = run
         .recorded
         .as_ref()
@@ -236,7 +236,11 @@ pub fn shown(load: f64) -> String {
 
 /// The fraction of all due events without a correct answer within the limit: late or failed ones,
 /// dropped ones, and those waiting or in flight at the end.
-pub fn loss_ratio(run: &RunSummary, record: Option<&RunRecord>, own: &LatencyPromise) -> f64 {
+pub(super) fn loss_ratio(
+    run: &RunSummary,
+    record: Option<&RunRecord>,
+    own: &LatencyPromise,
+) -> f64 {
     let limit = run.latency_limit.as_ref();
     let waiting = run
         .open_loop
@@ -300,14 +304,14 @@ fn clients_fault(findings: &[Finding]) -> Option<String> {
 }
 
 /// The load generator's ceiling, as the verdict has it.
-pub fn ceiling(run: &RunSummary) -> Option<f64> {
+pub(super) fn ceiling(run: &RunSummary) -> Option<f64> {
     let mut findings = run.findings.iter();
     let own = findings.find(|own| own.check == "generator-ceiling")?;
     own.number(dyno_verdict::CEILING).filter(|rate| *rate > 0.0)
 }
 
 /// Number of trials in which a finding against the load generator was waived.
-pub fn waived(runs: &[RunSummary]) -> Option<String> {
+pub(super) fn waived(runs: &[RunSummary]) -> Option<String> {
     let own = |run: &&RunSummary| {
         let mut findings = run.findings.iter();
         findings.any(|finding| finding.waived.is_some() && is_clients(finding))
@@ -323,7 +327,7 @@ pub fn waived(runs: &[RunSummary]) -> Option<String> {
 }
 
 /// Checks that refuse trials for reasons other than the load generator, with the number of trials.
-pub fn refusals(runs: &[RunSummary]) -> Vec<String> {
+pub(super) fn refusals(runs: &[RunSummary]) -> Vec<String> {
     let mut counts: Vec<(&str, u64)> = Vec::new();
     for finding in runs.iter().flat_map(|run| &run.findings) {
         let refuses = finding.outcome == Found::Refuse && finding.waived.is_none();

@@ -14,7 +14,7 @@ use super::trial::{record_of, refusals, waived};
 const LATE_FEW: f64 = 5.0;
 
 /// Warnings about a result and the runs of its trials; whole sentences.
-pub fn warnings(
+pub(super) fn warnings(
     terms: &Terms,
     ground: Option<&Ground>,
     runs: &[RunSummary],

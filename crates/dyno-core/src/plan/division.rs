@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Drive;
 
 /// The largest sum of all weights of a run.
-pub const SLOTS_MAX: u64 = 1 << 20;
+pub(super) const SLOTS_MAX: u64 = 1 << 20;
 
 /// The most agents of a run.
 pub const AGENTS_MAX: usize = 4096;

@@ -275,11 +275,11 @@ pub(crate) mod seconds {
     use super::{Deserialize, Deserializer, Duration, Serializer};
     use serde::de::Error;
 
-    pub fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(duration.as_secs_f64())
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         Duration::try_from_secs_f64(f64::deserialize(from)?).map_err(D::Error::custom)
     }
 }
@@ -288,11 +288,16 @@ pub(crate) mod optional_seconds {
     use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
     use serde::de::Error;
 
-    pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         time.map(|time| time.as_secs_f64()).serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Duration>, D::Error> {
         Option::<f64>::deserialize(from)?
             .map(|seconds| Duration::try_from_secs_f64(seconds).map_err(D::Error::custom))
             .transpose()

@@ -6,7 +6,7 @@ use crate::catalogue::names;
 const DIRECTORIES: [&str; 2] = ["DATA DIRECTORY", "INDEX DIRECTORY"];
 
 /// The name of a directory's facts.
-pub fn directory(path: &str) -> String {
+pub(super) fn directory(path: &str) -> String {
     names::DATA_DIRECTORY_EACH.of(path)
 }
 

@@ -9,7 +9,7 @@ use super::rsa;
 
 /// The authentication plugins that the driver supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plugin {
+pub(super) enum Plugin {
     /// `mysql_native_password`: SHA-1.
     Native,
     /// `caching_sha2_password`: SHA-256, with a full exchange when the server has no cached hash.
@@ -24,7 +24,7 @@ pub enum Plugin {
 
 impl Plugin {
     /// Finds a plugin by the server's name for it.
-    pub fn by_name(name: &[u8]) -> Option<Self> {
+    pub(super) fn by_name(name: &[u8]) -> Option<Self> {
         let plugins = [
             Self::Native,
             Self::CachingSha2,
@@ -38,7 +38,7 @@ impl Plugin {
     }
 
     /// The plugin's name.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Native => "mysql_native_password",
             Self::CachingSha2 => "caching_sha2_password",
@@ -50,7 +50,7 @@ impl Plugin {
 }
 
 /// SHA1(password) XOR SHA1(nonce, SHA1(SHA1(password))).
-pub fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+pub(super) fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let hash = |parts: &[&[u8]]| hash(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts);
     let once = hash(&[password]);
     let twice = hash(&[once.as_ref()]);
@@ -58,7 +58,7 @@ pub fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
 }
 
 /// SHA256(password) XOR SHA256(SHA256(SHA256(password)), nonce).
-pub fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+pub(super) fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let hash = |parts: &[&[u8]]| hash(&digest::SHA256, parts);
     let once = hash(&[password]);
     let twice = hash(&[once.as_ref()]);
@@ -67,7 +67,7 @@ pub fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
 
 /// An Ed25519 signature (RFC 8032, section 5.1.6) of the nonce, with a password of any length
 /// instead of the 32-byte private key.
-pub fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+pub(super) fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let expanded = wide(&[password]);
     let mut secret = Zeroizing::new([0; 32]);
     secret.copy_from_slice(&expanded[..32]);
@@ -85,7 +85,7 @@ pub fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
 }
 
 /// The password as a zero-terminated string, for channels that others cannot read.
-pub fn clear(password: &[u8]) -> Zeroizing<Vec<u8>> {
+pub(super) fn clear(password: &[u8]) -> Zeroizing<Vec<u8>> {
     // Full capacity, so that a reallocation leaves no copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(password.len() + 1));
     bytes.extend_from_slice(password);
@@ -98,7 +98,11 @@ pub fn clear(password: &[u8]) -> Zeroizing<Vec<u8>> {
 ///
 /// # Errors
 /// An invalid key, or a password too long for it.
-pub fn encrypted(password: &[u8], nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, &'static str> {
+pub(super) fn encrypted(
+    password: &[u8],
+    nonce: &[u8],
+    key: &[u8],
+) -> Result<Vec<u8>, &'static str> {
     let mut bytes = clear(password);
     for (byte, mask) in bytes.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= mask;

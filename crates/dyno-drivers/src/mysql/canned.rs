@@ -10,7 +10,7 @@ use super::wire::{self, capability as c};
 use super::{Mysql, MysqlOptions};
 use crate::channel::{Next, Protocol};
 
-pub const CAPABILITIES: u32 = c::LONG_PASSWORD
+pub(super) const CAPABILITIES: u32 = c::LONG_PASSWORD
     | c::PROTOCOL_41
     | c::SECURE_CONNECTION
     | c::PLUGIN_AUTH
@@ -19,14 +19,14 @@ pub const CAPABILITIES: u32 = c::LONG_PASSWORD
     | c::LOCAL_FILES
     | c::DEPRECATE_EOF;
 
-pub const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
-pub const END: &[u8] = &[0xFE, 0, 0, 2, 0, 0, 0];
-pub const END_MORE: &[u8] = &[0xFE, 0, 0, 10, 0, 0, 0];
-pub const EOF: &[u8] = &[0xFE, 0, 0, 2, 0];
-pub const EOF_MORE: &[u8] = &[0xFE, 0, 0, 10, 0];
-pub const ERROR: &[u8] = b"\xFF\x28\x04#42000You have an error in your SQL syntax";
+pub(super) const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+pub(super) const END: &[u8] = &[0xFE, 0, 0, 2, 0, 0, 0];
+pub(super) const END_MORE: &[u8] = &[0xFE, 0, 0, 10, 0, 0, 0];
+pub(super) const EOF: &[u8] = &[0xFE, 0, 0, 2, 0];
+pub(super) const EOF_MORE: &[u8] = &[0xFE, 0, 0, 10, 0];
+pub(super) const ERROR: &[u8] = b"\xFF\x28\x04#42000You have an error in your SQL syntax";
 
-pub fn options() -> MysqlOptions {
+pub(super) fn options() -> MysqlOptions {
     MysqlOptions {
         user: "user".to_owned(),
         password: Some(dyno_core::Secret::new("secret".to_owned())),
@@ -36,7 +36,7 @@ pub fn options() -> MysqlOptions {
 }
 
 /// Packets with these payloads, numbered from `sequence`.
-pub fn packets(sequence: u8, payloads: &[&[u8]]) -> Vec<u8> {
+pub(super) fn packets(sequence: u8, payloads: &[&[u8]]) -> Vec<u8> {
     let mut output = Vec::new();
     let mut sequence = sequence;
     for payload in payloads {
@@ -48,7 +48,7 @@ pub fn packets(sequence: u8, payloads: &[&[u8]]) -> Vec<u8> {
 }
 
 /// The greeting's payload.
-pub fn greeting(capabilities: u32, plugin: &str) -> Vec<u8> {
+pub(super) fn greeting(capabilities: u32, plugin: &str) -> Vec<u8> {
     let low = (capabilities as u16).to_le_bytes();
     let high = ((capabilities >> 16) as u16).to_le_bytes();
     [
@@ -66,21 +66,21 @@ pub fn greeting(capabilities: u32, plugin: &str) -> Vec<u8> {
 }
 
 /// A column's definition.
-pub fn column(kind: u8) -> Vec<u8> {
+pub(super) fn column(kind: u8) -> Vec<u8> {
     let names = b"\x03def\x01s\x01t\x01t\x01c\x01c";
     let fixed = [12, 45, 0, 20, 0, 0, 0, kind, 0, 0, 0, 0, 0];
     [&names[..], &fixed].concat()
 }
 
 /// The connection, as a channel would drive it.
-pub struct Client {
+pub(super) struct Client {
     pub protocol: Mysql,
     pub partial: Vec<u8>,
     pub output: Vec<u8>,
 }
 
 impl Client {
-    pub fn new(options: MysqlOptions) -> Self {
+    pub(super) fn new(options: MysqlOptions) -> Self {
         let mut protocol = Mysql::new(&Arc::new(options));
         let mut output = Vec::new();
         protocol.connected(&mut output);
@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// A connection that is ready.
-    pub fn ready(capabilities: u32) -> Self {
+    pub(super) fn ready(capabilities: u32) -> Self {
         let mut client = Self::new(options());
         client.feed(&packets(
             0,
@@ -104,7 +104,7 @@ impl Client {
         client
     }
 
-    pub fn feed(&mut self, input: &[u8]) -> Next {
+    pub(super) fn feed(&mut self, input: &[u8]) -> Next {
         self.partial.extend_from_slice(input);
         let received = self.protocol.receive(&self.partial, &mut self.output);
         assert!(received.consumed <= self.partial.len());
@@ -114,7 +114,12 @@ impl Client {
 
     /// Performs an operation, with the answer cut into pieces of these lengths in turn. Returns
     /// everything a caller can see.
-    pub fn perform(&mut self, operation: &Request, answer: &[u8], pieces: &[usize]) -> String {
+    pub(super) fn perform(
+        &mut self,
+        operation: &Request,
+        answer: &[u8],
+        pieces: &[usize],
+    ) -> String {
         self.output.clear();
         let outcome = self.protocol.outcome_mut();
         (outcome.error, outcome.more) = (None, false);
@@ -172,7 +177,7 @@ impl Client {
 
 /// What a client can do.
 #[derive(Clone, Copy, Debug)]
-pub enum Request {
+pub(super) enum Request {
     Connect,
     Query,
     Prepare,
@@ -184,7 +189,7 @@ pub enum Request {
 }
 
 /// A valid conversation with a server of these capabilities: operations and their answers.
-pub fn conversation(capabilities: u32) -> Vec<(Request, Vec<u8>)> {
+pub(super) fn conversation(capabilities: u32) -> Vec<(Request, Vec<u8>)> {
     let columns = [column(8), column(253), column(12)];
     let [a, b, c] = columns.each_ref().map(|column| &column[..]);
     let text: &[u8] = b"\x017\x03abc\x132024-02-29 00:00:00";
@@ -249,7 +254,7 @@ pub fn conversation(capabilities: u32) -> Vec<(Request, Vec<u8>)> {
 }
 
 /// Rows `1` to `end` for a bulk load.
-pub fn load(end: u64) -> BulkLoad {
+pub(super) fn load(end: u64) -> BulkLoad {
     BulkLoad {
         table: "t".to_owned(),
         columns: Vec::new(),

@@ -66,7 +66,7 @@ impl Default for MysqlOptions {
 
 /// How a handshake continues.
 #[derive(Debug)]
-pub enum Progress {
+pub(super) enum Progress {
     /// Wait for the server.
     Wait,
     /// Start TLS now.
@@ -90,7 +90,7 @@ impl From<Malformed> for Stop {
 }
 
 /// A connection's state during the handshake.
-pub struct Handshake {
+pub(super) struct Handshake {
     options: Arc<MysqlOptions>,
     stage: Stage,
     /// The capabilities that both sides have.
@@ -124,7 +124,7 @@ const SHA256_KEY_REQUEST: u8 = 1;
 
 impl Handshake {
     /// Creates the state before the greeting.
-    pub fn new(options: Arc<MysqlOptions>) -> Self {
+    pub(super) fn new(options: Arc<MysqlOptions>) -> Self {
         Self {
             options,
             stage: Stage::Greeting,
@@ -141,12 +141,12 @@ impl Handshake {
     }
 
     /// The capabilities that both sides have; final once the greeting has been read.
-    pub fn capabilities(&self) -> u32 {
+    pub(super) fn capabilities(&self) -> u32 {
         self.capabilities
     }
 
     /// What is known about the server.
-    pub fn into_server(self) -> ServerInfo {
+    pub(super) fn into_server(self) -> ServerInfo {
         self.server
     }
 
@@ -154,7 +154,7 @@ impl Handshake {
     ///
     /// # Errors
     /// A packet that the protocol does not allow.
-    pub fn packet(
+    pub(super) fn packet(
         &mut self,
         packet: Packet<'_>,
         output: &mut Vec<u8>,
@@ -179,7 +179,7 @@ impl Handshake {
 
     /// TLS is established: appends the answer to the greeting. Returns the sequence number of the
     /// server's next packet.
-    pub fn tls_established(&mut self, version: &str, output: &mut Vec<u8>) -> u8 {
+    pub(super) fn tls_established(&mut self, version: &str, output: &mut Vec<u8>) -> u8 {
         self.tls = true;
         self.server.tls = Some(version.to_owned());
         self.respond(2, output);

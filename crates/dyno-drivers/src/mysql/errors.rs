@@ -7,48 +7,48 @@ use super::wire::{ERR, Malformed, Reader};
 use crate::full::says_full;
 
 /// Cannot connect to the socket file.
-pub const CANNOT_CONNECT_SOCKET: i32 = 2002;
+pub(super) const CANNOT_CONNECT_SOCKET: i32 = 2002;
 /// Cannot connect to the host.
-pub const CANNOT_CONNECT_HOST: i32 = 2003;
+pub(super) const CANNOT_CONNECT_HOST: i32 = 2003;
 /// The connection was lost before the request.
-pub const GONE_AWAY: i32 = 2006;
+pub(super) const GONE_AWAY: i32 = 2006;
 /// The connection was lost during a request.
-pub const LOST: i32 = 2013;
+pub(super) const LOST: i32 = 2013;
 /// Results of the previous request are unread.
-pub const OUT_OF_SYNC: i32 = 2014;
+pub(super) const OUT_OF_SYNC: i32 = 2014;
 /// The answer is larger than allowed.
-pub const TOO_LARGE: i32 = 2020;
+pub(super) const TOO_LARGE: i32 = 2020;
 /// TLS is not available.
-pub const TLS: i32 = 2026;
+pub(super) const TLS: i32 = 2026;
 /// A packet violates the protocol.
-pub const MALFORMED_PACKET: i32 = 2027;
+pub(super) const MALFORMED_PACKET: i32 = 2027;
 /// No such statement.
-pub const NO_STATEMENT: i32 = 2030;
+pub(super) const NO_STATEMENT: i32 = 2030;
 /// The number of parameters differs from the number of placeholders.
-pub const PARAMETERS: i32 = 2034;
+pub(super) const PARAMETERS: i32 = 2034;
 /// An authentication plugin that the driver lacks.
-pub const PLUGIN_UNKNOWN: i32 = 2059;
+pub(super) const PLUGIN_UNKNOWN: i32 = 2059;
 /// An authentication plugin that must not be used here, or that failed.
-pub const PLUGIN_REFUSED: i32 = 2061;
+pub(super) const PLUGIN_REFUSED: i32 = 2061;
 /// The server asked for a local file that must not be sent.
-pub const LOCAL_FILE_REFUSED: i32 = 2068;
+pub(super) const LOCAL_FILE_REFUSED: i32 = 2068;
 
 /// The server's errors that mean that LOAD DATA LOCAL is not available: MySQL before 8.0 (and
 /// MariaDB), MySQL, MariaDB, and "not supported yet" of servers that only speak the protocol.
-pub const NO_LOCAL_INFILE: [i32; 4] = [1148, 3948, 4166, 1235];
+pub(super) const NO_LOCAL_INFILE: [i32; 4] = [1148, 3948, 4166, 1235];
 
 /// The server's error for bytes that are not text in the character set of a LOAD DATA. MySQL
 /// requires text even for binary columns there; an INSERT takes any bytes.
-pub const INVALID_TEXT: i32 = 1300;
+pub(super) const INVALID_TEXT: i32 = 1300;
 
 /// Whether a payload is an ERR packet.
 #[inline]
-pub fn is_error(payload: &[u8]) -> bool {
+pub(super) fn is_error(payload: &[u8]) -> bool {
     payload.first() == Some(&ERR)
 }
 
 /// Reads an ERR packet.
-pub fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
+pub(super) fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
     let mut reader = Reader::new(payload);
     reader.u8()?;
     let code = reader.u16()?;
@@ -74,7 +74,7 @@ pub fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
 }
 
 /// The kind of a server's error: by its number, else by the class of its state.
-pub fn kind(code: i32, sqlstate: &str) -> ErrorKind {
+pub(super) fn kind(code: i32, sqlstate: &str) -> ErrorKind {
     match by_number(code) {
         ErrorKind::Other => by_state(sqlstate),
         kind => kind,
@@ -137,7 +137,7 @@ fn by_state(sqlstate: &str) -> ErrorKind {
 }
 
 /// An error raised by the client.
-pub fn client_error(kind: ErrorKind, code: i32, message: impl Into<String>) -> DbError {
+pub(super) fn client_error(kind: ErrorKind, code: i32, message: impl Into<String>) -> DbError {
     DbError {
         code,
         sqlstate: "HY000".to_owned(),
@@ -146,7 +146,7 @@ pub fn client_error(kind: ErrorKind, code: i32, message: impl Into<String>) -> D
 }
 
 /// The error for a protocol violation of the peer.
-pub fn malformed(what: Malformed) -> DbError {
+pub(super) fn malformed(what: Malformed) -> DbError {
     let message = format!("the server broke the MySQL protocol: {}", what.0);
     client_error(ErrorKind::Protocol, MALFORMED_PACKET, message)
 }

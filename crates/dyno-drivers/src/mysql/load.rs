@@ -24,7 +24,7 @@ const LOAD_BYTES: usize = 16 * 1024 * 1024;
 const INSERT_BYTES: usize = 512 * 1024;
 
 /// A bulk load in progress.
-pub struct Bulk {
+pub(super) struct Bulk {
     load: BulkLoad,
     phase: Phase,
     /// Rows in the current statement.
@@ -63,7 +63,7 @@ enum Phase {
 
 impl Bulk {
     /// Whether the file that the server asks for is the announced one.
-    pub fn announced(&mut self, name: &[u8]) -> bool {
+    pub(super) fn announced(&mut self, name: &[u8]) -> bool {
         let expected = self.phase == Phase::Announced && name == FILE.as_bytes();
         if expected {
             self.phase = Phase::Sending;

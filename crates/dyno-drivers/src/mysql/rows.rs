@@ -16,7 +16,7 @@ const RETAINED_COLUMNS_MAX: usize = 256;
 
 /// A result set.
 #[derive(Clone, Default)]
-pub struct ResultSet {
+pub(super) struct ResultSet {
     /// The packets of the rows, with their headers.
     bytes: RetainedBytes,
     /// Where the next row begins.
@@ -78,14 +78,14 @@ impl RetainedBytes {
 impl ResultSet {
     /// Starts an empty result.
     #[inline]
-    pub fn begin(&mut self, columns: u32, binary: bool) {
+    pub(super) fn begin(&mut self, columns: u32, binary: bool) {
         self.clear();
         self.head(columns, binary);
     }
 
     /// Starts an empty result after a [`Self::clear`].
     #[inline]
-    pub fn head(&mut self, columns: u32, binary: bool) {
+    pub(super) fn head(&mut self, columns: u32, binary: bool) {
         self.columns = columns;
         self.binary = binary;
         self.definitions.clear();
@@ -93,7 +93,7 @@ impl ResultSet {
 
     /// Adds the next column definition of a binary result.
     #[inline]
-    pub fn define(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn define(&mut self, payload: &[u8]) -> Result<(), Malformed> {
         self.definitions.push(Column::parse(payload)?);
         Ok(())
     }
@@ -101,7 +101,7 @@ impl ResultSet {
     /// Checks a row against its columns on arrival, so that reading it later cannot fail: most rows
     /// are counted and never read.
     #[inline]
-    pub fn check(&self, payload: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn check(&self, payload: &[u8]) -> Result<(), Malformed> {
         let mut reader = Reader::new(payload);
         if self.binary {
             values::pass_binary_row(&mut reader, &self.definitions)?;
@@ -121,7 +121,7 @@ impl ResultSet {
 
     /// Parses the definitions of all columns, whose packets come first.
     #[cold]
-    pub fn define_all(&mut self, packets: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn define_all(&mut self, packets: &[u8]) -> Result<(), Malformed> {
         let mut rest = packets;
         self.definitions.clear();
         for _ in 0..self.columns {
@@ -134,7 +134,7 @@ impl ResultSet {
 
     /// Whether the columns of a binary result are parsed.
     #[inline]
-    pub fn is_defined(&self) -> bool {
+    pub(super) fn is_defined(&self) -> bool {
         !self.definitions.is_empty()
     }
 
@@ -143,7 +143,7 @@ impl ResultSet {
     /// its rows, if these are read.
     // Once per result, called at one place.
     #[inline(always)]
-    pub fn fill(&mut self, rows: u64, packets: &[u8], columns: usize) {
+    pub(super) fn fill(&mut self, rows: u64, packets: &[u8], columns: usize) {
         self.rows = rows;
         self.unread = self.binary && !self.is_defined();
         let before = if self.unread { 0 } else { columns };
@@ -153,25 +153,25 @@ impl ResultSet {
 
     /// Appends whole packets.
     #[inline]
-    pub fn keep(&mut self, packets: &[u8]) {
+    pub(super) fn keep(&mut self, packets: &[u8]) {
         self.bytes.append(packets);
     }
 
     /// Another row begins with one of the packets.
     #[inline]
-    pub fn count_row(&mut self) {
+    pub(super) fn count_row(&mut self) {
         self.rows += 1;
     }
 
     /// A row of several packets begins this number of bytes after the kept ones.
     #[cold]
-    pub fn begin_long_row(&mut self, more: usize) {
+    pub(super) fn begin_long_row(&mut self, more: usize) {
         self.long_row = self.bytes.len + more;
     }
 
     /// All packets of that row are kept.
     #[cold]
-    pub fn check_long_row(&self) -> Result<(), Malformed> {
+    pub(super) fn check_long_row(&self) -> Result<(), Malformed> {
         let mut at = self.long_row;
         let row = self.row_at(&mut at).ok_or(FEWER)?;
         self.check(&row)
@@ -179,13 +179,13 @@ impl ResultSet {
 
     /// The number of rows.
     #[inline]
-    pub fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
     /// Forgets everything.
     #[inline]
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.cursor = 0;
         self.rows = 0;
@@ -199,7 +199,7 @@ impl ResultSet {
     }
 
     /// Reads the next row; false after the last.
-    pub fn next_row(&mut self, row: &mut Row) -> bool {
+    pub(super) fn next_row(&mut self, row: &mut Row) -> bool {
         row.clear();
         if self.fetched == self.rows {
             return false;
@@ -255,7 +255,7 @@ impl ResultSet {
 }
 
 /// The error for a row that ends too early.
-pub const FEWER: Malformed = Malformed("a row has fewer fields than columns");
+pub(super) const FEWER: Malformed = Malformed("a row has fewer fields than columns");
 
 #[cfg(test)]
 mod tests {

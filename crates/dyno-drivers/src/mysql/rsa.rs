@@ -21,7 +21,7 @@ const MODULUS_MAX: usize = 2048;
 ///
 /// # Errors
 /// An invalid key, or a message too long for it.
-pub fn encrypt(message: &[u8], pem: &[u8]) -> Result<Vec<u8>, &'static str> {
+pub(super) fn encrypt(message: &[u8], pem: &[u8]) -> Result<Vec<u8>, &'static str> {
     let key = SubjectPublicKeyInfoDer::from_pem_slice(pem)
         .map_err(|_| "the server's public key is not PEM")?;
     let (modulus, exponent) =

@@ -14,7 +14,7 @@ const TYPE_VAR_STRING: u8 = 253;
 
 /// The statements of one connection.
 #[derive(Default)]
-pub struct Statements {
+pub(super) struct Statements {
     slots: Vec<Slot>,
 }
 
@@ -34,7 +34,7 @@ const KINDS_MAX: usize = 31;
 
 impl Statements {
     /// Adds a statement and returns its number for callers.
-    pub fn add(&mut self, server_id: u32, params: u16) -> StatementId {
+    pub(super) fn add(&mut self, server_id: u32, params: u16) -> StatementId {
         let slot = Slot {
             server_id,
             params,
@@ -55,18 +55,18 @@ impl Statements {
     }
 
     /// Removes a statement and returns the server's number for it.
-    pub fn remove(&mut self, statement: StatementId) -> Option<u32> {
+    pub(super) fn remove(&mut self, statement: StatementId) -> Option<u32> {
         let slot = self.slots.get_mut(statement as usize)?;
         let was_open = std::mem::replace(&mut slot.open, false);
         was_open.then_some(slot.server_id)
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.slots = Vec::new();
     }
 
     /// An execution failed, perhaps before the server read the parameter types.
-    pub fn forget_kinds(&mut self, statement: StatementId) {
+    pub(super) fn forget_kinds(&mut self, statement: StatementId) {
         if let Some(slot) = self.slots.get_mut(statement as usize) {
             slot.kinds = 0;
         }
@@ -77,7 +77,7 @@ impl Statements {
     /// # Errors
     /// An unknown statement, or a number of parameters that differs from its placeholders.
     #[inline]
-    pub fn encode_execute(
+    pub(super) fn encode_execute(
         &mut self,
         statement: StatementId,
         params: &[&Param],
@@ -172,7 +172,7 @@ fn put_values(params: &[&Param], nulls: usize, output: &mut Vec<u8>) {
 
 /// The error for an unknown statement.
 #[cold]
-pub fn no_statement(statement: StatementId) -> DbError {
+pub(super) fn no_statement(statement: StatementId) -> DbError {
     let message = format!("there is no prepared statement {statement} on this connection");
     client_error(ErrorKind::Misuse, errors::NO_STATEMENT, message)
 }

@@ -9,7 +9,7 @@ use super::wire::{Malformed, Reader};
 
 /// The parts of a column definition that formatting its values needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub(super) struct Column {
     kind: u8,
     /// Digits after the point; 31 when not fixed.
     decimals: u8,
@@ -37,7 +37,7 @@ const TYPE_YEAR: u8 = 13;
 
 impl Column {
     /// Parses a definition. The relevant fields are at its end, after the names.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub(super) fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         const SHORT: Malformed = Malformed("a column's definition is cut short");
         let (_, fixed) = payload.split_last_chunk::<13>().ok_or(SHORT)?;
         // Length, collation, display width, type, flags, decimals, two unused bytes.
@@ -59,7 +59,7 @@ impl Column {
 }
 
 /// Reads a row: a zero byte, a bitmap of NULLs from bit 2 on, the values that are not NULL.
-pub fn read_binary_row(
+pub(super) fn read_binary_row(
     reader: &mut Reader<'_>,
     columns: &[Column],
     row: &mut Row,
@@ -95,15 +95,15 @@ static WIDTHS: [u8; 256] = {
     widths[TYPE_TIME as usize] = UNEVEN;
     widths
 };
-pub const UNEVEN: u8 = 0xFF;
+pub(super) const UNEVEN: u8 = 0xFF;
 /// The longest value with a one-byte length.
 const SHORT_MAX: u8 = 250;
 /// Up to this number of columns the bitmap of NULLs is one byte.
-pub const FEW_COLUMNS: usize = 6;
+pub(super) const FEW_COLUMNS: usize = 6;
 
 /// The length of a column's values, by its definition: see [`WIDTHS`]. `None` if it is malformed.
 #[inline]
-pub fn width(definition: &[u8]) -> Option<u8> {
+pub(super) fn width(definition: &[u8]) -> Option<u8> {
     let (_, fixed) = definition.split_last_chunk::<13>()?;
     (fixed[0] == 12).then(|| WIDTHS[usize::from(fixed[7])])
 }
@@ -111,7 +111,7 @@ pub fn width(definition: &[u8]) -> Option<u8> {
 /// Whether [`read_binary_row`] can read this row, for the usual case: at most [`FEW_COLUMNS`]
 /// columns of these widths, no NULLs, dates or long values. False says nothing about the row.
 #[inline]
-pub fn is_plain_row(payload: &[u8], widths: &[u8]) -> bool {
+pub(super) fn is_plain_row(payload: &[u8], widths: &[u8]) -> bool {
     let Some((&[0, 0], mut rest)) = payload.split_first_chunk() else {
         return false;
     };
@@ -133,7 +133,10 @@ pub fn is_plain_row(payload: &[u8], widths: &[u8]) -> bool {
 
 /// Skips a row, checking that [`read_binary_row`] can read it.
 #[inline]
-pub fn pass_binary_row(reader: &mut Reader<'_>, columns: &[Column]) -> Result<(), Malformed> {
+pub(super) fn pass_binary_row(
+    reader: &mut Reader<'_>,
+    columns: &[Column],
+) -> Result<(), Malformed> {
     let nulls = read_nulls(reader, columns)?;
     for (index, column) in columns.iter().enumerate() {
         if is_null(nulls, index) || column.kind == TYPE_NULL {

@@ -4,68 +4,68 @@
 //! more continues in further packets, and the last is shorter. All numbers are little endian.
 
 /// The longest payload of one packet.
-pub const PACKET_MAX: usize = 0xFF_FFFF;
+pub(crate) const PACKET_MAX: usize = 0xFF_FFFF;
 
 /// The bytes before a packet's payload.
-pub const HEADER: usize = 4;
+pub(crate) const HEADER: usize = 4;
 
 /// The first byte of an OK packet.
-pub const OK: u8 = 0x00;
+pub(crate) const OK: u8 = 0x00;
 /// The first byte of a request for a local file.
-pub const LOCAL_INFILE: u8 = 0xFB;
+pub(crate) const LOCAL_INFILE: u8 = 0xFB;
 /// The first byte of an EOF packet, and of the OK packet that replaces it.
-pub const EOF: u8 = 0xFE;
+pub(crate) const EOF: u8 = 0xFE;
 /// The first byte of an ERR packet.
-pub const ERR: u8 = 0xFF;
+pub(crate) const ERR: u8 = 0xFF;
 
 /// Status flag: a transaction is open.
-pub const IN_TRANSACTION: u16 = 0x0001;
+pub(crate) const IN_TRANSACTION: u16 = 0x0001;
 /// Status flag: another result follows.
-pub const MORE_RESULTS: u16 = 0x0008;
+pub(crate) const MORE_RESULTS: u16 = 0x0008;
 
 /// Capability flags.
-pub mod capability {
+pub(crate) mod capability {
     /// The server is not MariaDB, or the client does not use MariaDB's extensions.
-    pub const LONG_PASSWORD: u32 = 1;
+    pub(crate) const LONG_PASSWORD: u32 = 1;
     /// UPDATE counts the rows found.
-    pub const FOUND_ROWS: u32 = 1 << 1;
+    pub(crate) const FOUND_ROWS: u32 = 1 << 1;
     /// Column flags have two bytes.
-    pub const LONG_FLAG: u32 = 1 << 2;
+    pub(crate) const LONG_FLAG: u32 = 1 << 2;
     /// The handshake names a database.
-    pub const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub(crate) const CONNECT_WITH_DB: u32 = 1 << 3;
     /// LOAD DATA LOCAL.
-    pub const LOCAL_FILES: u32 = 1 << 7;
+    pub(crate) const LOCAL_FILES: u32 = 1 << 7;
     /// Protocol of version 4.1.
-    pub const PROTOCOL_41: u32 = 1 << 9;
+    pub(crate) const PROTOCOL_41: u32 = 1 << 9;
     /// TLS.
-    pub const SSL: u32 = 1 << 11;
+    pub(crate) const SSL: u32 = 1 << 11;
     /// OK packets carry the status.
-    pub const TRANSACTIONS: u32 = 1 << 13;
+    pub(crate) const TRANSACTIONS: u32 = 1 << 13;
     /// Authentication of version 4.1.
-    pub const SECURE_CONNECTION: u32 = 1 << 15;
+    pub(crate) const SECURE_CONNECTION: u32 = 1 << 15;
     /// Several statements in a request.
-    pub const MULTI_STATEMENTS: u32 = 1 << 16;
+    pub(crate) const MULTI_STATEMENTS: u32 = 1 << 16;
     /// Several results to a request.
-    pub const MULTI_RESULTS: u32 = 1 << 17;
+    pub(crate) const MULTI_RESULTS: u32 = 1 << 17;
     /// Several results to an execution.
-    pub const PS_MULTI_RESULTS: u32 = 1 << 18;
+    pub(crate) const PS_MULTI_RESULTS: u32 = 1 << 18;
     /// Authentication by named plugins.
-    pub const PLUGIN_AUTH: u32 = 1 << 19;
+    pub(crate) const PLUGIN_AUTH: u32 = 1 << 19;
     /// Attributes of the client in the handshake.
-    pub const CONNECT_ATTRS: u32 = 1 << 20;
+    pub(crate) const CONNECT_ATTRS: u32 = 1 << 20;
     /// Authentication data longer than 255 bytes.
-    pub const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
+    pub(crate) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
     /// No EOF packets, except at the end of rows, where an OK packet replaces it.
-    pub const DEPRECATE_EOF: u32 = 1 << 24;
+    pub(crate) const DEPRECATE_EOF: u32 = 1 << 24;
 }
 
 /// A protocol violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed(pub &'static str);
+pub(crate) struct Malformed(pub &'static str);
 
 /// One packet.
 #[derive(Clone, Copy)]
-pub struct Packet<'a> {
+pub(crate) struct Packet<'a> {
     /// The payload.
     pub payload: &'a [u8],
     /// The sequence number.
@@ -74,7 +74,7 @@ pub struct Packet<'a> {
 
 /// The packet at the start of `input`, if it is complete.
 #[inline]
-pub fn packet(input: &[u8]) -> Option<Packet<'_>> {
+pub(crate) fn packet(input: &[u8]) -> Option<Packet<'_>> {
     let (header, rest) = input.split_first_chunk::<HEADER>()?;
     let header = u32::from_le_bytes(*header);
     let payload = rest.get(..(header & 0xFF_FFFF) as usize)?;
@@ -86,7 +86,7 @@ pub fn packet(input: &[u8]) -> Option<Packet<'_>> {
 
 /// Reserves a packet's header and returns its position for [`finish`].
 #[inline]
-pub fn begin(output: &mut Vec<u8>) -> usize {
+pub(crate) fn begin(output: &mut Vec<u8>) -> usize {
     let start = output.len();
     output.extend_from_slice(&[0; HEADER]);
     start
@@ -95,7 +95,7 @@ pub fn begin(output: &mut Vec<u8>) -> usize {
 /// Writes the header of the message that starts at `start`, splitting it if it is too long for one
 /// packet. Returns the next sequence number.
 #[inline]
-pub fn finish(output: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
+pub(crate) fn finish(output: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     let len = output.len() - start - HEADER;
     if len >= PACKET_MAX {
         return split(output, start, sequence);
@@ -124,7 +124,7 @@ fn split(output: &mut Vec<u8>, start: usize, mut sequence: u8) -> u8 {
 
 /// Appends a length-encoded integer.
 #[inline]
-pub fn put_lenenc(output: &mut Vec<u8>, value: u64) {
+pub(crate) fn put_lenenc(output: &mut Vec<u8>, value: u64) {
     let bytes = value.to_le_bytes();
     match value {
         0..=0xFA => output.push(bytes[0]),
@@ -145,14 +145,14 @@ pub fn put_lenenc(output: &mut Vec<u8>, value: u64) {
 
 /// Appends a string prefixed with its length.
 #[inline]
-pub fn put_lenenc_bytes(output: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put_lenenc_bytes(output: &mut Vec<u8>, bytes: &[u8]) {
     put_lenenc(output, bytes.len() as u64);
     output.extend_from_slice(bytes);
 }
 
 /// Reads values off the front of a payload; every read is checked.
 #[derive(Clone, Copy)]
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
@@ -161,43 +161,43 @@ const SHORT: Malformed = Malformed("a packet ends in the middle of a value");
 impl<'a> Reader<'a> {
     /// A reader of the whole of `payload`.
     #[inline]
-    pub fn new(payload: &'a [u8]) -> Self {
+    pub(crate) fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload }
     }
 
     /// The unread bytes.
     #[inline]
-    pub fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// The next byte.
     #[inline]
-    pub fn u8(&mut self) -> Result<u8, Malformed> {
+    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
         Ok(self.array::<1>()?[0])
     }
 
     /// Two bytes.
     #[inline]
-    pub fn u16(&mut self) -> Result<u16, Malformed> {
+    pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
         Ok(u16::from_le_bytes(*self.array()?))
     }
 
     /// Four bytes.
     #[inline]
-    pub fn u32(&mut self) -> Result<u32, Malformed> {
+    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
         Ok(u32::from_le_bytes(*self.array()?))
     }
 
     /// Eight bytes.
     #[inline]
-    pub fn u64(&mut self) -> Result<u64, Malformed> {
+    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
         Ok(u64::from_le_bytes(*self.array()?))
     }
 
     /// `N` bytes.
     #[inline]
-    pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], Malformed> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], Malformed> {
         let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(SHORT)?;
         self.rest = rest;
         Ok(array)
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
 
     /// `len` bytes.
     #[inline]
-    pub fn bytes(&mut self, len: u64) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn bytes(&mut self, len: u64) -> Result<&'a [u8], Malformed> {
         let len = usize::try_from(len).map_err(|_| SHORT)?;
         let (bytes, rest) = self.rest.split_at_checked(len).ok_or(SHORT)?;
         self.rest = rest;
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
 
     /// A length-encoded integer.
     #[inline]
-    pub fn lenenc(&mut self) -> Result<u64, Malformed> {
+    pub(crate) fn lenenc(&mut self) -> Result<u64, Malformed> {
         match self.u8()? {
             value @ 0..=0xFA => Ok(u64::from(value)),
             0xFC => Ok(u64::from(self.u16()?)),
@@ -229,14 +229,14 @@ impl<'a> Reader<'a> {
 
     /// A string prefixed with its length.
     #[inline]
-    pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.lenenc()?;
         self.bytes(len)
     }
 
     /// A field of a text row: NULL, or a string prefixed with its length.
     #[inline]
-    pub fn nullable_bytes(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+    pub(crate) fn nullable_bytes(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         if self.rest.first() == Some(&0xFB) {
             self.rest = &self.rest[1..];
             return Ok(None);
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A zero-terminated string.
-    pub fn nul_bytes(&mut self) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn nul_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.rest.iter().position(|&byte| byte == 0).ok_or(SHORT)?;
         let bytes = &self.rest[..end];
         self.rest = &self.rest[end + 1..];

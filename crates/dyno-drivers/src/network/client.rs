@@ -36,7 +36,7 @@ const ROWS_OF_A_LOAD: u64 = 5;
 
 /// A request with the number that its answer must contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub(super) enum Request {
     Query(u64),
     /// Two statements in one request.
     Pair(u64),
@@ -50,7 +50,7 @@ pub enum Request {
 
 /// The error that ended a connection.
 #[derive(Debug)]
-pub struct Ended {
+pub(super) struct Ended {
     pub ends_connection: bool,
     pub code: i32,
     pub state: String,
@@ -58,13 +58,13 @@ pub struct Ended {
 }
 
 /// The state shared by the connections of a thread.
-pub struct Worker {
+pub(super) struct Worker {
     scratch: Scratch,
     epoll: OwnedFd,
 }
 
 impl Worker {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         // SAFETY: a system call without pointers; the descriptor is new and has no other owner.
         let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
         Self {
@@ -74,7 +74,7 @@ impl Worker {
     }
 }
 
-pub struct Client<'a> {
+pub(super) struct Client<'a> {
     pub server: Server,
     connection: Box<dyn Connection>,
     worker: &'a mut Worker,
@@ -86,7 +86,7 @@ pub struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    pub fn new(
+    pub(super) fn new(
         kind: Kind,
         tls: Option<&Tls>,
         server: Server,
@@ -132,7 +132,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    pub fn connect(&mut self) -> Result<(), Ended> {
+    pub(super) fn connect(&mut self) -> Result<(), Ended> {
         let submitted = self.connection.advance(&mut self.worker.scratch);
         self.finish(submitted)?;
         assert_eq!(self.connection.outcome().kind, OutcomeKind::Connected);
@@ -140,16 +140,16 @@ impl<'a> Client<'a> {
     }
 
     /// MySQL does not answer when a statement is closed.
-    pub fn counts_close(&self) -> bool {
+    pub(super) fn counts_close(&self) -> bool {
         self.kind.speaks == Speaks::Postgres
     }
 
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.connection.fd().is_none()
     }
 
     /// Chooses the next request.
-    pub fn choose(&mut self, number: u64) -> Request {
+    pub(super) fn choose(&mut self, number: u64) -> Request {
         match (self.random.below(16), self.statement) {
             (0, _) => Request::Large(number),
             (1..4, _) => Request::Pair(number),
@@ -162,7 +162,7 @@ impl<'a> Client<'a> {
     }
 
     /// Performs an operation and checks its answer.
-    pub fn operate(&mut self, operation: Request) -> Result<(), Ended> {
+    pub(super) fn operate(&mut self, operation: Request) -> Result<(), Ended> {
         let (connection, scratch) = (&mut self.connection, &mut self.worker.scratch);
         let submitted = match operation {
             Request::Query(n) => connection.query(scratch, format!("SELECT {n}").as_bytes()),
@@ -218,7 +218,7 @@ impl<'a> Client<'a> {
     }
 
     /// Idles; the server may continue, and edges may come.
-    pub fn rest(&mut self, plan: &Plan) {
+    pub(super) fn rest(&mut self, plan: &Plan) {
         let rounds = self.random.below(3);
         for _ in 0..rounds {
             self.server.step();

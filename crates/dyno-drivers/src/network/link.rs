@@ -19,7 +19,7 @@ const BUFFER_BYTES: usize = 32 * 1024;
 
 /// The kind of sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub(super) enum Link {
     /// Pairs of UNIX sockets. Each call takes effect at the other end before it returns, so a seed
     /// always gives the same run, however busy the machine is.
     Pairs,
@@ -29,13 +29,13 @@ pub enum Link {
 
 /// Where the client connects and the server accepts.
 #[derive(Clone)]
-pub enum Listener {
+pub(super) enum Listener {
     Pairs(Arc<Mutex<VecDeque<ServerEnd>>>),
     Tcp(Arc<TcpListener>),
 }
 
 impl Listener {
-    pub fn new(link: Link) -> Self {
+    pub(super) fn new(link: Link) -> Self {
         if link == Link::Pairs {
             return Self::Pairs(Arc::default());
         }
@@ -49,7 +49,7 @@ impl Listener {
     }
 
     /// The client's end of a new connection.
-    pub fn connect(&self) -> Box<dyn Socket> {
+    pub(super) fn connect(&self) -> Box<dyn Socket> {
         match self {
             Self::Pairs(queue) => {
                 let (near, far) = UnixStream::pair().unwrap();
@@ -73,7 +73,7 @@ impl Listener {
     }
 
     /// The server's end of a pending connection.
-    pub fn accept(&self) -> Option<ServerEnd> {
+    pub(super) fn accept(&self) -> Option<ServerEnd> {
         match self {
             Self::Pairs(queue) => queue.lock().unwrap().pop_front(),
             Self::Tcp(listener) => {
@@ -126,7 +126,7 @@ impl Write for ClientEnd {
 
 /// The server's end of a connection. Dropping it closes: by FIN, or by RST if there are unread
 /// bytes.
-pub struct ServerEnd {
+pub(super) struct ServerEnd {
     socket: OwnedFd,
     /// The client's descriptor, and whether it is open; only for a pair.
     client: Option<(RawFd, Arc<AtomicBool>)>,
@@ -140,7 +140,7 @@ impl AsFd for ServerEnd {
 
 impl ServerEnd {
     /// Closes by RST.
-    pub fn reset(self) {
+    pub(super) fn reset(self) {
         match &self.client {
             None => sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)).unwrap(),
             // A UNIX socket resets its peer if it has unread bytes. If there is no room for one
@@ -155,7 +155,7 @@ impl ServerEnd {
     }
 
     /// Whether the client's kernel has received everything that was sent.
-    pub fn is_delivered(&self) -> bool {
+    pub(super) fn is_delivered(&self) -> bool {
         if self.client.is_some() {
             return true;
         }

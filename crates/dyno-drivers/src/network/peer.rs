@@ -14,7 +14,7 @@ use crate::fuzzing::echo::{Echo, MysqlEcho, PostgresEcho, Turn};
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub(super) enum End {
     /// The server closes: FIN, or RST if it has unread bytes.
     Close,
     /// It closes only its sending half, and reads no more.
@@ -27,7 +27,7 @@ pub enum End {
 
 /// The fault of one connection; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub(super) struct Plan {
     /// How it ends; the fields below decide when.
     pub end: Option<End>,
     /// After this number of bytes sent.
@@ -45,7 +45,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn random(random: &mut Stream, tls: bool) -> Self {
+    pub(super) fn random(random: &mut Stream, tls: bool) -> Self {
         let mut plan = Self {
             together: random.below(4) > 0,
             ..Self::default()
@@ -73,7 +73,7 @@ impl Plan {
 }
 
 /// A server for one client. It accepts a second connection only if the client tries again.
-pub struct Server {
+pub(super) struct Server {
     listener: Listener,
     kind: Kind,
     tls: Option<Arc<ServerConfig>>,
@@ -115,7 +115,7 @@ struct Peer {
 }
 
 impl Server {
-    pub fn new(kind: Kind, tls: Option<&Tls>, plan: Plan, seed: u64) -> Self {
+    pub(super) fn new(kind: Kind, tls: Option<&Tls>, plan: Plan, seed: u64) -> Self {
         Self {
             listener: Listener::new(kind.link),
             kind,
@@ -129,59 +129,59 @@ impl Server {
     }
 
     /// What clients connect to.
-    pub fn listener(&self) -> &Listener {
+    pub(super) fn listener(&self) -> &Listener {
         &self.listener
     }
 
     /// The bytes sent and read on the latest connection.
-    pub fn bytes(&self) -> (u64, u64) {
+    pub(super) fn bytes(&self) -> (u64, u64) {
         let peer = self.peer.as_ref();
         peer.map_or((0, 0), |peer| (peer.sent, peer.read))
     }
 
-    pub fn answered(&self) -> u64 {
+    pub(super) fn answered(&self) -> u64 {
         let now = self.peer.as_ref().map_or(0, |peer| peer.echo.answered());
         self.answered_before + now
     }
 
-    pub fn strayed(&self) -> bool {
+    pub(super) fn strayed(&self) -> bool {
         self.peer.as_ref().is_some_and(|peer| peer.strayed)
     }
 
-    pub fn said_farewell(&self) -> bool {
+    pub(super) fn said_farewell(&self) -> bool {
         self.peer.as_ref().is_some_and(|peer| peer.said_farewell)
     }
 
     /// Whether bytes are changed on the way, so that an answer may contain anything.
-    pub fn corrupts(&self) -> bool {
+    pub(super) fn corrupts(&self) -> bool {
         self.tls.is_none() && self.plan.corrupt.is_some()
     }
 
     /// Whether a byte was planned to be changed at all.
-    pub fn corrupted(&self) -> bool {
+    pub(super) fn corrupted(&self) -> bool {
         self.plan.corrupt.is_some()
     }
 
     /// Whether everything it has to say was sent.
-    pub fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         let peer = self.peer.as_ref();
         peer.is_some_and(|peer| peer.ended || peer.wire.is_empty())
     }
 
     /// Whether the client's kernel has received all of that.
-    pub fn is_delivered(&self) -> bool {
+    pub(super) fn is_delivered(&self) -> bool {
         let socket = self.peer.as_ref().and_then(|peer| peer.socket.as_ref());
         socket.is_none_or(ServerEnd::is_delivered)
     }
 
     /// The server has waited too long: it closes. False if it cannot any more.
-    pub fn give_up(&mut self) -> bool {
+    pub(super) fn give_up(&mut self) -> bool {
         let socket = self.peer.as_mut().and_then(|peer| peer.socket.take());
         socket.is_some()
     }
 
     /// Does a piece of work, if any.
-    pub fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         let accepted = self.accept();
         let Some(peer) = &mut self.peer else {
             return accepted;

@@ -19,14 +19,14 @@ const KEY: [u8; 48] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x2
     a key of simulated servers only.";
 
 /// Both sides' settings.
-pub struct Tls {
+pub(super) struct Tls {
     pub client: Arc<ClientConfig>,
     pub server: Arc<ServerConfig>,
 }
 
 impl Tls {
     /// A client that trusts anyone, and a server.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let provider = Arc::new(CryptoProvider {
             secure_random: &Seeded,
             ..ring::default_provider()
@@ -57,7 +57,7 @@ thread_local! {
 }
 
 /// Seeds all random numbers that both sides of this thread draw from now on.
-pub fn seed(seed: u64) {
+pub(super) fn seed(seed: u64) {
     DRAWS.set(Stream::new(seed, 2));
 }
 

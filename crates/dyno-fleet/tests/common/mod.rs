@@ -19,11 +19,11 @@ use dyno_fleet::pump::{LoadReport, coordinate, take_part, unix_ns};
 use dyno_fleet::simulation::{Load, recorded};
 
 /// The length of an interval.
-pub const INTERVAL: u64 = 200_000_000;
+pub(crate) const INTERVAL: u64 = 200_000_000;
 const SEED: u64 = 3;
 
 /// The configuration of a fleet.
-pub fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
+pub(crate) fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
     let run = RunId::new(run).unwrap();
     let division = Division::equal(agents.len()).unwrap();
     FleetConfig {
@@ -35,14 +35,14 @@ pub fn config(run: &str, agents: &[AgentName], intervals: u64) -> FleetConfig {
 }
 
 /// Names for this number of agents.
-pub fn names(count: usize) -> Vec<AgentName> {
+pub(crate) fn names(count: usize) -> Vec<AgentName> {
     (1..=count)
         .map(|number| AgentName::new(format!("gen{number}")).unwrap())
         .collect()
 }
 
 /// Runs the agent with this number on a separate thread; returns its result.
-pub fn agent<B: Bus>(
+pub(crate) fn agent<B: Bus>(
     config: &FleetConfig,
     number: usize,
     intervals: u64,
@@ -131,7 +131,7 @@ fn shape() -> Load {
 }
 
 /// The sum of what this number of agents records in this number of intervals.
-pub fn everything(agents: usize, intervals: u64) -> Interval {
+pub(crate) fn everything(agents: usize, intervals: u64) -> Interval {
     let mut all = Interval::default();
     for number in 0..agents {
         for index in 0..intervals {
@@ -143,14 +143,14 @@ pub fn everything(agents: usize, intervals: u64) -> Interval {
 
 /// The outputs of a coordinator.
 #[derive(Default)]
-pub struct Outputs {
+pub(crate) struct Outputs {
     pub merged: Vec<Merged>,
     pub kinds: Vec<Kind>,
     pub report: Option<Report>,
 }
 
 /// Coordinates to the end. `at` is called with the number of each complete interval.
-pub fn lead(config: FleetConfig, bus: &mut impl Bus, mut at: impl FnMut(u64)) -> Outputs {
+pub(crate) fn lead(config: FleetConfig, bus: &mut impl Bus, mut at: impl FnMut(u64)) -> Outputs {
     let mut coordinator = Coordinator::new(config, Clock.now(), unix_ns()).unwrap();
     let mut outputs = Outputs::default();
     let event = |event| match event {

@@ -106,7 +106,7 @@ const OPTIONS: &[Definition] = &[
 ];
 
 /// The `fileio` test.
-pub const TEST: Test = Test {
+pub(crate) const TEST: Test = Test {
     name: "fileio",
     about: "reads, writes and flushes of files, in order or at random",
     options: OPTIONS,

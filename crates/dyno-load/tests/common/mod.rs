@@ -19,7 +19,7 @@ use dyno_load::{LoadError, Progress, Run, RunConfig, RunOutcome, StopSignal};
 
 /// How the fake server behaves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Server {
+pub(crate) struct Server {
     /// The delay of each answer.
     pub delay: Duration,
     /// It never answers statement number n (from 1) of a connection.
@@ -32,13 +32,13 @@ pub struct Server {
 
 /// Connects to a [`Server`].
 #[derive(Default)]
-pub struct Connector1 {
+pub(crate) struct Connector1 {
     pub server: Server,
     pub connected: AtomicU64,
 }
 
 impl Connector1 {
-    pub fn new(server: Server) -> Arc<Self> {
+    pub(crate) fn new(server: Server) -> Arc<Self> {
         Arc::new(Self {
             server,
             connected: AtomicU64::new(0),
@@ -220,7 +220,7 @@ impl Connection for Fake {
 
 /// The behaviour of a [`Program1`]'s sessions.
 #[derive(Clone, Debug, Default)]
-pub struct Behaviour {
+pub(crate) struct Behaviour {
     /// The statements of an event; no connection is made if it is empty.
     pub statements: &'static [u8],
     /// Wait for statements without yielding.
@@ -241,7 +241,7 @@ pub struct Behaviour {
 
 impl Behaviour {
     /// Events of these statements.
-    pub fn of(statements: &'static [u8]) -> Self {
+    pub(crate) fn of(statements: &'static [u8]) -> Self {
         Self {
             statements,
             ..Self::default()
@@ -249,7 +249,7 @@ impl Behaviour {
     }
 
     /// Events that burn CPU time.
-    pub fn burning(burns: Duration) -> Self {
+    pub(crate) fn burning(burns: Duration) -> Self {
         Self {
             burns,
             ..Self::default()
@@ -258,7 +258,7 @@ impl Behaviour {
 }
 
 /// Sessions that loop over events.
-pub struct Program1 {
+pub(crate) struct Program1 {
     behaviour: Behaviour,
     sessions: HashMap<SessionId, Script>,
 }
@@ -280,7 +280,7 @@ enum At {
 }
 
 impl Program1 {
-    pub fn new(behaviour: &Behaviour) -> Self {
+    pub(crate) fn new(behaviour: &Behaviour) -> Self {
         Self {
             behaviour: behaviour.clone(),
             sessions: HashMap::new(),
@@ -411,7 +411,7 @@ impl Script {
 }
 
 /// A run of `behaviour` on `server`.
-pub fn config(drive: Drive, server: Server) -> RunConfig {
+pub(crate) fn config(drive: Drive, server: Server) -> RunConfig {
     RunConfig {
         drive,
         connector: Some(Connector1::new(server)),
@@ -424,12 +424,12 @@ pub fn config(drive: Drive, server: Server) -> RunConfig {
 }
 
 /// Runs without looking at the intervals.
-pub fn run(config: RunConfig, behaviour: Behaviour) -> Result<RunOutcome, LoadError> {
+pub(crate) fn run(config: RunConfig, behaviour: Behaviour) -> Result<RunOutcome, LoadError> {
     run_observed(config, behaviour, |_| {})
 }
 
 /// Runs with an observer.
-pub fn run_observed(
+pub(crate) fn run_observed(
     config: RunConfig,
     behaviour: Behaviour,
     observer: impl FnMut(Progress<'_>),
@@ -438,6 +438,6 @@ pub fn run_observed(
 }
 
 /// Milliseconds.
-pub fn ms(ms: u64) -> Duration {
+pub(crate) fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }

@@ -3,7 +3,7 @@
 use crate::sql::{CELL, Loaded, NARROW};
 
 /// The declared type of parameters.
-pub const OID_INT4: u32 = 23;
+pub(super) const OID_INT4: u32 = 23;
 const OID_BPCHAR: u32 = 1042;
 /// Rows of fewer columns than this are built once.
 const ROWS_READY: u16 = 33;
@@ -24,7 +24,7 @@ const PARAMETERS: &[(&str, &str)] = &[
 ];
 
 /// Constant answers.
-pub struct Replies {
+pub(crate) struct Replies {
     /// Authentication passed, parameters, ready.
     pub login: Vec<u8>,
     /// Text columns by their number; the first is the wide one.
@@ -38,7 +38,7 @@ pub struct Replies {
 }
 
 impl Replies {
-    pub fn new() -> Replies {
+    pub(crate) fn new() -> Replies {
         Replies {
             login: login(),
             descriptions: (0..ROWS_READY).map(row_description).collect(),
@@ -51,7 +51,7 @@ impl Replies {
 
 impl Replies {
     /// Appends the description of a row of this number of narrow columns.
-    pub fn describe(&self, columns: u16, out: &mut Vec<u8>) {
+    pub(crate) fn describe(&self, columns: u16, out: &mut Vec<u8>) {
         match self.descriptions.get(usize::from(columns)) {
             Some(ready) => out.extend_from_slice(ready),
             None => out.extend_from_slice(&row_description(columns)),
@@ -60,7 +60,7 @@ impl Replies {
 
     /// Appends a row of this number of narrow columns and CommandComplete.
     #[inline]
-    pub fn select(&self, columns: u16, out: &mut Vec<u8>) {
+    pub(crate) fn select(&self, columns: u16, out: &mut Vec<u8>) {
         match self.rows.get(usize::from(columns)) {
             Some(ready) => out.extend_from_slice(ready),
             None => out.extend_from_slice(&selected(columns)),
@@ -109,7 +109,7 @@ fn row_description(columns: u16) -> Vec<u8> {
     message(b'T', &body)
 }
 
-pub fn data_row(cell: &[u8]) -> Vec<u8> {
+pub(super) fn data_row(cell: &[u8]) -> Vec<u8> {
     let mut body = vec![0, 1];
     body.extend_from_slice(&(cell.len() as u32).to_be_bytes());
     body.extend_from_slice(cell);
@@ -117,14 +117,14 @@ pub fn data_row(cell: &[u8]) -> Vec<u8> {
 }
 
 /// Appends CommandComplete.
-pub fn complete(tag: &str, out: &mut Vec<u8>) {
+pub(super) fn complete(tag: &str, out: &mut Vec<u8>) {
     out.push(b'C');
     out.extend_from_slice(&(tag.len() as u32 + 5).to_be_bytes());
     out.extend_from_slice(tag.as_bytes());
     out.push(0);
 }
 
-pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
     bytes.extend_from_slice(body);

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Observers and all their observations.
-pub struct Observed {
+pub(crate) struct Observed {
     observers: Option<Observers>,
     observations: Receiver<Observation>,
     names: HashMap<u32, String>,
@@ -31,7 +31,7 @@ pub struct Observed {
 
 impl Observed {
     /// Starts observers of this target.
-    pub fn start(url: &str) -> Self {
+    pub(crate) fn start(url: &str) -> Self {
         let target = Target::parse(url).unwrap();
         let connector = dyno_drivers::connector(&target).unwrap();
         let config = Config {
@@ -57,7 +57,7 @@ impl Observed {
     }
 
     /// Waits until a condition holds.
-    pub fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Clock.now() + LIMIT.as_nanos() as Nanos;
         while !is_so(self) {
             let left = deadline.saturating_sub(Clock.now());
@@ -70,7 +70,7 @@ impl Observed {
     }
 
     /// Stops them and takes the remaining observations.
-    pub fn stop(&mut self) -> Cost {
+    pub(crate) fn stop(&mut self) -> Cost {
         let cost = self.observers.take().unwrap().stop().unwrap();
         while let Ok(observation) = self.observations.recv() {
             self.take(observation);
@@ -79,23 +79,23 @@ impl Observed {
     }
 
     /// The last value of a series.
-    pub fn last(&self, name: &str) -> Option<f64> {
+    pub(crate) fn last(&self, name: &str) -> Option<f64> {
         self.values.get(name)?.last().map(|(_, value)| *value)
     }
 
     /// The number of values of a series.
-    pub fn count(&self, name: &str) -> usize {
+    pub(crate) fn count(&self, name: &str) -> usize {
         self.values.get(name).map_or(0, Vec::len)
     }
 
-    pub fn has_event(&self, kind: EventKind, text: &str) -> bool {
+    pub(crate) fn has_event(&self, kind: EventKind, text: &str) -> bool {
         self.events
             .iter()
             .any(|(other, words)| *other == kind && words.contains(text))
     }
 
     /// Everything except values, for messages.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut names: Vec<&String> = self.values.keys().collect();
         names.sort();
         let mut text = format!("facts {:#?}\ngaps {:#?}\n", self.facts, self.gaps);

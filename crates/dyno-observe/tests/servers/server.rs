@@ -12,18 +12,18 @@ use tempfile::TempDir;
 use xtask::servers::{Kind, Options, Server as Process, initialize};
 
 /// The timeout of an answer, for a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server whose administrator has no password, on 127.0.0.1.
 #[derive(Clone, Copy)]
-pub struct Server {
+pub(crate) struct Server {
     pub kind: Kind,
     pub port: u16,
 }
 
 impl Server {
     /// The server from the environment variables.
-    pub fn of(kind: Kind) -> Self {
+    pub(crate) fn of(kind: Kind) -> Self {
         let name = format!("DYNO_TEST_{}_TCP", kind.tag().to_uppercase());
         let place = std::env::var(&name).unwrap_or_else(|_| panic!("set {name}"));
         let (_, port) = place.rsplit_once(':').expect("127.0.0.1:PORT");
@@ -31,17 +31,17 @@ impl Server {
         Self { kind, port }
     }
 
-    pub fn user(self) -> &'static str {
+    pub(crate) fn user(self) -> &'static str {
         self.kind.administrator()
     }
 
     /// The administrator's URL, by TCP.
-    pub fn url(self) -> String {
+    pub(crate) fn url(self) -> String {
         self.url_of(self.user(), "")
     }
 
     /// A user's URL, by TCP, with parameters.
-    pub fn url_of(self, user: &str, parameters: &str) -> String {
+    pub(crate) fn url_of(self, user: &str, parameters: &str) -> String {
         let (scheme, database) = match self.kind {
             Kind::Mariadb | Kind::Mysql => ("mysql", ""),
             Kind::Postgres => ("postgres", "postgres"),
@@ -51,14 +51,14 @@ impl Server {
     }
 
     /// A connection as the administrator.
-    pub fn control(self) -> Control {
+    pub(crate) fn control(self) -> Control {
         let target = Target::parse(&self.url()).unwrap();
         let connector = dyno_drivers::connector(&target).unwrap();
         Control::connect(connector.as_ref(), PATIENCE).unwrap()
     }
 
     /// Runs a statement as the administrator and returns the first field of its first row.
-    pub fn execute(self, sql: &str) -> Option<String> {
+    pub(crate) fn execute(self, sql: &str) -> Option<String> {
         let rows = self.control().query(sql, PATIENCE);
         let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
         rows.into_iter().next()?.into_iter().next()?
@@ -66,7 +66,7 @@ impl Server {
 }
 
 /// Runs a test on all kinds of servers at the same time, which saves time if it mostly waits.
-pub fn on_each(test: impl Fn(Kind) + Sync) {
+pub(crate) fn on_each(test: impl Fn(Kind) + Sync) {
     let test = &test;
     thread::scope(|scope| {
         for kind in Kind::ALL {
@@ -76,7 +76,7 @@ pub fn on_each(test: impl Fn(Kind) + Sync) {
 }
 
 /// A test's private server, deleted with its files at the test's end.
-pub struct PrivateServer {
+pub(crate) struct PrivateServer {
     process: Process,
     // Dropped after the server, which uses it.
     _files: TempDir,
@@ -84,12 +84,12 @@ pub struct PrivateServer {
 
 impl PrivateServer {
     /// Starts a server with these arguments.
-    pub fn start(kind: Kind, arguments: &[&str]) -> Self {
+    pub(crate) fn start(kind: Kind, arguments: &[&str]) -> Self {
         Self::start_below(kind, std::env::temp_dir(), arguments)
     }
 
     /// Starts one with its files in a folder below this one.
-    pub fn start_below(kind: Kind, place: impl AsRef<Path>, arguments: &[&str]) -> Self {
+    pub(crate) fn start_below(kind: Kind, place: impl AsRef<Path>, arguments: &[&str]) -> Self {
         let mut builder = tempfile::Builder::new();
         // The server's user must be able to enter; a socket's path must fit.
         let open_to_all = std::fs::Permissions::from_mode(0o755);
@@ -110,7 +110,7 @@ impl PrivateServer {
         }
     }
 
-    pub fn server(&self) -> Server {
+    pub(crate) fn server(&self) -> Server {
         Server {
             kind: self.kind(),
             port: self.port(),

@@ -19,13 +19,13 @@ const AGENT_SERIES: [(Family, &str, SeriesKind); 3] = [
 
 /// The series of the load generators, in the order of their first report.
 #[derive(Default)]
-pub struct Agents {
+pub(super) struct Agents {
     names: Vec<String>,
 }
 
 impl Agents {
     /// Their work in an interval of this length that ended at `at_s`.
-    pub fn interval(
+    pub(super) fn interval(
         &mut self,
         outputs: &Outputs,
         (at_s, length_s): (f64, f64),

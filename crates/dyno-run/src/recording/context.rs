@@ -13,7 +13,7 @@ use crate::calibration::Calibration as MeasuredCalibration;
 const SECRET_CHARS_MIN: usize = 4;
 
 /// A calibration as input of the verdict.
-pub fn of(measured: &MeasuredCalibration) -> Calibration {
+pub(super) fn of(measured: &MeasuredCalibration) -> Calibration {
     Calibration {
         ceiling_per_s: measured.events_per_s_max,
         cpu_us_per_event: measured.cpu_us_per_event,
@@ -26,7 +26,7 @@ pub fn of(measured: &MeasuredCalibration) -> Calibration {
 }
 
 /// Whether statements differed, and how many changed nothing, as facts; empty if none was examined.
-pub fn statements(found: &StatementFacts) -> Vec<Fact> {
+pub(super) fn statements(found: &StatementFacts) -> Vec<Fact> {
     const SAMPLE: &str = "a sample of the texts and parameters";
     const CHANGES: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
     const ENDS: &str = "statements within the measurement, by their first words";
@@ -87,7 +87,7 @@ pub fn statements(found: &StatementFacts) -> Vec<Fact> {
 }
 
 /// The context as facts.
-pub fn facts(context: &Context) -> Vec<Fact> {
+pub(super) fn facts(context: &Context) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut add = |name: &str, value: String, source: &str| {
         facts.push(Fact::new(name, value, source));
@@ -147,7 +147,7 @@ pub fn facts(context: &Context) -> Vec<Fact> {
 }
 
 /// The claim's spelling on the command line.
-pub fn word(claim: Claim) -> &'static str {
+pub(super) fn word(claim: Claim) -> &'static str {
     match claim {
         Claim::InMemory => "in-memory",
         Claim::OnDisk => "on-disk",
@@ -157,7 +157,7 @@ pub fn word(claim: Claim) -> &'static str {
 }
 
 /// Searches for the target's password in the record, where some places are already hidden.
-pub fn scan(
+pub(super) fn scan(
     record: &RunRecord,
     password: Option<&Secret>,
     hidden: Vec<String>,

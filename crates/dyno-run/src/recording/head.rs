@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::request::RunRequest;
 
 /// The head of a run that is about to begin.
-pub fn head(job: &Job, request: &RunRequest) -> RunHead {
+pub(super) fn head(job: &Job, request: &RunRequest) -> RunHead {
     let plan = request.plan.clone().without_secrets();
     let created_unix_s = wall_time().as_secs_f64();
     let label = job.target.as_ref().map(dyno_core::Target::label);

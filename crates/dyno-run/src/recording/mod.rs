@@ -12,7 +12,7 @@ mod preflight;
 mod profiling;
 mod rows;
 mod sessions;
-mod store;
+pub(crate) mod store;
 mod tables;
 mod there;
 
@@ -40,8 +40,9 @@ pub use collected::CollectedRun;
 pub use created_tables::{Clash, clash};
 pub use head::name as new_name;
 pub use hidden::Hidden;
-pub use observing::{End, RemoteObserver};
-pub use store::{not_begun, try_file};
+pub(crate) use observing::End;
+pub use observing::RemoteObserver;
+pub use store::try_file;
 pub use there::{TablesThere, tables_there};
 
 use crate::calibration::{self, Calibration};

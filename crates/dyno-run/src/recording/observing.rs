@@ -15,7 +15,7 @@ use super::hidden::Hidden;
 use super::tables::ObservedTables;
 
 /// Start of the measurement, on the monotonic clock; 0 while unknown.
-pub type Origin = Arc<AtomicU64>;
+pub(super) type Origin = Arc<AtomicU64>;
 
 /// An observer on the server's host.
 pub struct RemoteObserver {
@@ -26,7 +26,7 @@ pub struct RemoteObserver {
 }
 
 /// Ends something.
-pub type End = Box<dyn FnOnce() + Send>;
+pub(crate) type End = Box<dyn FnOnce() + Send>;
 
 /// Forwards observations on a separate thread until their source ends, then returns the facts seen
 /// about tables. If the server is `seen_elsewhere`, from its own host, it is not a gap that it
@@ -34,7 +34,7 @@ pub type End = Box<dyn FnOnce() + Send>;
 ///
 /// # Errors
 /// The system refuses a thread.
-pub fn forward(
+pub(super) fn forward(
     observations: Receiver<Observation>,
     outputs: Arc<Outputs>,
     origin: Origin,

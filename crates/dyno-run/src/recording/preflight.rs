@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The difference, and what to do.
-pub fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()> {
+pub(super) fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()> {
     let waived = |check: &str| wanted.waivers.iter().any(|waiver| waiver.check == check);
     let mut against = Vec::new();
     if !waived("row-counts") {

@@ -18,7 +18,7 @@ const OFF: &str = "observers are off (--observe off), and they are needed to fin
                    process";
 
 /// The profile of a run in progress.
-pub struct Profiling {
+pub(super) struct Profiling {
     is_wanted: bool,
     length: Option<Duration>,
     server: Arc<KnownServer>,
@@ -27,7 +27,7 @@ pub struct Profiling {
 
 impl Profiling {
     /// A profile, if it is wanted.
-    pub fn of(wanted: &RecordPlan, job: &Job) -> Self {
+    pub(super) fn of(wanted: &RecordPlan, job: &Job) -> Self {
         let family = job.target.as_ref().map(|target| target.family);
         let server = KnownServer::of(family);
         Self {
@@ -42,7 +42,7 @@ impl Profiling {
     }
 
     /// Receives the server's process.
-    pub fn server(&self) -> Arc<KnownServer> {
+    pub(super) fn server(&self) -> Arc<KnownServer> {
         Arc::clone(&self.server)
     }
 
@@ -75,14 +75,14 @@ impl Profiling {
     }
 
     /// The load has ended.
-    pub fn load_ended(&self) {
+    pub(super) fn load_ended(&self) {
         if let Some(profiler) = &self.profiler {
             profiler.stop();
         }
     }
 
     /// Discards the samples.
-    pub fn abandon(&mut self) {
+    pub(super) fn abandon(&mut self) {
         if let Some(profiler) = self.profiler.take() {
             profiler.abandon();
         }

@@ -44,7 +44,11 @@ const CHANGING: &[&str] = &["oltp_insert", "oltp_delete"];
 ///
 /// # Errors
 /// A table is missing, so no session could begin.
-pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Result<Vec<RowCount>> {
+pub(super) fn count(
+    ready: &Ready,
+    request: &RunRequest,
+    claim: Option<Claim>,
+) -> Result<Vec<RowCount>> {
     let option = |name: &str| option(ready, name);
     let constant = CONSTANT.contains(&bare(request));
     let (Some(tables), Some(size)) = (option("tables"), option("table_size")) else {
@@ -99,7 +103,7 @@ pub fn count(ready: &Ready, request: &RunRequest, claim: Option<Claim>) -> Resul
 }
 
 /// How many tables the options request.
-pub fn tables(ready: &Ready) -> u64 {
+pub(super) fn tables(ready: &Ready) -> u64 {
     option(ready, "tables").map_or(0, |tables| tables as u64)
 }
 
@@ -112,13 +116,13 @@ fn option(ready: &Ready, name: &str) -> Option<f64> {
 }
 
 /// Whether this module knows the tables of this workload.
-pub fn knows(ready: &Ready, request: &RunRequest) -> bool {
+pub(super) fn knows(ready: &Ready, request: &RunRequest) -> bool {
     let own = bare(request);
     ready.job.work.is_builtin() && (CONSTANT.contains(&own) || CHANGING.contains(&own))
 }
 
 /// The workload's name.
-pub fn bare(request: &RunRequest) -> &str {
+pub(super) fn bare(request: &RunRequest) -> &str {
     let workload = request.plan.workload.as_str();
     workload.strip_suffix(".lua").unwrap_or(workload)
 }

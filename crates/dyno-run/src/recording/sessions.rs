@@ -13,13 +13,13 @@ const FIRST: u32 = 1 << 31;
 
 /// The series of all sessions, by their numbers.
 #[derive(Default)]
-pub struct Sessions {
+pub(super) struct Sessions {
     count: u32,
 }
 
 impl Sessions {
     /// A series for each session of the roles; none if there are too many.
-    pub fn new(outputs: &Outputs, roles: &[Role]) -> Self {
+    pub(super) fn new(outputs: &Outputs, roles: &[Role]) -> Self {
         let sessions: u32 = roles.iter().map(|role| role.sessions).sum();
         if sessions > SESSIONS_COUNTED_MAX {
             return Self::default();
@@ -37,7 +37,7 @@ impl Sessions {
     }
 
     /// Their work in an interval that ended at `at_s`.
-    pub fn interval(&self, outputs: &Outputs, at_s: f64, interval: &Interval) {
+    pub(super) fn interval(&self, outputs: &Outputs, at_s: f64, interval: &Interval) {
         let counts = interval.sessions.iter().filter(|count| count.span_ns > 0);
         let known = counts.filter(|count| count.session < self.count);
         let value = |count: &SessionCount| {

@@ -18,7 +18,7 @@ use crate::error::{Context as _, Result, RunError};
 use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 
 /// The operation that every script has.
-pub const EVENT: &str = "event";
+pub(super) const EVENT: &str = "event";
 /// Consequence of an unusable results file.
 const NOT_BEGUN: &str = "the run did not start because it cannot be recorded; choose another file \
                          with --results FILE, or keep no record with --results none";
@@ -36,7 +36,7 @@ pub fn try_file(path: &Path) -> Result<()> {
 }
 
 /// The error of a run that therefore does not begin; mentions the results file if it is the cause.
-pub fn not_begun(error: RunError) -> RunError {
+pub(crate) fn not_begun(error: RunError) -> RunError {
     match error.is_of_results() {
         true => RunError::While {
             doing: NOT_BEGUN.to_owned(),
@@ -47,7 +47,7 @@ pub fn not_begun(error: RunError) -> RunError {
 }
 
 /// The record of a run in progress.
-pub enum Store {
+pub(super) enum Store {
     /// In a results file.
     File {
         recorder: BackgroundWriter,
@@ -64,7 +64,7 @@ pub enum Store {
 }
 
 /// A finished run, as recorded.
-pub struct StoredRun {
+pub(super) struct StoredRun {
     /// The record; complete unless something was lost.
     pub record: RunRecord,
     /// The data lost on the way to the file.
@@ -78,7 +78,7 @@ impl Store {
     ///
     /// # Errors
     /// Not a results file, or not writable.
-    pub fn new(path: Option<&Path>, head: &RunHead, sinks: &Sinks) -> Result<Self> {
+    pub(super) fn new(path: Option<&Path>, head: &RunHead, sinks: &Sinks) -> Result<Self> {
         let Some(path) = path else {
             return Ok(Self::Memory {
                 record: Box::new(RunRecord::new(head.clone())),
@@ -101,7 +101,7 @@ impl Store {
     /// The run has ended. The returned record is read back from its file, so that the verdict is
     /// based on what others will see. If the file did not take the end, the record is completed
     /// from memory.
-    pub fn finish(
+    pub(super) fn finish(
         self,
         summary: &RunSummary,
         state: RunState,
@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// The run ended in this state without a result.
-    pub fn abandon(self, state: RunState, why: &str) {
+    pub(super) fn abandon(self, state: RunState, why: &str) {
         if let Self::File { recorder, .. } = self {
             // Report the error that ended the run, not this one.
             let _ = recorder.abandon(state, why);
@@ -290,7 +290,7 @@ impl Sink for Store {
 }
 
 /// The latencies of events and of the script's operations, by name.
-pub fn with_event<'a>(
+pub(super) fn with_event<'a>(
     names: &'a [String],
     event: &'a Latencies,
     operations: &'a [OperationInterval],

@@ -19,7 +19,7 @@ const UNKNOWN: &str = "unknown";
 
 /// The observers' facts about tables that are needed to know their names.
 #[derive(Default)]
-pub struct ObservedTables {
+pub(super) struct ObservedTables {
     tables: Vec<Fact>,
     are_read: bool,
     /// By a name in lower case: other names that a statement with it also uses.
@@ -79,7 +79,7 @@ impl Mentioned {
 
 impl ObservedTables {
     /// Stores a fact if it is about a table.
-    pub fn fact(&mut self, fact: &Fact) {
+    pub(super) fn fact(&mut self, fact: &Fact) {
         if let Some(name) = names::DB_TABLES_USES_EACH.part(&fact.name) {
             // A function may have a table's name.
             let used = self.uses.entry(name.to_lowercase()).or_default();
@@ -103,7 +103,7 @@ impl ObservedTables {
     }
 
     /// The tables used, and other used objects that were not observed, as facts; empty if unknown.
-    pub fn used(&self, mentions: Option<&BTreeSet<Box<str>>>) -> Vec<Fact> {
+    pub(super) fn used(&self, mentions: Option<&BTreeSet<Box<str>>>) -> Vec<Fact> {
         let Some(mentions) = mentions else {
             return Vec::new();
         };
@@ -181,7 +181,7 @@ fn created_table(mentioned: &Mentioned) -> Option<&'static str> {
 }
 
 /// The number of sessions that ended between two events with an open transaction.
-pub fn left_open(sessions: &[SessionTotals]) -> Fact {
+pub(super) fn left_open(sessions: &[SessionTotals]) -> Fact {
     let open = sessions.iter().filter(|session| session.in_transaction);
     Fact::new(
         names::CLIENT_SESSIONS_IN_TRANSACTION,

@@ -9,7 +9,7 @@ use dyno_core::clock::{Nanos, process_usage, wall_time};
 use dyno_load::ProcessUse;
 
 /// Readings taken when the measurement began.
-pub struct StartReadings {
+pub(crate) struct StartReadings {
     /// Seconds since the Unix epoch.
     pub(super) unix_s: f64,
     usage: Arc<Usage>,
@@ -28,7 +28,7 @@ struct Usage {
 
 impl StartReadings {
     /// Reads CPU times at the instant `measured`, on a thread that sleeps until then.
-    pub fn at(measured: Nanos) -> Self {
+    pub(crate) fn at(measured: Nanos) -> Self {
         let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
         let usage = Arc::new(Usage::default());
         usage.read();
@@ -50,7 +50,7 @@ impl StartReadings {
     }
 
     /// An interval has ended.
-    pub fn interval_ended(&mut self) {
+    pub(crate) fn interval_ended(&mut self) {
         self.latest = host_cpu();
     }
 

@@ -14,7 +14,7 @@ use super::{frozen_ns, worker_stall_ns};
 const EVENTS_FEW: u64 = 100;
 
 /// The warnings; whole sentences.
-pub fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Vec<String> {
+pub(super) fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Vec<String> {
     let mut warnings = Vec::new();
     for (tid, why) in &outcome.failures {
         warnings.push(match tid {

@@ -18,7 +18,7 @@ use dyno_run::{
 
 /// The calls to a sink, in order.
 #[derive(Default)]
-pub struct SinkCalls {
+pub(crate) struct SinkCalls {
     pub calls: Vec<&'static str>,
     pub counters: Counters,
     pub latencies: u64,
@@ -86,7 +86,7 @@ impl Sink for RecordingSink {
 }
 
 /// Two thousand events of four sessions on two workers.
-pub fn drive() -> Drive {
+pub(crate) fn drive() -> Drive {
     Drive {
         sessions: 4,
         workers: 2,
@@ -107,7 +107,7 @@ fn job(script: &std::path::Path, drive: Drive) -> Job {
 }
 
 /// Runs a script, and returns its result and the calls to the sink.
-pub fn run(
+pub(crate) fn run(
     script: &str,
     drive: Drive,
     observe: bool,

@@ -15,7 +15,7 @@ use dyno_core::session::{
 
 /// Answers every statement after one turn of waiting, as a server would.
 #[derive(Default)]
-pub struct FakeConnection {
+pub(crate) struct FakeConnection {
     outcome: Outcome,
     row: Option<String>,
     info: ServerInfo,
@@ -159,7 +159,7 @@ impl Connection for FakeConnection {
 
 /// A worker with one session.
 #[derive(Default)]
-pub struct FakePort {
+pub(crate) struct FakePort {
     /// The number of transactions ended for the script.
     pub recovered: u32,
     pub connections: Vec<FakeConnection>,

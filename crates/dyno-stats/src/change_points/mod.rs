@@ -18,7 +18,7 @@ use crate::random::Random;
 use energy::{Scan, Split};
 
 /// The largest number of cells that a series is reduced to.
-pub const CELLS_MAX: usize = 300;
+pub(crate) const CELLS_MAX: usize = 300;
 
 /// The units that are exchangeable under the null hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use super::{Source, share_of};
 
 /// The expected share of the trials in which a case holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Asked {
+pub(crate) enum Asked {
     AtLeast(f64),
     AtMost(f64),
 }
 
-pub struct Case {
+pub(crate) struct Case {
     pub procedure: &'static str,
     /// The series, and the event that counts.
     pub of: String,
@@ -19,7 +19,7 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn new(
+    pub(crate) fn new(
         procedure: &'static str,
         of: impl Into<String>,
         asked: Asked,
@@ -33,7 +33,7 @@ impl Case {
         }
     }
 
-    pub fn measured(&self, trials: usize) -> f64 {
+    pub(crate) fn measured(&self, trials: usize) -> f64 {
         let seed = self.of.bytes().fold(7, |seed: u64, byte| {
             seed.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
@@ -42,7 +42,7 @@ impl Case {
 
     /// Fails if the share deviates from the expected one by more than three standard errors.
     #[track_caller]
-    pub fn hold(&self, trials: usize) {
+    pub(crate) fn hold(&self, trials: usize) {
         let share = self.measured(trials);
         let room = |asked: f64| 3.0 * (asked * (1.0 - asked) / trials as f64).sqrt();
         let holds = match self.asked {

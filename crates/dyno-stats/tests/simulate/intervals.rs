@@ -11,13 +11,13 @@ use super::cases::Asked::{AtLeast, AtMost};
 use super::cases::Case;
 
 /// Lengths that a measurement may have, in seconds.
-pub const LENGTHS: [usize; 6] = [10, 20, 30, 60, 120, 600];
+pub(crate) const LENGTHS: [usize; 6] = [10, 20, 30, 60, 120, 600];
 /// Coefficients of the autoregression.
-pub const COEFFICIENTS: [f64; 4] = [0.0, 0.5, 0.8, 0.9];
+pub(crate) const COEFFICIENTS: [f64; 4] = [0.0, 0.5, 0.8, 0.9];
 
 const MEAN: &str = "95 % interval of a mean";
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for n in LENGTHS {
         for phi in COEFFICIENTS {

@@ -2,24 +2,24 @@
 
 #![allow(dead_code, reason = "each program that includes it uses a part")]
 
-pub mod cases;
-pub mod intervals;
-pub mod rates;
-pub mod servers;
-pub mod steadiness;
-pub mod stopping;
+pub(crate) mod cases;
+pub(crate) mod intervals;
+pub(crate) mod rates;
+pub(crate) mod servers;
+pub(crate) mod steadiness;
+pub(crate) mod stopping;
 
 /// The number of trials of each procedure.
-pub const TRIALS: usize = 10_000;
+pub(crate) const TRIALS: usize = 10_000;
 
 /// Reproducible random data.
-pub struct Source {
+pub(crate) struct Source {
     state: [u64; 4],
     spare: Option<f64>,
 }
 
 impl Source {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut mixed = seed;
         let state = std::array::from_fn(|_| {
             mixed = mixed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -44,12 +44,12 @@ impl Source {
     }
 
     /// Uniform in (0, 1).
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
     /// Standard normal (the polar method of Marsaglia).
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }
@@ -65,12 +65,12 @@ impl Source {
     }
 
     /// Exponential with mean 1.
-    pub fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 
     /// Poisson: exponential gaps in a span of `mean`.
-    pub fn poisson(&mut self, mean: f64) -> u64 {
+    pub(crate) fn poisson(&mut self, mean: f64) -> u64 {
         let mut events = 0;
         let mut at = self.exponential();
         while at < mean {
@@ -80,12 +80,12 @@ impl Source {
         events
     }
 
-    pub fn normals(&mut self, n: usize, mean: f64, sd: f64) -> Vec<f64> {
+    pub(crate) fn normals(&mut self, n: usize, mean: f64, sd: f64) -> Vec<f64> {
         (0..n).map(|_| mean + sd * self.normal()).collect()
     }
 
     /// A stationary first-order autoregression with coefficient `phi`.
-    pub fn series(&mut self, n: usize, phi: f64, mean: f64, sd: f64) -> Vec<f64> {
+    pub(crate) fn series(&mut self, n: usize, phi: f64, mean: f64, sd: f64) -> Vec<f64> {
         let innovation = (1.0 - phi * phi).sqrt();
         let mut state = self.normal();
         (0..n)
@@ -101,7 +101,7 @@ impl Source {
 impl Source {
     /// An autoregression whose innovations have Student's t distribution with three degrees of
     /// freedom, scaled to a deviation of 1.
-    pub fn tailed(&mut self, n: usize, phi: f64) -> Vec<f64> {
+    pub(crate) fn tailed(&mut self, n: usize, phi: f64) -> Vec<f64> {
         const SETTLED: usize = 30;
         let scale = (1.0 - phi * phi).sqrt() / 3.0_f64.sqrt();
         let mut state = 0.0;
@@ -115,19 +115,23 @@ impl Source {
 }
 
 /// The share of the trials in which `trial` returns true; trials use fixed seeds.
-pub fn share(seed: u64, trial: impl FnMut(&mut Source) -> bool) -> f64 {
+pub(crate) fn share(seed: u64, trial: impl FnMut(&mut Source) -> bool) -> f64 {
     share_of(TRIALS, seed, trial)
 }
 
 /// [`share`] with another number of trials.
-pub fn share_of(trials: usize, seed: u64, mut trial: impl FnMut(&mut Source) -> bool) -> f64 {
+pub(crate) fn share_of(
+    trials: usize,
+    seed: u64,
+    mut trial: impl FnMut(&mut Source) -> bool,
+) -> f64 {
     let mut source = Source::new(seed);
     let held = (0..trials).filter(|_| trial(&mut source)).count();
     held as f64 / trials as f64
 }
 
 /// The cases of all procedures.
-pub fn all_cases() -> Vec<cases::Case> {
+pub(crate) fn all_cases() -> Vec<cases::Case> {
     let mut all = intervals::cases();
     all.extend(steadiness::cases());
     all.extend(stopping::cases());

@@ -4,16 +4,16 @@ use super::Source;
 
 /// Events per second, to which noise and faults are added.
 #[derive(Clone, Debug)]
-pub struct Rates(pub Vec<f64>);
+pub(crate) struct Rates(pub Vec<f64>);
 
 impl Rates {
     /// A level with first-order autoregressive noise of a coefficient and a relative deviation.
-    pub fn level(source: &mut Source, seconds: usize, phi: f64, deviation: f64) -> Self {
+    pub(crate) fn level(source: &mut Source, seconds: usize, phi: f64, deviation: f64) -> Self {
         Self(source.series(seconds, phi, LEVEL, deviation * LEVEL)).positive()
     }
 
     /// A slow state plus the noise of each second, half of the variance each.
-    pub fn state(source: &mut Source, seconds: usize, phi: f64, deviation: f64) -> Self {
+    pub(crate) fn state(source: &mut Source, seconds: usize, phi: f64, deviation: f64) -> Self {
         let part = deviation * 0.5f64.sqrt();
         let mut rates = source.series(seconds, phi, LEVEL, part * LEVEL);
         for rate in &mut rates {
@@ -23,7 +23,7 @@ impl Rates {
     }
 
     /// A random walk whose steps have a relative deviation.
-    pub fn walk(source: &mut Source, seconds: usize, step: f64) -> Self {
+    pub(crate) fn walk(source: &mut Source, seconds: usize, step: f64) -> Self {
         let mut at = LEVEL;
         let rates = (0..seconds).map(|_| {
             at += step * LEVEL * source.normal();
@@ -33,7 +33,7 @@ impl Rates {
     }
 
     /// Two levels, each kept for this many seconds on average, with noise on both.
-    pub fn two_modes(source: &mut Source, seconds: usize, low: f64, stay: f64) -> Self {
+    pub(crate) fn two_modes(source: &mut Source, seconds: usize, low: f64, stay: f64) -> Self {
         let mut slow = false;
         let rates = (0..seconds).map(|_| {
             slow ^= source.uniform() < 1.0 / stay;
@@ -43,30 +43,30 @@ impl Rates {
     }
 
     /// A change of this share of the level from the first second to the last.
-    pub fn drift(mut self, share: f64) -> Self {
+    pub(crate) fn drift(mut self, share: f64) -> Self {
         let last = self.0.len().saturating_sub(1).max(1) as f64;
         let at = |second: usize| second as f64 / last - 0.5;
         self.scale(|second| 1.0 + share * at(second))
     }
 
     /// A different level from a second on.
-    pub fn step(mut self, from: usize, factor: f64) -> Self {
+    pub(crate) fn step(mut self, from: usize, factor: f64) -> Self {
         self.scale(|second| if second >= from { factor } else { 1.0 })
     }
 
     /// A slower beginning.
-    pub fn cold_start(mut self, seconds: usize, factor: f64) -> Self {
+    pub(crate) fn cold_start(mut self, seconds: usize, factor: f64) -> Self {
         self.scale(|second| if second < seconds { factor } else { 1.0 })
     }
 
     /// Seconds in which nothing ended.
-    pub fn stall(self, from: usize, seconds: usize) -> Self {
+    pub(crate) fn stall(self, from: usize, seconds: usize) -> Self {
         self.dip(from as f64, seconds as f64, 1.0)
     }
 
     /// A dip of this depth every `period` seconds from `first` on; dips need not be aligned
     /// with seconds.
-    pub fn dips(mut self, first: f64, period: f64, length: f64, depth: f64) -> Self {
+    pub(crate) fn dips(mut self, first: f64, period: f64, length: f64, depth: f64) -> Self {
         let mut from = first;
         while from < self.0.len() as f64 {
             self = self.dip(from, length, depth);
@@ -76,12 +76,12 @@ impl Rates {
     }
 
     /// Cycles of flushing: the rate falls steadily by this depth and recovers at once.
-    pub fn flush_cycles(mut self, period: f64, depth: f64) -> Self {
+    pub(crate) fn flush_cycles(mut self, period: f64, depth: f64) -> Self {
         self.scale(|second| 1.0 - depth * (second as f64 / period).fract())
     }
 
     /// A sine of this amplitude.
-    pub fn swing(mut self, period: f64, amplitude: f64, phase: f64) -> Self {
+    pub(crate) fn swing(mut self, period: f64, amplitude: f64, phase: f64) -> Self {
         let angle = move |second: usize| (second as f64 / period + phase) * std::f64::consts::TAU;
         self.scale(|second| 1.0 + amplitude * angle(second).sin())
     }
@@ -110,4 +110,4 @@ impl Rates {
 }
 
 /// The level of all series, events per second.
-pub const LEVEL: f64 = 3500.0;
+pub(crate) const LEVEL: f64 = 3500.0;

@@ -10,13 +10,13 @@ use super::Source;
 use super::cases::{Asked as Share, Case};
 
 /// The load at which p99 is as long as the promise allows.
-pub const KNEE: f64 = 9_080.0;
+pub(crate) const KNEE: f64 = 9_080.0;
 /// More events per second are never answered.
 const CAPACITY: f64 = 10_000.0;
 
 /// The variation between trials at one load.
 #[derive(Clone, Copy, Debug)]
-pub struct Server {
+pub(crate) struct Server {
     /// p99 varies from trial to trial by this, on the scale of logarithms.
     pub noise: f64,
     /// The share of trials in which a disturbance makes p99 two to six times as long.
@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 /// The noise that the number of votes was chosen for.
-pub const NOISY: Server = Server {
+pub(crate) const NOISY: Server = Server {
     noise: 0.1,
     spikes: 0.07,
 };
@@ -32,7 +32,7 @@ pub const NOISY: Server = Server {
 impl Server {
     /// The loss ratio of a trial at a load: times are exponential, about a mean that grows as in a
     /// queue with one server.
-    pub fn loss_ratio(self, source: &mut Source, load: f64) -> f64 {
+    pub(crate) fn loss_ratio(self, source: &mut Source, load: f64) -> f64 {
         if load >= CAPACITY {
             return (1.0 - CAPACITY / load).max(0.5);
         }
@@ -43,7 +43,7 @@ impl Server {
         0.01f64.powf(1.0 / p99)
     }
 
-    pub fn measure(self, source: &mut Source, asked: &Asked) -> Outcome {
+    pub(crate) fn measure(self, source: &mut Source, asked: &Asked) -> Outcome {
         Outcome::Measured {
             loss_ratio: self.loss_ratio(source, asked.load),
             duration: asked.duration,
@@ -51,7 +51,7 @@ impl Server {
         }
     }
 
-    pub fn search(self, source: &mut Source, goal: Goal, start: &Start) -> SearchSummary {
+    pub(crate) fn search(self, source: &mut Source, goal: Goal, start: &Start) -> SearchSummary {
         let loads = Loads::rates(100.0, 100_000.0);
         let mut search = Search::new(goal, loads, start).unwrap();
         loop {
@@ -67,16 +67,16 @@ impl Server {
 }
 
 /// The closed loop's saturation point: a little below what the server can do.
-pub const CLOSED_LOOP: f64 = 9_900.0;
+pub(crate) const CLOSED_LOOP: f64 = 9_900.0;
 
 /// Whether the voted lower bound is within 2 % of the limit.
-pub fn near(found: &SearchSummary) -> bool {
+pub(crate) fn near(found: &SearchSummary) -> bool {
     let lower = found.voted.0;
     lower.is_some_and(|bound| (bound.load / KNEE - 1.0).abs() <= 0.02)
 }
 
 /// The promises of searches with the defaults.
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let starts = [
         ("from a closed loop's knee", Start::from_knee(CLOSED_LOOP)),
         ("from the middle of the loads", Start::default()),
@@ -123,7 +123,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// A goal of p99 with this many votes and this width, without confirmation.
-pub fn goal(votes: u32, width: f64) -> Goal {
+pub(crate) fn goal(votes: u32, width: f64) -> Goal {
     Goal {
         width,
         duration_sum: Duration::from_secs(10) * votes,

@@ -19,7 +19,7 @@ const STEP: &str = "a step at 5 %";
 const STEP_SURE: &str = "a step at 1 %";
 const STEP_LARGE: &str = "a step at 1 % of 20 % or more";
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, phi, deviation) in LEVELS {
         let of = format!(

@@ -38,14 +38,14 @@ fn by_rule(source: &mut Source, rule: &Rule) -> Look {
 }
 
 /// Whether the interval of a comparison by the rule covers the truth.
-pub fn holds(source: &mut Source, half_width: f64, blocks_max: usize) -> bool {
+pub(crate) fn holds(source: &mut Source, half_width: f64, blocks_max: usize) -> bool {
     let found = by_rule(source, &rule(half_width, blocks_max));
     found.interval.unwrap().contains(TRUTH.exp())
 }
 
 /// The same for stopping as soon as a 95 % interval is narrow, with a look after each block from
 /// `first` on.
-pub fn naive_holds(source: &mut Source, half_width: f64, first: usize) -> bool {
+pub(crate) fn naive_holds(source: &mut Source, half_width: f64, first: usize) -> bool {
     let mut seen: Vec<f64> = (1..first).map(|_| blocks(source)).collect();
     let narrow = |own: &Bounds| own.width() / 2.0 <= half_width * DEVIATION;
     loop {
@@ -58,7 +58,7 @@ pub fn naive_holds(source: &mut Source, half_width: f64, first: usize) -> bool {
 }
 
 /// The promises of comparisons that stop early, late, and in between.
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for half_width in [1.5, 1.0, 0.5, 0.3] {
         for blocks_max in [20, BLOCKS_MAX] {

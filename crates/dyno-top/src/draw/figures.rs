@@ -16,7 +16,7 @@ const CELL_WIDTH: u16 = 26;
 const VALUE_WIDTH: usize = 10;
 
 /// Draws as many as fit; returns the lines used.
-pub fn draw(
+pub(super) fn draw(
     buffer: &mut Buffer,
     area: Rect,
     figures: &[Figure],

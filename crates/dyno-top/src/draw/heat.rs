@@ -20,7 +20,13 @@ const COLOURS: [u8; 4] = [31, 71, 178, 160];
 const HEIGHT_MIN: u16 = 4;
 
 /// Draws the heat map; returns the lines used.
-pub fn draw(buffer: &mut Buffer, area: Rect, strip: &Strip, coarse: bool, look: &Look) -> u16 {
+pub(super) fn draw(
+    buffer: &mut Buffer,
+    area: Rect,
+    strip: &Strip,
+    coarse: bool,
+    look: &Look,
+) -> u16 {
     if let Some(why) = strip.why_absent() {
         let lines = wrapped(&format!("No latencies over time: {why}"), area.width);
         let used = (lines.len() as u16).min(area.height);

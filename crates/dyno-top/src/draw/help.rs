@@ -16,7 +16,7 @@ const ABOUT: &str = "Figures with /s are counter differences over the last inter
                      Press any key to go back.";
 
 /// Draws the help.
-pub fn draw(buffer: &mut Buffer, area: Rect, look: &Look) {
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, look: &Look) {
     for (y, (keys, meaning)) in (area.y..area.bottom()).zip(HELP) {
         put(buffer, area.x + 1, y, KEYS_WIDTH, keys, look.head());
         let room = area.width.saturating_sub(KEYS_WIDTH + 1);

@@ -25,7 +25,7 @@ const NOTE_LINES_MAX: u16 = 3;
 const TABLE_LINES_MIN: u16 = 6;
 
 /// The look, and data that the state does not have.
-pub struct Look {
+pub(crate) struct Look {
     /// Whether to use colours.
     pub colour: bool,
     /// Now.
@@ -62,7 +62,7 @@ impl Look {
 }
 
 /// Draws everything.
-pub fn draw(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
+pub(crate) fn draw(buffer: &mut Buffer, area: Rect, state: &State, look: &Look) {
     if area.height < 4 || area.width < 20 {
         put(
             buffer,

@@ -21,7 +21,13 @@ const LAST_MIN: usize = 12;
 const MORE: &str = "›";
 
 /// Draws all tables into the area.
-pub fn draw_all(buffer: &mut Buffer, area: Rect, state: &State, screen: &Screen, look: &Look) {
+pub(super) fn draw_all(
+    buffer: &mut Buffer,
+    area: Rect,
+    state: &State,
+    screen: &Screen,
+    look: &Look,
+) {
     let wanted: Vec<u16> = (0..screen.tables.len())
         .map(|table| wanted(state, table, area.width))
         .collect();

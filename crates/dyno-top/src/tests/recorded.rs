@@ -13,10 +13,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// The answers of one round.
 #[derive(Clone, Debug, Default)]
-pub struct Round(HashMap<String, Result<Answer, String>>);
+pub(super) struct Round(HashMap<String, Result<Answer, String>>);
 
 /// All rounds of a recording.
-pub fn rounds(text: &str) -> Vec<Round> {
+pub(super) fn rounds(text: &str) -> Vec<Round> {
     let parts = text.split("== ").skip(1);
     let rounds = parts.map(|part| {
         let (_, part) = part.split_once('\n').unwrap();
@@ -69,7 +69,7 @@ impl Source for Round {
 }
 
 /// The state after both rounds, `seconds` apart, with one of the screens.
-pub fn state(rounds: &[Round], profile: Profile, screen: usize, seconds: u64) -> State {
+pub(super) fn state(rounds: &[Round], profile: Profile, screen: usize, seconds: u64) -> State {
     let mut state = State::new(profile.clone(), std::time::Duration::from_secs(seconds));
     state.screen = screen;
     for (number, round) in rounds.iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::sources;
 use crate::state::{Mode, State};
 
 /// The time between the recorded rounds.
-pub const SECONDS: u64 = 10;
+pub(super) const SECONDS: u64 = 10;
 
 /// The text of a screen.
 fn drawn(state: &State, width: u16, height: u16) -> String {
@@ -42,7 +42,7 @@ fn drawn_with(state: &State, width: u16, height: u16, unanswered: Option<u64>) -
 }
 
 /// Answers the questions of opening a source: the first field that fits the question.
-pub fn opening<'a>(
+pub(super) fn opening<'a>(
     known: &'a [(&'a str, &'a str)],
 ) -> impl FnMut(&str) -> Result<Answer, Trouble> + 'a {
     move |question| {

@@ -16,7 +16,7 @@ use crate::relay::{Relay, Script};
 use super::case::On;
 
 /// The database of the runs.
-pub const DATABASE: &str = "verdict";
+pub(super) const DATABASE: &str = "verdict";
 /// The time limit of a command other than a run.
 const LIMIT: Duration = Duration::from_secs(180);
 /// The seed of a slow link's delays.
@@ -55,7 +55,7 @@ const GALERA: [&str; 2] = [
 ];
 
 /// The place of a run.
-pub struct Bed {
+pub(super) struct Bed {
     /// `None` for SQLite.
     pub server: Option<Server>,
     second: Option<Server>,
@@ -73,7 +73,7 @@ impl Bed {
     ///
     /// # Errors
     /// It cannot be created.
-    pub fn make(on: On, arguments: &[&str], dyno: &Path) -> Result<Self> {
+    pub(super) fn make(on: On, arguments: &[&str], dyno: &Path) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
         // The server's user must be able to enter.
         builder
@@ -129,7 +129,7 @@ impl Bed {
     }
 
     /// Its name in the table.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self.on {
             On::Server(kind) => kind.to_string(),
             On::Two(kind) => format!("two of {kind}"),
@@ -141,7 +141,7 @@ impl Bed {
     }
 
     /// Whether its server has InnoDB.
-    pub fn has_innodb(&self) -> bool {
+    pub(super) fn has_innodb(&self) -> bool {
         match self.on {
             On::Server(kind) | On::Two(kind) | On::Throttled(kind) => kind != Kind::Postgres,
             On::Galera => true,
@@ -150,7 +150,7 @@ impl Bed {
     }
 
     /// The URL of its database, with all loaded endpoints.
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         let second = match (&self.relay, &self.second) {
             (Some(relay), _) => Some(relay.port()),
             (None, Some(second)) if self.on != On::Galera => Some(second.port()),
@@ -161,7 +161,7 @@ impl Bed {
     }
 
     /// The URLs of the databases to load with data.
-    pub fn urls(&self) -> Vec<String> {
+    pub(super) fn urls(&self) -> Vec<String> {
         let second = self.second.iter().filter(|_| self.on != On::Galera);
         match &self.server {
             Some(server) => [server]
@@ -184,7 +184,7 @@ impl Bed {
     }
 
     /// The folder of its files.
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         self.files.path()
     }
 
@@ -192,7 +192,7 @@ impl Bed {
     ///
     /// # Errors
     /// The server refuses it.
-    pub fn renew(&self) -> Result<()> {
+    pub(super) fn renew(&self) -> Result<()> {
         if self.server.is_none() {
             for ending in ["", "-wal", "-shm", "-journal"] {
                 let path = self.files.path().join(format!("file.db{ending}"));
@@ -216,7 +216,7 @@ impl Bed {
     ///
     /// # Errors
     /// The server refuses it, or there is no server.
-    pub fn administrator(&self, inside: bool) -> Result<Client> {
+    pub(super) fn administrator(&self, inside: bool) -> Result<Client> {
         let server = self.server.as_ref().context("SQLite has no server")?;
         Client::connect(&Address::from(server), inside.then_some(DATABASE))
     }
@@ -226,7 +226,7 @@ impl Bed {
     ///
     /// # Errors
     /// The server refuses it, or there is no server.
-    pub fn kill_sessions(&self, observers: bool) -> Result<()> {
+    pub(super) fn kill_sessions(&self, observers: bool) -> Result<()> {
         let mut administrator = self.administrator(false)?;
         match administrator {
             Client::Postgres(_) => {
@@ -254,7 +254,7 @@ impl Bed {
     ///
     /// # Errors
     /// It fails; the error has its output.
-    pub fn dyno(&self, arguments: &[&str]) -> Result<Ended> {
+    pub(super) fn dyno(&self, arguments: &[&str]) -> Result<Ended> {
         let mut command = dyno_command(&self.dyno);
         command.args(arguments).env("DYNO_RESULTS", "none");
         let ended = Running::start(&mut command)?.finish(LIMIT)?;

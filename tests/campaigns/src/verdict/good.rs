@@ -50,7 +50,7 @@ macro_rules! touching {
 }
 
 /// All of them. New ones go to the end, so that numbers stay.
-pub fn all() -> impl Iterator<Item = &'static Case> {
+pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     CASES.iter()
 }
 

@@ -30,7 +30,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 ///
 /// # Errors
 /// A server cannot be started, or a comparison is refused.
-pub fn run(campaign: &Campaign, number: u64) -> Result<()> {
+pub(super) fn run(campaign: &Campaign, number: u64) -> Result<()> {
     if campaign.options.cases.is_some() && !super::wanted(campaign, number) {
         return Ok(());
     }

@@ -36,7 +36,7 @@ const WRITTEN_BACK: Duration = Duration::from_secs(4);
 const SETTLED: Duration = Duration::from_secs(10);
 
 /// The verdict of a run, and its errors.
-pub struct Done {
+pub(super) struct Done {
     /// The findings against it, in one line.
     pub found: String,
     /// The differences from the expectation.
@@ -55,7 +55,12 @@ pub struct Done {
 ///
 /// # Errors
 /// It cannot be run.
-pub fn run(bed: &mut Bed, case: &Case, length_s: Option<f64>, folder: &Path) -> Result<Done> {
+pub(super) fn run(
+    bed: &mut Bed,
+    case: &Case,
+    length_s: Option<f64>,
+    folder: &Path,
+) -> Result<Done> {
     bed.renew()?;
     let words = |text: &str| -> Vec<String> { text.split_whitespace().map(script).collect() };
     let url = bed.url();

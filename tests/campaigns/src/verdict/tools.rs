@@ -16,7 +16,7 @@ use super::bed::{Bed, DATABASE};
 ///
 /// # Errors
 /// A tool is not installed, or fails.
-pub fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
+pub(super) fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
     let server = bed.server.as_ref().context("no server")?;
     let file = folder.join("dump");
     let mut dump = dump(server)?;
@@ -36,7 +36,7 @@ pub fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// The tool is not installed, or fails.
-pub fn backup(bed: &Bed) -> Result<()> {
+pub(super) fn backup(bed: &Bed) -> Result<()> {
     let server = bed.server.as_ref().context("no server")?;
     let mut command = match server.kind() {
         Kind::Postgres => {
@@ -70,7 +70,7 @@ fn slowly(command: &mut Command) -> Result<()> {
 ///
 /// # Errors
 /// It cannot be started.
-pub fn writer(folder: &Path) -> Result<Child> {
+pub(super) fn writer(folder: &Path) -> Result<Child> {
     let script = "while :; do dd if=/dev/zero of=\"$0\" bs=1M count=128 oflag=direct,dsync \
                   conv=notrunc 2>/dev/null; done";
     let mut command = Command::new("sh");

@@ -9,7 +9,7 @@ use std::thread;
 const FIRST: usize = 5;
 
 /// Returns the port of a proxy for the server at this port. It splits one in `every` answers.
-pub fn in_two_parts(server: u16, every: u32) -> u16 {
+pub(super) fn in_two_parts(server: u16, every: u32) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {

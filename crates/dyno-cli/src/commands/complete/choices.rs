@@ -12,7 +12,7 @@ use dyno_run::builtins;
 const SCHEMES: [&str; 4] = ["mysql://", "mariadb://", "postgres://", "sqlite:"];
 
 /// Completes an option's value.
-pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
+pub(super) fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
     let file = || run_store::named(results, Some(RESULTS_FILE));
     let open = |answer| Answer {
         open: true,
@@ -42,7 +42,7 @@ pub fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer {
 }
 
 /// The built-in workloads and the tests of the host.
-pub fn workloads() -> impl Iterator<Item = (String, String)> {
+pub(super) fn workloads() -> impl Iterator<Item = (String, String)> {
     let own = |(name, about): &(&str, &str)| ((*name).to_owned(), (*about).to_owned());
     let scripts = builtins::ABOUT
         .iter()
@@ -57,7 +57,7 @@ fn is_script(name: &str) -> bool {
 }
 
 /// The checks, by the names that `waive` takes.
-pub fn checks() -> Answer {
+pub(super) fn checks() -> Answer {
     let checks = dyno_verdict::checks().iter();
     Answer {
         candidates: checks

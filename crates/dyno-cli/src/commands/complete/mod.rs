@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The completions of a word.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub(super) struct Answer {
     /// Each with its description.
     pub candidates: Vec<(String, String)>,
     /// File names are valid as well.
@@ -33,7 +33,7 @@ pub struct Answer {
 
 impl Answer {
     /// Candidates without descriptions.
-    pub fn of<T: ToString>(names: impl IntoIterator<Item = T>) -> Self {
+    pub(super) fn of<T: ToString>(names: impl IntoIterator<Item = T>) -> Self {
         let names = names.into_iter();
         Self {
             candidates: names
@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// File names.
-    pub fn of_files() -> Self {
+    pub(super) fn of_files() -> Self {
         Self {
             files: true,
             ..Self::default()
@@ -52,7 +52,7 @@ impl Answer {
     }
 
     /// Adds a prefix to each candidate.
-    pub fn behind(mut self, prefix: &str) -> Self {
+    pub(super) fn behind(mut self, prefix: &str) -> Self {
         for (name, _) in &mut self.candidates {
             name.insert_str(0, prefix);
         }
@@ -98,7 +98,7 @@ fn spelt(text: &str) -> String {
 }
 
 /// Prints the completions.
-pub fn main(args: &[String]) -> u8 {
+pub(super) fn main(args: &[String]) -> u8 {
     let given = match args {
         [dashes, words @ ..] if dashes == "--" => words,
         words => words,

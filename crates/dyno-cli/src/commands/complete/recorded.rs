@@ -13,7 +13,7 @@ use super::Answer;
 const RUNS_MAX: usize = 100;
 
 /// Runs of the file, or of a file that precedes a colon in the word.
-pub fn runs(file: Option<PathBuf>, current: &str) -> Answer {
+pub(super) fn runs(file: Option<PathBuf>, current: &str) -> Answer {
     if let Some((other, run)) = current.rsplit_once(':')
         && Path::new(other).is_file()
     {
@@ -46,7 +46,7 @@ fn of_lines(lines: &[RunLine], current: &str) -> Answer {
 }
 
 /// The names of factors.
-pub fn factors(file: Option<PathBuf>) -> Answer {
+pub(super) fn factors(file: Option<PathBuf>) -> Answer {
     let lines = lines(file);
     let varied = lines.iter().flat_map(|line| line.factors.keys());
     let names: BTreeSet<&str> = varied.map(String::as_str).chain(EVERYBODYS).collect();
@@ -54,7 +54,7 @@ pub fn factors(file: Option<PathBuf>) -> Answer {
 }
 
 /// Factors, or the levels of one after an equals sign, appended to the list's earlier entries.
-pub fn levels(file: Option<PathBuf>, current: &str) -> Answer {
+pub(super) fn levels(file: Option<PathBuf>, current: &str) -> Answer {
     let begin = current.rfind(',').map_or(0, |comma| comma + 1);
     let (before, entry) = current.split_at(begin);
     let Some((name, _)) = entry.split_once('=') else {

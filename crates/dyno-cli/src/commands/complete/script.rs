@@ -12,7 +12,7 @@ use super::Answer;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A workload, loaded without a database.
-pub struct Declared {
+pub(super) struct Declared {
     description: Description,
     /// The script and the modules that it requires.
     texts: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Declared {
 
 impl Declared {
     /// Loads a workload by name; `None` if it is unknown or fails to load.
-    pub fn load(name: &str, edition: Edition) -> Option<Self> {
+    pub(super) fn load(name: &str, edition: Edition) -> Option<Self> {
         // Standard input belongs to the shell.
         if name == "-" {
             return None;
@@ -39,7 +39,7 @@ impl Declared {
     }
 
     /// The options; those that need a value end in an equals sign.
-    pub fn options(&self, equals: bool) -> impl Iterator<Item = (String, String)> {
+    pub(super) fn options(&self, equals: bool) -> impl Iterator<Item = (String, String)> {
         let declared = self.description.options.as_deref().unwrap_or_default();
         declared.iter().map(move |option| {
             let end = match equals && option.kind != OptionKind::Bool {
@@ -55,7 +55,7 @@ impl Declared {
 
     /// The values of an option; `None` if the option is unknown, or takes a value only after an
     /// equals sign, which is missing.
-    pub fn values(&self, name: &str, equals: bool) -> Option<Answer> {
+    pub(super) fn values(&self, name: &str, equals: bool) -> Option<Answer> {
         let plain = name.replace('-', "_");
         let mut options = self.description.options.as_deref()?.iter();
         let option = options.find(|option| option.key() == plain)?;
@@ -71,7 +71,7 @@ impl Declared {
     }
 
     /// The script's own commands.
-    pub fn commands(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn commands(&self) -> impl Iterator<Item = &str> {
         let listed = self.description.commands.iter();
         let listed = listed.map(|(name, _)| name.as_str());
         let usual = ["prepare", "run", "warmup", "check", "cleanup"];

@@ -12,7 +12,7 @@ use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
 use crate::run_store;
 
 /// Completes `current`, the word after `before`.
-pub fn after(before: &[String], current: &str) -> Answer {
+pub(super) fn after(before: &[String], current: &str) -> Answer {
     let Some((name, args)) = before.split_first() else {
         return first(current);
     };

@@ -38,7 +38,7 @@ struct Fitness<'a> {
 ///
 /// # Errors
 /// The target cannot be reached.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parse(args, DOCTOR, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

@@ -10,7 +10,7 @@ use dyno_verdict::fitness::Noise;
 const GAP_NS: u64 = 50_000;
 
 /// Listens for this time on the calling thread, which keeps one core busy.
-pub fn listen(time: Duration) -> Noise {
+pub(super) fn listen(time: Duration) -> Noise {
     let begin = Clock.now();
     let end = begin + time.as_nanos() as u64;
     let (mut last, mut gaps, mut longest_ns, mut away_ns) = (begin, 0, 0, 0);

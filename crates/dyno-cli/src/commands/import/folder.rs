@@ -18,7 +18,7 @@ const NEAREST: usize = 3;
 
 /// A log, and the files that belong to it.
 #[derive(Debug, Default, PartialEq)]
-pub struct FolderLog {
+pub(super) struct FolderLog {
     /// Its path below the folder, separated by `/`.
     pub path: String,
     /// Files with more data of the same run.
@@ -33,14 +33,14 @@ pub struct FolderLog {
 
 impl FolderLog {
     /// All files of the run itself.
-    pub fn files(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.path).chain(&self.parts)
     }
 }
 
 /// The kinds of system logs and configuration files: the option that names one, and parts of its
 /// file name.
-pub const BESIDE: [(&str, &[&str]); 5] = [
+pub(super) const BESIDE: [(&str, &[&str]); 5] = [
     ("vmstat", &["vmstat"]),
     ("iostat", &["iostat"]),
     ("mpstat", &["mpstat"]),
@@ -55,7 +55,7 @@ const COMMON: [&str; 16] = [
 ];
 
 /// The contents of a folder: logs sorted by path, and remarks.
-pub struct Folder {
+pub(super) struct Folder {
     pub logs: Vec<FolderLog>,
     pub notes: Vec<String>,
 }
@@ -64,7 +64,7 @@ pub struct Folder {
 ///
 /// # Errors
 /// The folder cannot be read, no path matches, or no file looks like a log.
-pub fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Folder> {
+pub(super) fn find(folder: &str, pattern: Option<&Pattern>, looks: Looks) -> Result<Folder> {
     let (mut paths, mut notes) = (Vec::new(), Vec::new());
     walk(Path::new(folder), "", 0, &mut paths, &mut notes)
         .with_context(|| format!("cannot read the folder {folder}"))?;

@@ -12,7 +12,7 @@ use crate::settings::{duration, number, usage};
 use crate::window;
 
 /// Facts that the user knows and the logs lack.
-pub fn options(parsed: &Parsed) -> Result<Options> {
+pub(super) fn options(parsed: &Parsed) -> Result<Options> {
     let known = Options::default();
     let utc_offset_s = match parsed.value("utc-offset") {
         None => known.utc_offset_s,
@@ -78,7 +78,7 @@ pub fn options(parsed: &Parsed) -> Result<Options> {
 ///
 /// # Errors
 /// It is empty.
-pub fn name(parsed: &Parsed, option: &str) -> Result<Option<String>> {
+pub(super) fn name(parsed: &Parsed, option: &str) -> Result<Option<String>> {
     match parsed.value(option).map(str::trim) {
         Some("") => Err(usage(format!("--{option}: the name must not be empty"))),
         name => Ok(name.map(dyno_core::redact::text)),
@@ -89,7 +89,7 @@ pub fn name(parsed: &Parsed, option: &str) -> Result<Option<String>> {
 ///
 /// # Errors
 /// Both are given, or a time is invalid.
-pub fn window(parsed: &Parsed) -> Result<Option<Window>> {
+pub(super) fn window(parsed: &Parsed) -> Result<Option<Window>> {
     let asked = window::asked(parsed)?;
     if parsed.value("warmup").is_none() {
         return Ok(asked);

@@ -16,7 +16,7 @@ const PATH_IN_NAME: usize = 80;
 
 /// Facts stored with the runs of a log, in addition to the log.
 #[derive(Clone, Debug, Default)]
-pub struct Words {
+pub(super) struct Words {
     /// The factors and levels.
     pub factors: Factors,
     /// The user's note.
@@ -67,7 +67,7 @@ impl Words {
     }
 
     /// Adds these facts to a run, without secrets.
-    pub fn give(&self, run: &mut RunRecord) {
+    pub(super) fn give(&self, run: &mut RunRecord) {
         run.head.factors.clone_from(&self.factors);
         let levels = run.head.factors.values_mut();
         levels.for_each(|level| *level = redact::text(level));
@@ -114,7 +114,7 @@ fn called(path: &str, digest: &str) -> Option<String> {
 
 /// What happened to a run.
 #[derive(Debug)]
-pub enum StoreOutcome {
+pub(super) enum StoreOutcome {
     /// It was added; this is the stored record.
     New(Box<RunRecord>),
     /// It already exists, as this run.
@@ -124,7 +124,7 @@ pub enum StoreOutcome {
 }
 
 /// A results file, with the log of each imported run.
-pub struct Shelf<'a> {
+pub(super) struct Shelf<'a> {
     results: &'a mut Results,
     /// The hashes of logs, with run numbers.
     logs: Vec<(i64, String)>,
@@ -137,7 +137,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn of(results: &'a mut Results, replace: bool) -> Result<Self> {
+    pub(super) fn of(results: &'a mut Results, replace: bool) -> Result<Self> {
         Ok(Self {
             logs: results.imported_logs()?,
             results,
@@ -146,7 +146,7 @@ impl<'a> Shelf<'a> {
     }
 
     /// The results file.
-    pub fn results(&self) -> &Results {
+    pub(super) fn results(&self) -> &Results {
         self.results
     }
 
@@ -155,7 +155,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn keep(&mut self, run: &RunRecord, log: &Identity) -> Result<StoreOutcome> {
+    pub(super) fn keep(&mut self, run: &RunRecord, log: &Identity) -> Result<StoreOutcome> {
         let same = self.same(run, log)?;
         let shorter: Vec<i64> = self
             .logs

@@ -18,10 +18,10 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = b"\xfd7zXZ\0";
 
 /// Suffixes of compressed files.
-pub const COMPRESSED: [&str; 2] = [".gz", ".xz"];
+pub(super) const COMPRESSED: [&str; 2] = [".gz", ".xz"];
 
 /// A log.
-pub struct Text {
+pub(super) struct Text {
     name: String,
     text: String,
 }
@@ -32,7 +32,7 @@ impl Text {
     ///
     /// # Errors
     /// It cannot be read, or its compressed data are damaged.
-    pub fn read(file: impl AsRef<str>) -> Result<Self> {
+    pub(super) fn read(file: impl AsRef<str>) -> Result<Self> {
         let name = file.as_ref().to_owned();
         let read = input::read(&name, LOG_BYTES_MAX).and_then(|bytes| plain(bytes, LOG_BYTES_MAX));
         let bytes = read.with_context(|| format!("cannot read {name}"))?;
@@ -49,7 +49,7 @@ impl Text {
     ///
     /// # Errors
     /// See [`Self::read`].
-    pub fn head(file: &str) -> Result<String> {
+    pub(super) fn head(file: &str) -> Result<String> {
         let read = File::open(file).and_then(|opened| {
             let mut opened = BufReader::new(opened);
             let begins = opened.fill_buf()?.to_vec();
@@ -60,7 +60,7 @@ impl Text {
     }
 
     /// The form that the importers take.
-    pub fn log(&self) -> Log<'_> {
+    pub(super) fn log(&self) -> Log<'_> {
         Log::new(&self.name, &self.text)
     }
 }
@@ -100,7 +100,7 @@ fn plain(bytes: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The name without a compression suffix.
-pub fn uncompressed(name: &str) -> &str {
+pub(super) fn uncompressed(name: &str) -> &str {
     let ending = COMPRESSED
         .iter()
         .find_map(|ending| name.strip_suffix(ending));

@@ -38,7 +38,7 @@ const OWN: [&str; 4] = [DEFINITION, RESULTS_FILE, PAGE, README];
 /// # Errors
 /// The results file lacks the experiment, it is running, or none of its trials is done; a script is
 /// missing, has changed since the trials, or contains a password in a URL; or the archive exists.
-pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let results = Results::open_read(&run_store::required(parsed)?)?;
     let stored = status::stored(parsed, words, &results)?;
     if let Some(pid) = results.who_runs(stored.id)? {

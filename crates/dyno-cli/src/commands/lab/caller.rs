@@ -15,7 +15,7 @@ use crate::commands::server::supervisor;
 use crate::console;
 
 /// The terminal; shows nothing if `quiet`.
-pub struct Terminal {
+pub(super) struct Terminal {
     /// Whether `--quiet` was given.
     pub quiet: bool,
 }

@@ -21,7 +21,7 @@ const FILE_MAX: u64 = 1_000_000;
 ///
 /// # Errors
 /// The file is not an experiment, or cannot run here; lists every mistake.
-pub fn of(parsed: &Parsed, words: &[String]) -> Result<Lab> {
+pub(super) fn of(parsed: &Parsed, words: &[String]) -> Result<Lab> {
     let name = parsed.value("name");
     match parsed.has("vary") {
         true => {
@@ -36,7 +36,7 @@ pub fn of(parsed: &Parsed, words: &[String]) -> Result<Lab> {
 ///
 /// # Errors
 /// It does not exist, or cannot run here.
-pub fn of_stored(parsed: &Parsed, results: &Results) -> Result<Lab> {
+pub(super) fn of_stored(parsed: &Parsed, results: &Results) -> Result<Lab> {
     let head = status::stored(parsed, &[], results)?.head;
     let base = Path::new(&head.file).parent().map(Path::to_owned);
     let base = base.filter(|folder| !folder.as_os_str().is_empty());
@@ -83,7 +83,7 @@ fn made(
 ///
 /// # Errors
 /// The command line is invalid, or the script cannot be loaded.
-pub fn planned(line: Vec<String>) -> Result<Command> {
+pub(super) fn planned(line: Vec<String>) -> Result<Command> {
     let command = line[1].clone();
     Ok(PlannedCommand::of(line, &command)?.command)
 }

@@ -24,7 +24,7 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
 /// The actions, their words and descriptions.
-pub const ACTIONS: [(&str, &str, &str); 6] = [
+pub(super) const ACTIONS: [(&str, &str, &str); 6] = [
     (
         "plan",
         "FILE",
@@ -81,7 +81,7 @@ const OPTIONS: [(&str, &[&str]); 6] = [
 ///
 /// # Errors
 /// The file is not an experiment, or cannot be run.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let parsed = parsed(args)?;
     let known = |word: &str| ACTIONS.iter().find(|(name, ..)| *name == word);
     let first = parsed.words.first().map(String::as_str);
@@ -226,7 +226,7 @@ fn results_file(parsed: &Parsed) -> Result<std::path::PathBuf> {
 }
 
 /// An experiment's name as that of a file or folder: the name may be a path.
-pub fn file_name(name: &str) -> String {
+pub(super) fn file_name(name: &str) -> String {
     let plain = |c: char| match c.is_alphanumeric() || "-_.".contains(c) {
         true => c,
         false => '-',

@@ -17,7 +17,7 @@ use crate::settings::usage;
 ///
 /// # Errors
 /// This version does not support it.
-pub fn as_it_ran(stored: &StoredExperiment) -> Result<Experiment> {
+pub(super) fn as_it_ran(stored: &StoredExperiment) -> Result<Experiment> {
     let head = &stored.head;
     let name = match head.file.as_str() {
         "" => head.name.as_str(),
@@ -29,7 +29,7 @@ pub fn as_it_ran(stored: &StoredExperiment) -> Result<Experiment> {
 
 /// The experiment as its file is now, if its trials are still the same, so that new claims, tables
 /// and plots apply; else the experiment as it was run.
-pub fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experiment {
+pub(super) fn as_it_is_now(file: &str, scale: Option<&str>, then: Experiment) -> Experiment {
     let Ok(text) = std::fs::read_to_string(file) else {
         console::note(&format!(
             "cannot read {file}; using the file as it was when its trials ran"
@@ -57,7 +57,7 @@ fn unpriced(experiment: &Experiment) -> Vec<Cell> {
 }
 
 /// Compares the extra baseline trials with those that they repeat: the host's own noise.
-pub fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
+pub(super) fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
     let role = |done: &Done| stored.trials[done.position].role.as_str();
     let pairs = done.iter().filter(|one| role(one) == Role::Aa.word());
     let ratios = pairs.filter_map(|extra| {
@@ -78,7 +78,7 @@ pub fn control(stored: &StoredExperiment, done: &[Done]) -> Option<String> {
 }
 
 /// Settings that could not be compared with the server's, with the number of trials.
-pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
+pub(super) fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let steps = states.values().flat_map(|state| &state.done_before);
     for step in steps.filter(|step| matches!(step, Step::NotReadBack { .. })) {
@@ -91,7 +91,7 @@ pub fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
 }
 
 /// The checks that doubt or refuse trials, with the number of trials.
-pub fn why(done: &[Done]) -> Option<String> {
+pub(super) fn why(done: &[Done]) -> Option<String> {
     let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
     for one in done {
         let findings = one.runs.iter().flat_map(|run| &run.findings);
@@ -119,7 +119,11 @@ pub fn why(done: &[Done]) -> Option<String> {
 }
 
 /// The best cell, and the result of its repetition.
-pub fn best_again(experiment: &Experiment, done: &[Done], again: Option<&Done>) -> Option<String> {
+pub(super) fn best_again(
+    experiment: &Experiment,
+    done: &[Done],
+    again: Option<&Done>,
+) -> Option<String> {
     let best = figures::best(experiment, done)?;
     let again = again?;
     let levels = best
@@ -143,7 +147,7 @@ pub fn best_again(experiment: &Experiment, done: &[Done], again: Option<&Done>) 
 }
 
 /// The number of searches whose final load broke the promise in the next run.
-pub fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
+pub(super) fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
     let promise = experiment.search.as_ref()?.get_ref();
     let broken = done
         .iter()

@@ -23,7 +23,7 @@ const LINES_MAX: usize = 40;
 ///
 /// # Errors
 /// The file is not an experiment, or cannot run here.
-pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let lab = definition::of(parsed, words)?;
     output::json_or_text(
         parsed,
@@ -177,7 +177,7 @@ fn word(change: Change) -> &'static str {
 }
 
 /// A trial's block, and why it is measured if it is not a repetition.
-pub fn block(trial: &dyno_lab::Trial) -> String {
+pub(super) fn block(trial: &dyno_lab::Trial) -> String {
     match trial.role {
         Role::Repeat => (trial.block + 1).to_string(),
         role => format!("{} {}", trial.block + 1, role.word()),
@@ -206,7 +206,7 @@ fn table(lab: &Lab) -> Trials {
 }
 
 /// The names of the factors, in the file's order.
-pub fn factors(lab: &Lab) -> Vec<String> {
+pub(super) fn factors(lab: &Lab) -> Vec<String> {
     let crossed = lab.experiment.crossed().into_iter();
     crossed
         .map(|factor| factor.name.get_ref().clone())
@@ -214,7 +214,7 @@ pub fn factors(lab: &Lab) -> Vec<String> {
 }
 
 /// The levels of a trial, in the same order.
-pub fn levels(lab: &Lab, trial: usize) -> Vec<String> {
+pub(super) fn levels(lab: &Lab, trial: usize) -> Vec<String> {
     let levels = &lab.cell(trial).levels;
     let names = factors(lab);
     names

@@ -16,7 +16,7 @@ struct PlanAtLevels<'a> {
 
 /// The execution plans by statement, and a sentence with the number of statements that have
 /// several; `None` if none were recorded.
-pub fn plans(done: &[Done]) -> Option<(Sheet, String)> {
+pub(super) fn plans(done: &[Done]) -> Option<(Sheet, String)> {
     let mut statements: Vec<(&str, Vec<PlanAtLevels<'_>>)> = Vec::new();
     for one in done {
         let summaries = one.runs.iter().filter_map(|run| run.summary.as_ref());

@@ -24,7 +24,7 @@ const SIZE: &str = names::DATA_TOTAL;
 const STEP: &str = "step";
 
 /// The plots, and why others cannot be drawn.
-pub fn plots(experiment: &Experiment, done: &[Done]) -> (Vec<html::Plot>, Vec<String>) {
+pub(super) fn plots(experiment: &Experiment, done: &[Done]) -> (Vec<html::Plot>, Vec<String>) {
     let (mut plots, mut wrong) = (Vec::new(), Vec::new());
     for plot in &experiment.plots {
         match of(experiment, plot, done) {

@@ -14,7 +14,7 @@ use dyno_results::{Results, TrialState, Tried};
 use crate::console;
 
 /// The progress report.
-pub struct Announcer<'a> {
+pub(super) struct Announcer<'a> {
     lab: &'a Lab,
     /// Options for suggested commands.
     options: String,
@@ -30,7 +30,12 @@ pub struct Announcer<'a> {
 
 impl<'a> Announcer<'a> {
     /// Starts after this number of finished trials, which took `took_s` seconds in all.
-    pub fn new(lab: &'a Lab, (done, took_s): (usize, f64), quiet: bool, options: String) -> Self {
+    pub(super) fn new(
+        lab: &'a Lab,
+        (done, took_s): (usize, f64),
+        quiet: bool,
+        options: String,
+    ) -> Self {
         Self {
             lab,
             options,
@@ -44,17 +49,17 @@ impl<'a> Announcer<'a> {
     }
 
     /// Number of trials left.
-    pub fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         self.lab.planned.len().saturating_sub(self.done)
     }
 
     /// Whether the user ended it.
-    pub fn is_interrupted(&self) -> bool {
+    pub(super) fn is_interrupted(&self) -> bool {
         self.interrupted
     }
 
     /// The experiment starts or resumes.
-    pub fn begin(&self) {
+    pub(super) fn begin(&self) {
         let name = &self.lab.head.name;
         let (all, done) = (self.lab.planned.len(), self.done);
         let how = match done {
@@ -65,7 +70,7 @@ impl<'a> Announcer<'a> {
     }
 
     /// The next trial is being prepared.
-    pub fn next(&mut self, trial: usize, again: bool) {
+    pub(super) fn next(&mut self, trial: usize, again: bool) {
         self.current = Clock.now();
         if again {
             self.note(&format!("once more: {}", self.lab.planned[trial].label));
@@ -74,7 +79,7 @@ impl<'a> Announcer<'a> {
     }
 
     /// The trial is being measured.
-    pub fn measuring(&self, trial: usize) {
+    pub(super) fn measuring(&self, trial: usize) {
         self.draw(trial, "measuring");
     }
 
@@ -88,7 +93,7 @@ impl<'a> Announcer<'a> {
     }
 
     /// The trial is done.
-    pub fn measured(&mut self, trial: usize, runs: &[RunSummary]) {
+    pub(super) fn measured(&mut self, trial: usize, runs: &[RunSummary]) {
         let took = Clock.now().saturating_sub(self.current) as f64 / 1e9;
         self.done += 1;
         self.took_s += took;
@@ -104,19 +109,19 @@ impl<'a> Announcer<'a> {
     }
 
     /// The trial failed.
-    pub fn failed(&mut self, trial: usize, error: &anyhow::Error) {
+    pub(super) fn failed(&mut self, trial: usize, error: &anyhow::Error) {
         let label = &self.lab.planned[trial].label;
         // Even with `--quiet`: this is why there is no result.
         console::note(&format!("failed: {label}: {error:#}"));
     }
 
     /// The user ended the experiment.
-    pub fn interrupted(&mut self) {
+    pub(super) fn interrupted(&mut self) {
         self.interrupted = true;
     }
 
     /// The budget does not cover another block.
-    pub fn spent(&self, spent_s: f64) {
+    pub(super) fn spent(&self, spent_s: f64) {
         self.note(&format!(
             "the budget does not allow another block: {} spent",
             human_seconds(spent_s)
@@ -124,12 +129,12 @@ impl<'a> Announcer<'a> {
     }
 
     /// How long this process has run, in seconds.
-    pub fn here_s(&self) -> f64 {
+    pub(super) fn here_s(&self) -> f64 {
         Clock.now().saturating_sub(self.begun) as f64 / 1e9
     }
 
     /// Estimated time of all trials, from the plan and the trials so far, in seconds.
-    pub fn estimate_s(&self) -> f64 {
+    pub(super) fn estimate_s(&self) -> f64 {
         self.each_s() * self.lab.planned.len() as f64
     }
 
@@ -142,7 +147,7 @@ impl<'a> Announcer<'a> {
     }
 
     /// It ended before all trials were done.
-    pub fn stopped(&self) {
+    pub(super) fn stopped(&self) {
         console::progress("");
         let (done, all) = (self.done, self.lab.planned.len());
         let how = format!("dyno lab resume{}", self.file());
@@ -156,7 +161,7 @@ impl<'a> Announcer<'a> {
     ///
     /// # Errors
     /// The results file cannot be read.
-    pub fn end(&self, results: &Results, freed: u64) -> Result<()> {
+    pub(super) fn end(&self, results: &Results, freed: u64) -> Result<()> {
         console::progress("");
         let states = self.lab.states(results)?;
         let count = |wanted: Verdict| {
@@ -215,7 +220,7 @@ fn figures(run: &RunSummary) -> String {
 }
 
 /// A rate per second and a latency in milliseconds in brief.
-pub fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
+pub(super) fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
     let decimals = if rate < 100.0 { 2 } else { 0 };
     let rate = format!("{}/s", human_number(rate, decimals));
     match p99_ms {

@@ -33,7 +33,7 @@ const EFFECTS_SHOWN_MAX: usize = 4;
 ///
 /// # Errors
 /// The results file lacks the experiment, or none of its trials is done.
-pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let results = Results::open_read(&run_store::required(parsed)?)?;
     let stored = status::stored(parsed, words, &results)?;
     let experiment = as_it_ran(&stored)?;
@@ -62,7 +62,7 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
 }
 
 /// An experiment's results.
-pub struct LabResult<'a> {
+pub(super) struct LabResult<'a> {
     stored: &'a StoredExperiment,
     done: Vec<Done>,
     /// The repetition of the best cell.
@@ -88,7 +88,7 @@ impl<'a> LabResult<'a> {
     ///
     /// # Errors
     /// No trial is done, or a run cannot be read.
-    pub fn load(
+    pub(super) fn load(
         results: &Results,
         stored: &'a StoredExperiment,
         experiment: &Experiment,
@@ -151,12 +151,12 @@ impl<'a> LabResult<'a> {
     }
 
     /// The runs of the finished trials.
-    pub fn runs(&self) -> impl Iterator<Item = &RunRecord> {
+    pub(super) fn runs(&self) -> impl Iterator<Item = &RunRecord> {
         self.done.iter().flat_map(|done| &done.runs)
     }
 
     /// Counts trials, finished ones, and verdicts.
-    pub fn counted(&self) -> String {
+    pub(super) fn counted(&self) -> String {
         let count = |verdict: Verdict| {
             let all = self.done.iter().chain(&self.again);
             all.filter(|done| done.measured.verdict == Some(verdict))
@@ -333,7 +333,7 @@ impl<'a> LabResult<'a> {
     }
 
     /// The page.
-    pub fn html(&self) -> String {
+    pub(super) fn html(&self) -> String {
         let head = &self.stored.head;
         let runs: Vec<RunRecord> = self.runs().cloned().collect();
         let shown = if runs.len() > RUNS_SHOWN_MAX {

@@ -34,7 +34,7 @@ const FAILURES_MAX: usize = 3;
 /// # Errors
 /// The file cannot be run, another process runs it, the file was edited and the changes were not
 /// accepted, or trials failed too often.
-pub fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
+pub(super) fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u8> {
     let failures_max = count(parsed, "max-failures", FAILURES_MAX)?;
     let is_stored = resumes && words.is_empty() && !parsed.has("vary");
     let mut lab = match is_stored {

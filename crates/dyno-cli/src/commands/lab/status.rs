@@ -19,7 +19,7 @@ use crate::{STATUS_DONE, console, output, run_store};
 ///
 /// # Errors
 /// The results file lacks the experiment.
-pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let results = Results::open_read(&run_store::required(parsed)?)?;
     let stored = stored(parsed, words, &results)?;
     let identities: Vec<&str> = stored.trials.iter().map(|t| t.identity.as_str()).collect();
@@ -49,7 +49,11 @@ pub fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
 ///
 /// # Errors
 /// The results file has none of that name.
-pub fn stored(parsed: &Parsed, words: &[String], results: &Results) -> Result<StoredExperiment> {
+pub(super) fn stored(
+    parsed: &Parsed,
+    words: &[String],
+    results: &Results,
+) -> Result<StoredExperiment> {
     let names = results.experiments()?;
     let scale = parsed.value("scale");
     let name = match (parsed.value("name"), words) {

@@ -5,7 +5,7 @@ mod costs;
 mod pairs;
 mod phases;
 mod scaling;
-pub mod search;
+pub(super) mod search;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use self::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
 /// A table for output.
-pub enum LabTable {
+pub(super) enum LabTable {
     /// Levels as rows and columns.
     Cells(Box<Pivot>),
     /// Plans of statements.
@@ -36,7 +36,7 @@ pub enum LabTable {
 }
 
 /// The file's tables; by default the table of cells.
-pub fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
+pub(super) fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
     if done.is_empty() {
         return Vec::new();
     }
@@ -443,7 +443,7 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
 }
 
 /// A subject's name in text.
-pub fn subject_words(subject: &str) -> &str {
+pub(super) fn subject_words(subject: &str) -> &str {
     match subject {
         "sessions" => "sessions that keep the promise",
         "offered" => "rate that keeps the promise",
@@ -453,7 +453,7 @@ pub fn subject_words(subject: &str) -> &str {
 }
 
 /// The effect of each factor, and interactions.
-pub fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<Sheet> {
+pub(super) fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<Sheet> {
     let measured: Vec<dyno_lab::Measured> = done.iter().map(|done| done.measured.clone()).collect();
     let alone = dyno_lab::effects(experiment, &measured, figure);
     let together = match experiment.crossed().len() {

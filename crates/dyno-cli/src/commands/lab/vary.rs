@@ -18,7 +18,7 @@ const OF_LOAD: [&str; 2] = ["sessions", "rate"];
 ///
 /// # Errors
 /// Missing or invalid options.
-pub fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
+pub(super) fn file(parsed: &Parsed, words: &[String]) -> Result<String> {
     let [workload] = words else {
         return Err(usage(
             "--vary needs one workload, e.g. dyno lab --vary sync_binlog=0,1 oltp_write_only",
@@ -175,7 +175,7 @@ fn factor(text: &str) -> Result<(&str, Vec<&str>)> {
 }
 
 /// The options of the workload of this name; `None` if it is unknown or declares none.
-pub fn options_of(name: &str) -> Option<Vec<ScriptOption>> {
+pub(super) fn options_of(name: &str) -> Option<Vec<ScriptOption>> {
     let work = Workload::find(name, Edition::Dyno).ok()?;
     Loaded::new(Job::of(work)).ok()?.description.options
 }

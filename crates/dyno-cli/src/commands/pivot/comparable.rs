@@ -8,7 +8,7 @@ use dyno_verdict::Layout;
 use crate::console;
 
 /// Leaves out runs without a figure: no event ended.
-pub fn leave_out_empty(lines: &mut Vec<RunLine>) {
+pub(super) fn leave_out_empty(lines: &mut Vec<RunLine>) {
     let is_empty = |line: &RunLine| match line.events_per_s {
         Some(rate) => rate <= 0.0,
         None => line.stage != RunStage::Imported,
@@ -23,7 +23,7 @@ pub fn leave_out_empty(lines: &mut Vec<RunLine>) {
 
 /// Leaves out open loops among closed ones or the reverse, whichever are fewer, because they are
 /// not comparable. Ratios run along the columns, or along the rows if there are no columns.
-pub fn leave_out_other_loops(layout: &mut Layout, lines: &[RunLine]) {
+pub(super) fn leave_out_other_loops(layout: &mut Layout, lines: &[RunLine]) {
     let by_row = layout.columns.is_some();
     let is_open = |run: &usize| {
         lines

@@ -8,7 +8,7 @@ use dyno_verdict::{Cell, CompareError, CompareOptions, Group, Metric, compare};
 ///
 /// # Errors
 /// The runs of a cell are not repetitions of each other.
-pub fn explain(
+pub(super) fn explain(
     groups: &[Group<'_>],
     cells: &[Cell],
     (figure, metric): (&str, &str),

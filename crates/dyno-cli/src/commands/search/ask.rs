@@ -25,7 +25,7 @@ use crate::settings::{self, usage};
 use crate::{console, fleet_options, run_store};
 
 /// A search, and its output.
-pub struct SearchCommand {
+pub(crate) struct SearchCommand {
     /// The search.
     pub ask: Ask,
     /// The options.
@@ -45,7 +45,7 @@ impl SearchCommand {
     ///
     /// # Errors
     /// Invalid arguments.
-    pub fn read(program: &str, args: &[String]) -> Result<Option<Self>> {
+    pub(crate) fn read(program: &str, args: &[String]) -> Result<Option<Self>> {
         let known = known();
         let (promise, rest) = without_promise(args, &known)?;
         let mut parsed = parse(&rest, &known, Script::Unknown, Grammar::Dyno)?;
@@ -92,7 +92,7 @@ impl SearchCommand {
     ///
     /// # Errors
     /// An invalid promise, or a trial that cannot be searched.
-    pub fn of_trial(
+    pub(crate) fn of_trial(
         trial: &PlannedCommand,
         promise: &str,
         (name, quiet): (&str, bool),
@@ -112,7 +112,7 @@ impl SearchCommand {
 
     /// Searches; prints lines about it unless it is quiet. Returns the result so far, and the
     /// error that ended it.
-    pub fn conduct(&self, stop: &Arc<StopSignal>) -> (SearchResult, Option<Error>) {
+    pub(crate) fn conduct(&self, stop: &Arc<StopSignal>) -> (SearchResult, Option<Error>) {
         // The result is the search's, and its trials print only warnings.
         let mut shows = |_: &RunSummary| {};
         let mut parsed = self.parsed.clone();

@@ -8,7 +8,7 @@ use crate::definitions::search;
 use crate::options::{Grammar, Script, help, parse};
 
 /// Help on searches, with the options of the workload that the arguments name.
-pub fn help_on(args: &[String]) -> String {
+pub(super) fn help_on(args: &[String]) -> String {
     let parsed = parse(args, search(), Script::Unknown, Grammar::Dyno).unwrap_or_default();
     let mut words = parsed.words.iter();
     let name = words.find(|word| !promise::is_meant(word));

@@ -12,7 +12,7 @@ use crate::console;
 use crate::options::Parsed;
 
 /// Prints them to standard error.
-pub struct Lines<'a> {
+pub(super) struct Lines<'a> {
     quiet: bool,
     /// The load generators, as typed.
     agents: Option<&'a str>,
@@ -21,7 +21,7 @@ pub struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Lines for a search with these options; none if `quiet`.
-    pub fn new(parsed: &'a Parsed, quiet: bool) -> Self {
+    pub(super) fn new(parsed: &'a Parsed, quiet: bool) -> Self {
         Self {
             quiet,
             agents: parsed.value("agents"),
@@ -98,7 +98,7 @@ fn ground(steps: &[ClimbStep], warnings: &[String]) {
 }
 
 /// Prints the commands that show the runs.
-pub fn tell_more(ask: &Ask, found: &SearchResult) {
+pub(super) fn tell_more(ask: &Ask, found: &SearchResult) {
     let Some(file) = &ask.base.plan.record.file else {
         return;
     };

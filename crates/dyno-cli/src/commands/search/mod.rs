@@ -7,7 +7,7 @@ mod lines;
 use anyhow::Result;
 use dyno_analysis::search::SearchEnd;
 
-pub use self::ask::SearchCommand;
+pub(super) use self::ask::SearchCommand;
 use crate::output::Output;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, console, signals};
 
@@ -15,7 +15,7 @@ use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, cons
 ///
 /// # Errors
 /// Invalid usage, or a run failed.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     let program = args.first().map_or("dyno", String::as_str);
     let own = args.get(2..).unwrap_or_default();
     let Some(search) = SearchCommand::read(program, own)? else {

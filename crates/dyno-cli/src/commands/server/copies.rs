@@ -16,7 +16,7 @@ use crate::{STATUS_DONE, console};
 const DRAWN_EVERY_NS: Nanos = 200_000_000;
 
 /// Copies a server's data.
-pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(crate) fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let (mut server, name) = named(words, "snapshot")?;
     server.can_snapshot(&name)?;
     if parsed.has("settle") {
@@ -43,7 +43,7 @@ pub fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
 }
 
 /// Restores a copy.
-pub fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(crate) fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let (mut server, name) = named(words, "restore")?;
     if let Some(from) = parsed.value("from") {
         let from = Server::open(&Home::of_user()?, from)?;
@@ -115,7 +115,7 @@ fn at_rest(
 }
 
 /// A function that draws a copy's progress.
-pub fn copy_progress(what: &'static str) -> impl Fn(u64, u64) {
+pub(crate) fn copy_progress(what: &'static str) -> impl Fn(u64, u64) {
     let last = std::cell::Cell::new(Clock.now());
     move |bytes, total| {
         if Clock.now().saturating_sub(last.get()) >= DRAWN_EVERY_NS {

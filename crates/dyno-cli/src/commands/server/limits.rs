@@ -14,7 +14,7 @@ const FS_SIZE: u64 = 2 << 30;
 ///
 /// # Errors
 /// An invalid value, or one without `--fs`.
-pub fn place(parsed: &Parsed) -> Result<Option<Place>> {
+pub(super) fn place(parsed: &Parsed) -> Result<Option<Place>> {
     let Some(kind) = parsed.value("fs") else {
         return match ["fs-size", "mount"].iter().find(|name| parsed.has(name)) {
             None => Ok(None),
@@ -39,7 +39,7 @@ pub fn place(parsed: &Parsed) -> Result<Option<Place>> {
 ///
 /// # Errors
 /// An invalid value.
-pub fn limits(parsed: &Parsed, before: Limits) -> Result<Limits> {
+pub(super) fn limits(parsed: &Parsed, before: Limits) -> Result<Limits> {
     let mut limits = before;
     if let Some(cpus) = value(parsed, "cpus", |text| {
         text.parse()

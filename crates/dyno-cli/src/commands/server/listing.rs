@@ -14,7 +14,7 @@ use crate::{STATUS_DONE, console};
 const LINES: u64 = 50;
 
 /// Lists all servers, and the kinds available for new ones.
-pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
     if !words.is_empty() {
         return Err(usage("dyno server list takes no words"));
     }
@@ -83,7 +83,7 @@ pub fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
 }
 
 /// Removes leftovers of servers that were killed.
-pub fn sweep(home: &Home) -> Result<()> {
+pub(super) fn sweep(home: &Home) -> Result<()> {
     for left in home.sweep()? {
         console::note(&format!("removed the remains of a killed server: {left}"));
     }
@@ -157,7 +157,7 @@ fn state(server: &Server) -> Result<String> {
 }
 
 /// A server as JSON.
-pub fn as_json(server: &Server) -> Result<Value> {
+pub(super) fn as_json(server: &Server) -> Result<Value> {
     let running = server.running()?;
     let settings: serde_json::Map<String, Value> = server
         .settings()
@@ -189,7 +189,7 @@ pub fn as_json(server: &Server) -> Result<Value> {
 }
 
 /// Prints the last lines of a server's log.
-pub fn logs(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn logs(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let server = named(words, "logs")?;
     let wanted = usize::try_from(count(parsed, "lines", LINES)?).unwrap_or(usize::MAX);
     let path = server.folder().log();
@@ -210,7 +210,7 @@ pub fn logs(parsed: &Parsed, words: &[String]) -> Result<u8> {
 }
 
 /// Prints a server's URL.
-pub fn url(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn url(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let server = named(words, "url")?;
     console::out(&format!("{}\n", server.url(parsed.has("tcp"))?));
     Ok(STATUS_DONE)

@@ -1,6 +1,6 @@
 //! `dyno server`: database servers that Dyno starts and stops.
 
-pub mod copies;
+pub(super) mod copies;
 mod limits;
 mod listing;
 mod running;
@@ -19,7 +19,7 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console};
 
 /// The actions, their words and descriptions.
-pub const ACTIONS: [(&str, &str, &str); 8] = [
+pub(super) const ACTIONS: [(&str, &str, &str); 8] = [
     (
         "up",
         "KIND",
@@ -107,7 +107,7 @@ const OPTIONS: [(&str, &[&str]); 8] = [
 ///
 /// # Errors
 /// The action, kind or server does not exist, or the action failed.
-pub fn main(args: &[String]) -> Result<u8> {
+pub(super) fn main(args: &[String]) -> Result<u8> {
     if let [word, folder] = args
         && word == KEEP
     {
@@ -176,7 +176,7 @@ fn supervise(folder: &Path) -> Result<u8> {
 }
 
 /// The command with which Dyno starts itself to run a server.
-pub fn supervisor() -> Result<SupervisorCommand> {
+pub(super) fn supervisor() -> Result<SupervisorCommand> {
     Ok(SupervisorCommand {
         // The file at this path may be another version by then.
         program: "/proc/self/exe".into(),

@@ -19,7 +19,7 @@ use crate::{STATUS_DONE, console};
 const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// Creates and starts a server.
-pub fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn up(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let [kind] = words else {
         return Err(usage(
             "dyno server up needs one KIND, for example mariadb or postgresql",
@@ -112,7 +112,7 @@ fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
 }
 
 /// Starts a server and waits until it answers.
-pub fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
+pub(super) fn start(server: &mut Server, parsed: &Parsed) -> Result<Started> {
     let limit = duration(parsed, "start-timeout", START_LIMIT)?;
     console::progress(&format!("starting {}", server.folder().name()));
     let supervisor = supervisor()?;
@@ -202,7 +202,7 @@ fn client(server: &Server) -> Option<String> {
 }
 
 /// Stops servers and removes their files.
-pub fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let home = Home::of_user()?;
     let all = parsed.has("all");
     let servers: Vec<Server> = match (all, words) {
@@ -284,7 +284,7 @@ fn down_unmounted(folder: &Folder, parsed: &Parsed) -> Result<()> {
 }
 
 /// Stops a server, changes its settings and starts it.
-pub fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
+pub(super) fn restart(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let mut server = named(words, "restart")?;
     let _held = server.hold()?;
     let home = Home::of_user()?;

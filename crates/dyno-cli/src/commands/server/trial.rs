@@ -12,7 +12,7 @@ use crate::settings::duration;
 
 /// The preparation of a server's initial state.
 #[derive(Default)]
-pub struct Beginnings {
+pub(super) struct Beginnings {
     /// Caches of the host that were dropped.
     reset: Option<Reset>,
     /// Steps for a cold start.
@@ -23,7 +23,7 @@ pub struct Beginnings {
 
 impl Beginnings {
     /// Resets the host's caches as `--cold` and `--trim` say, while the server is stopped.
-    pub fn reset(server: &Server, parsed: &Parsed) -> Self {
+    pub(super) fn reset(server: &Server, parsed: &Parsed) -> Self {
         let mut reset = Reset::default();
         if parsed.has("trim") {
             console::progress("trimming");
@@ -44,14 +44,19 @@ impl Beginnings {
     ///
     /// # Errors
     /// It does not answer.
-    pub fn finish(&mut self, server: &Server, started: &Started, parsed: &Parsed) -> Result<()> {
+    pub(super) fn finish(
+        &mut self,
+        server: &Server,
+        started: &Started,
+        parsed: &Parsed,
+    ) -> Result<()> {
         self.cold.clone_from(&started.cold);
         self.settled = settle_for(server, parsed)?;
         Ok(())
     }
 
     /// A description as text.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = String::new();
         if let Some(reset) = &self.reset {
             for done in &reset.done {
@@ -68,7 +73,7 @@ impl Beginnings {
     }
 
     /// Adds the same to the server's JSON object.
-    pub fn put_into(&self, object: &mut Value) {
+    pub(super) fn put_into(&self, object: &mut Value) {
         if let Some(reset) = &self.reset {
             object["reset"] = json!({ "done": reset.done, "not_done": reset.not_done });
             object["cold"] = json!(self.cold);
@@ -87,7 +92,7 @@ impl Beginnings {
 ///
 /// # Errors
 /// The server does not answer.
-pub fn settle_for(server: &Server, parsed: &Parsed) -> Result<Option<Settled>> {
+pub(super) fn settle_for(server: &Server, parsed: &Parsed) -> Result<Option<Settled>> {
     if !parsed.has("settle") {
         return Ok(None);
     }
@@ -101,7 +106,7 @@ pub fn settle_for(server: &Server, parsed: &Parsed) -> Result<Option<Settled>> {
 }
 
 /// The result of the wait in words.
-pub fn words(settled: &Settled) -> String {
+pub(super) fn words(settled: &Settled) -> String {
     let waited = settled.waited.as_secs_f64();
     let mut text = match settled.quiet {
         true => format!("  quiet          after {waited:.0} s\n"),

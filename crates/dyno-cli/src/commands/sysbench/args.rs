@@ -28,7 +28,7 @@ const VERSION: &str = concat!("sysbench 1.1.0-dyno-", env!("CARGO_PKG_VERSION"))
 
 /// The version for `--report-style`: programs that read reports of a version may accept only a
 /// hexadecimal revision as a suffix.
-pub fn version(parsed: &Parsed) -> Result<&'static str> {
+pub(super) fn version(parsed: &Parsed) -> Result<&'static str> {
     let edition = edition(parsed)?;
     Ok(match (parsed.has("report-style"), edition) {
         (false, _) => VERSION,
@@ -42,7 +42,7 @@ pub fn version(parsed: &Parsed) -> Result<&'static str> {
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The meaning of a sysbench command line.
-pub struct Settings {
+pub(super) struct Settings {
     /// The command line without its secrets.
     argv: Vec<String>,
     command: Option<String>,
@@ -84,7 +84,7 @@ impl Settings {
     ///
     /// # Errors
     /// Invalid values.
-    pub fn new(args: &[String], parsed: &Parsed, command: Option<&str>) -> Result<Self> {
+    pub(super) fn new(args: &[String], parsed: &Parsed, command: Option<&str>) -> Result<Self> {
         let driver = driver(parsed);
         let drive = drive(parsed)?;
         let forced_shutdown_s = forced_shutdown(parsed, &drive)?;
@@ -148,7 +148,7 @@ impl Settings {
     }
 
     /// The job, without the script's own options.
-    pub fn job(&self, work: Workload) -> Job {
+    pub(super) fn job(&self, work: Workload) -> Job {
         Job {
             argv: self.argv.clone(),
             command: self.command.clone(),
@@ -174,12 +174,12 @@ impl Settings {
     }
 
     /// The first line of all output.
-    pub fn banner(&self) -> String {
+    pub(super) fn banner(&self) -> String {
         format!("{} (using bundled LuaJIT 2.1)", self.version)
     }
 
     /// sysbench's own options as scripts see them. Passwords are not among them.
-    pub fn exported(&self) -> Vec<(String, OptionValue)> {
+    pub(super) fn exported(&self) -> Vec<(String, OptionValue)> {
         self.exported.clone()
     }
 }
@@ -458,7 +458,7 @@ fn tls_mode(parsed: &Parsed, driver: &str) -> Result<TlsMode> {
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// Prepends the arguments of `--config-file`: `key=value` lines, `#` comments.
-pub fn with_config_file(args: &[String]) -> Result<Vec<String>> {
+pub(super) fn with_config_file(args: &[String]) -> Result<Vec<String>> {
     let mut expanded = Vec::new();
     for arg in args {
         let normal = arg.replace('_', "-");

@@ -9,7 +9,7 @@ use crate::settings::usage;
 
 /// The endpoints of the drivers' options for hosts, ports and sockets: the sockets if there are
 /// any, else all ports of the first host, then of the second, …
-pub fn endpoints(
+pub(super) fn endpoints(
     driver: &str,
     hosts: &[String],
     ports: &[String],

@@ -17,7 +17,7 @@ const OLD_NAMES: [(&str, &str); 4] = [
 
 /// All of sysbench's options with their values or defaults, by the names that scripts use.
 /// Passwords are not among them.
-pub fn exported(parsed: &Parsed) -> Vec<(String, OptionValue)> {
+pub(super) fn exported(parsed: &Parsed) -> Vec<(String, OptionValue)> {
     let mut options: Vec<(String, OptionValue)> = SYSBENCH
         .iter()
         .filter(|opt| !opt.help.is_empty() && opt.group != DYNO)

@@ -16,7 +16,7 @@ use super::window::Window;
 const MIB: f64 = 1_048_576.0;
 
 /// Prints the test's parameters.
-pub fn announce(plan: &Plan, events: Option<u64>) {
+pub(super) fn announce(plan: &Plan, events: Option<u64>) {
     match plan {
         Plan::Cpu(cpu) => output::notice(&text::cpu_mode(cpu.max_prime)),
         Plan::Memory(memory) => output::notice(&text::memory_mode(&MemoryMode {
@@ -38,7 +38,7 @@ pub fn announce(plan: &Plan, events: Option<u64>) {
 }
 
 /// The line of an interval, if the test has a special one.
-pub fn line(plan: &Plan, stat: &Stat, window: &Window, percentile: u32) -> Option<String> {
+pub(super) fn line(plan: &Plan, stat: &Stat, window: &Window, percentile: u32) -> Option<String> {
     match plan {
         Plan::Memory(memory) => {
             let bytes = transferred(memory, window)? as f64;
@@ -61,7 +61,7 @@ pub fn line(plan: &Plan, stat: &Stat, window: &Window, percentile: u32) -> Optio
 }
 
 /// The text before the general block.
-pub fn block(plan: &Plan, stat: &Stat, window: &Window, edition: Edition) -> String {
+pub(super) fn block(plan: &Plan, stat: &Stat, window: &Window, edition: Edition) -> String {
     match plan {
         Plan::Cpu(_) => text::cpu_block(stat),
         Plan::Memory(memory) => text::memory_block(stat, transferred(memory, window)),
@@ -74,7 +74,7 @@ pub fn block(plan: &Plan, stat: &Stat, window: &Window, edition: Edition) -> Str
 ///
 /// # Errors
 /// Files cannot be created or removed.
-pub fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>) -> Result<()> {
+pub(super) fn command(plan: &Plan, name: &str, stop: &Arc<StopSignal>) -> Result<()> {
     let begun = Clock.now();
     let mut on_progress = |progress| output::notice(&tale(plan, &progress, begun));
     let stopped = || stop.level() > StopLevel::None;

@@ -18,7 +18,7 @@ const RENAMED: [(&str, &str, i64); 4] = [
 
 /// Resolves old option names as sysbench does: an old option with a value above its default
 /// overrides the new one, with a warning; any other has no effect.
-pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
+pub(super) fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
     let mut warnings = Vec::new();
     for (old, new, least) in RENAMED {
         let value = |name| {
@@ -52,7 +52,7 @@ pub fn renamed(mut args: Vec<String>) -> (Vec<String>, Vec<String>) {
 ///
 /// # Errors
 /// With sysbench's message.
-pub fn refuse(args: &[String]) -> Result<()> {
+pub(super) fn refuse(args: &[String]) -> Result<()> {
     for (old, ..) in RENAMED {
         let value = as_typed(args, old).and_then(|typed| Some(typed.split_once('=')?.1));
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
@@ -70,7 +70,7 @@ pub fn refuse(args: &[String]) -> Result<()> {
 ///
 /// # Errors
 /// With sysbench's message.
-pub fn refuse_values(args: &[String]) -> Result<()> {
+pub(super) fn refuse_values(args: &[String]) -> Result<()> {
     let switches = SYSBENCH.iter().filter(|opt| opt.value == Some("on|off"));
     for typed in switches.filter_map(|opt| as_typed(args, opt.name)) {
         let value = typed.split_once('=').map(|(_, value)| value);
@@ -112,7 +112,7 @@ const WITHOUT_EFFECT: [(&str, &str); 4] = [
 ];
 
 /// Warns on standard error about options that were given but have no effect.
-pub fn warn_of_options_without_effect(parsed: &Parsed) {
+pub(super) fn warn_of_options_without_effect(parsed: &Parsed) {
     for (name, why) in WITHOUT_EFFECT {
         let off = matches!(parsed.value(name), Some("off" | "false" | "0"));
         if parsed.has(name) && !off {

@@ -34,7 +34,7 @@ const STATUS_FORCED: u8 = 2;
 ///
 /// # Errors
 /// Never: it prints errors as sysbench does and sets the exit status.
-pub fn main(args: Vec<String>) -> Result<u8> {
+pub(crate) fn main(args: Vec<String>) -> Result<u8> {
     match command_line(args) {
         Ok(status) => Ok(status),
         Err(error) if error.is::<CommandLineError>() => {

@@ -14,43 +14,43 @@ const WARNING: u64 = 2;
 const NOTICE: u64 = 3;
 const INFO: u64 = 4;
 /// The highest level.
-pub const DEBUG: u64 = 5;
+pub(super) const DEBUG: u64 = 5;
 
 /// `--verbosity`. A global because scripts' messages come through a plain function.
 static VERBOSITY: AtomicU64 = AtomicU64::new(NOTICE);
 
 /// Sets the level from now on.
-pub fn set_verbosity(level: u64) {
+pub(super) fn set_verbosity(level: u64) {
     VERBOSITY.store(level, Ordering::Relaxed);
 }
 
 /// Progress and reports.
-pub fn notice(text: &str) {
+pub(super) fn notice(text: &str) {
     print(NOTICE, text);
 }
 
 /// Additional information about tests.
-pub fn info(text: &str) {
+pub(super) fn info(text: &str) {
     print(INFO, text);
 }
 
 /// Details for debugging.
-pub fn debug(text: &str) {
+pub(super) fn debug(text: &str) {
     print(DEBUG, text);
 }
 
 /// Something may be wrong.
-pub fn warning(message: &str) {
+pub(super) fn warning(message: &str) {
     print(WARNING, &format!("WARNING: {}\n", redact::text(message)));
 }
 
 /// An error that ends the work, or part of it.
-pub fn fatal(message: &str) {
+pub(super) fn fatal(message: &str) {
     print(FATAL, &format!("FATAL: {}\n", redact::text(message)));
 }
 
 /// A message of the script layer.
-pub fn script_message(level: &str, message: &str) {
+pub(super) fn script_message(level: &str, message: &str) {
     let severity = match level {
         "FATAL" => FATAL,
         "ALERT" => ALERT,

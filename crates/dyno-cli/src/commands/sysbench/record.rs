@@ -17,7 +17,7 @@ use dyno_run::{Ready, Recording, RunError, RunRequest, Watch};
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
 /// An open record of a run.
-pub struct Record {
+pub(super) struct Record {
     watch: Watch,
     request: RunRequest,
 }
@@ -25,7 +25,7 @@ pub struct Record {
 impl Record {
     /// Starts a record, if wanted: `dyno sysbench` writes to `dyno.db`, a binary called `sysbench`
     /// only if `$DYNO_RESULTS` names a file. An obstacle costs the record, not the run.
-    pub fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
+    pub(super) fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
         let otherwise = (!called_sysbench()).then_some(RESULTS_FILE);
         let file = run_store::named(None, otherwise)?;
         let record_plan = RecordPlan {
@@ -55,17 +55,17 @@ impl Record {
     }
 
     /// Records the load's progress.
-    pub fn progress(&mut self, progress: &Progress<'_>) {
+    pub(super) fn progress(&mut self, progress: &Progress<'_>) {
         self.watch.take(progress);
     }
 
     /// The run did not begin.
-    pub fn abandon(self, ready: &Ready, error: &RunError) {
+    pub(super) fn abandon(self, ready: &Ready, error: &RunError) {
         self.watch.abandon(ready, error);
     }
 
     /// Judges the finished run and prints the verdict to standard error.
-    pub fn finish(self, ready: &mut Ready, outcome: &RunOutcome) {
+    pub(super) fn finish(self, ready: &mut Ready, outcome: &RunOutcome) {
         let sinks = notices::quiet();
         let (summary, recorded) = self
             .watch

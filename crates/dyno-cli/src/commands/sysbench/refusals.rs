@@ -129,7 +129,7 @@ const REFUSED: [Refusal; 16] = [
 ///
 /// # Errors
 /// sysbench's message.
-pub fn check(declared: &[ScriptOption], given: &[(String, Option<String>)]) -> Result<()> {
+pub(super) fn check(declared: &[ScriptOption], given: &[(String, Option<String>)]) -> Result<()> {
     for (name, value) in given {
         let Some(value) = value else { continue };
         let name = name.replace('_', "-");

@@ -26,7 +26,7 @@ use dyno_run::{Ready, RunError, disconnected};
 const INTERVAL_NS_MIN: u64 = 900_000_000;
 
 /// Runs the test and reports.
-pub fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
+pub(super) fn run(settings: &Settings, ready: &mut Ready) -> Result<u8> {
     ready
         .call("init")
         .map_err(|error| anyhow!("`init' function failed: {}", error.chain()))?;

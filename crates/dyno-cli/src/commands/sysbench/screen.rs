@@ -26,7 +26,7 @@ enum Item {
 }
 
 /// A thread that prints and calls report functions one after the other.
-pub struct Screen {
+pub(super) struct Screen {
     /// `None` after the end.
     items: Option<Background<Item>>,
     state: Arc<State>,
@@ -59,7 +59,7 @@ impl Screen {
     ///
     /// # Errors
     /// The thread cannot be started, or the script's top level raised an error.
-    pub fn start<F>(reporter: Option<F>) -> Result<Self>
+    pub(super) fn start<F>(reporter: Option<F>) -> Result<Self>
     where
         F: FnOnce() -> Result<Reporter, RunError> + Send + 'static,
     {
@@ -76,12 +76,12 @@ impl Screen {
     }
 
     /// Prints a notice.
-    pub fn text(&mut self, text: String) {
+    pub(super) fn text(&mut self, text: String) {
         self.give(Item::Text(text));
     }
 
     /// Calls a report function.
-    pub fn hook(&mut self, name: &'static str, stat: Stat) {
+    pub(super) fn hook(&mut self, name: &'static str, stat: Stat) {
         self.give(Item::Hook(name, stat));
     }
 
@@ -93,7 +93,7 @@ impl Screen {
 
     /// Waits for the queue; at most this long for a report function, unless the user stops it.
     /// Returns whether one failed or did not return.
-    pub fn finish(&mut self, bound: Duration, stop: &StopSignal) -> bool {
+    pub(super) fn finish(&mut self, bound: Duration, stop: &StopSignal) -> bool {
         let Some(items) = self.items.take() else {
             return false;
         };

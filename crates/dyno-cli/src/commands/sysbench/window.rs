@@ -4,7 +4,7 @@ use dyno_core::interval::{Counters, Interval, Latencies};
 
 /// Sums over some intervals.
 #[derive(Default)]
-pub struct Window {
+pub(super) struct Window {
     /// Their total length in seconds.
     pub length_s: f64,
     /// Counts of events and errors.
@@ -17,7 +17,7 @@ pub struct Window {
 
 impl Window {
     /// An interval's sums, without its length.
-    pub fn of(interval: &Interval) -> Self {
+    pub(super) fn of(interval: &Interval) -> Self {
         Self {
             length_s: 0.0,
             counters: interval.counters,
@@ -27,7 +27,7 @@ impl Window {
     }
 
     /// Adds an interval.
-    pub fn add(&mut self, interval: &Interval) {
+    pub(super) fn add(&mut self, interval: &Interval) {
         self.length_s += (interval.end - interval.start) as f64 / 1e9;
         self.counters.merge(&interval.counters);
         self.add_operations(done(interval));
@@ -35,7 +35,7 @@ impl Window {
     }
 
     /// Resets all sums.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.length_s = 0.0;
         self.counters = Counters::default();
         self.operations.clear();
@@ -43,14 +43,14 @@ impl Window {
     }
 
     /// Adds another window's counts and latencies.
-    pub fn merge(&mut self, other: &Window) {
+    pub(super) fn merge(&mut self, other: &Window) {
         self.counters.merge(&other.counters);
         self.add_operations(other.operations.iter().copied());
         self.latencies.merge(&other.latencies);
     }
 
     /// How often this operation was done.
-    pub fn done(&self, operation: usize) -> u64 {
+    pub(super) fn done(&self, operation: usize) -> u64 {
         self.operations.get(operation).copied().unwrap_or(0)
     }
 
@@ -64,7 +64,7 @@ impl Window {
     }
 
     /// Subtracts another window, which is part of this one.
-    pub fn subtract(&mut self, part: &Window) {
+    pub(super) fn subtract(&mut self, part: &Window) {
         if part.counters.events == 0 {
             return;
         }

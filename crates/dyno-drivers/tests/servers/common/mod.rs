@@ -12,22 +12,22 @@ use dyno_core::db::{
 const PATIENCE_MS: i32 = 60_000;
 
 /// The value of a required environment variable.
-pub fn needed(name: &str) -> String {
+pub(crate) fn needed(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("set {name}: this test needs a server"))
 }
 
 /// A connection that waits for its answers.
-pub struct Blocking {
+pub(crate) struct Blocking {
     pub connection: Box<dyn Connection>,
     scratch: Scratch,
 }
 
 /// A row as text, `None` for NULL.
-pub type TextRow = Vec<Option<String>>;
+pub(crate) type TextRow = Vec<Option<String>>;
 
 impl Blocking {
     /// Waits until the connection is made.
-    pub fn connect(connection: Box<dyn Connection>) -> Result<Self, DbError> {
+    pub(crate) fn connect(connection: Box<dyn Connection>) -> Result<Self, DbError> {
         let mut this = Self {
             connection,
             scratch: Scratch::default(),
@@ -39,25 +39,29 @@ impl Blocking {
     }
 
     /// Keeps the column names of text results from now on.
-    pub fn keep_names(&mut self) {
+    pub(crate) fn keep_names(&mut self) {
         self.connection.keep_names();
     }
 
     /// The column names of the last text, result by result.
-    pub fn names(&self) -> &[Vec<String>] {
+    pub(crate) fn names(&self) -> &[Vec<String>] {
         self.connection.names()
     }
 
-    pub fn outcome(&self) -> &Outcome {
+    pub(crate) fn outcome(&self) -> &Outcome {
         self.connection.outcome()
     }
 
-    pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<&Outcome, DbError> {
+    pub(crate) fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<&Outcome, DbError> {
         let submitted = self.connection.query(&mut self.scratch, sql.as_ref());
         self.finish(submitted)
     }
 
-    pub fn prepare(&mut self, sql: &str, kinds: &[ParamKind]) -> Result<StatementId, DbError> {
+    pub(crate) fn prepare(
+        &mut self,
+        sql: &str,
+        kinds: &[ParamKind],
+    ) -> Result<StatementId, DbError> {
         let sql = sql.as_bytes();
         let submitted = self.connection.prepare(&mut self.scratch, sql, kinds);
         let outcome = self.finish(submitted)?;
@@ -65,28 +69,32 @@ impl Blocking {
         Ok(outcome.statement)
     }
 
-    pub fn execute(&mut self, id: StatementId, params: &[&Param]) -> Result<&Outcome, DbError> {
+    pub(crate) fn execute(
+        &mut self,
+        id: StatementId,
+        params: &[&Param],
+    ) -> Result<&Outcome, DbError> {
         let submitted = self.connection.execute(&mut self.scratch, id, params);
         self.finish(submitted)
     }
 
-    pub fn close_statement(&mut self, id: StatementId) -> Result<&Outcome, DbError> {
+    pub(crate) fn close_statement(&mut self, id: StatementId) -> Result<&Outcome, DbError> {
         let submitted = self.connection.close_statement(&mut self.scratch, id);
         self.finish(submitted)
     }
 
-    pub fn next_result(&mut self) -> Result<&Outcome, DbError> {
+    pub(crate) fn next_result(&mut self) -> Result<&Outcome, DbError> {
         let submitted = self.connection.next_result(&mut self.scratch);
         self.finish(submitted)
     }
 
-    pub fn bulk_load(&mut self, load: BulkLoad) -> Result<&Outcome, DbError> {
+    pub(crate) fn bulk_load(&mut self, load: BulkLoad) -> Result<&Outcome, DbError> {
         let submitted = self.connection.bulk_load(&mut self.scratch, load);
         self.finish(submitted)
     }
 
     /// The current result's rows that were not fetched yet.
-    pub fn rows(&mut self) -> Vec<TextRow> {
+    pub(crate) fn rows(&mut self) -> Vec<TextRow> {
         let mut rows = Vec::new();
         let mut row = Row::default();
         while self.connection.next_row(&mut row) {
@@ -98,13 +106,13 @@ impl Blocking {
     }
 
     /// A query's rows.
-    pub fn select(&mut self, sql: &str) -> Vec<TextRow> {
+    pub(crate) fn select(&mut self, sql: &str) -> Vec<TextRow> {
         self.query(sql).unwrap();
         self.rows()
     }
 
     /// A query's first field.
-    pub fn single(&mut self, sql: &str) -> String {
+    pub(crate) fn single(&mut self, sql: &str) -> String {
         self.select(sql)[0][0].clone().unwrap()
     }
 
@@ -139,14 +147,14 @@ impl Blocking {
 }
 
 /// Rows of a number and a text for bulk loads, from `first` up to `end`.
-pub struct Numbered {
+pub(crate) struct Numbered {
     pub first: u64,
     pub end: u64,
     next: u64,
 }
 
 impl Numbered {
-    pub fn new(first: u64, end: u64) -> Self {
+    pub(crate) fn new(first: u64, end: u64) -> Self {
         Self {
             first,
             end,
@@ -155,7 +163,7 @@ impl Numbered {
     }
 
     /// The text of a row: every third one is NULL, the others contain characters that need escapes.
-    pub fn text(number: u64) -> Option<String> {
+    pub(crate) fn text(number: u64) -> Option<String> {
         (!number.is_multiple_of(3)).then(|| format!("it's\ta \\ \"{number}\" é\n"))
     }
 

@@ -16,7 +16,7 @@ fn with_password(user: &str, password: &str) -> MysqlOptions {
 }
 
 /// Creates a user again, so that the server has no cached hash for it.
-pub fn user(server: Server, name: &str, identified: &str) -> Blocking {
+pub(super) fn user(server: Server, name: &str, identified: &str) -> Blocking {
     let mut connection = root(server, name);
     let name = format!("dyno_drivers_{name}");
     for host in ["localhost", "127.0.0.1"] {

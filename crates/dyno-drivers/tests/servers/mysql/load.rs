@@ -11,7 +11,7 @@ use crate::common::Numbered;
 /// LOAD DATA LOCAL is allowed for the whole server, so one test runs at a time.
 static SETTING: Mutex<()> = Mutex::new(());
 
-pub fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'static, ()> {
+pub(super) fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'static, ()> {
     let guard = SETTING.lock().unwrap_or_else(PoisonError::into_inner);
     let on = u8::from(on);
     connection
@@ -20,7 +20,7 @@ pub fn with_local_infile(connection: &mut Blocking, on: bool) -> MutexGuard<'sta
     guard
 }
 
-pub fn load(first: u64, end: u64) -> BulkLoad {
+pub(super) fn load(first: u64, end: u64) -> BulkLoad {
     BulkLoad {
         table: "`t`".to_owned(),
         columns: vec!["id".to_owned(), "`text`".to_owned()],
@@ -35,7 +35,7 @@ fn prepared(server: Server, database: &str) -> Blocking {
     connection
 }
 
-pub fn check(connection: &mut Blocking, first: u64, end: u64) {
+pub(super) fn check(connection: &mut Blocking, first: u64, end: u64) {
     let rows = connection.select("SELECT id, text FROM t ORDER BY id");
     assert_eq!(rows.len() as u64, end - first);
     for (row, number) in rows.iter().zip(first..) {

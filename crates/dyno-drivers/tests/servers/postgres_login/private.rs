@@ -22,7 +22,7 @@ const LOOKS_MAX: u32 = 600;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A running server; dropping it stops the server and deletes its files.
-pub struct PrivateServer {
+pub(super) struct PrivateServer {
     pub port: u16,
     dir: TempDir,
     process: Child,
@@ -31,7 +31,7 @@ pub struct PrivateServer {
 static SHARED: Mutex<Weak<PrivateServer>> = Mutex::new(Weak::new());
 
 /// The server that tests share while any of them uses it; `set_up` runs on a new one.
-pub fn shared(access: &str, set_up: impl FnOnce(&mut Blocking)) -> Arc<PrivateServer> {
+pub(super) fn shared(access: &str, set_up: impl FnOnce(&mut Blocking)) -> Arc<PrivateServer> {
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(server) = shared.upgrade() {
         return server;
@@ -45,7 +45,7 @@ pub fn shared(access: &str, set_up: impl FnOnce(&mut Blocking)) -> Arc<PrivateSe
 impl PrivateServer {
     /// Starts a server with `access` as its `pg_hba.conf` and a certificate for 127.0.0.1 of the
     /// given kind.
-    pub fn start(access: &str, certificate: &str) -> Self {
+    pub(super) fn start(access: &str, certificate: &str) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("dyno-pg")
             .tempdir()
@@ -75,12 +75,12 @@ impl PrivateServer {
     }
 
     /// The path of one of the server's files.
-    pub fn file(&self, name: &str) -> String {
+    pub(super) fn file(&self, name: &str) -> String {
         self.dir.path().join(name).display().to_string()
     }
 
     /// A connection as the superuser.
-    pub fn admin(&self) -> Blocking {
+    pub(super) fn admin(&self) -> Blocking {
         self.try_admin().unwrap()
     }
 

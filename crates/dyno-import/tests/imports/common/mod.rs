@@ -5,35 +5,35 @@ use dyno_core::summary::RunSummary;
 use dyno_import::{ImportError, Imported, Log, Monitor, Options, Tool, import};
 
 /// A log with this text.
-pub fn log(text: &str) -> Log<'_> {
+pub(crate) fn log(text: &str) -> Log<'_> {
     Log { name: "log", text }
 }
 
 /// Imports a log with this text.
-pub fn read(tool: Tool, text: &str) -> Imported {
+pub(crate) fn read(tool: Tool, text: &str) -> Imported {
     import(tool, &[log(text)], &[], &Options::default()).unwrap()
 }
 
 /// The only run of a log with this text.
-pub fn one(tool: Tool, text: &str) -> RunRecord {
+pub(crate) fn one(tool: Tool, text: &str) -> RunRecord {
     let mut imported = read(tool, text);
     assert_eq!(imported.runs.len(), 1, "{:?}", imported.warnings);
     imported.runs.remove(0)
 }
 
-pub fn summary(run: &RunRecord) -> &RunSummary {
+pub(crate) fn summary(run: &RunRecord) -> &RunSummary {
     run.summary.as_ref().unwrap()
 }
 
 /// The figures of the runs that cannot all be true.
-pub fn contradictions(imported: &Imported) -> String {
+pub(crate) fn contradictions(imported: &Imported) -> String {
     let facts = imported.runs.iter();
     let facts = facts.filter_map(|run| run.fact("import.contradictions"));
     facts.collect::<Vec<_>>().join("; ")
 }
 
 /// Imports logs of sysbench, with optional host logs.
-pub fn sysbench(
+pub(crate) fn sysbench(
     logs: &[Log<'_>],
     vmstat: Option<Log<'_>>,
     iostat: Option<Log<'_>>,

@@ -8,19 +8,19 @@ use dyno_samples::values;
 use super::{Random, interval};
 
 /// The length of the day.
-pub const SECONDS: u32 = 86_400;
+pub(crate) const SECONDS: u32 = 86_400;
 
 /// Number of operations, including `event`.
-pub const OPERATIONS: usize = 10;
+pub(crate) const OPERATIONS: usize = 10;
 
 /// Number of series observed each second.
-pub const SERIES: usize = 150;
+pub(crate) const SERIES: usize = 150;
 
 /// Number of different seconds of latencies per operation; they are drawn repeatedly.
 const VARIATIONS: usize = 60;
 
 /// A simulated day.
-pub struct Day {
+pub(crate) struct Day {
     random: Random,
     fine: Vec<Vec<Measured>>,
     coarse: Vec<Vec<Measured>>,
@@ -32,7 +32,7 @@ pub struct Day {
 impl Day {
     /// Generates the latencies and defines the series. A stride of 10 skips seconds that would be
     /// merged anyway.
-    pub fn begin(writer: &mut RunWriter, stride: u32) -> Self {
+    pub(crate) fn begin(writer: &mut RunWriter, stride: u32) -> Self {
         let mut random = Random(42);
         let mut made_up = |seconds: u32| -> Vec<Vec<Measured>> {
             let mut operation = |operation: usize| -> Vec<Measured> {
@@ -59,7 +59,7 @@ impl Day {
     }
 
     /// The `number`th second, from 1: the samples, then the interval.
-    pub fn second(&mut self, number: u32) -> [Record; 2] {
+    pub(crate) fn second(&mut self, number: u32) -> [Record; 2] {
         let at_s = f64::from(number) + 0.003 * self.random.unit();
         let is_coarse = at_s > FINE_S;
         let spared = is_coarse && number % self.stride != self.stride / 2;

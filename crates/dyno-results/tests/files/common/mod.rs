@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
-pub mod day;
+pub(crate) mod day;
 
 use dyno_core::db::ErrorKind;
 use dyno_core::finding::{Cause, Durability, DurabilityClass, Finding, Outcome, Stall, Verdict};
@@ -16,11 +16,11 @@ use dyno_samples::values;
 use hdrhistogram::Histogram;
 
 /// Reproducible random numbers.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
     /// From 0 to 1.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         // Knuth's constants for a 64-bit linear congruential generator.
         self.0 = self
             .0
@@ -30,11 +30,11 @@ impl Random {
     }
 }
 
-pub fn target() -> TargetSummary {
+pub(crate) fn target() -> TargetSummary {
     head("").target
 }
 
-pub fn head(name: &str) -> RunHead {
+pub(crate) fn head(name: &str) -> RunHead {
     RunHead {
         note: "before the upgrade".to_owned(),
         ..values::head(name)
@@ -42,7 +42,7 @@ pub fn head(name: &str) -> RunHead {
 }
 
 /// The `number`th second of a run, from 1.
-pub fn interval(number: u32) -> IntervalSummary {
+pub(crate) fn interval(number: u32) -> IntervalSummary {
     let events = u64::from(number) * 10;
     IntervalSummary {
         sessions: Some(14),
@@ -83,7 +83,7 @@ pub fn interval(number: u32) -> IntervalSummary {
 }
 
 /// `count` latencies around `ms`.
-pub fn latencies(count: u64, ms: u64) -> Latencies {
+pub(crate) fn latencies(count: u64, ms: u64) -> Latencies {
     let mut latencies = Latencies::default();
     for i in 0..count {
         latencies.record_service(ms * 1_000_000 + i * 10_000);
@@ -92,7 +92,7 @@ pub fn latencies(count: u64, ms: u64) -> Latencies {
 }
 
 /// Two digits, as the results file keeps them.
-pub fn histogram(values: &[u64]) -> Histogram<u64> {
+pub(crate) fn histogram(values: &[u64]) -> Histogram<u64> {
     let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).unwrap();
     for &ns in values {
         histogram.saturating_record(ns);
@@ -100,7 +100,7 @@ pub fn histogram(values: &[u64]) -> Histogram<u64> {
     histogram
 }
 
-pub fn span(from_s: f64, to_s: f64, service: &[u64], response: &[u64]) -> Span {
+pub(crate) fn span(from_s: f64, to_s: f64, service: &[u64], response: &[u64]) -> Span {
     Span {
         from_s,
         to_s,
@@ -113,7 +113,7 @@ pub fn span(from_s: f64, to_s: f64, service: &[u64], response: &[u64]) -> Span {
     }
 }
 
-pub fn summary() -> RunSummary {
+pub(crate) fn summary() -> RunSummary {
     let deadlocks = ErrorCount {
         count: 4,
         kind: ErrorKind::Conflict,
@@ -143,7 +143,7 @@ pub fn summary() -> RunSummary {
     summary
 }
 
-pub fn finding(check: &str, outcome: Outcome) -> Finding {
+pub(crate) fn finding(check: &str, outcome: Outcome) -> Finding {
     Finding {
         causes: vec![Cause::OtherProcesses],
         durability: Some(Durability {
@@ -160,7 +160,7 @@ pub fn finding(check: &str, outcome: Outcome) -> Finding {
     }
 }
 
-pub fn doubtful() -> (Vec<Finding>, Verdict) {
+pub(crate) fn doubtful() -> (Vec<Finding>, Verdict) {
     let findings = vec![
         finding("client-cpu", Outcome::Doubt),
         finding("errors", Outcome::Pass),

@@ -5,7 +5,7 @@ use xtask::servers::Kind::{Mariadb, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     Case::new(
         On::Throttled(Mariadb),
         "half of the sessions have a slow link",

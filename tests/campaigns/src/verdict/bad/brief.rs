@@ -5,7 +5,7 @@ use xtask::servers::Kind::{self, Mariadb, Mysql, Postgres};
 use super::super::case::{Act, Case, Expect, On, doubted};
 use super::rates::stops;
 
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     doubted(
         Mariadb,
         "the server stands still for 170 of every 350 ms",

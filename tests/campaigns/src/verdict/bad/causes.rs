@@ -6,7 +6,7 @@ use super::super::case::{Act, Case, Expect, On, doubted};
 
 const READS: &str = "SHAPES --reads=1 -c 4 -t 12s --warmup 0";
 
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     doubted(
         Mariadb,
         "two fifths of the statements are 20 ms slower",

@@ -18,7 +18,7 @@ const fn updates(on: On, what: &'static str, words: &'static str) -> Case {
         .finds(Expect::Check("durability", "doubt", words))
 }
 
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     point_selects(Mariadb, "the table is empty")
         .before(&["DELETE FROM sbtest1"])
         .finds(Expect::Before("sbtest1 has 0 rows")),

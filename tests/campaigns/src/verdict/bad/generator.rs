@@ -5,7 +5,7 @@ use xtask::servers::Kind::{Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     doubted(
         Mariadb,
         "every other session is served a twentieth",

@@ -25,7 +25,7 @@ const fn touching(
     Case::new(On::Server(kind), what, run).prepared(prepare)
 }
 
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     logged(
         Mysql,
         "the slow log has every statement",

@@ -12,7 +12,7 @@ mod rates;
 mod server;
 
 /// All of them. New ones go to the end, so that numbers stay.
-pub fn all() -> impl Iterator<Item = &'static Case> {
+pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     let parts = [
         rates::CASES,
         rates::STALLS,

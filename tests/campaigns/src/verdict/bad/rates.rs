@@ -5,7 +5,7 @@ use xtask::servers::Kind::{Mariadb, Mysql, Postgres};
 use super::super::case::{Act, Case, Expect, On, Stops, doubted};
 
 /// Cold starts, drifts, steps, dips.
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     doubted(
         Mariadb,
         "the first 3 of 14 s are at a quarter of the rate",
@@ -136,7 +136,7 @@ const LOCK: &[&str] = &["LOCK TABLES shape WRITE"];
 const PG_LOCK: &[&str] = &["BEGIN", "LOCK TABLE shape IN ACCESS EXCLUSIVE MODE"];
 
 /// Locks, stopped servers, stopped generators.
-pub const STALLS: &[Case] = &[
+pub(super) const STALLS: &[Case] = &[
     doubted(
         Mariadb,
         "somebody locks the table for 4 of 14 s",

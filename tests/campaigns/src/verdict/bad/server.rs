@@ -17,7 +17,7 @@ const fn refused(
     doubted(kind, what, run, check, words).finds(Expect::Check(check, "refuse", words))
 }
 
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     refused(
         Mariadb,
         "every fourth event fails",

@@ -11,7 +11,7 @@ use tar::{Builder, EntryType, Header};
 ///
 /// # Errors
 /// A path cannot be in an archive.
-pub fn pack(
+pub(super) fn pack(
     folder: &str,
     files: &BTreeMap<String, Vec<u8>>,
     modified_unix_s: u64,

@@ -17,7 +17,7 @@ use crate::commands::lab::report::LabResult;
 const REPEATED: &str = "repeat.db";
 
 /// The content of a `README.md`.
-pub struct About<'a> {
+pub(super) struct About<'a> {
     /// The experiment as it is in the archive.
     pub head: &'a ExperimentHead,
     /// The paths of its scripts.
@@ -30,7 +30,11 @@ pub struct About<'a> {
 
 impl<'a> About<'a> {
     /// The content for an experiment with these results.
-    pub fn of(head: &'a ExperimentHead, scripts: &'a [String], found: &LabResult<'_>) -> Self {
+    pub(super) fn of(
+        head: &'a ExperimentHead,
+        scripts: &'a [String],
+        found: &LabResult<'_>,
+    ) -> Self {
         let claims = found.claims.iter();
         let claims = claims.map(|claim| format!("{}: {}", claim.judgement.word(), claim.text));
         let each = |of: fn(&RunRecord) -> String| distinct(found.runs().map(of));
@@ -55,7 +59,7 @@ impl<'a> About<'a> {
 }
 
 /// The text.
-pub fn text(about: &About<'_>) -> String {
+pub(super) fn text(about: &About<'_>) -> String {
     let head = about.head;
     let mut out = format!("# {}\n\n", one_line(&head.question));
     if !head.cite.is_empty() {

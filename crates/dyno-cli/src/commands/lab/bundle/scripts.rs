@@ -22,7 +22,7 @@ use super::OWN;
 ///
 /// # Errors
 /// A file is missing, has changed since the trials, or is outside the experiment's folder.
-pub fn collect(
+pub(super) fn collect(
     experiment: &Experiment,
     trials: &[TrialRow],
     base: &Path,
@@ -53,7 +53,10 @@ pub fn collect(
 ///
 /// # Errors
 /// Names the first one and its line.
-pub fn refuse_passwords(files: &BTreeMap<String, Vec<u8>>, targets: &[Target]) -> Result<()> {
+pub(super) fn refuse_passwords(
+    files: &BTreeMap<String, Vec<u8>>,
+    targets: &[Target],
+) -> Result<()> {
     let in_url = |line: &str| {
         let mut words = line.split(|c: char| c.is_whitespace() || "'\"`".contains(c));
         words.any(|word| word.contains("://") && redact::text(word) != word)
@@ -74,7 +77,7 @@ pub fn refuse_passwords(files: &BTreeMap<String, Vec<u8>>, targets: &[Target]) -
 }
 
 /// The first line that seems to contain a password, by the names in it.
-pub fn suspect(files: &BTreeMap<String, Vec<u8>>) -> Option<String> {
+pub(super) fn suspect(files: &BTreeMap<String, Vec<u8>>) -> Option<String> {
     first_line(files, |line| redact::text(line) != line)
 }
 

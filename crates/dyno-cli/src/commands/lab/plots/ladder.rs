@@ -14,7 +14,11 @@ use super::{Part, by, made, place};
 ///
 /// # Errors
 /// No factor has numbers, or no trial has the figure.
-pub fn ladder(experiment: &Experiment, plot: &Plot, parts: &[Part<'_>]) -> Result<Vec<html::Plot>> {
+pub(super) fn ladder(
+    experiment: &Experiment,
+    plot: &Plot,
+    parts: &[Part<'_>],
+) -> Result<Vec<html::Plot>> {
     let crossed = experiment.crossed();
     let names: Vec<&str> = crossed.iter().map(|f| f.name.get_ref().as_str()).collect();
     let is_number = |name: &&&str| {

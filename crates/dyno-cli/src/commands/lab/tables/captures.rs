@@ -9,7 +9,7 @@ use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 const MB: f64 = 1e6;
 
 /// The write rate of each cell, and the fraction of statements that were captured.
-pub fn captured(experiment: &Experiment, done: &[&Done]) -> LabTable {
+pub(super) fn captured(experiment: &Experiment, done: &[&Done]) -> LabTable {
     if done.iter().all(|done| done.captured.is_none()) {
         return LabTable::Missing(
             "a table of captures: no trial has an output = { file = \"…\" }".to_owned(),

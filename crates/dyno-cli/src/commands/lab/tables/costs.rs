@@ -18,7 +18,7 @@ const COMPONENTS: [Component; 5] = [
 ];
 
 /// The monthly cost of each cell by component, and per 1,000 events per second.
-pub fn costs(experiment: &Experiment, done: &[&Done]) -> LabTable {
+pub(super) fn costs(experiment: &Experiment, done: &[&Done]) -> LabTable {
     let Some(prices) = experiment.prices() else {
         return LabTable::Missing("a table of costs needs [price]".to_owned());
     };

@@ -6,7 +6,7 @@ use dyno_lab::file::{Experiment, Table};
 use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The table of a factor's pairs.
-pub fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> LabTable {
+pub(super) fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> LabTable {
     let design = experiment.design.pair.as_ref().map(|pair| pair.get_ref());
     let Some(pair) = table.pair.as_ref().or(design) else {
         return LabTable::Missing("a paired table needs pair = \"FACTOR\"".to_owned());

@@ -6,7 +6,7 @@ use dyno_lab::file::Experiment;
 use super::{LabTable, by_cell, factors_but, sheet, shown};
 
 /// A figure of each phase of each cell, and its ratio to the baseline's.
-pub fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> LabTable {
+pub(super) fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> LabTable {
     let mut steps: Vec<&String> = Vec::new();
     // In the order of execution.
     for run in done.iter().flat_map(|done| &done.runs) {

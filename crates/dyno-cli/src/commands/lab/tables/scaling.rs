@@ -7,7 +7,12 @@ use dyno_lab::{Law, law};
 use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// Speed-up and efficiency along a factor.
-pub fn scaling(experiment: &Experiment, table: &Table, done: &[&Done], figure: &str) -> LabTable {
+pub(super) fn scaling(
+    experiment: &Experiment,
+    table: &Table,
+    done: &[&Done],
+    figure: &str,
+) -> LabTable {
     let Some(over) = &table.over else {
         return LabTable::Missing("a scaling table needs over = \"FACTOR\"".to_owned());
     };

@@ -22,7 +22,7 @@ use crate::commands::search::SearchCommand;
 /// # Errors
 /// A run fails, the user ends it, or no load is the answer: the load generator was the limit, even
 /// the lowest load broke the promise, or votes decided nothing.
-pub fn search(
+pub(crate) fn search(
     trial: &PlannedCommand,
     promise: &str,
     (name, quiet): (&str, bool),
@@ -93,7 +93,7 @@ fn no_answer(ending: SearchEnd) -> Option<&'static str> {
 }
 
 /// The loads that searches found.
-pub fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet {
+pub(crate) fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet {
     let subject = subject(experiment);
     let chosen: Vec<&Done> = done.iter().collect();
     let factors = factors_but(&chosen, &[]);

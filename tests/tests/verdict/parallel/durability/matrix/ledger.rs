@@ -16,7 +16,7 @@ const UPDATE_EVERY: i64 = 4;
 const LOAD: Duration = Duration::from_millis(1_500);
 
 /// All sessions of the load, after each has run a statement.
-pub fn connect(server: &Server, first: &str) -> Vec<Client> {
+pub(super) fn connect(server: &Server, first: &str) -> Vec<Client> {
     let connect = |_| {
         let mut client = server.client(Some("verdict"));
         assert!(first.is_empty() || client.execute(first).is_ok(), "{first}");
@@ -27,19 +27,19 @@ pub fn connect(server: &Server, first: &str) -> Vec<Client> {
 
 /// Keys of rows.
 #[derive(Default)]
-pub struct Acknowledged {
+pub(super) struct Acknowledged {
     pub inserted: Vec<i64>,
     pub updated: Vec<i64>,
 }
 
 impl Acknowledged {
     /// The number of statements.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.inserted.len() + self.updated.len()
     }
 
     /// The number of missing rows.
-    pub fn lost(&self, server: &Server) -> usize {
+    pub(super) fn lost(&self, server: &Server) -> usize {
         let keys = |sql: &str| -> HashSet<i64> {
             let rows = server.query(Some("verdict"), sql);
             let keys = rows.into_iter().flatten();
@@ -54,7 +54,7 @@ impl Acknowledged {
 }
 
 /// Loads the server with all sessions, kills it during the load, and returns the acknowledged rows.
-pub fn until_killed(clients: Vec<Client>, kill: impl FnOnce()) -> Acknowledged {
+pub(super) fn until_killed(clients: Vec<Client>, kill: impl FnOnce()) -> Acknowledged {
     let is_killed = AtomicBool::new(false);
     let is_killed = &is_killed;
     thread::scope(|scope| {

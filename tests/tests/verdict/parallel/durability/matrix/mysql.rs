@@ -37,7 +37,7 @@ fn flush(value: u32, class: DurabilityClass, left: Left) -> Case {
 }
 
 /// The server unpacked into this folder.
-pub fn of(kind: Kind, base: &Path) -> Vec<Row> {
+pub(super) fn of(kind: Kind, base: &Path) -> Vec<Row> {
     let mut cases = vec![
         flush(1, Durable, Left::Everything),
         flush(2, LastSecond, Left::Everything),
@@ -55,7 +55,7 @@ fn aria() -> Case {
     Case::new("Aria", Statement, Left::Everything).table("ENGINE=Aria TRANSACTIONAL=1")
 }
 
-pub fn mariadb() -> Vec<Row> {
+pub(super) fn mariadb() -> Vec<Row> {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     let elsewhere = format!("DATA DIRECTORY='{}'", folder.path().display());
@@ -82,7 +82,7 @@ fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
     case.table("ENGINE=RocksDB")
 }
 
-pub fn rocksdb() -> Vec<Row> {
+pub(super) fn rocksdb() -> Vec<Row> {
     let plugin = "--plugin-load-add=ha_rocksdb.so";
     // By default the engine refuses a log with a truncated last record, which a kill may leave.
     let recover = "--rocksdb-wal-recovery-mode=2";
@@ -104,7 +104,7 @@ pub fn rocksdb() -> Vec<Row> {
     rows
 }
 
-pub fn mysql() -> Vec<Row> {
+pub(super) fn mysql() -> Vec<Row> {
     let redo = "ALTER INSTANCE DISABLE INNODB REDO_LOG";
     let cases = [
         flush(1, Durable, Left::Everything),

@@ -34,7 +34,7 @@ fn usual() -> Vec<Case> {
     ]
 }
 
-pub fn installed() -> Vec<Row> {
+pub(super) fn installed() -> Vec<Row> {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     give_to_servers(folder.path()).unwrap();
     let make = format!(
@@ -63,7 +63,7 @@ pub fn installed() -> Vec<Row> {
 }
 
 /// Under a library that turns each sync into a no-op.
-pub fn preloaded() -> Vec<Row> {
+pub(super) fn preloaded() -> Vec<Row> {
     let library = library("libeatmydata.so").unwrap();
     let environment = [("LD_PRELOAD", library.to_str().unwrap())];
     let private = start_private_server_of(Kind::Postgres, None, &environment);
@@ -71,13 +71,13 @@ pub fn preloaded() -> Vec<Row> {
     all(private, " under libeatmydata", &[case])
 }
 
-pub fn newest() -> Vec<Row> {
+pub(super) fn newest() -> Vec<Row> {
     let programs = variable("DYNO_TEST_PG_NEWEST_BIN");
     of(Path::new(&programs).parent().unwrap())
 }
 
 /// The server unpacked into this folder.
-pub fn of(base: &Path) -> Vec<Row> {
+pub(super) fn of(base: &Path) -> Vec<Row> {
     let private = start_private_server_of(Kind::Postgres, Some(base), &[]);
     all(private, "", &usual())
 }

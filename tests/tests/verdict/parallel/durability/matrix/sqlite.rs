@@ -25,7 +25,7 @@ const MODES: [(&str, &str, DurabilityClass); 9] = [
     ("off", "full", Damaged),
 ];
 
-pub fn modes() -> Vec<Row> {
+pub(super) fn modes() -> Vec<Row> {
     let version = format!("SQLite {}", rusqlite::version());
     MODES
         .iter()
