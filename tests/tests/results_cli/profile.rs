@@ -198,7 +198,7 @@ fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
     has(&shown, &["none: perf is not installed"]);
     lab.dyno("report 1 -o r.html").success();
     let page = fs::read_to_string(lab.path("r.html")).unwrap();
-    assert!(page.contains("No profile of the server: perf is not installed"));
+    assert!(page.contains("none: perf is not installed"));
     // A search, with consecutive trials, cannot use it.
     let search = lab.dyno(&format!(
         "search oltp_point_select 'p99 < 1s' --cpu-profile {target}"
