@@ -82,7 +82,7 @@ fn a_rate_that_moves_is_found_by_its_check() {
     let _turn = alone();
     let faults = [
         (
-            "--slow-start=3",
+            "--slow-start=2",
             "warm-up",
             "events per second and the rest",
         ),
