@@ -26,7 +26,7 @@ impl LoggingServer {
     /// # Panics
     /// It does not start.
     pub fn start(kind: Kind) -> Self {
-        // Nobody kills it, so it need not wait for the disk.
+        // No test kills this server, so it need not wait for the disk.
         let arguments: &[&str] = match kind {
             Kind::Mariadb | Kind::Mysql => &[
                 "--log-output=TABLE",

@@ -34,7 +34,7 @@
 //!
 //! - The command line of a search, and its lines: `src/commands/search`; how it is conducted:
 //!   `crates/dyno-conduct/src/search`; its result: `crates/dyno-report/src/terminal/search.rs`.
-//! - A trial of an experiment that is a search: `src/commands/lab/tables/search.rs`.
+//! - A trial of an experiment that is a search: `src/commands/lab/search.rs`.
 //! - What is shown between trials: `src/commands/lab/caller.rs`.
 //! - Figures of an experiment by name: `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
 //!   a module each in `src/commands/lab`.

@@ -351,18 +351,20 @@ pub(crate) fn others_are_many(view: &View) -> bool {
 }
 
 /// `sh (12) 1.5 cores` for the processes with the most CPU time; `None` if unknown. Processes that
-/// begin and end between two samples have no names.
+/// begin and end between two samples have no names. The whole run is from connecting to the end, so
+/// these may be more than [`others`], which are those of the measurement.
 pub(crate) fn others_by_name(view: &View) -> Option<String> {
     const BRIEF: &str = "processes that started and ended between two samples";
+    const WHEN: &str = " (over the whole run)";
     let top = view.run.fact(names::HOST_OTHERS_TOP)?.trim();
     let top = Some(top.trim_end_matches('.')).filter(|top| !top.is_empty())?;
     let named = view.run.fact(names::HOST_OTHERS_TOP_CORES);
     let named = named.and_then(|cores| cores.parse::<f64>().ok());
     let all = others(view).map_or(0.0, |(_, cores)| cores);
     Some(match named.filter(|named| *named * 2.0 < all) {
-        Some(named) if named > 0.0 => format!("mostly {BRIEF}, and {top}"),
+        Some(named) if named > 0.0 => format!("mostly {BRIEF}, and {top}{WHEN}"),
         Some(_) => BRIEF.to_owned(),
-        None => top.to_owned(),
+        None => format!("{top}{WHEN}"),
     })
 }
 

@@ -73,12 +73,12 @@ impl Deeds {
 }
 
 #[test]
-fn what_a_script_replaces_is_used_on_mariadb() {
+fn scripts_replace_functions_on_mariadb() {
     compare(Kind::Mariadb);
 }
 
 #[test]
-fn what_a_script_replaces_is_used_on_postgres() {
+fn scripts_replace_functions_on_postgres() {
     compare(Kind::Postgres);
 }
 

@@ -72,12 +72,12 @@ struct Deeds {
 }
 
 #[test]
-fn mariadb_is_asked_the_same_by_both() {
+fn both_tools_send_mariadb_the_same_statements() {
     compare(Kind::Mariadb);
 }
 
 #[test]
-fn postgres_is_asked_the_same_by_both() {
+fn both_tools_send_postgres_the_same_statements() {
     compare(Kind::Postgres);
 }
 

@@ -299,7 +299,7 @@ fn a_small_cache_misses_what_the_law_says_in_two_passes() {
         "--table-open-cache-instances=1",
         // Otherwise MySQL reads its dictionary all the time, and its tables take room.
         "--table-definition-cache=2000",
-        // Nobody kills them, so they need not wait for the disk.
+        // No test kills these servers, so they need not wait for the disk.
         "--innodb-flush-log-at-trx-commit=0",
         "--sync-binlog=0",
     ];

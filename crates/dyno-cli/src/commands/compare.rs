@@ -272,7 +272,7 @@ fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
     let window = window::asked(parsed)?;
     let load = |word: &str| window::load(parsed, word, &Scope::whole(), window);
     let loaded = kinds.words().into_iter().map(load);
-    let runs = told_apart(loaded.collect::<Result<_>>()?);
+    let runs = distinguished(loaded.collect::<Result<_>>()?);
     let sides = kinds.of(&runs);
     let mut runs: Vec<Option<RunRecord>> = runs.into_iter().map(Some).collect();
     let mut take = |place: &usize| runs.get_mut(*place).and_then(Option::take);
@@ -281,7 +281,7 @@ fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
 }
 
 /// Adds the file to the names of runs that also occur in another file.
-fn told_apart(runs: Vec<(PathBuf, RunRecord)>) -> Vec<RunRecord> {
+fn distinguished(runs: Vec<(PathBuf, RunRecord)>) -> Vec<RunRecord> {
     let name = |(file, run): &(PathBuf, RunRecord)| (file.clone(), run.head.name.clone());
     let names: Vec<(PathBuf, String)> = runs.iter().map(name).collect();
     let apart = |(file, mut run): (PathBuf, RunRecord)| {
@@ -309,11 +309,11 @@ mod tests {
     use dyno_samples::values::head;
 
     #[test]
-    fn runs_of_the_same_name_are_told_apart_by_their_files() {
+    fn runs_of_the_same_name_have_their_file_in_front() {
         let names = |runs: &[(&str, &str)]| -> Vec<String> {
             let run =
                 |(file, name): &(&str, &str)| (PathBuf::from(file), RunRecord::new(head(name)));
-            let runs = told_apart(runs.iter().map(run).collect());
+            let runs = distinguished(runs.iter().map(run).collect());
             runs.into_iter().map(|run| run.head.name).collect()
         };
         assert_eq!(names(&[("a.db", "x"), ("b.db", "x")]), ["a.db:x", "b.db:x"]);

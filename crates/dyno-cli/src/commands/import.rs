@@ -15,7 +15,7 @@ use dyno_import::{ImportError, Imported, Log, Looks, Monitor, Options, Pattern, 
 use dyno_report::terminal::runs as table;
 use dyno_results::{Filter, Results, ResultsError};
 
-use self::folder::{BESIDE, FolderLog};
+use self::folder::{EXTRA_FILES, FolderLog};
 use self::store::{Shelf, StoreOutcome, Words};
 use self::text::Text;
 use super::{runs, show};
@@ -221,8 +221,8 @@ type Together<'a> = (&'a [String], BTreeMap<&'static str, String>);
 /// folder.
 fn paired<'a>(parsed: &Parsed, files: &'a [String]) -> Result<Vec<Together<'a>>> {
     let several = |name: &&str| parsed.values(name).count() > 1;
-    let Some(twice) = BESIDE.iter().map(|(name, _)| *name).find(several) else {
-        let beside = BESIDE.iter().filter_map(|(name, _)| {
+    let Some(twice) = EXTRA_FILES.iter().map(|(name, _)| *name).find(several) else {
+        let beside = EXTRA_FILES.iter().filter_map(|(name, _)| {
             let file = parsed.value(name)?.to_owned();
             Some((*name, file))
         });
@@ -240,7 +240,7 @@ fn paired<'a>(parsed: &Parsed, files: &'a [String]) -> Result<Vec<Together<'a>>>
             .map(std::path::Path::to_owned)
     };
     let mut sets: Vec<Together<'_>> = files.chunks(1).map(|one| (one, BTreeMap::new())).collect();
-    for (name, _) in BESIDE {
+    for (name, _) in EXTRA_FILES {
         for file in parsed.values(name) {
             let mut there = sets
                 .iter_mut()

@@ -228,8 +228,10 @@ fn intervals(comparison: &Comparison) -> CheckResult {
             "Each of {all} ratios has an interval, except those of maxima and medians of seconds."
         ),
         false => format!(
-            "Of {all} ratios these have no interval: {}.",
-            text::list(&bare)
+            "{} of {all} ratios have no interval: {}. Maxima and medians of seconds never have \
+             one.",
+            bare.len(),
+            bare.join("; ")
         ),
     };
     CheckResult::of(

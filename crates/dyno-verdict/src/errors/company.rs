@@ -37,10 +37,10 @@ pub(super) fn at_work(view: &View, counted: &str) -> Option<CheckResult> {
         .or_else(|| short(view, counted))
 }
 
-/// The mean number of active sessions and the number of looks, if that is too many.
+/// The mean number of active sessions and the number of samples, if that is too many.
 fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
-    let looks = view.points(series);
-    let inside = looks
+    let samples = view.points(series);
+    let inside = samples
         .iter()
         .filter(|(at_s, _)| (0.0..=view.length_s).contains(at_s));
     let counts: Vec<f64> = inside.map(|(_, count)| *count).collect();
@@ -49,13 +49,13 @@ fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
 }
 
 fn others(view: &View, counted: &str) -> Option<CheckResult> {
-    let (active, looks) = busy(view, names::DB_OTHER_SESSIONS_ACTIVE)?;
+    let (active, samples) = busy(view, names::DB_OTHER_SESSIONS_ACTIVE)?;
     let whose = view.run.fact(names::SERVER_OTHER_SESSIONS);
     let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
     let result = CheckResult::doubt(
         format!(
-            "Other users' sessions executed {} statements at a time, on average over {looks} \
-             looks{whose}. {counted}",
+            "Other users' sessions executed {} statements at a time, on average over {samples} \
+             samples{whose}. {counted}",
             text::plain(active)
         ),
         OTHER_CLIENTS,
@@ -65,10 +65,10 @@ fn others(view: &View, counted: &str) -> Option<CheckResult> {
 
 /// PostgreSQL's autovacuum cleans up after loading and changes.
 fn vacuum(view: &View, counted: &str) -> Option<CheckResult> {
-    let (active, looks) = busy(view, names::DB_BACKENDS_AUTOVACUUM)?;
+    let (active, samples) = busy(view, names::DB_BACKENDS_AUTOVACUUM)?;
     let result = CheckResult::doubt(
         format!(
-            "{} of the server's autovacuum workers were at work on average over {looks} looks. \
+            "{} of the server's autovacuum workers were at work on average over {samples} samples. \
              {counted}",
             text::plain(active)
         ),

@@ -17,7 +17,7 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     rule: "Doubt if the server counts {0} % and {1} per second fewer statements than the client, \
            or that many more than statements, failures and connections explain. Doubt if {3} \
            sessions of other clients or of autovacuum were active on average, or other clients \
-           made {4} connections. Needs {2} s and 3 looks at the session list.",
+           made {4} connections. Needs {2} s and 3 samples of the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,
@@ -234,8 +234,8 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         );
     }
     let hidden = view.run.not_observed(names::SERVER_OTHER_SESSIONS);
-    let looks = view.points(names::DB_OTHER_SESSIONS).len();
-    if let Some(why) = hidden.filter(|_| whose.is_some() || looks == 0) {
+    let samples = view.points(names::DB_OTHER_SESSIONS).len();
+    if let Some(why) = hidden.filter(|_| whose.is_some() || samples == 0) {
         let why = why.trim_end_matches('.');
         return CheckResult::doubt(
             format!("{evidence} Other sessions are not known: {why}."),
@@ -243,7 +243,7 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
              only for the benchmark.",
         );
     }
-    if whose.is_none() || looks == 0 {
+    if whose.is_none() || samples == 0 {
         return CheckResult::doubt(
             format!("{evidence} Other sessions were not observed."),
             "Look at the server's list of sessions during a run: other clients may use it.",
@@ -261,7 +261,7 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         None => "",
     };
     CheckResult::doubt(
-        format!("{evidence} No other session{alike} was listed in {looks} looks."),
+        format!("{evidence} No other session{alike} was listed in {samples} samples."),
         match counted.what {
             "statements" => {
                 "Look for sessions too short to be seen, and for work that the script causes \

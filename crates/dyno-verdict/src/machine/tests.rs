@@ -194,7 +194,10 @@ fn other_processes_are_named() {
     });
     assert_has(&seen.evidence, "rustc (77)");
     for (cores, words) in [
-        ("0.8", "% of the host's CPUs: many (7) 0.1 cores."),
+        (
+            "0.8",
+            "% of the host's CPUs: many (7) 0.1 cores (over the whole run).",
+        ),
         (
             "0.1",
             "CPUs: mostly processes that started and ended between two samples, and many (7)",
@@ -232,8 +235,9 @@ fn a_server_that_cannot_be_placed_may_be_one_of_the_others() {
         fact(run, "host.others.top", "cc1 (77) 1.10 cores");
     };
     let found = expect("other-processes", Doubt, busy);
-    let expected = "Other processes used 1.66 cores, 83 % of the host's CPUs: cc1 (77) 1.10 cores; \
-         the server may be one of them, which could not be determined: a proxy stands between.";
+    let expected = "Other processes used 1.66 cores, 83 % of the host's CPUs: cc1 (77) 1.10 cores \
+         (over the whole run); the server may be one of them, which could not be determined: a \
+         proxy stands between.";
     assert_eq!(found.evidence, expected);
     assert_has(&found.advice, "UNIX socket");
     let found = expect("other-load", Doubt, |run| {

@@ -40,7 +40,7 @@ impl FolderLog {
 
 /// The kinds of system logs and configuration files: the option that names one, and parts of its
 /// file name.
-pub(super) const BESIDE: [(&str, &[&str]); 5] = [
+pub(super) const EXTRA_FILES: [(&str, &[&str]); 5] = [
     ("vmstat", &["vmstat"]),
     ("iostat", &["iostat"]),
     ("mpstat", &["mpstat"]),
@@ -325,7 +325,7 @@ fn pair(logs: &mut [FolderLog], paths: &[String], notes: &mut Vec<String>) {
             .iter()
             .filter(|path| split(path).0 == folder && !own.contains(*path));
         let here: Vec<&String> = here.collect();
-        for (option, words) in BESIDE {
+        for (option, words) in EXTRA_FILES {
             let fits = |path: &&&String| {
                 let name = split(path).1.to_ascii_lowercase();
                 words.iter().any(|word| has(&name, word))

@@ -10,6 +10,7 @@ mod plots;
 mod progress;
 mod report;
 mod run;
+mod search;
 mod status;
 mod tables;
 mod vary;
@@ -226,7 +227,7 @@ fn results_file(parsed: &Parsed) -> Result<std::path::PathBuf> {
 }
 
 /// An experiment's name as that of a file or folder: the name may be a path.
-pub(super) fn file_name(name: &str) -> String {
+fn file_name(name: &str) -> String {
     let plain = |c: char| match c.is_alphanumeric() || "-_.".contains(c) {
         true => c,
         false => '-',

@@ -356,7 +356,7 @@ impl Running<'_> {
         }
         let name: String = identity.chars().take(SEARCH_NAME).collect();
         let (trial, found) =
-            super::tables::search::search(&trial, text, (&name, self.file.quiet), &self.file.stop)?;
+            super::search::search(&trial, text, (&name, self.file.quiet), &self.file.stop)?;
         self.site.add_step(Step::Text(found));
         Ok(trial)
     }

@@ -5,7 +5,7 @@ mod costs;
 mod pairs;
 mod phases;
 mod scaling;
-pub(super) mod search;
+mod searched;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ pub(super) fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
     if let Some(search) = &experiment.search
         && experiment.tables.is_empty()
     {
-        return vec![LabTable::Sheet(search::searched(
+        return vec![LabTable::Sheet(searched::searched(
             experiment,
             search.get_ref(),
             done,

@@ -60,7 +60,7 @@ pub(in crate::time) fn describe(idle: &[(&SessionShare, IdleSpan)]) -> Option<Mo
     let words = match idle.len() {
         1 => first,
         count => format!(
-            "{} did nothing, such as {first}",
+            "{} did nothing; for example, {first}",
             text::counted(count as u64, "session")
         ),
     };

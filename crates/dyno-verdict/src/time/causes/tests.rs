@@ -187,7 +187,7 @@ fn sessions_that_hang_alone_are_the_cause_of_a_lower_rate() {
     assert!(later.names(Cause::IdleSessions), "{later:?}");
     // Too short for `idle-sessions`, but still the cause.
     let beginning = check(&four_wait(0, 4), "warm-up", Doubt);
-    let expected = "4 sessions did nothing, such as session 3 waited for a statement's answer";
+    let expected = "4 sessions did nothing; for example, session 3 waited for a statement's answer";
     assert!(
         beginning.evidence.contains(expected),
         "{}",

@@ -5,15 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use dyno_analysis::search::{SearchEnd, Searched};
-use dyno_conduct::lab::figures::{Done, subject};
 use dyno_conduct::search::promise::Promise;
 use dyno_conduct::search::shown as shown_load;
 use dyno_core::plan::{Arrivals, OpenLoop};
-use dyno_lab::file::Experiment;
 use dyno_load::{StopLevel, StopSignal};
-use dyno_report::sheet::Sheet;
 
-use super::{by_cell, factors_but, mean, sheet, shown};
 use crate::commands::planned::PlannedCommand;
 use crate::commands::search::SearchCommand;
 
@@ -22,7 +18,7 @@ use crate::commands::search::SearchCommand;
 /// # Errors
 /// A run fails, the user ends it, or no load is the answer: the load generator was the limit, even
 /// the lowest load broke the promise, or votes decided nothing.
-pub(crate) fn search(
+pub(super) fn search(
     trial: &PlannedCommand,
     promise: &str,
     (name, quiet): (&str, bool),
@@ -90,34 +86,4 @@ fn no_answer(ending: SearchEnd) -> Option<&'static str> {
         SearchEnd::Exhausted => Some("the allowed number of trials did not settle it"),
         SearchEnd::Interrupted | SearchEnd::Failed => Some("it ended early"),
     }
-}
-
-/// The loads that searches found.
-pub(crate) fn searched(experiment: &Experiment, promise: &str, done: &[Done]) -> Sheet {
-    let subject = subject(experiment);
-    let chosen: Vec<&Done> = done.iter().collect();
-    let factors = factors_but(&chosen, &[]);
-    let load = match subject {
-        "sessions" => "sessions",
-        _ => "rate",
-    };
-    let mut made = sheet(
-        &format!("The {promise}"),
-        "Means over the trials of a cell, each a separate search; dyno lab status --json has the \
-         result of each and the load that broke the promise. p99 and whether the promise was kept \
-         there are from the single run at that load.",
-        &factors,
-        &["trials", load, "p99, ms", "kept there"],
-    );
-    for (mut row, trials) in by_cell(experiment, &chosen, &factors) {
-        row.push(trials.len().to_string());
-        row.extend([subject, "p99"].map(|figure| shown(mean(&trials, figure))));
-        let kept = trials
-            .iter()
-            .filter(|done| done.kept(promise) == Some(true))
-            .count();
-        row.push(format!("{kept} of {}", trials.len()));
-        made.rows.push(row);
-    }
-    made
 }
