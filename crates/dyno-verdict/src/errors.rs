@@ -50,6 +50,12 @@ thresholds! {
         "these slowest events are in no latency; one in a thousand affects p99.9";
 }
 
+/// Whether most errors are those of a SQLite file that stayed locked.
+pub(crate) fn is_locked(view: &View) -> bool {
+    let codes = view.summary().map(|summary| &summary.errors);
+    codes.is_some_and(|codes| locked::cause(view, codes).is_some())
+}
+
 fn errors(view: &View) -> CheckResult {
     let totals = view.totals();
     let codes = view.summary().map(|summary| &summary.errors);

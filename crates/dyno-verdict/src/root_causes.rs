@@ -235,7 +235,7 @@ const RULES: &[Rule] = &[
         when: |judged| judged.named("errors", Cause::DatabaseLocked),
         why: "SQLite's file stayed locked: see `errors`.",
         explains: &[
-            Of("stalls"),
+            Naming("stalls", Cause::DatabaseLocked),
             Naming("warm-up", Cause::Unexplained),
             Naming("steady-state", Cause::Unexplained),
             Naming("warm-up", Cause::IdleSessions),

@@ -40,6 +40,8 @@ pub(super) fn cause(view: &View, codes: &ErrorsByCode) -> Option<Cause> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use dyno_core::finding::Outcome::{Doubt, NotChecked};
     use dyno_core::record::RunRecord;
     use dyno_samples::{Product, closed, noisy};
@@ -59,15 +61,28 @@ mod tests {
         run
     }
 
+    /// Repeats events in these seconds.
+    fn repeated(mut run: RunRecord, seconds: Range<usize>) -> RunRecord {
+        for interval in &mut run.intervals[seconds] {
+            interval.counters.retries += 10;
+        }
+        run
+    }
+
     #[test]
     fn a_file_that_another_process_locked_is_the_cause_of_errors_and_stalls() {
-        let locked = run(Product::Sqlite, &[("5", 700), ("517", 20)]);
+        let busy = [("5", 700), ("517", 20)];
+        let locked = repeated(run(Product::Sqlite, &busy), 12..16);
         let errors = judge_one(&locked, &Context::default(), "errors");
         assert_eq!(errors.outcome, Doubt, "{}", errors.evidence);
         assert!(errors.names(Cause::DatabaseLocked), "{errors:?}");
         assert!(errors.advice.contains("another process"), "{errors:?}");
         let stalls = judge_one(&locked, &Context::default(), "stalls");
         assert_eq!(stalls.outcome, NotChecked, "{}", stalls.evidence);
+        // Nobody gave up in the stall: it has another cause.
+        let elsewhere = repeated(run(Product::Sqlite, &busy), 20..24);
+        let stalls = judge_one(&elsewhere, &Context::default(), "stalls");
+        assert_eq!(stalls.outcome, Doubt, "{}", stalls.evidence);
         for (product, codes) in [
             // Sessions of the run that wrote at the same time.
             (Product::Sqlite, &[("5", 20), ("517", 700)]),

@@ -63,7 +63,10 @@ const EXPLAINED: &[Case] = {
             ("server-counters", &[]),
         ),
         (("errors", Refuse, &[]), ("server-counters", &[])),
-        (("errors", Doubt, &[DatabaseLocked]), ("stalls", &[])),
+        (
+            ("errors", Doubt, &[DatabaseLocked]),
+            ("stalls", &[DatabaseLocked, CpusIdle]),
+        ),
         (("errors", Refuse, &[]), ("work-done", &[NoRows])),
         (("work-done", Doubt, &[NoTable]), ("misses", &[EmptyReads])),
         (

@@ -8,6 +8,7 @@ use dyno_core::finding::Cause;
 
 use super::causes::{self, Moved, Seconds};
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
+use crate::errors;
 use crate::text;
 use crate::view::View;
 
@@ -87,6 +88,9 @@ fn stalls(view: &View) -> CheckResult {
         one(*span, &moved)
     };
     let listed: Vec<String> = found.spans.iter().map(one).collect();
+    if found.spans.iter().all(|span| locked_out(view, *span)) {
+        named.push(Cause::DatabaseLocked);
+    }
     let nothing = match named.is_empty() && causes::watched(view, &found.spans) {
         true => {
             named.push(Cause::Unexplained);
@@ -158,6 +162,15 @@ fn moved(view: &View, found: &Stalls, span: Span) -> Vec<Moved> {
     let mut moved = causes::disturbances(view, span);
     moved.extend(causes::of(view, &seconds));
     moved
+}
+
+/// Whether sessions gave up waiting for SQLite's file in this time, or in the second after it.
+fn locked_out(view: &View, span: Span) -> bool {
+    let mut bins = view
+        .bins
+        .iter()
+        .filter(|bin| bin.at_s > span.from_s && bin.from_s() <= span.to_s + bin.length_s);
+    errors::is_locked(view) && bins.any(|bin| bin.counters.errors + bin.counters.retries > 0)
 }
 
 /// Its time, length and causes.
