@@ -19,9 +19,13 @@ use signs::{SIGNS, describe};
 const SLOWER: f64 = 1.15;
 /// Of the usual rate. Below it events did other work, or the client mostly woke up.
 const SLOW_RATE_MIN: f64 = 0.4;
-/// Percent of the host's CPU time. With more idle time a lower rate makes the client wake up more
-/// often per event.
+/// Percent of the host's CPU time. With more idle time a lower rate may make the client wake up
+/// more often per event, which costs CPU time, too.
 const SLOW_IDLE_MAX: f64 = 10.0;
+/// The client's work is the same if its voluntary switches per event differ by less than this
+/// factor and the host's idle time by fewer than these percentage points.
+const SAME_SWITCHES: f64 = 1.1;
+const SAME_IDLE: f64 = 5.0;
 
 /// The difference in the percentage of reads that find no row.
 const MISSES_MIN: f64 = 10.0;
@@ -312,13 +316,10 @@ impl Comparison<'_, '_> {
         })
     }
 
-    /// Events with equal answers cost the client the same work: if they take more CPU time while
-    /// the CPUs are always busy, the CPUs are slower. Hypervisors do not report that.
+    /// Events with equal answers and as many wake-ups cost the client the same work: if they take
+    /// more CPU time, the CPUs are slower. Hypervisors do not report that.
     fn slow_cpus(&self) -> Option<Moved> {
         let idle = self.both(self.view.run.series(names::HOST_CPU_IDLE)?)?;
-        if idle.0.max(idle.1) > SLOW_IDLE_MAX {
-            return None;
-        }
         let cores = |slower: bool| -> Option<f64> {
             [names::CLIENT_CPU_USER, names::CLIENT_CPU_SYSTEM]
                 .iter()
@@ -341,7 +342,11 @@ impl Comparison<'_, '_> {
             dyno_stats::mean(&rates).filter(|rate| *rate > 0.0)
         };
         let (then, usual) = (rate(true)?, rate(false)?);
-        if then < usual * SLOW_RATE_MIN || self.other_work() {
+        let busy = idle.0.max(idle.1) <= SLOW_IDLE_MAX;
+        if then < usual * SLOW_RATE_MIN
+            || self.other_work()
+            || !busy && !self.wakes_as_often(idle, (then, usual))
+        {
             return None;
         }
         let then_us = cores(true)? / then * 1e6;
@@ -355,6 +360,19 @@ impl Comparison<'_, '_> {
                 text::plain(usual_us)
             ),
         })
+    }
+
+    /// Whether the client waited as often per event at these rates.
+    fn wakes_as_often(&self, idle: (f64, f64), rates: (f64, f64)) -> bool {
+        let series = self
+            .view
+            .run
+            .series(names::CLIENT_CONTEXT_SWITCHES_VOLUNTARY);
+        let Some((then, usual)) = series.and_then(|series| self.both(series)) else {
+            return false;
+        };
+        let (then, usual) = (then / rates.0, usual / rates.1);
+        (idle.0 - idle.1).abs() < SAME_IDLE && then.max(usual) < then.min(usual) * SAME_SWITCHES
     }
 
     /// The counters of the slower seconds, or of the usual ones.

@@ -100,6 +100,13 @@ fn slower_cpus_show_in_the_clients_cpu_time_per_event() {
     series(&mut run, "host.cpu.idle", &[30.0; 40]);
     let nothing = "From then on, nothing unusual was recorded.";
     check_says(&run, "steady-state", nothing);
+    // It does not if it waits equally often per event.
+    let waits = "client.context_switches.voluntary";
+    let per_event: Vec<f64> = rates.iter().map(|rate| rate * 16.0).collect();
+    series(&mut run, waits, &per_event);
+    check_says(&run, "steady-state", words);
+    series(&mut run, waits, &[12_000.0; 40]);
+    check_says(&run, "steady-state", nothing);
     // The client needed the same time per event: something else is slower.
     series(&mut run, "host.cpu.idle", &[2.0; 40]);
     let half: Vec<f64> = rates.iter().map(|rate| rate * 2.5e-4).collect();
