@@ -122,7 +122,7 @@ fn a_condition_that_holds_is_an_outcome() {
 }
 
 #[test]
-fn a_command_without_load_is_no_run() {
+fn a_command_without_load_records_no_run() {
     let (done, calls) = executed("prepare", &[], RecordPlan::default());
     assert_eq!(calls, ["command prepare"]);
     assert!(done.runs.is_empty() && done.plan.is_none());

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_are_those_of_the_part() {
+    fn sessions_match_the_agents_share() {
         let two = Division::equal(2).unwrap();
         let has = |division: &Division, number, own: &[u32]| {
             part_has(division, number, 4, (own, true)).err()

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recorded_program_is_no_command_line() {
+    fn a_recorded_program_cannot_inject_shell_commands() {
         assert!(is_plain("/opt/dyno-0.1/bin/dyno"));
         for program in ["", "-x", "dyno; rm", "$(id)", "a b", "dyno\nid", "`id`"] {
             assert!(!is_plain(program), "{program}");
