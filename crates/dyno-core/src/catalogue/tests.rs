@@ -41,7 +41,7 @@ fn constants_are_named_like_their_values() {
 }
 
 #[test]
-fn rows_say_what_their_kind_needs() {
+fn each_row_has_the_fields_of_its_kind() {
     for row in rows() {
         let is_family = row.name.contains('…');
         let is_described = !row.meaning.is_empty() && !row.source.is_empty();
