@@ -18,7 +18,7 @@ fn a_setting_that_the_server_changes_is_an_error_and_nothing_is_left() {
         ],
     );
     has(&up, &["the server has 10"]);
-    lab.wait_for_nobody();
+    lab.wait_until_all_have_exited();
     assert_eq!(fs::read_dir(lab.servers()).unwrap().count(), 0);
 }
 
@@ -125,11 +125,11 @@ fn reports_invalid_words_with_valid_ones() {
             output.stderr
         );
     }
-    lab.wait_for_nobody();
+    lab.wait_until_all_have_exited();
 }
 
 #[test]
-fn folders_that_are_no_servers_are_left_alone() {
+fn folders_without_a_server_are_left_alone() {
     let lab = Lab::new();
     lab.dyno("server list").success();
     let precious = lab.servers().join("precious");

@@ -86,7 +86,7 @@ fn crash(lab: &Lab, name: &str) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    lab.wait_for_nobody();
+    lab.wait_until_all_have_exited();
 }
 
 /// Unmounts a file system, like a reboot. Killed processes may take a while to exit.
@@ -223,7 +223,7 @@ fn a_disk_is_limited() {
 }
 
 #[test]
-fn what_cannot_be_is_found_before_anything_is_made() {
+fn reports_impossible_options_before_anything_is_made() {
     let lab = Lab::new();
     for (line, status, why) in [
         ("--cpus 0", 2, "at least 0.01 processors"),
