@@ -1,4 +1,4 @@
-//! Commands through the library: no process, no terminal, a stage that lists its calls.
+//! Runs commands through the library, without a process or a terminal. The stage lists its calls.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 

@@ -68,7 +68,7 @@ pub(super) struct FileContents<'a> {
     pub(super) report: &'a Report,
     pub(super) outcome: &'a RunOutcome,
     pub(super) counted: &'a Counted<'a>,
-    /// The files' data of agents that the record lost.
+    /// Data in the files of lost agents that the record lacks.
     pub(super) beyond: &'a [Beyond],
     /// Number of agents with files.
     pub(super) files: usize,
@@ -171,7 +171,7 @@ fn agents(recorded: &[AgentSummary], found: &[AgentSummary]) -> Option<String> {
     ))
 }
 
-/// Checks that each agent's sessions are those of its part of the plan.
+/// Checks that each agent ran the sessions of its part of the plan.
 ///
 /// # Errors
 /// They differ, or an agent's report cannot be read.

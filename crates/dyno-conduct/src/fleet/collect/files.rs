@@ -95,8 +95,8 @@ pub(super) fn is_over(results: &Path, record: &RunRecord) -> Result<()> {
     }
 }
 
-/// The files of a run's agents: those given, and those that can be fetched with this program, or
-/// the run's own, to a folder.
+/// The files of a run's agents: the given ones, and those of other agents, which it fetches into a
+/// folder with the given program, or else with the one in the run's record.
 pub(super) fn gathered(
     record: &RunRecord,
     given: Vec<PathBuf>,
