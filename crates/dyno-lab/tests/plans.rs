@@ -46,7 +46,7 @@ proptest! {
             cells.sort_unstable();
             prop_assert_eq!(cells, (0..starts * clients).collect::<Vec<_>>());
         }
-        // One start per level in each block, or one fewer if blocks meet on a level.
+        // One start per level in each block, or one fewer if consecutive blocks share a level.
         let (most, blocks) = (starts * blocks as usize, blocks as usize);
         prop_assert!(trials.cost.starts <= most && trials.cost.starts + blocks > most);
         prop_assert_eq!(trials.cost.restores, 1);
