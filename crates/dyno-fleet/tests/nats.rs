@@ -130,7 +130,7 @@ fn a_server_that_is_killed_and_comes_back_loses_nothing() {
     drop(killer.join().unwrap());
 }
 
-/// Everything that arrives within this time.
+/// All events that arrive within this time.
 fn heard(bus: &mut NatsBus, time: Duration) -> Vec<Incoming> {
     let until = Clock.now() + time.as_nanos() as u64;
     let mut all = Vec::new();

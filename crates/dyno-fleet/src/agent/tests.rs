@@ -337,7 +337,7 @@ fn a_released_agent_exits_soon_unless_orders_arrive() {
     let why = "no message from the coordinator for 4 s".to_owned();
     assert_eq!(commands(&mut agent), [Command::Stop { why }]);
     agent.ended(End::Stopped, BEGIN + 4 * SECOND);
-    // Nobody can receive its records.
+    // No coordinator can receive its records.
     agent.tick(BEGIN + 5 * SECOND);
     let exit = Exit::Orphaned { unconfirmed: 2 };
     assert_eq!(commands(&mut agent), [Command::Exit(exit)]);

@@ -137,7 +137,7 @@ impl Bench {
         self.pulse(Stage::Ended, 1, 2);
         for _ in 0..400 {
             self.pass(SECOND / 10);
-            // It stays alive and follows all orders.
+            // The agent keeps sending heartbeats and follows all orders.
             if self.coordinator.is_over() {
                 break;
             }
@@ -285,7 +285,7 @@ fn repeats_orders_until_they_are_confirmed() {
     let orders_sent = bench.orders.len();
     bench.pass(SECOND / 4);
     bench.pass(SECOND / 4);
-    // Confirmed orders are repeated once a second, as a sign of life.
+    // Confirmed orders are repeated once a second, as a heartbeat.
     assert!(bench.orders.len() <= orders_sent + 1);
 }
 

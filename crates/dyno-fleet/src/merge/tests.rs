@@ -12,8 +12,8 @@ const SECOND: u64 = 1_000_000_000;
 const START: u64 = 500 * SECOND;
 const START_UNIX: u64 = 1_800_000_000 * SECOND;
 
-/// The recording of these samples in a second, by an agent or by one process. Samples of operations
-/// are those of the events, in turn.
+/// The interval with these samples, as recorded by an agent or by one process. The operations share
+/// the samples of the events, in turn.
 fn recorded(index: u64, sessions: &[u32], samples: &[u64]) -> Interval {
     let mut interval = Interval {
         index,
