@@ -115,7 +115,7 @@ impl Lab {
     }
 
     /// Waits until no command line contains the folder.
-    pub fn wait_until_all_have_exited(&self) {
+    pub fn wait_for_nobody(&self) {
         for _ in 0..1_500 {
             if self.processes().is_empty() {
                 return;

@@ -98,7 +98,7 @@ fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
     dyno.prints("[1/4]");
     dyno.signal(libc::SIGKILL);
     dyno.finish(LIMIT);
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     let status_json = status(&lab, "memory.toml");
     assert_eq!(status_json["done"], 1, "{status_json}");
     let resumed = lab.dyno("lab resume memory.toml").success();
@@ -118,7 +118,7 @@ fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
         "{runs:?}"
     );
     // Neither a process nor an image remains.
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     has(&lab.dyno("server list").success(), &["no servers"]);
 }
 

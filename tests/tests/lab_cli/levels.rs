@@ -280,7 +280,7 @@ fn reports_output_of_the_server_and_commands_during_the_load() {
     // Nearly all executed statements are in its log.
     assert!(cells[1] > 0.0 && cells[2] > 100.0, "{slow}");
     assert!((90.0..101.0).contains(&cells[3]), "{slow}");
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     // A command that does not run during the whole load fails its trial.
     let text = std::fs::read_to_string(lab.path("slow.toml")).unwrap();
     let text = text.replace(

@@ -22,13 +22,13 @@ pub(crate) fn at_trial_scale(name: &str, trials: usize) -> String {
         (trials, trials),
         "{runs:?}"
     );
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     let again = format!("lab resume {file} --scale trial -q");
     has(
         &lab.dyno(&again).success(),
         &[&format!("all {trials} trials done"), "the answer: dyno lab"],
     );
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     lab.dyno(&format!("lab report {file} --scale trial"))
         .success()
         .stdout
@@ -141,7 +141,7 @@ fn an_experiment_on_a_real_server_answers_its_question() {
     let page = std::fs::read_to_string(lab.path("flush.html")).unwrap();
     assert!(page.contains("What does a sync per commit cost?") && page.contains("agrees"));
     assert!(lab.path("tables").read_dir().unwrap().count() >= 3);
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn limits_and_file_systems_are_levels() {
         .find(|effect| effect["level"] == "size=large")
         .unwrap();
     assert!(size["ratio"].as_f64().unwrap() > 1.5, "{size}");
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     assert!(
         lab.servers()
             .read_dir()

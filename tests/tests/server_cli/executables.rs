@@ -68,7 +68,7 @@ fn a_server_in_the_foreground_needs_three_programs() {
     lab.dyno("server restore own one").success();
     run_again(&lab);
     lab.dyno("server down own").success();
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
 }
 
 #[test]
@@ -91,12 +91,12 @@ fn a_daemon_is_stopped_by_its_own_program_also_when_dyno_is_killed() {
     assert_eq!(lab.server("own")["data_bytes"], 4711);
     load(&lab);
     lab.dyno("server down own").success();
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
 
     let mut dyno = lab.start("server up ./own --foreground");
     dyno.prints("to stop the server and remove its data");
     dyno.signal(libc::SIGKILL);
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     has(&lab.dyno("server list").success(), &["own", "down"]);
 }
 
@@ -148,7 +148,7 @@ fn reports_mistakes_of_the_programs() {
     );
     let up = lab.dyno("server up ./e --set work_mem=8MB").failure(1);
     has(&up, &["work_mem: asked for 8MB, the server has 4MB"]);
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     assert_eq!(
         fs::read_dir(lab.servers()).unwrap().count(),
         0,

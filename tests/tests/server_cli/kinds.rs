@@ -50,7 +50,7 @@ fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
 
     let stopped = lab.dyno("server down one --keep-data").success();
     has(&stopped, &["one is down; its data are kept in"]);
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     has(
         &lab.dyno(&format!("run oltp_point_select {load}"))
             .failure(2),
@@ -63,7 +63,7 @@ fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
         &lab.dyno("server down one").success(),
         &["its data are removed"],
     );
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     assert_eq!(
         std::fs::read_dir(lab.servers()).unwrap().count(),
         0,

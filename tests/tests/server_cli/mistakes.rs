@@ -18,7 +18,7 @@ fn a_setting_that_the_server_changes_is_an_error_and_nothing_is_left() {
         ],
     );
     has(&up, &["the server has 10"]);
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     assert_eq!(fs::read_dir(lab.servers()).unwrap().count(), 0);
 }
 
@@ -125,7 +125,7 @@ fn reports_invalid_words_with_valid_ones() {
             output.stderr
         );
     }
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
 }
 
 #[test]

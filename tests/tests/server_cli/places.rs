@@ -86,7 +86,7 @@ fn crash(lab: &Lab, name: &str) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
 }
 
 /// Unmounts a file system, like a reboot. Killed processes may take a while to exit.

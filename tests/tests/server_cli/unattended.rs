@@ -15,7 +15,7 @@ fn a_server_in_the_foreground_ends_with_its_dyno() {
         assert_eq!(server["state"], "up");
         dyno.signal(signal);
         dyno.finish(std::time::Duration::from_secs(60));
-        lab.wait_until_all_have_exited();
+        lab.wait_for_nobody();
         let down = lab.dyno("server down --all").success();
         match signal {
             libc::SIGKILL => has(&down, &["postgresql was not running; its data are removed"]),
@@ -59,7 +59,7 @@ fn a_server_whose_start_is_interrupted_does_not_stay() {
         assert_eq!(lab.server("half")["state"], "up");
         return;
     }
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     has(
         &lab.dyno("server down half").success(),
         &["its data are removed"],
@@ -77,7 +77,7 @@ fn a_server_whose_supervisor_is_killed_dies_and_can_be_started_again() {
         .unwrap();
     // SAFETY: kill has no memory effects; the process belongs to this test.
     unsafe { libc::kill(supervisor.0.cast_signed(), libc::SIGKILL) };
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     lab.wait_for_state("mariadb", "down");
     has(
         &lab.dyno("server restart mariadb").success(),
@@ -92,7 +92,7 @@ fn reports_a_server_that_ended_by_itself_as_down() {
     let pid = lab.server("mariadb")["pid"].as_i64().unwrap();
     // SAFETY: kill has no memory effects; the process belongs to this test.
     unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
     has(
         &lab.dyno("server list").success(),
         &["down: signal 9 ended it"],
@@ -119,7 +119,7 @@ fn two_starts_at_once_leave_one_server() {
         .count();
     assert!(servers <= 1, "{:?}", lab.processes());
     lab.dyno("server down postgresql").success();
-    lab.wait_until_all_have_exited();
+    lab.wait_for_nobody();
 }
 
 #[test]
