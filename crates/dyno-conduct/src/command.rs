@@ -82,7 +82,7 @@ pub fn execute(
     stage: &mut dyn Stage,
 ) -> Result<Executed> {
     refuse(&command.plan)?;
-    // Declared before the session that uses it, so that it is dropped after the session.
+    // Declared before the session that uses it, so that it is removed later.
     let folder = command.temporary.take();
     let folder = folder.map(|folder| folder.make(stage)).transpose()?;
     let name = command.name.clone();

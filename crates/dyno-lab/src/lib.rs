@@ -5,9 +5,9 @@
 //!
 //! - The format of an experiment's file, and its errors: `src/file`. `docs/schema/experiment.json`
 //!   is generated from it.
-//! - The configuration that levels resolve to: `src/levels.rs`. Order and cost of trials:
-//!   `src/design.rs`. The identity of a trial: `src/identity.rs`.
-//! - The next trial, and the change before it: `src/schedule.rs`; how the change is made:
+//! - What levels resolve to: `src/levels.rs`. Order and cost of trials: `src/design.rs`. What makes
+//!   a trial a different one: `src/identity.rs`.
+//! - The next trial, and what it needs after the one before: `src/schedule.rs`; how that is done:
 //!   `crates/dyno-conduct/src/lab/site.rs`, `crates/dyno-conduct/src/lab/images.rs`.
 //! - Ratios, effects, claims, scaling: `src/analysis`; figures by name:
 //!   `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:

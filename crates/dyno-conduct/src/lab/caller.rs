@@ -1,4 +1,4 @@
-//! The interface that the preparation of trials needs from its caller.
+//! What the preparation of trials needs of its caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,9 @@ use dyno_server::{Kind, SupervisorCommand};
 
 /// Follows the preparation of trials, and executes their command lines.
 pub trait Caller {
-    /// Reports a step of the preparation.
+    /// Something begins or has happened.
     fn event(&self, event: SiteEvent<'_>);
-    /// Returns a progress callback for a restore that begins now. It takes the number of copied
-    /// bytes and the total.
+    /// Follows the restoring of data that begins now: the copied bytes, and all.
     fn restoring(&self) -> Box<dyn Fn(u64, u64)>;
     /// Executes a command line of [`super::line`] to its end.
     ///
