@@ -35,7 +35,7 @@ fn a_database_is_fresh_and_dropped() {
 }
 
 #[test]
-fn a_program_that_hangs_is_killed_with_what_it_started() {
+fn a_hung_program_is_killed_with_its_children() {
     let hang = || {
         let mut shell = Command::new("sh");
         run(
@@ -104,7 +104,7 @@ fn every_server_shows_a_certificate_that_the_authority_signed() {
 }
 
 #[test]
-fn logs_count_what_a_user_asked_for() {
+fn logs_count_the_statements_of_a_user() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let logging = LoggingServer::start(kind);
         let database = Database::on(&logging.server());

@@ -286,7 +286,7 @@ mod tests {
         [run]\nwarmup = \"10s\"\n[compare]\nall = true\n[oltp_read_write]\ntable-size = 1000\n";
 
     #[test]
-    fn each_command_takes_what_it_has() {
+    fn each_command_takes_only_its_options() {
         let run = defaults(TEXT, "run", Some("oltp_read_write")).unwrap();
         let top = "--sessions=16 --quiet --expect=a=1 --expect=b=2";
         assert_eq!(run, format!("{top} --warmup=10s --table-size=1000"));

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reading_passes_over_what_only_the_script_knows() {
+    fn the_first_pass_skips_options_of_the_script() {
         let parsed = parse(
             &args("wl --table-size 10 --threads=4 --skip-trx"),
             OWN,

@@ -142,7 +142,7 @@ fn prepare(command: Command, stop: &Arc<StopSignal>) -> Result<(Ready, Prepared)
 }
 
 impl Prepared {
-    /// Replaces the phases by those that fit the existing tables, if the script looks at them.
+    /// Replaces the phases with those that fit the existing tables, if the script looks at them.
     fn with_phases_there(mut self, ready: &mut Ready) -> Result<Self> {
         let plan = &mut self.request.plan;
         if plan.phases.is_empty() || self.shaping.unchanged_plan().is_some() {
@@ -200,7 +200,7 @@ fn run(
     Ok(executed)
 }
 
-/// Whether a run can begin. Otherwise the command is not a run, and is over.
+/// Whether the command is `run` and can begin. Any other command is executed here.
 fn is_ready_to_run(
     ready: &mut Ready,
     command: &str,
@@ -248,8 +248,8 @@ fn prepare_temporary(ready: &mut Ready, record: &RecordPlan, stage: &mut dyn Sta
     Ok(())
 }
 
-/// Rejects a plan that cannot run on any target: with phases, roles and a schedule that do not go
-/// together.
+/// Rejects a plan that cannot run on any target because its phases, roles and schedule contradict
+/// each other.
 fn refuse(plan: &Plan) -> Result<()> {
     let workload = &plan.workload;
     if !plan.ladder.is_empty() && !plan.phases.is_empty() {

@@ -27,8 +27,8 @@
 //!   `src/fleet/ssh.rs`; what is sent to them: `src/fleet/bundle.rs`.
 //! - The coordinator: `src/fleet/coordinator.rs`; what it reports: `src/fleet/watcher.rs`.
 //! - The agent: `src/fleet/agent.rs`, `src/fleet/load.rs`, `src/fleet/sink.rs`.
-//! - How results become one: `src/fleet/outcome.rs`, `crates/dyno-load/src/outcome/together.rs`.
-//! - What agents keep: `src/fleet/part_file.rs`; `dyno fleet collect`: `src/fleet/collect`,
+//! - How results are merged: `src/fleet/outcome.rs`, `crates/dyno-load/src/outcome/together.rs`.
+//! - The files of agents: `src/fleet/part_file.rs`; `dyno fleet collect`: `src/fleet/collect`,
 //!   `crates/dyno-fleet/src/collect.rs`, `crates/dyno-run/src/recording/collected.rs`.
 //! - The observer on the server's host: `src/fleet/observer.rs` there, `src/fleet/server_agent.rs`
 //!   here.

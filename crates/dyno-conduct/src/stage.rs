@@ -1,4 +1,4 @@
-//! Who follows the runs of a command.
+//! The interface for following the runs of a command.
 
 use anyhow::Result;
 use dyno_load::StopSignal;

@@ -1,4 +1,4 @@
-//! Commands through the library: no process, no terminal, a stage that lists its calls.
+//! Runs commands through the library, without a process or a terminal. The stage lists its calls.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -122,7 +122,7 @@ fn a_condition_that_holds_is_an_outcome() {
 }
 
 #[test]
-fn a_command_without_load_is_no_run() {
+fn a_command_without_load_records_no_run() {
     let (done, calls) = executed("prepare", &[], RecordPlan::default());
     assert_eq!(calls, ["command prepare"]);
     assert!(done.runs.is_empty() && done.plan.is_none());

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_is_written_out_and_nothing_else() {
+    fn only_control_characters_are_escaped() {
         for (raw, shown) in [
             ("plain\n\ttext", "plain\n\ttext"),
             ("\u{1b}]0;title\u{7}", "\\x1b]0;title\\x07"),
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_steers_is_left(raw in ANY) {
+        fn no_control_character_is_left(raw in ANY) {
             prop_assert!(is_clean(&text(&raw)));
             let shown = text(&raw);
             prop_assert_eq!(text(&shown), &*shown);

@@ -23,7 +23,7 @@ pub use types::{Action, AgentConfig, Command, Exit};
 
 /// Interval between hellos until the coordinator answers.
 const HELLO_NS: Nanos = 500_000_000;
-/// Interval between an agent's signs of life.
+/// Interval between an agent's heartbeats.
 pub const PULSE_NS: Nanos = 1_000_000_000;
 /// After its load has ended, an agent tries this long to have all its records stored by the bus.
 pub const LINGER_NS: Nanos = 60_000_000_000;
@@ -39,7 +39,7 @@ pub struct Agent {
     start: Nanos,
     orphan_ns: Nanos,
     heard_at: Nanos,
-    /// Whether the process that started it has let it go.
+    /// Whether the process that started it has closed its standard input.
     launcher_gone: bool,
     ticked_at: Nanos,
     hello_at: Nanos,
@@ -92,7 +92,7 @@ impl Agent {
         }
     }
 
-    /// The next thing to do.
+    /// The next action.
     pub fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
@@ -404,7 +404,7 @@ impl Agent {
         self.offer(now);
     }
 
-    /// Handles the passage of time.
+    /// Acts on timeouts. Call it at the latest at [`Agent::wakes_at`].
     pub fn tick(&mut self, now: Nanos) {
         if self.exited {
             return;

@@ -1,10 +1,10 @@
-//! Estimates offset and drift between the monotonic clocks of two hosts, with bounds. Pure:
+//! Estimates offset and drift between the monotonic clocks of two hosts, with bounds. Without I/O:
 //! timestamps go in, a [`Relation`] comes out.
 //!
 //! A probe and its echo carry four timestamps (Cristian, "Probabilistic clock synchronization",
 //! 1989; RFC 5905, section 8). However the delay splits between the two directions, the true offset
-//! is within half of the round trip. The fastest exchange of each burst counts; a straight line
-//! through several bursts is the drift.
+//! is within half of the round trip. The fastest exchange of each burst counts; the slope of a
+//! straight line through several bursts is the drift.
 
 use dyno_core::clock::Nanos;
 
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn four_stamps_give_offset_and_delay() {
-        // Out 30 µs, held 10 µs, back 50 µs; their clock is 1 s ahead.
+        // 30 µs out, 10 µs at the peer, 50 µs back; their clock is 1 s ahead.
         let exchange = Exchange {
             sent: 5_000_000,
             received: 1_005_030_000,
@@ -238,7 +238,7 @@ mod tests {
             returned: 2 * SECOND + 40_000,
         };
         assert_eq!(exchange.reading().unwrap().offset_ns, -1_000_000_000);
-        // An echo cannot precede its probe, or be held longer than the whole exchange.
+        // An echo cannot precede its probe, or stay at the peer for longer than the whole exchange.
         for (sent, received, answered, returned) in [
             (5, 0, 0, 4),
             (0, 9, 8, 10),

@@ -132,7 +132,7 @@ impl Collection {
         })
     }
 
-    /// Doubt the run if programs differ, because it allowed that.
+    /// Makes differing programs a doubt instead of a refusal, because the run allowed them.
     pub fn allow_mixed_versions(&mut self) {
         self.mixed = true;
     }

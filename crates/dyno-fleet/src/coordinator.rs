@@ -45,7 +45,7 @@ pub enum Calibration {
     /// No calibration.
     #[default]
     None,
-    /// To compare it with their load; an agent without a result does not matter.
+    /// To compare the ceilings with the load; an agent may fail to calibrate.
     Compared,
     /// To divide the run in proportion to it.
     Shares,
@@ -165,7 +165,7 @@ pub enum Phase {
     },
     /// The agents generate load.
     Running,
-    /// The load ends, or has to; records still arrive.
+    /// The load is ending or was ordered to end; records still arrive.
     Draining,
     /// All results are in; agents are ordered to leave.
     Leaving,
@@ -344,7 +344,7 @@ impl Coordinator {
         self.find(finding);
     }
 
-    /// Fails the run: agents with load are ordered to stop.
+    /// Fails the run, and orders agents with load to stop.
     fn fail(&mut self, why: &str, now: Nanos) {
         if matches!(self.phase, Phase::Leaving | Phase::Over) {
             return;

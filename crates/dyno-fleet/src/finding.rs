@@ -19,17 +19,17 @@ pub enum Kind {
     AgentLost,
     /// An agent came back after it was lost, and was refused.
     AgentReturned,
-    /// A second process came under the name of an agent.
+    /// A second process used the name of an agent.
     AgentTwice,
     /// An agent ended before the others did.
     AgentEndedEarly,
     /// Programs or scripts differ between agents.
     VersionSkew,
-    /// An agent speaks another version of the protocol.
+    /// An agent uses another version of the protocol.
     ProtocolSkew,
-    /// A start was called off because not all agents had confirmed it.
+    /// A start was cancelled because not all agents had confirmed it.
     StartCalledOff,
-    /// An agent began at a start that had been called off.
+    /// An agent began at a start that had been cancelled.
     StartMistaken,
     /// An agent began late.
     StartLate,

@@ -1,5 +1,5 @@
-//! Many load generators as one: agents that generate a run's load together, and the coordinator
-//! that starts them at one instant, merges their measurements, and reports what went wrong.
+//! Runs with several load generators: agents that share a run's load, and the coordinator that
+//! starts them at one instant, merges their measurements, and reports their failures.
 //!
 //! [`agent`] and [`coordinator`] are state machines without I/O; [`message`] defines what they send
 //! each other over a [`bus`]. The parts that [`division`] assigns add up to the load of a single
@@ -8,7 +8,7 @@
 //! # Where to change what
 //!
 //! - How a run is divided: `src/division.rs`.
-//! - Messages, and which are refused: `src/message`.
+//! - Messages, and when they are rejected: `src/message`.
 //! - When a run starts, ends or fails, and with which finding: `src/coordinator`, `src/agent`;
 //!   tests: `tests/fleets/schedules.rs`.
 //! - The transport: `src/bus`; a NATS server started for a run: `src/server.rs`.

@@ -214,14 +214,14 @@ impl Merger {
         interval
     }
 
-    /// An agent reported its number of intervals.
+    /// Takes the number of intervals that an agent reported at its end.
     pub fn ends(&mut self, agent: usize, count: u64) {
         if let Some(source) = self.sources.get_mut(agent) {
             source.count.get_or_insert(count);
         }
     }
 
-    /// No more is expected from an agent; anything that still arrives is counted separately.
+    /// Stops expecting intervals from an agent. Any that still arrive are counted separately.
     pub fn lose(&mut self, agent: usize) {
         if let Some(source) = self.sources.get_mut(agent) {
             source.lost = true;

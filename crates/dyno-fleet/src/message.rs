@@ -50,7 +50,7 @@ pub struct Message {
 pub enum Body {
     /// An agent introduces itself.
     Hello(Box<Hello>),
-    /// An agent's sign of life.
+    /// An agent's heartbeat.
     Pulse(Pulse),
     /// An agent's answer to a probe.
     Echo(Echo),
@@ -168,7 +168,7 @@ pub enum Stage {
     Failed,
 }
 
-/// An agent's sign of life.
+/// An agent's heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pulse {
@@ -176,7 +176,7 @@ pub struct Pulse {
     pub serial: u64,
     /// Its stage.
     pub stage: Stage,
-    /// The start that it is armed for or running since; 0 without one.
+    /// The attempted start for which it is armed, or since which it runs; 0 without one.
     pub attempt: u32,
     /// Number of records produced.
     pub made: u64,
@@ -232,7 +232,7 @@ pub struct Record {
     /// In the totals: number of pieces of the load's outcome.
     #[serde(default)]
     pub pieces: u32,
-    /// The start it was measured after.
+    /// The attempted start after which it was measured.
     pub attempt: u32,
     /// In the totals: how late the load began by the agent's clock, in nanoseconds.
     pub late_ns: Option<i64>,
@@ -246,7 +246,7 @@ pub struct Record {
 pub enum End {
     /// As planned.
     Completed,
-    /// It was ordered to stop.
+    /// The coordinator ordered it to stop.
     Stopped,
     /// It stopped by itself after losing contact with the coordinator.
     Orphaned,
@@ -306,7 +306,7 @@ pub enum Task {
         /// The reason.
         why: String,
     },
-    /// The run is over, and everything was received.
+    /// The run is over, and the coordinator has received all records.
     Leave,
     /// This agent takes no part: end the load, and report nothing.
     Refuse {

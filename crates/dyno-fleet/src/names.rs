@@ -91,7 +91,7 @@ name! {
 pub enum Channel {
     /// Agent to coordinator: its introduction.
     Hello,
-    /// Agent to coordinator, every second: its stage, as a sign of life.
+    /// Agent to coordinator, every second: its stage, as a heartbeat.
     Pulse,
     /// Agent to coordinator: answers to probes of its clock.
     Echo,

@@ -15,7 +15,7 @@ use crate::names::AgentName;
 /// Interval between checks for reports of the load.
 const LOOK_NS: u64 = 10_000_000;
 
-/// A report from the load or its process.
+/// A report from the load, or from the process that runs it.
 #[derive(Debug)]
 pub enum LoadReport {
     /// The calibrated ceiling.
@@ -32,7 +32,7 @@ pub enum LoadReport {
     Outcome(Vec<String>),
     /// The load has ended.
     Ended(End),
-    /// The process that started the agent has let it go.
+    /// The process that started the agent has closed the agent's standard input.
     LauncherGone,
 }
 

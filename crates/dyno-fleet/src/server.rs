@@ -83,7 +83,7 @@ pub enum ServerError {
     },
 }
 
-/// The keys of those who may connect.
+/// The keys of the coordinator and the agents.
 #[derive(Debug)]
 struct Keys {
     coordinator: (String, Secret),
@@ -204,7 +204,7 @@ impl Server {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
-    /// The coordinator's key, which allows everything.
+    /// The coordinator's key, which may read and write all subjects.
     pub fn coordinator_key(&self) -> &Secret {
         &self.keys.coordinator.1
     }
@@ -318,7 +318,7 @@ impl Drop for Server {
 }
 
 impl Process {
-    /// How it ended, if it does so within this time.
+    /// How it ended, if it ends within this time.
     fn wait(&mut self, time: Duration) -> Option<String> {
         match self.ended.recv_timeout(time) {
             Ok(how) => Some(how),

@@ -118,7 +118,7 @@ pub struct HostEnd {
     pub twin_exit: Option<Exit>,
 }
 
-/// What to wake: the coordinator, or an end of the bus.
+/// The number of the coordinator among the ends of the bus; agents follow from 1.
 const COORDINATOR: usize = 0;
 
 struct Run {
@@ -126,9 +126,9 @@ struct Run {
     coordinator: Coordinator,
     bus: SimulatedBus,
     hosts: Vec<Host>,
-    /// When to wake which next.
+    /// When to wake which end next.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// The earliest entry of each in it.
+    /// The time of the earliest entry of each end.
     planned: Vec<Nanos>,
     out: Simulated,
 }
@@ -287,7 +287,7 @@ impl Run {
         }
     }
 
-    /// Whether nothing more will happen.
+    /// Whether the coordinator and all hosts are done.
     fn is_quiet(&self) -> bool {
         let coordinated = self.out.over_at.is_some() || self.scenario.coordinator_dies_at.is_some();
         coordinated && self.hosts.iter().all(Host::is_gone)

@@ -74,7 +74,7 @@ fn run(server: &Server, run: &str, plan: &str, intervals: u64, at: impl FnMut(u6
 }
 
 #[test]
-fn agents_over_nats_are_one() {
+fn agents_over_nats_act_as_one() {
     let server = start("r1", &names(3));
     let outputs = run(&server, "r1", "{}", 10, |_| {});
     let report = outputs.report.unwrap();
@@ -130,7 +130,7 @@ fn a_server_that_is_killed_and_comes_back_loses_nothing() {
     drop(killer.join().unwrap());
 }
 
-/// Everything that arrives within this time.
+/// All events that arrive within this time.
 fn heard(bus: &mut NatsBus, time: Duration) -> Vec<Incoming> {
     let until = Clock.now() + time.as_nanos() as u64;
     let mut all = Vec::new();
@@ -209,7 +209,7 @@ fn an_agent_writes_and_reads_under_its_own_name_only() {
 /// The bus acknowledges a record to any reply subject, with its own rights: an agent could misuse
 /// that to send orders that it may not send itself.
 #[test]
-fn what_an_agent_has_the_bus_answer_does_no_harm() {
+fn forged_reply_subjects_of_an_agent_are_harmless() {
     use async_nats::{ConnectOptions, jetstream};
     let names = names(2);
     let server = start("r9", &names);

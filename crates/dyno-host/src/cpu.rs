@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn divisions_are_those_that_primes_makes() {
+    fn divisions_match_the_prime_test() {
         // 3: no division; 4: by 2; 5 to 7: by 2; 8: by 2; 9: by 2 and 3.
         assert_eq!(divisions(10), 1 + 3 + 1 + 2);
         assert_eq!(remainder(9, 4), 1);

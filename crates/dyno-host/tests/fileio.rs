@@ -83,7 +83,7 @@ fn done(outcome: &RunOutcome) -> [u64; 3] {
 const ENGINES: [&str; 4] = ["sync", "mmap", "libaio", "io_uring"];
 
 #[test]
-fn every_mode_does_what_it_says_with_every_engine() {
+fn every_mode_reads_and_writes_as_named_with_every_engine() {
     for engine in ENGINES {
         for (mode, reads, writes) in [
             ("seqwr", false, true),
@@ -195,7 +195,7 @@ fn files_are_made_extended_reused_and_removed() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn reports_missing_options_and_files() {
     let folder = tempfile::tempdir().unwrap();
     let test = |options: &[(&str, &str)]| plan(folder.path(), options);
     let ready =

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_without_a_row_says_that_nothing_moved() {
+    fn a_report_without_a_row_counts_as_zero() {
         let mut collected = log(&[("sda", 9.0)]);
         let meaning = column("w_await", "write_await", "ms", 1.0, Rate);
         let at = (1, 2.5);

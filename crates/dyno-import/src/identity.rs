@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_known_by_its_beginning_and_its_command() {
+    fn a_log_is_identified_by_its_beginning_and_its_command() {
         let hash = |argv: &[&str], lines: &[&str]| {
             let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
             let mut hash = LogHash::of_command(&argv);

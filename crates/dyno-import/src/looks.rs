@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recognizes_tools_by_what_they_always_print() {
+    fn recognizes_tools_by_their_fixed_text() {
         for (text, looks) in [
             (include_str!("../fixtures/stamped.out"), Looks::Sysbench),
             (include_str!("../fixtures/written-0.4.out"), Looks::Sysbench),

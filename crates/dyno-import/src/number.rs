@@ -186,18 +186,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_floats(values in prop::collection::vec(-1e9f64..1e9, 0..9)) {
+        fn sums_match_floating_point(values in prop::collection::vec(-1e9f64..1e9, 0..9)) {
             let usual: f64 = values.iter().sum();
             prop_assert!((sum(values.into_iter()) - usual).abs() < 1e-3);
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "\\PC*") {
+        fn arbitrary_text_never_panics(text in "\\PC*") {
             let _ = (decimal(&text), count(&text), leading(&text), leading_count(&text));
         }
 
         #[test]
-        fn what_is_printed_is_read(value in -1e12f64..1e12) {
+        fn printed_decimals_parse_back(value in -1e12f64..1e12) {
             let printed = format!("{value:.2}");
             let expected: f64 = printed.parse().unwrap();
             prop_assert_eq!(decimal(&printed), Some(expected));

@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_path_made_of_levels_gives_them_back(
+        fn a_path_built_from_levels_yields_them(
             levels in prop::collection::vec("[a-z0-9_.]{1,8}", 3),
             folders in prop::collection::vec("[a-z]{1,5}", 0..3),
         ) {
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn no_pattern_is_too_strange(text in "[a{}*…/.\\-(+]*", path in "\\PC*") {
+        fn arbitrary_patterns_never_panic(text in "[a{}*…/.\\-(+]*", path in "\\PC*") {
             if let Ok(pattern) = Pattern::parse(&text) {
                 let _ = pattern.read(&path);
             }

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_terminals_and_windows_add_goes() {
+    fn strips_escape_sequences_and_carriage_returns() {
         let text =
             "\u{feff}\u{1b}[32m[ 1s ]\u{1b}[0m thds: 1\r\n50 %\r100 %\r\n\u{1b}]0;x\u{7}a\u{0}b  ";
         let texts: Vec<String> = lines(text).into_iter().map(|line| line.text).collect();

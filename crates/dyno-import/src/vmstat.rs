@@ -350,7 +350,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
     }
 
     #[test]
-    fn columns_go_by_their_names() {
+    fn columns_are_found_by_name() {
         let log = parse(LOG);
         assert_eq!(value(&log, "host.cpu.user", 1), Some(78.0));
         assert_eq!(value(&log, "host.cpu.iowait", 1), Some(1.0));
@@ -488,7 +488,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(text in "[ 0-9rbusyidwa.:\n-]*", tail in "\\PC*") {
+        fn arbitrary_text_never_panics(text in "[ 0-9rbusyidwa.:\n-]*", tail in "\\PC*") {
             let text = format!("{LOG}{text}\n{tail}");
             let _ = read(&Log { name: "x", text: &text }, &Options::default());
         }

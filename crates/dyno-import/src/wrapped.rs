@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn every_prefix_goes() {
+    fn every_prefix_is_removed() {
         let plain = LINES.map(|line| format!("{line}\n")).concat();
         for prefix in [
             "bench-1  | ",
@@ -366,7 +366,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(text in "(([a>|:\\[\\]<] ?){0,9}\\PC{0,9}\n){0,9}") {
+        fn arbitrary_text_never_panics(text in "(([a>|:\\[\\]<] ?){0,9}\\PC{0,9}\n){0,9}") {
             if let Some(parts) = unwrapped(&text) {
                 for part in parts {
                     prop_assert_eq!(part.text.lines().count(), text.lines().count());

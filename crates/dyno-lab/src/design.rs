@@ -206,8 +206,8 @@ impl Experiment {
         }
     }
 
-    /// Factors that change together, slowest first; and the number of these groups that are
-    /// permuted, while the others go up and down.
+    /// Groups of factors that change together, slowest first, and the number of groups that are
+    /// permuted. The levels of the other groups go up and down.
     fn tiers(&self) -> (Vec<Vec<&str>>, usize) {
         let pair = self
             .design
@@ -411,7 +411,7 @@ impl Arrange<'_> {
         };
         let mut down = down;
         if depth == self.permuted {
-            // Ladders alternate between up and down, and the next block begins the other way round.
+            // Ladders alternate between up and down; the next block begins in the other direction.
             down = (self.ladders + self.block) % 2 == 1;
             self.ladders += 1;
         }
@@ -446,7 +446,7 @@ impl Arrange<'_> {
     }
 }
 
-/// Fisher and Yates.
+/// The Fisher-Yates shuffle.
 fn shuffle<T>(list: &mut [T], stream: &mut Stream) {
     for last in (1..list.len()).rev() {
         let other = stream.below(last as u64 + 1) as usize;

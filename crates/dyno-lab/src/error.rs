@@ -58,7 +58,7 @@ impl<'a> Problems<'a> {
         });
     }
 
-    /// The position of a quoted text after another position, or that position.
+    /// The position of a quoted text after another position, or that position if it is not found.
     pub(crate) fn text_behind(&self, span: Range<usize>, text: &str) -> Range<usize> {
         let behind = self.text.get(span.start..).unwrap_or_default();
         let quotes = ['"', '\''].map(|quote| behind.find(&format!("{quote}{text}{quote}")));
@@ -88,7 +88,7 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// The nearest of some words, as the rest of a sentence; all of them if none is near.
+/// The end of an error message: suggests the most similar word, or lists all if none is similar.
 pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
     let among: Vec<&str> = among.into_iter().collect();
     match dyno_core::suggest::nearest(word, among.iter().copied()) {

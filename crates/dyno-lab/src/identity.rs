@@ -15,7 +15,7 @@ use crate::{Cell, Experiment};
 pub struct Identity(String);
 
 impl Identity {
-    /// A recorded identity.
+    /// An identity from its recorded text.
     pub fn of_text(text: &str) -> Self {
         Self(text.to_owned())
     }

@@ -231,7 +231,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// Applies a level's removals and replacements to the settings below all levels.
+/// Applies a level's removals and replacements to the base settings, before any level adds to them.
 fn beneath<'a>(merge: &mut Merge<'a>, factor: &'a str, bundle: &Bundle, to: &mut Effective) {
     if bundle.replace_set.is_some() {
         to.server.set.clear();

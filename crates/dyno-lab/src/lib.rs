@@ -1,9 +1,9 @@
-//! Experiments: what a file varies, which trials result and in which order, what they cost, and how
-//! each is identified. Nothing here starts a server or reads a clock.
+//! Experiments: their files, and the trials that follow from a file, with their order, cost and
+//! identity. Nothing here starts a server or reads a clock.
 //!
 //! # Where to change what
 //!
-//! - What an experiment's file can say, and errors in it: `src/file`. `docs/schema/experiment.json`
+//! - The format of an experiment's file, and its errors: `src/file`. `docs/schema/experiment.json`
 //!   is generated from it.
 //! - What levels resolve to: `src/levels.rs`. Order and cost of trials: `src/design.rs`. What makes
 //!   a trial a different one: `src/identity.rs`.
@@ -12,7 +12,7 @@
 //! - Ratios, effects, claims, scaling: `src/analysis`; figures by name:
 //!   `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
 //!   `crates/dyno-cli/src/commands/lab`; the page: `crates/dyno-report/src/html/experiment.rs`.
-//! - What is stored: `crates/dyno-results/src/experiments`.
+//! - The stored data: `crates/dyno-results/src/experiments`.
 
 mod analysis;
 mod design;

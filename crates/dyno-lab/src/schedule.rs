@@ -45,7 +45,7 @@ pub struct Schedule<'a> {
     repeated: BTreeSet<usize>,
     tried: BTreeSet<usize>,
     current: Option<usize>,
-    /// The cell of the last trial, if server and data are as it left them.
+    /// The cell of the last trial, if server and data are still in the state that it left.
     before: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Schedule<'a> {
         let of = |index: usize| progress.get(index).copied().unwrap_or(Progress::Open);
         let left = (0..trials.trials.len()).filter(|index| of(*index) != Progress::Done);
         let mut open: Vec<usize> = left.collect();
-        // A block is not repeated because of missing trials; these come at its end.
+        // Trials that were attempted before come last: in their block, or of all.
         let tried = |index: &usize| of(*index) == Progress::Attempted;
         if trials.is_blocked {
             open.sort_by_key(|index| (trials.trials[*index].block, tried(index)));

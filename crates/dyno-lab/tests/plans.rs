@@ -46,7 +46,7 @@ proptest! {
             cells.sort_unstable();
             prop_assert_eq!(cells, (0..starts * clients).collect::<Vec<_>>());
         }
-        // One start per level in each block, or one fewer if blocks meet on a level.
+        // One start per level in each block, or one fewer if consecutive blocks share a level.
         let (most, blocks) = (starts * blocks as usize, blocks as usize);
         prop_assert!(trials.cost.starts <= most && trials.cost.starts + blocks > most);
         prop_assert_eq!(trials.cost.restores, 1);
@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn the_order_of_a_seed_is_for_ever() {
+fn the_order_of_a_seed_never_changes() {
     insta::assert_snapshot!(format!(
         "{:?}",
         order(&read(&file(3, 3, "repeats = 2\nseed = 7")).trials())
@@ -101,7 +101,7 @@ fn ladders_go_up_and_down_in_turn() {
 }
 
 #[test]
-fn listed_and_blocks_are_as_they_say() {
+fn listed_and_blocks_keep_their_order() {
     let listed = read(&file(2, 2, "repeats = 2\norder = 'listed'")).trials();
     assert_eq!(order(&listed), [0, 1, 2, 3, 0, 1, 2, 3]);
     let together = order(&read(&file(2, 2, "repeats = 3\norder = 'blocks'")).trials());

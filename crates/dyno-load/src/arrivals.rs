@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_counts_what_the_original_hands_out() {
+    fn a_clone_counts_the_originals_arrivals() {
         let mut arrivals = generator(1000.0, Arrivals::Poisson, endless(0));
         let mut counter = arrivals.clone();
         let taken: Vec<Nanos> = (0..5000).filter_map(|_| arrivals.claim()).collect();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_left_is_final_only_when_nobody_can_give_back() {
+    fn a_quota_is_used_up_only_when_nothing_can_be_returned() {
         let quota = Quota::new(8, 1);
         let (mut one, mut other) = (0, 0);
         assert_eq!(quota.take(&mut one), Permission::Granted);

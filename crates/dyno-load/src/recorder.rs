@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_counted_by_how_it_ended_and_only_what_was_done_has_latencies() {
+    fn work_is_counted_by_outcome_and_only_completed_work_has_latencies() {
         let (sender, messages) = channel();
         let (_returned, spares) = channel();
         let mut recorder = Recorder::new(0, SHAPE, sender, spares);

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_is_what_all_workers_share() {
+    fn a_silence_is_shared_by_all_workers() {
         let workers = [
             vec![range(100, 900), range(2_000, 3_400), range(5_000, 9_000)],
             vec![range(860, 1_200), range(2_100, 3_500), range(6_000, 6_300)],

@@ -77,7 +77,7 @@ fn every_second_of_a_closed_loop_is_the_same() {
 }
 
 #[test]
-fn what_an_open_loop_can_serve_begins_when_it_is_due() {
+fn an_open_loop_below_capacity_starts_events_on_time() {
     let _simulated = simulate();
     let drive = Drive {
         sessions: 6,
@@ -104,7 +104,7 @@ fn what_an_open_loop_can_serve_begins_when_it_is_due() {
 }
 
 #[test]
-fn what_it_cannot_serve_waits_as_long_as_arithmetic_says() {
+fn an_open_loop_above_capacity_queues_as_computed() {
     let _simulated = simulate();
     let drive = Drive {
         sessions: 6,
@@ -158,7 +158,7 @@ fn scheduled(text: &str, of: Scheduled) -> LoadSchedule {
 }
 
 #[test]
-fn a_rate_by_schedule_offers_each_second_what_its_level_says() {
+fn a_rate_schedule_offers_its_level_in_each_second() {
     let _simulated = simulate();
     let text = "10/s for 30s, 10/s..50/s over 40s, sine 10/s..40/s every 20s for 40s";
     let schedule = scheduled(text, Scheduled::Rate);

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_again_goes_on_with_its_series() {
+    fn a_source_that_reappears_continues_its_series() {
         let (sender, observations) = sync_channel(16);
         let mut recorder = SampleBuffer::new(Sink::new(sender), false);
         let new = || Gauge::new("client.worker[0].cpu", "cores", "/proc");
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_appears_late_was_zero_before() {
+    fn a_late_series_was_zero_before() {
         let (sender, observations) = sync_channel(16);
         let mut recorder = SampleBuffer::new(Sink::new(sender), true);
         recorder.begin(1);

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_a_schema_and_refuses_what_it_does_not_know() {
+    fn the_schema_is_valid_and_rejects_unknown_fields() {
         assert!(jsonschema::meta::is_valid(&schema()));
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
         let mut unknown = json(&samples::good());

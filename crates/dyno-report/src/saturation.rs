@@ -171,7 +171,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_measurements_there_is_no_knee() {
+    fn a_ladder_without_measurements_has_no_knee() {
         assert_eq!(Saturation::of(&[]).knee, None);
         assert_eq!(Saturation::of(&ladder(4, &[1])).knee, None);
         let mut silent = ladder(4, &[1, 2]);

@@ -285,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn two_digits_are_what_a_histogram_of_two_digits_has(
+        fn reducing_to_two_digits_equals_recording_two_digits(
             values in prop::collection::vec(0u64..4_000_000_000_000, 1..300)
         ) {
             let latencies = recorded(&values);

@@ -60,7 +60,7 @@ fn sleeps(seconds: &str) -> String {
 }
 
 #[test]
-fn two_minutes_without_a_fault_come_to_what_arithmetic_says() {
+fn two_minutes_without_a_fault_match_the_arithmetic() {
     let summary = simulated(&sleeps("0.1"), of_seconds(120));
     assert_eq!(summary.measured_s, 120.0);
     assert!(summary.totals.events.abs_diff(8 * 10 * 120) <= 8);
@@ -94,7 +94,7 @@ fn distinguishes_a_cold_start_from_a_drift() {
 }
 
 #[test]
-fn an_open_loop_beyond_its_capacity_says_so_and_one_below_does_not() {
+fn reports_an_open_loop_above_capacity_and_not_one_below() {
     let offered = |per_second| Drive {
         open_loop: Some(OpenLoop::new(per_second, Arrivals::Constant)),
         ..of_seconds(60)
@@ -134,7 +134,7 @@ fn by_sessions(text: &str) -> Drive {
 }
 
 #[test]
-fn a_step_that_was_asked_for_is_no_finding_and_each_part_has_its_figures() {
+fn a_scheduled_step_is_not_a_finding_and_each_part_has_its_figures() {
     let summary = simulated(
         &sleeps("0.02"),
         by_rate("100/s for 60s, 300/s for 60s, 150/s for 60s"),
@@ -202,7 +202,7 @@ fn reports_a_drift_within_a_part_for_that_part() {
 }
 
 #[test]
-fn a_pause_is_no_stall_and_is_not_judged() {
+fn a_scheduled_pause_is_not_a_stall_and_is_not_judged() {
     for drive in [
         by_rate("100/s for 30s, 0/s for 10s, 100/s for 30s"),
         by_sessions("4 for 30s, 0 for 10s, 8 for 30s"),
@@ -228,7 +228,7 @@ fn a_pause_is_no_stall_and_is_not_judged() {
 }
 
 #[test]
-fn what_changes_all_the_time_is_not_asked_to_be_steady() {
+fn a_changing_load_need_not_be_steady() {
     for drive in [
         by_rate("20/s..300/s over 60s"),
         by_rate("sine 100/s..300/s every 30s for 60s, 300/s..100/s over 60s"),

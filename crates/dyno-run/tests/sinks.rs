@@ -59,7 +59,7 @@ fn a_run_that_cannot_begin_has_no_end() {
 }
 
 #[test]
-fn a_script_that_fails_ends_the_run_with_what_was_measured() {
+fn a_failing_script_ends_the_run_and_keeps_its_measurements() {
     let script =
         "local n = 0; function event() n = n + 1; if n > 100 then error('worn out') end end";
     let (measured, given) = run(script, drive(), false);

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_leaves_nothing_and_what_is_unknown_widens_the_bounds() {
+    fn rolled_back_entries_vanish_and_unknown_ones_widen_the_bounds() {
         let ledger = Ledger::default();
         let mut entries = Entries::default();
         entries.add(1, 7);

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_runs_until_it_is_ended_or_says_why_it_did_not() {
+    fn a_command_runs_until_it_is_stopped_or_reports_its_failure() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let file = folder.path().join("out");

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_compared_by_what_they_mean() {
+    fn values_are_compared_by_meaning() {
         for (name, asked, value, unit) in [
             ("innodb_buffer_pool_size", "128M", "134217728", ""),
             ("innodb_buffer_pool_size", "134217728", "134217728", ""),

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_are_no_beginning() {
+    fn stalls_are_not_a_slow_beginning() {
         let mut series = level(120);
         for second in (9..120).step_by(20) {
             series[second] = 0.0;

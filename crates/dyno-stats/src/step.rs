@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_no_step() {
+    fn a_drift_is_not_a_step() {
         let drift: Vec<f64> = level(60)
             .iter()
             .enumerate()

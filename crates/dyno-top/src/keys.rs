@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_mean_what_they_mean_in_htop() {
+    fn keys_match_htop() {
         for (code, meant) in [
             (KeyCode::F(10), Action::Quit),
             (KeyCode::F(6), Action::SortNext),

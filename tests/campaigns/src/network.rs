@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_tests_say_is_counted_and_what_failed_can_be_repeated() {
+    fn results_are_counted_and_failures_can_be_repeated() {
         let mut kinds = BTreeMap::new();
         let output = "running 6 tests\n\
             test network::mysql_survives_any_network ... network: MySQL: 9 seeds, 0 failures; x\n\

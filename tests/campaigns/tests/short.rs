@@ -38,7 +38,7 @@ fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
 }
 
 #[test]
-fn servers_and_inputs_that_mean_harm_are_survived() {
+fn malicious_servers_and_inputs_are_survived() {
     let keep = tempfile::tempdir().unwrap();
     // Its children run as a different user.
     fs::set_permissions(keep.path(), Permissions::from_mode(0o755)).unwrap();

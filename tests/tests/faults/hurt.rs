@@ -160,7 +160,7 @@ fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
 }
 
 #[test]
-fn a_server_that_dies_is_reported_with_what_it_did_before() {
+fn a_server_that_dies_is_reported_with_earlier_figures() {
     at_once(Kind::ALL, |kind| {
         let (mut private, url) = prepared(kind);
         let line =

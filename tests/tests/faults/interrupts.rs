@@ -133,7 +133,7 @@ fn the_first_one_is_answered_while_a_script_computes() {
 }
 
 #[test]
-fn an_interrupted_sysbench_run_says_so_next_to_its_report() {
+fn an_interrupted_sysbench_run_reports_the_interruption() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("event.lua");
     fs::write(&script, "function event() end\n").unwrap();

@@ -32,7 +32,7 @@ fn interrupted(line: &str, times: u32, first_after: Duration) -> Output {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn an_interrupted_run_reports_what_there_is() {
+fn an_interrupted_run_reports_its_measurements() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let table = format!("--target {} --table-size 100", database.url());
@@ -52,7 +52,7 @@ fn an_interrupted_run_reports_what_there_is() {
 }
 
 #[test]
-fn what_sysbench_would_do_for_long_ends_when_it_is_stopped_and_says_so() {
+fn a_long_sysbench_command_stops_on_an_interrupt_and_reports_it() {
     let database = Database::new(Kind::Mariadb);
     let (port, name) = (database.server.port, &database.name);
     let target =
@@ -276,7 +276,7 @@ fn a_temporary_database_that_finds_no_room() {
 }
 
 #[test]
-fn arguments_that_are_no_text() {
+fn refuses_arguments_that_are_not_utf_8() {
     use std::os::unix::ffi::OsStrExt;
     let mut command = command("run oltp_point_select");
     command.arg(std::ffi::OsStr::from_bytes(b"--x=\xff"));

@@ -207,7 +207,7 @@ fn reports_missing_tables_before_a_calibration() {
 }
 
 #[test]
-fn options_that_make_no_sense() {
+fn refuses_meaningless_options() {
     for (line, texts) in [
         ("rnu oltp_point_select", &["did you mean 'run'"][..]),
         ("run", &["needs a workload"]),
@@ -276,7 +276,7 @@ fn options_that_make_no_sense() {
 }
 
 #[test]
-fn tls_that_is_demanded_in_vain() {
+fn refuses_a_server_without_the_required_tls() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         // Started without a certificate.
         let private = dyno_tests::start_private_server(kind);

@@ -257,7 +257,7 @@ fn errors_are_of_the_same_kinds_on_all_databases() {
 }
 
 #[test]
-fn errors_that_cannot_be_are_not_taken_for_ones_to_ignore() {
+fn refuses_to_ignore_unknown_errors() {
     let output = dyno("run oltp_read_only --ignore-errors deadlocks").failure(2);
     assert!(
         output.stderr.contains("'deadlocks'") && output.stderr.contains("conflict"),

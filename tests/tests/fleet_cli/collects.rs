@@ -39,7 +39,7 @@ fn agent_files(lab: &Lab) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_agents_kept_is_what_is_recorded() {
+fn agents_files_match_the_record() {
     let lab = Lab::new();
     let (database, line) = prepared(&lab);
     lab.dyno(&format!("{line} -t 60s --events 600 --agents local:3"))
@@ -139,7 +139,7 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
 }
 
 #[test]
-fn an_agent_that_was_killed_leaves_what_it_had_measured() {
+fn a_killed_agent_leaves_its_measurements() {
     let lab = Lab::new();
     let (_database, line) = prepared(&lab);
     let mut run = lab.start(&format!("{line} -t 60s --agents local:2"));

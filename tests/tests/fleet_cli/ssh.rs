@@ -85,7 +85,7 @@ pub(super) fn events(run: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn agents_by_ssh_do_what_is_asked_and_show_no_secret() {
+fn agents_over_ssh_run_the_load_and_show_no_secret() {
     let far = Far::new();
     let database = Database::new(Kind::Mariadb);
     database.execute("CREATE TABLE done (session INT)");
@@ -212,7 +212,7 @@ fn a_killed_coordinator_leaves_only_measurements() {
 }
 
 #[test]
-fn an_agent_that_waits_in_vain_does_not_wait_for_long() {
+fn an_agent_does_not_wait_long_for_an_unreachable_one() {
     let mut far = Far::new();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     far.ssh

@@ -40,7 +40,7 @@ fn statements(server: &LoggingServer, work: impl FnOnce()) -> BTreeMap<String, u
 }
 
 #[test]
-fn four_agents_send_what_one_load_generator_sends() {
+fn four_agents_send_the_same_as_one_load_generator() {
     let lab = Lab::new();
     let server = LoggingServer::start(Kind::Mariadb);
     let script = file(&lab, "fixed.lua", FIXED);
@@ -65,7 +65,7 @@ fn four_agents_send_what_one_load_generator_sends() {
 }
 
 #[test]
-fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
+fn sums_of_agents_match_the_run_and_the_server() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let lab = Lab::new();
         let database = Database::new(kind);
@@ -112,7 +112,7 @@ fn the_sums_of_agents_are_those_of_the_run_and_of_the_server() {
 }
 
 #[test]
-fn shows_what_scripts_print() {
+fn shows_the_output_of_scripts() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let text = "function thread_init() print('session ' .. sysbench.tid .. ' is here') end\n\
@@ -153,7 +153,7 @@ fn in_series(lab: &Lab, intervals: &[Value]) -> u64 {
 }
 
 #[test]
-fn parts_may_go_by_what_each_agent_can_offer() {
+fn shares_can_follow_measured_capacity() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let options = format!("--target {} --table-size 1000 --tables 1", database.url());
@@ -227,7 +227,7 @@ fn latencies_of_agents_are_merged_and_not_averaged() {
 }
 
 #[test]
-fn the_ledger_of_agents_is_that_of_the_run() {
+fn the_ledger_of_agents_matches_the_run() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let options = format!("--target {} --scale 1 --tables 1", database.url());

@@ -245,7 +245,7 @@ fn trials_of_several_phases_have_a_row_for_each() {
 }
 
 #[test]
-fn reports_what_the_server_and_commands_write_during_the_load() {
+fn reports_output_of_the_server_and_commands_during_the_load() {
     let lab = Lab::new();
     write(
         &lab,

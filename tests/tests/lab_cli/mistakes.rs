@@ -22,7 +22,7 @@ levels = [0, 1]
 ";
 
 #[test]
-fn reports_what_cannot_be_run_with_its_position() {
+fn reports_mistakes_with_their_position() {
     let lab = Lab::new();
     for (from, to, expected) in [
         (
@@ -123,7 +123,7 @@ fn reports_slips_on_the_command_line() {
 }
 
 #[test]
-fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
+fn an_edited_file_reports_its_changes_and_continues_on_request() {
     let lab = Lab::new();
     let text = format!(
         "experiment = 1\nquestion = '?'\n[server]\nurl = 'sqlite:{}'\n\

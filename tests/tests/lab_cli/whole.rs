@@ -64,7 +64,7 @@ fn three_servers_run_whole() {
 }
 
 #[test]
-fn every_experiment_can_be_planned_here_or_says_what_is_missing() {
+fn every_experiment_can_be_planned_or_reports_what_is_missing() {
     let lab = Lab::new();
     let mut planned = 0;
     for file in experiments().read_dir().unwrap() {

@@ -144,7 +144,7 @@ fn host_logs_come_along() {
 }
 
 #[test]
-fn does_not_invent_what_a_log_does_not_contain() {
+fn does_not_invent_values_missing_from_a_log() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let log = log_of(&lab, &database, 2);
@@ -417,7 +417,7 @@ fn a_window_has_its_own_figures_and_verdict() {
 }
 
 #[test]
-fn one_log_is_not_there_twice() {
+fn a_log_is_imported_only_once() {
     let lab = Lab::new();
     let file = lab.file("res.txt", &printed_log(12, 50.0));
     let vmstat = lab.file("vmstat.txt", &vmstat_log(12));

@@ -367,7 +367,7 @@ fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64, [u64; 2]) {
 }
 
 #[test]
-fn what_is_pushed_adds_up_to_the_record() {
+fn pushed_metrics_add_up_to_the_record() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for (refusals, temporality) in [(3, "delta"), (0, "cumulative")] {
@@ -456,7 +456,7 @@ fn options_without_sense_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn an_end_that_nobody_scraped_is_said() {
+fn reports_a_run_whose_end_was_not_scraped() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let port = free_port();

@@ -100,7 +100,7 @@ fn a_test_of_the_host_is_repeated_from_its_plan() {
 }
 
 #[test]
-fn a_plan_hides_the_secrets_in_what_the_user_said() {
+fn a_plan_hides_secrets_in_the_users_text() {
     let lab = Lab::new();
     let plan = lab
         .dyno(
@@ -132,7 +132,7 @@ fn a_temporary_database_is_made_again() {
 }
 
 #[test]
-fn a_phase_is_repeated_with_what_comes_before_it() {
+fn a_phase_is_repeated_with_its_preparation() {
     let lab = Lab::new();
     let script = "sysbench.cmdline.options = {n = {'a number', 1}}
         function phases()

@@ -179,7 +179,7 @@ fn an_embedded_database_is_the_client() {
 }
 
 #[test]
-fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
+fn a_run_without_perf_continues_and_prints_how_to_install_it() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
     let line = "run oltp_point_select -t 3s --warmup 0 --calibrate never --cpu-profile -q";

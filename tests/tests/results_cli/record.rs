@@ -161,7 +161,7 @@ fn no_record_is_kept_where_none_is_wanted() {
 }
 
 #[test]
-fn runs_that_are_not_there() {
+fn reports_missing_runs() {
     let lab = Lab::new();
     has(
         &lab.dyno("show").failure(1),

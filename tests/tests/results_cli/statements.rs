@@ -97,7 +97,7 @@ const FEW: &str = "-t 0 --events 100 --warmup 0 --calibrate never --observe off 
                    --json -q";
 
 #[test]
-fn postgres_counts_by_its_digests_what_dyno_does_and_says_where_it_cannot() {
+fn digests_of_postgres_match_dynos_counts_or_report_a_gap() {
     let database = Database::new(Kind::Postgres);
     let lab = Lab::new();
     let line = format!(
@@ -145,7 +145,7 @@ fn mariadb_counts_by_its_digests_where_its_performance_schema_is_on() {
 }
 
 #[test]
-fn mariadb_without_performance_schema_says_what_to_switch_on() {
+fn mariadb_without_performance_schema_names_the_setting_to_enable() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
     let run = lab.json(&format!("run oltp_read_only {target} {FEW}"));
@@ -286,7 +286,7 @@ fn records_each_servers_plans_of_the_statements_that_ran() {
 }
 
 #[test]
-fn explains_a_named_statement_or_says_why_not() {
+fn explains_a_named_statement_or_reports_why_not() {
     let lab = Lab::new();
     let line = "oltp_point_select --target sqlite:named.db --tables 1 --table-size 100";
     lab.dyno(&format!("prepare {line} -q")).success();

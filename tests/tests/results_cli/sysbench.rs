@@ -67,7 +67,7 @@ fn the_record_shows_nowhere_in_the_report() {
 }
 
 #[test]
-fn a_record_that_cannot_be_kept_costs_no_run_and_says_what_to_do() {
+fn a_run_without_a_writable_record_continues_with_advice() {
     let lab = Lab::new();
     let script = lab.file("empty.lua", "function event() end");
     let mut command = lab.command("sysbench");

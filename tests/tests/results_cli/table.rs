@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::common::{Lab, SHORT, has};
 
 #[test]
-fn a_table_has_what_compare_reports_for_its_runs() {
+fn a_table_matches_the_comparison_of_its_runs() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for (sessions, memory) in [(1, "10M"), (1, "9M"), (2, "10M"), (1, "10M")] {
@@ -64,7 +64,7 @@ fn a_table_has_what_compare_reports_for_its_runs() {
 }
 
 #[test]
-fn reports_what_no_run_has_and_what_there_is() {
+fn reports_unknown_names_and_lists_known_ones() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");

@@ -101,7 +101,7 @@ fn a_daemon_is_stopped_by_its_own_program_also_when_dyno_is_killed() {
 }
 
 #[test]
-fn reports_what_the_programs_do_wrong() {
+fn reports_mistakes_of_the_programs() {
     let lab = Lab::new();
     write_kind(&lab.path("a"), &[("start", "exit 0")]);
     has(

@@ -223,7 +223,7 @@ fn a_disk_is_limited() {
 }
 
 #[test]
-fn what_cannot_be_is_found_before_anything_is_made() {
+fn reports_impossible_options_before_anything_is_made() {
     let lab = Lab::new();
     for (line, status, why) in [
         ("--cpus 0", 2, "at least 0.01 processors"),

@@ -22,7 +22,7 @@ fn prints(kinds: &[Kind], line: &str, expected: &str) {
 }
 
 #[test]
-fn results_are_those_of_sysbench() {
+fn results_match_sysbench() {
     for kind in ORACLES {
         let database = Database::new(kind);
         let [ours, theirs] = [ours_on, theirs_on].map(|run| run(&database, "results show"));

@@ -34,7 +34,7 @@ fn a_top_level_may_query_without_a_command() {
 }
 
 #[test]
-fn what_fails_at_the_end_ends_nothing_else() {
+fn a_failing_end_function_does_not_stop_the_others() {
     let line = "fails_at_the_end --threads=2 --events=4 --time=0 run";
     // sysbench exits with 0, so the failure is only in its log.
     for output in [ours(line).failure(1), theirs(line).success()] {
@@ -68,7 +68,7 @@ fn a_run_without_an_event_took_its_time_all_the_same() {
 }
 
 #[test]
-fn versions_are_what_programs_parse() {
+fn version_output_can_be_parsed() {
     for (style, version) in [("1.0", r"1\.0\.20"), ("1.1", r"1\.1\.0(-[a-f0-9]+)?")] {
         let style = format!("--report-style={style}");
         let text = dyno(["sysbench", &style, "--version"]).success().stdout;

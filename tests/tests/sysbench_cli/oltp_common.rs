@@ -116,7 +116,7 @@ fn compare(kind: Kind) {
 
 /// Additions of 1.1 have no oracle here: the mark must appear.
 #[test]
-fn what_a_script_replaces_of_later_versions_is_used() {
+fn functions_of_later_versions_can_be_replaced() {
     let logging = LoggingServer::start(Kind::Mariadb);
     for case in MASTER_ONLY {
         let deeds = observe(&logging, case, Tool::Dyno);
@@ -127,7 +127,7 @@ fn what_a_script_replaces_of_later_versions_is_used() {
 }
 
 #[test]
-fn the_guide_lists_what_is_tested() {
+fn the_guide_lists_every_tested_name() {
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/oltp-scripts.md");
     let guide = std::fs::read_to_string(guide).expect("the guide is there");
     let (_, tables) = guide

@@ -208,7 +208,7 @@ fn an_error_in_initialisation_ends_before_the_run() {
 }
 
 #[test]
-fn a_forced_shutdown_reports_and_says_so() {
+fn a_forced_shutdown_prints_a_report_and_the_reason() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let database = Database::new(kind);
         let output = ours_on(

@@ -55,7 +55,7 @@ fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
 }
 
 #[test]
-fn reports_what_is_not_proxysql() {
+fn refuses_a_server_that_is_not_proxysql() {
     let database = Database::new(Kind::Mariadb);
     let url = database.url();
     let refused = output(&["--target", &url, "--proxysql", "--count", "1"]).failure(1);

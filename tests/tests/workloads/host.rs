@@ -75,7 +75,7 @@ fn reports_have_the_shape_of_sysbenchs() {
 const FILES: &str = "--file-num=3 --file-total-size=3M";
 
 #[test]
-fn fileio_says_what_sysbench_says() {
+fn fileio_prints_the_same_as_sysbench() {
     let folder = tempfile::tempdir().unwrap();
     let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
     for own in [&ours, &theirs] {
@@ -166,7 +166,7 @@ fn reports_a_deep_queue_without_a_doubt() {
 }
 
 #[test]
-fn fileio_names_what_is_missing_before_anything_is_recorded() {
+fn fileio_reports_missing_input_before_anything_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let short = "--time 300ms --warmup 0 -q --observe off --results r.db";
     for (line, says) in [
@@ -195,7 +195,7 @@ fn limits_are_exact() {
 }
 
 #[test]
-fn a_run_reports_what_it_measured() {
+fn a_run_reports_its_measurements() {
     let cpu = result("cpu --cpu-max-prime 2000 --sessions 2");
     assert!(cpu["totals"]["events"].as_u64().unwrap() > 0);
     assert!(figure(&cpu, "divisions") > 0.0);
@@ -230,7 +230,7 @@ fn a_run_is_kept_and_shown_again() {
 }
 
 #[test]
-fn a_ladder_reports_what_more_sessions_add_and_cost() {
+fn a_ladder_reports_the_gain_and_latency_of_each_step() {
     let folder = tempfile::tempdir().unwrap();
     let short = "--time 200ms --warmup 0 -q --observe off --results r.db";
     let line = format!("saturate cpu --cpu-max-prime 500 --ladder 1,2,5 {short} --json");
@@ -264,7 +264,7 @@ fn a_ladder_reports_what_more_sessions_add_and_cost() {
 }
 
 #[test]
-fn what_means_nothing_is_refused() {
+fn refuses_meaningless_options() {
     for (line, says) in [
         ("cpu --target sqlite:x.db", "--target does not apply to cpu"),
         ("cpu --workers 2", "its own thread"),

@@ -131,7 +131,7 @@ fn rows_that_vanish_are_found() {
 }
 
 #[test]
-fn reports_what_cannot_be_run_before_anything_runs() {
+fn reports_mistakes_before_anything_runs() {
     let place = sqlite();
     let refused = |line: &str, words: &str| {
         let output = place.dyno(&format!("{line} {QUIET}"));

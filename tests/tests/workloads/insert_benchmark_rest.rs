@@ -18,7 +18,7 @@ fn loaded(place: &TestDatabase) {
 }
 
 #[test]
-fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
+fn a_rest_restores_settings_at_its_end_and_after_an_interrupt() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let server = start_private_server_with(kind, &["--log-bin=logged"]);
         let database = Database::on(&server.server());
@@ -87,7 +87,7 @@ fn resting(place: &TestDatabase, database: &Database) -> Running {
 }
 
 #[test]
-fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
+fn the_next_command_restores_the_settings_of_a_killed_rest() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         // The settings are global.
         let server = start_private_server_with(kind, &[]);

@@ -299,7 +299,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 }
 
 #[test]
-fn a_killed_client_leaves_what_the_next_run_mends() {
+fn the_next_run_repairs_the_leftovers_of_a_killed_client() {
     for tables in all() {
         tables.dyno("prepare", "").success();
         let line = tables.line("run", &format!("--mix insert@1,churn@1 -c 6 -t 60s {LOUD}"));

@@ -25,7 +25,7 @@ fn stopped(printed: &str, what: &str) -> (u64, u64) {
 }
 
 #[test]
-fn what_was_made_when_time_was_up_can_be_used() {
+fn tables_made_before_the_time_limit_can_be_used() {
     for tables in all() {
         let name = tables.place.name();
         let prepared = tables.dyno("prepare", &format!("{MANY} -c 3 --stop-after 1"));
@@ -220,7 +220,7 @@ fn a_ladder_ends_in_a_table() {
 }
 
 #[test]
-fn a_ladder_ends_at_what_was_made() {
+fn a_ladder_ends_at_the_existing_tables() {
     let tables = Tables::at(sqlite());
     let prepared = tables.dyno("prepare", &format!("{MANY} --stop-after 1"));
     let (made, _) = stopped(&prepared.success().stderr, "made");
@@ -261,7 +261,7 @@ fn a_step_that_fails_leaves_the_table_of_those_before() {
 }
 
 #[test]
-fn ladders_that_cannot_be_are_refused() {
+fn refuses_impossible_ladders() {
     let tables = Tables::at(sqlite());
     tables.dyno("prepare", "").success();
     let refused = |options: &str, why: &str| {
@@ -293,7 +293,7 @@ fn ladders_that_cannot_be_are_refused() {
 /// The workload's acceptance on servers with room for 100 tables: the miss ratio is 0 for 50
 /// tables, and 1 - 100 / 500 for 500.
 #[test]
-fn a_small_cache_misses_what_the_law_says_in_two_passes() {
+fn misses_of_a_small_cache_follow_the_law_in_two_passes() {
     let cache = [
         "--table-open-cache=100",
         "--table-open-cache-instances=1",

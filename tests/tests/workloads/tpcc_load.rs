@@ -24,7 +24,7 @@ fn number(place: &TestDatabase, sql: &str) -> i64 {
 }
 
 #[test]
-fn the_load_makes_what_the_specification_counts_on_every_server() {
+fn the_load_has_the_specified_row_counts_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         let output = place.dyno(&format!("prepare {SMALL} -c 3")).success();
@@ -61,7 +61,7 @@ fn of_postgres(kind: char) -> String {
 }
 
 #[test]
-fn keys_are_those_that_the_options_ask_for_on_every_server() {
+fn keys_match_the_options_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         let (references, primary_keys) = match &place {

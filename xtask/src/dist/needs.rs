@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_needs_what_the_loader_says() {
+    fn the_needs_of_this_program_match_the_loader() {
         let own = std::env::current_exe().unwrap();
         let needs = Needs::of(&own).unwrap();
         assert!(needs.libraries.contains("libc.so.6"), "{needs:?}");

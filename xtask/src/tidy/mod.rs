@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_are_held_to_lints_and_architecture() -> Result<()> {
+    fn crates_must_follow_lints_and_architecture() -> Result<()> {
         let root = tempfile::tempdir()?;
         let manifest = "[package]\nname = \"wheel\"\n\n[lints]\nworkspace = true\n";
         fs::create_dir(root.path().join("wheel"))?;

@@ -46,7 +46,7 @@ fn a_run_stalled_for_most_of_its_time_has_a_level() {
 }
 
 #[test]
-fn noise_is_no_stall() {
+fn noise_is_not_a_stall() {
     assert!(spans(&noisy(600, 3500)).is_empty());
     // Every third second at half of the level, and single ones at a tenth.
     let mut rates = noisy(600, 3500);
@@ -66,7 +66,7 @@ fn dips_are_stalls_only_where_almost_nothing_ended() {
 }
 
 #[test]
-fn a_lower_level_to_the_end_is_no_stall() {
+fn a_lower_level_to_the_end_is_not_a_stall() {
     let mut rates = noisy(30, 40_000);
     rates[15..].fill(900);
     assert_eq!(spans(&rates), []);
@@ -89,7 +89,7 @@ fn intervals_may_be_longer_than_a_second() {
 }
 
 #[test]
-fn a_cold_start_is_no_stall() {
+fn a_cold_start_is_not_a_stall() {
     let mut rates = noisy(60, 3500);
     rates[..3].copy_from_slice(&[525, 525, 1200]);
     assert!(spans(&rates).is_empty());
@@ -99,7 +99,7 @@ fn a_cold_start_is_no_stall() {
 }
 
 #[test]
-fn reports_what_is_missing() {
+fn reports_why_a_series_is_too_short() {
     assert_eq!(
         of_bins(&bins(&[1000; 4]), &[], Shortest::default()),
         Err(TooLittle::Seconds(4))
@@ -164,7 +164,7 @@ fn silences_are_known_to_the_millisecond() {
 }
 
 #[test]
-fn seconds_without_an_end_of_long_events_are_no_stalls() {
+fn seconds_in_which_no_long_event_ends_are_not_stalls() {
     // 64 sessions in step, whose events take 1.3 s.
     let rates = [
         0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64,

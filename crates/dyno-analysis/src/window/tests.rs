@@ -169,7 +169,7 @@ fn figures_are_of_the_window_alone() {
 }
 
 #[test]
-fn without_histograms_percentiles_are_those_of_intervals() {
+fn without_histograms_percentiles_come_from_intervals() {
     let part = cut(run(0, &[10.0, 30.0, 20.0, 90.0]), window(0.0, 3.0)).unwrap();
     let summary = part.summary.unwrap();
     assert_eq!(summary.service.count, 0);

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn help_says_which_options_repeat() {
+    fn help_marks_repeatable_options() {
         for command in COMMANDS {
             for opt in command.options() {
                 let says = opt.help.contains("may be repeated");
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_json_has_what_the_definitions_have() {
+    fn the_json_matches_the_definitions() {
         let json = as_json();
         let commands = json["commands"].as_array().unwrap();
         let show = commands.iter().find(|c| c["name"] == "show").unwrap();

@@ -103,7 +103,7 @@ fn wrong(line: &str) -> Option<String> {
 }
 
 #[test]
-fn every_command_line_of_the_guide_is_one_that_dyno_takes() {
+fn dyno_accepts_every_command_line_of_the_guide() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut all = vec![root.join("README.md")];
     pages(&root.join("docs"), &mut all);

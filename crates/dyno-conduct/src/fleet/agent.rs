@@ -23,7 +23,7 @@ use super::load::{self, AgentLoad, Conditions, Orders};
 use super::part_file::{Keeping, PartFile};
 use crate::target::Password;
 
-/// Configurations are shorter.
+/// Maximum size of a configuration.
 const BYTES_MAX: u64 = 64 << 10;
 /// Timeout for the coordinator's first message.
 const JOIN: Duration = Duration::from_secs(60);
@@ -128,7 +128,7 @@ impl From<LaunchConfig> for Membership {
                 sharing: config.sharing,
                 observes: config.observes,
             },
-            // Its parent also started the bus, which ends with it.
+            // Its parent also started the bus, so the bus ends with the parent.
             linger_ns: LINGER_NS / 10,
             is_held: true,
         }
@@ -198,12 +198,12 @@ fn not_completed(agent: &Agent) -> Option<String> {
     }
 }
 
-/// Reports when this process's parent, or its ssh, ends: an agent without a load then stops
-/// waiting.
+/// Reports when standard input ends, because this process's parent or its ssh has ended. An agent
+/// without a load then stops waiting.
 fn hold(report: Sender<LoadReport>) -> Result<()> {
     let thread = std::thread::Builder::new().name("held".to_owned());
     let body = move || {
-        // A read error means the same as the end.
+        // A read error means the same as the end of the input.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         let _ = report.send(LoadReport::LauncherGone);
     };

@@ -11,7 +11,7 @@ use dyno_fleet::names::RunId;
 pub struct ExternalBus {
     /// Its host and port.
     pub address: String,
-    /// The seed of the own key.
+    /// The seed of this process's key.
     pub key: Secret,
     /// The file of the authority that signed its certificate; `None` without TLS.
     pub authority: Option<PathBuf>,

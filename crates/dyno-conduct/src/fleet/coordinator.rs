@@ -42,7 +42,7 @@ const STOPPED: &str = "the user stopped the run";
 /// Runs the load on agents, and merges their measurements.
 ///
 /// # Errors
-/// The run has no result; the agents are ended.
+/// The run has no result. The agents have been stopped.
 pub(crate) fn run_on_agents(
     fleet: &Fleet,
     plan: &Plan,
@@ -205,7 +205,8 @@ fn facts(fleet: &Fleet, run: &RunId) -> Vec<Fact> {
     std::iter::once(run).chain(command).chain(agents).collect()
 }
 
-/// Starts the bus and the agents, or asks for those that join.
+/// Starts the bus and the agents. With an external bus, calls the agents, and reports that the run
+/// waits for them.
 fn start(
     fleet: &Fleet,
     run: &RunId,

@@ -16,7 +16,7 @@ use super::agent::LaunchConfig;
 use super::specs::{AgentLocation, Fleet, Spec};
 use super::ssh::{self, Remote};
 
-/// Maximum of an agent's standard error that is kept.
+/// Maximum number of bytes to keep of an agent's standard error.
 const KEPT_BYTES: usize = 4 << 10;
 /// Timeout for an agent's end after the run.
 const LEAVE: Duration = Duration::from_secs(5);
@@ -181,7 +181,7 @@ impl Launched {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
             let hearing = self.hearing.take_if(|_| self.ended.is_some());
-            // Another process may hold its standard error open: that of a shared connection.
+            // The process of a shared ssh connection may keep its standard error open.
             let until = Clock.now() + LAST_WORDS.as_nanos() as u64;
             while hearing.as_ref().is_some_and(|one| !one.is_finished()) && Clock.now() < until {
                 std::thread::sleep(LOOK);
@@ -298,7 +298,7 @@ fn hear(errors: ChildStderr, said: &Mutex<String>) {
             return;
         };
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        // ssh ends its lines as terminals need it.
+        // ssh ends its own lines with a carriage return, too.
         said.push_str(String::from_utf8_lossy(&line).trim_end_matches('\r'));
         said.push('\n');
         let from = said.ceil_char_boundary(said.len().saturating_sub(KEPT_BYTES));

@@ -246,7 +246,7 @@ fn calibrated(
 ) -> Result<Calibration> {
     let (folder, plan) = Bundle::unpack(&assignment.plan, assignment.share.clone(), conditions)?;
     let mut job = job(part, &plan)?;
-    // The whole load, even if the plan is for a part of it.
+    // Calibrate with the whole load, even if the plan covers only a part of it.
     (job.drive.shard, job.drive.begin_unix_s, job.drive.schedule) = (None, None, None);
     let options = job.all_options(&plan.options);
     let again = plan.record.calibrate == Calibrate::Always;

@@ -1,5 +1,5 @@
-//! Runs whose load comes from several processes, on this host or others: how they start, what they
-//! receive, and how their measurements become one run.
+//! Runs whose load comes from several processes, on this host or others: starts the processes,
+//! sends each its part, and merges their measurements into one run.
 
 mod agent;
 mod bundle;

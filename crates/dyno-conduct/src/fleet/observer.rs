@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::agent;
 
-/// The line that ends it: threads of its parent may hold its standard input open.
+/// The line that ends the observer. The end of its input is not enough: threads of its parent may
+/// keep the pipe open.
 pub(super) const END: &str = "end";
 /// Sampling interval.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -89,7 +89,7 @@ impl PartFile {
     }
 }
 
-/// A bus that also writes all data to keep to the agent's file.
+/// A bus that also writes each message to be stored to the agent's file.
 pub(super) struct Keeping<'a, B> {
     bus: B,
     file: &'a PartFile,

@@ -30,7 +30,7 @@ const BURST_GAP: Duration = Duration::from_secs(10);
 /// Timeout for the last sample, and then for the end of the process.
 const END: Duration = Duration::from_secs(3);
 const LEAVE: Duration = Duration::from_secs(2);
-/// The observer reports once a second.
+/// An observer that is silent for this long is reported. Normally it sends a line every second.
 const SILENCE: Duration = Duration::from_secs(3);
 /// Polling interval for its output.
 const LOOK: Duration = Duration::from_millis(50);
@@ -282,7 +282,7 @@ impl Watcher {
             }
             if Clock.now() >= burst_at {
                 burst_at += BURST_GAP.as_nanos() as u64;
-                // The last burst was answered long ago.
+                // By now the last burst has been answered.
                 if self.estimator.end_burst() {
                     self.relation = self.estimator.relation();
                 }
@@ -323,7 +323,7 @@ fn placed(seen: Observation, ours: &dyn Fn(Nanos) -> Nanos) -> Option<Observatio
             id: id + FIRST,
             at: at.into_iter().map(ours).collect(),
         },
-        // It compares with the observer's own host.
+        // It is about the observer's host, not about this one.
         Observation::Fact(fact) if fact.name == names::SERVER_SAME_HOST => return None,
         Observation::Fact(mut fact) => {
             fact.name = name(&fact.name)?;

@@ -160,7 +160,7 @@ impl Mean {
     }
 }
 
-/// Findings about the own host.
+/// Findings about this host.
 fn findings(all: &[Finding]) -> Vec<AgentFinding> {
     let own = all.iter().filter(|finding| {
         CHECKS.contains(&finding.check.as_str())

@@ -115,7 +115,7 @@ pub struct Fleet {
     pub orphan: Duration,
     /// The program that starts Dyno on other hosts.
     pub program: String,
-    /// Shares are proportional to the agents' ceilings.
+    /// Whether shares are proportional to the agents' ceilings.
     pub by_capacity: bool,
     /// The bus that agents join; `None` to start one for the run.
     pub bus: Option<ExternalBus>,

@@ -14,8 +14,8 @@ use super::server::settings;
 use crate::search::promise;
 use crate::target::hide_password;
 
-/// Cells that together contain every level of every factor: a level's mistake shows in all of its
-/// cells.
+/// Cells that together contain every level of every factor: a mistake in a level shows in each of
+/// its cells.
 pub fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
     let mut seen: BTreeSet<(&String, &String)> = BTreeSet::new();
     let mut chosen = Vec::new();
@@ -93,8 +93,8 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
     Ok(())
 }
 
-/// Settings that levels change on running servers which lack them. A server that does not answer is
-/// asked again before the first trial.
+/// Settings that levels change on running servers, but that those servers lack. A server that does
+/// not answer is asked again before the first trial.
 pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     for cell in cells {

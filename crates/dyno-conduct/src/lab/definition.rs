@@ -256,7 +256,7 @@ impl Lab {
         Ok(wrong)
     }
 
-    /// Checks that the user whom servers run as can reach their folder, and that it has space.
+    /// Checks that the servers' user can enter their folder, and that there is space.
     fn may_serve(&self, home: &Home) -> Result<()> {
         let starts = |cell: &Cell| cell.effective.server.url.is_none() && !is_of_host(cell);
         match self.trials.cells.iter().any(starts) {

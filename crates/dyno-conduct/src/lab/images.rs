@@ -148,7 +148,7 @@ impl Site<'_> {
             }
             None => self.fill(&mut server, &made, name),
         };
-        // Steps for the image are not steps of the trial.
+        // Steps that create the image are not steps of the trial.
         self.done.clear();
         match filled {
             Ok(()) => Ok(server),

@@ -46,7 +46,7 @@ fn own_figures(workload: &str) -> Option<Vec<String>> {
     for text in dyno_run::sources(&work)? {
         for (at, call) in text.match_indices(FIGURE_CALL) {
             let call = text[at + call.len()..].trim_start();
-            // Through an alias it can be called with anything.
+            // An alias of the function could be called with any argument.
             let argument = call.strip_prefix('(')?.trim_start();
             let quote = argument
                 .chars()

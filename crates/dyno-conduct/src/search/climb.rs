@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_secs(3);
 const GAIN: f64 = 0.1;
 /// Sessions of the last step of a search for sessions.
 const SESSIONS_MAX: u32 = 1024;
-/// Limit of sessions: the threads and connections of more would be a test in themselves.
+/// Maximum number of sessions: more would mainly test the handling of threads and connections.
 const SESSIONS_MOST: u32 = 16_384;
 /// Limit of the offered rate per second.
 const RATE_MAX: f64 = 1e7;
@@ -37,7 +37,7 @@ pub(super) struct Ground {
     pub warnings: Vec<String>,
 }
 
-/// Finds the ground, or takes the user's; `None` if the user ended it.
+/// Finds the start of the search, or takes the user's; `None` if the user ended it.
 ///
 /// # Errors
 /// A run failed.

@@ -1,4 +1,4 @@
-//! Who follows a search.
+//! The interface for following a search.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::ask::Ask;
 
 /// Follows a search; a [`crate::Stage`] follows its runs.
 pub trait Follower {
-    /// Something happened.
+    /// Reports a step of the search.
     fn event(&mut self, event: SearchEvent<'_>);
     /// The answer in words, which the runs record.
     fn answer(&self, found: &SearchResult) -> String;
@@ -18,7 +18,7 @@ pub trait Follower {
 /// A step of a search.
 #[derive(Clone, Copy)]
 pub enum SearchEvent<'a> {
-    /// It begins.
+    /// The search begins.
     Begun {
         /// The search.
         ask: &'a Ask,

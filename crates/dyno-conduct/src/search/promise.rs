@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_late_events_is_what_the_percentile_leaves() {
+    fn the_share_of_late_events_follows_from_the_percentile() {
         for (text, share) in [("p99", 0.01), ("p99.9", 0.001), ("p95", 0.05), ("p50", 0.5)] {
             let promise = parse(&format!("{text} < 1ms")).unwrap();
             assert_eq!(promise.latencies[0].loss_ratio(), share);

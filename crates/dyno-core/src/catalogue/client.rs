@@ -1,4 +1,4 @@
-//! Dyno itself: its process, its workers, its agents, its observers and what it was asked to do.
+//! Dyno itself: its process, workers, agents and observers, and facts about the run.
 
 define! {
     one Rate "cores" from "getrusage" {

@@ -1,4 +1,4 @@
-//! The macros that write a name once: as a constant and as a row.
+//! Macros that define each name once, as a constant and as a row of the catalogue.
 
 /// Names by kind, unit and source, then families of names.
 macro_rules! define {

@@ -1,4 +1,4 @@
-//! The host: Linux's counters and what identifies the machine.
+//! The host: Linux's counters, and facts that identify the machine.
 
 define! {
     one Gauge "percent" from "/proc/stat" {

@@ -1,4 +1,4 @@
-//! What other tools print, as imported.
+//! Imported figures of other tools.
 
 define! {
     one Rate "bytes/s" from "sysbench" {

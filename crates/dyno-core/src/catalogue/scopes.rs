@@ -1,4 +1,4 @@
-//! Prefixes of names, for what could not be observed and for groups that code treats alike; and
+//! Prefixes of names, for gaps in observations and for groups that code treats alike, and the
 //! names of families that code uses.
 
 bare! {

@@ -1,4 +1,4 @@
-//! The server: its process, its files, and what it says about itself.
+//! The server: its process, its files, and the facts that it reports about itself.
 
 define! {
     one Rate "cores" from "/proc/PID/stat" {

@@ -6,8 +6,8 @@ use std::fs;
 use super::*;
 use crate::counters::{self, guide};
 
-/// Sources with dotted names of other kinds: attributes of OpenTelemetry, factors, files; and the
-/// tables themselves.
+/// Sources that contain dotted names of other kinds (OpenTelemetry attributes, factors, files), and
+/// the tables themselves.
 const OTHER_NAMES: [&str; 7] = [
     "dyno-core/src/catalogue",
     "dyno-core/src/counters",
@@ -41,7 +41,7 @@ fn constants_are_named_like_their_values() {
 }
 
 #[test]
-fn rows_say_what_their_kind_needs() {
+fn each_row_has_the_fields_of_its_kind() {
     for row in rows() {
         let is_family = row.name.contains('…');
         let is_described = !row.meaning.is_empty() && !row.source.is_empty();
@@ -92,7 +92,7 @@ fn code_does_not_repeat_names_of_the_catalogue() {
             found.extend(names.map(|name| format!("{name} in {}", source.path.display())));
         }
     }
-    // A file of the client's settings.
+    // `client.cnf` is a file name.
     found.retain(|name| !name.starts_with("client.cnf "));
     assert!(
         found.is_empty(),

@@ -70,7 +70,7 @@ mod tests {
     use super::Family;
 
     #[test]
-    fn names_are_those_of_plans_and_urls() {
+    fn names_match_plans_and_urls() {
         for family in Family::ALL {
             let stored = serde_json::to_value(family).unwrap();
             assert_eq!(stored, family.name());

@@ -277,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sparse_parts_add_up_to_what_one_histogram_records(
+        fn sparse_parts_add_up_to_the_whole_histogram(
             parts in prop::collection::vec(samples(), 0..4),
         ) {
             let whole = recorded(&parts.concat());
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_histogram_has_is_refused() {
+    fn refuses_slots_and_counts_out_of_range() {
         let number = |number: u64| {
             let mut text = String::new();
             push(&mut text, number);

@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn of_equal_ones_each_has_every_nth(agents in 1_u32..12, index in 0_u64..10_000) {
+    fn each_of_n_equal_agents_gets_every_nth_slot(agents in 1_u32..12, index in 0_u64..10_000) {
         let division = Division::equal(agents as usize).unwrap();
         for number in 1..=agents {
             prop_assert_eq!(division.share(number), Shard::equal(number, agents));
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn a_share_says_how_all_is_divided(weights in weights()) {
+    fn a_share_describes_the_whole_division(weights in weights()) {
         let division = Division::by_weights(&weights).unwrap();
         for number in 1..=division.agents() {
             let share = division.share(number);

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_reads_back_what_it_wrote() {
+    fn a_drive_survives_a_round_trip() {
         let drive = Drive {
             time: None,
             ..Drive::default()

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_written_alike() {
+    fn a_parsed_schedule_prints_in_canonical_form() {
         for (text, written) in [
             ("100/s for 30s, 200/s for 30s", ""),
             ("100/s..1000/s for 5m", "100/s..1000/s over 5m"),
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_part_takes_what_is_left_of_the_time() {
+    fn the_last_part_gets_the_remaining_time() {
         let whole = Some(Duration::from_secs(60));
         let of = Scheduled::Rate;
         let read = LoadSchedule::parse("1/s for 20s, 2/s..4/s", of, whole).unwrap();

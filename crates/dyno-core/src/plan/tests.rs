@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_reads_back_what_it_wrote(plan in any_plan()) {
+    fn a_plan_survives_a_round_trip(plan in any_plan()) {
         // Duplicate names would collapse in JSON.
         let mut plan = plan;
         let once = |options: &mut Vec<(String, OptionValue)>| {

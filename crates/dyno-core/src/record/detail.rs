@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_known_is_kept() {
+    fn unknown_details_are_not_serialised() {
         let kept = |detail: &EventDetail| serde_json::to_string(detail).unwrap();
         assert_eq!(kept(&EventDetail::default()), "{}");
         let moved = EventDetail::of_setting(change("1", "2 to 3"));

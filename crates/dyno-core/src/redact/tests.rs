@@ -65,7 +65,7 @@ fn secrets_disappear_and_nothing_else_does() {
 }
 
 #[test]
-fn files_of_keys_are_no_secrets() {
+fn paths_of_key_files_are_not_redacted() {
     for (typed, shown) in [
         ("--bus-key FILE names", "--bus-key FILE names"),
         ("--key FILE names", "--key FILE names"),
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_hidden_stays_hidden_as_it_is(marks in "[:/ @=']{0,12}") {
+    fn redacting_twice_changes_nothing(marks in "[:/ @=']{0,12}") {
         let once = text(&format!("password={marks}"));
         prop_assert_eq!(text(&once), once);
     }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_a_row_are_one_entry() {
+    fn consecutive_numbers_become_one_range() {
         let names = list(&[
             "sbtest10", "sbtest9", "sbtest1", "sbtest2", "t", "sbtest3", "t07",
         ]);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tables_own_number_is_taken_out_of_its_names_alone() {
+    fn only_a_tables_own_number_is_masked_in_its_names() {
         let text = "CREATE TABLE `sbtest1` (`c` char(1) CHARSET latin1, KEY `k_1` (`k_1`), KEY \
                     `k_11` (`k`)) nextval('sbtest1_id_seq'), sbtest11";
         let own = list(&["k_1", "k_11"]);
@@ -215,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn texts_of_others_never_panic(table in "\\PC{0,20}", text in "\\PC{0,80}") {
+        fn arbitrary_text_never_panics(table in "\\PC{0,20}", text in "\\PC{0,80}") {
             let _ = general(&table, &text, std::slice::from_ref(&text));
             let _ = names_in(&text);
         }

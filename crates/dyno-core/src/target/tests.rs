@@ -69,7 +69,7 @@ fn everything_at_once() {
 }
 
 #[test]
-fn what_is_left_out_is_what_the_clients_take() {
+fn omitted_url_parts_get_the_clients_defaults() {
     let mysql = parse("mariadb://");
     assert_eq!(mysql.endpoints, [tcp("localhost", 3306)]);
     assert_eq!((mysql.user.as_str(), mysql.database.as_str()), ("me", ""));

@@ -74,7 +74,7 @@ fn a_missing_figure_fails_with_the_reason() {
 }
 
 #[test]
-fn nonsense_is_refused_with_what_is_wrong() {
+fn refuses_invalid_conditions_with_a_reason() {
     for (text, why) in [
         ("p99", "a relation is missing"),
         ("> 3", "a figure is missing"),
@@ -117,7 +117,7 @@ fn an_interval_decides_only_as_a_whole() {
 }
 
 #[test]
-fn what_had_not_ended_is_no_short_latency() {
+fn unfinished_events_fail_latency_conditions() {
     let hung = RunSummary {
         events_unfinished: 4,
         drive: Some(crate::plan::Drive::default()),

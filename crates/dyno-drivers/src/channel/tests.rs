@@ -78,7 +78,7 @@ fn mysql_packet(sequence: u64, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn rows_without_end_are_an_error_and_no_question_of_memory() {
+fn endless_rows_are_an_error_and_do_not_exhaust_memory() {
     for scheme in SCHEMES {
         let (url, server) = serve(scheme, move |stream| match scheme {
             "mysql" => {
@@ -123,7 +123,7 @@ fn one_endless_message_is_an_error_too() {
 }
 
 #[test]
-fn an_answer_within_the_bound_is_no_error() {
+fn accepts_an_answer_within_the_bound() {
     for scheme in SCHEMES {
         let (url, server) = serve(scheme, move |stream| {
             let (mut echo, mut out) = (echo(scheme), Vec::new());
@@ -161,7 +161,7 @@ fn a_server_that_talks_without_end_before_the_log_in_is_left() {
 }
 
 #[test]
-fn an_abandoned_attempt_says_how_far_it_got() {
+fn an_abandoned_attempt_reports_its_progress() {
     // The listener never accepts, and later a server never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

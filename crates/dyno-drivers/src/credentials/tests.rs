@@ -84,7 +84,7 @@ fn a_variable_that_the_user_names() {
 }
 
 #[test]
-fn an_option_file_fills_only_what_the_url_leaves_out() {
+fn an_option_file_fills_only_parts_missing_from_the_url() {
     let home = Home::new();
     assert_eq!(home.facts("mysql://"), facts("me", None, "localhost:3306"));
     let text = "[client]\nuser=cu\npassword=cp\nhost=ch\nport=33\nsocket=/cs\n";
@@ -112,7 +112,7 @@ fn an_option_file_fills_only_what_the_url_leaves_out() {
 }
 
 #[test]
-fn option_files_that_do_not_serve() {
+fn rejects_unusable_option_files() {
     let home = Home::new();
     let other = home.write("other.cnf", 0o600, "[client]\nuser=ou\n!include x\n");
     let (target, warnings) = home

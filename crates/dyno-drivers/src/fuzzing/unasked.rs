@@ -124,7 +124,7 @@ mod tests {
 
     /// What servers say between operations, and what they must not: whole, and cut anywhere.
     #[test]
-    fn what_servers_say_unasked_is_judged() {
+    fn unsolicited_messages_are_classified() {
         let (mut reason, mut stray) = (Vec::new(), Vec::new());
         MysqlEcho::new(false).farewell(&mut reason);
         MysqlEcho::new(false).stray_answer(&mut stray);

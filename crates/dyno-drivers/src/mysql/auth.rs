@@ -137,7 +137,7 @@ mod tests {
     /// The server's side of `mysql_native_password`: recovers SHA1(password) from the answer and
     /// the nonce, and checks it against the stored SHA1(SHA1(password)).
     #[test]
-    fn native_answers_are_what_a_server_checks() {
+    fn native_answers_pass_the_servers_check() {
         let sha1 = |parts: &[&[u8]]| hash(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts);
         let (password, nonce) = (b"secret", b"01234567890123456789");
         let stored = sha1(&[sha1(&[password]).as_ref()]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn caching_sha2_answers_are_what_a_server_checks() {
+    fn caching_sha2_answers_pass_the_servers_check() {
         let sha256 = |parts: &[&[u8]]| hash(&digest::SHA256, parts);
         let (password, nonce) = (b"secret", b"01234567890123456789");
         let stored = sha256(&[sha256(&[password]).as_ref()]);

@@ -93,7 +93,7 @@ fn switch(plugin: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_password_goes_to_those_who_may_learn_it_and_no_others() {
+fn the_password_goes_only_to_trusted_servers() {
     let ways: [(&str, Vec<u8>); 4] = [
         (NATIVE, switch("mysql_clear_password")),
         (NATIVE, switch("sha256_password")),
@@ -181,7 +181,7 @@ fn a_key_that_the_user_names_is_used_and_no_other() {
 
 /// An account without a password has nothing to disclose.
 #[test]
-fn no_password_is_no_secret() {
+fn an_empty_password_may_be_sent_in_the_clear() {
     let options = MysqlOptions {
         password: None,
         ..options()

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn refuses_input_too_long_for_the_key() {
         assert!(pad(&[0; 86], 128).is_ok());
         assert!(pad(&[0; 87], 128).is_err());
         assert!(pad(&[], 41).is_err());

@@ -116,7 +116,7 @@ fn postgres_over_tcp_survives_any_network() {
 
 /// The plans include faults of each kind, and connections without any.
 #[test]
-fn the_simulation_sees_what_it_should() {
+fn the_simulation_reaches_every_outcome() {
     let (mut seen, mut worker) = (SeedOutcome::default(), Worker::new());
     for seed in 0..500 {
         for speaks in [Speaks::Mysql, Speaks::Postgres] {

@@ -286,7 +286,7 @@ mod tests {
         }
 
         #[test]
-        fn scanning_what_was_numbered_finds_the_same_count(sql in "[?'aeE ,()\\\\\n-]{0,40}") {
+        fn scanning_numbered_text_finds_the_same_count(sql in "[?'aeE ,()\\\\\n-]{0,40}") {
             let statement = number(sql.as_bytes()).unwrap();
             prop_assert_eq!(number(&statement.sql).unwrap().params, statement.params);
         }

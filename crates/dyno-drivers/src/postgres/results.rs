@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_into_the_kept_buffer_stays_there() {
+    fn small_results_reuse_the_kept_buffer() {
         let mut results = Results::default();
         for rows in [1, 100, 146] {
             fill(&mut results, rows);

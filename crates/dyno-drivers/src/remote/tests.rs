@@ -35,7 +35,7 @@ fn closed_port() -> u16 {
 }
 
 #[test]
-fn a_refused_connection_names_the_endpoint_and_what_to_try() {
+fn a_refused_connection_names_the_endpoint_and_suggests_a_fix() {
     let port = closed_port();
     for scheme in ["mysql", "postgres"] {
         let url = format!("{scheme}://u:hunter2@127.0.0.1:{port}");

@@ -356,7 +356,7 @@ fn files_that_cannot_be_opened_are_explained() {
 }
 
 #[test]
-fn a_closed_connection_says_so() {
+fn a_closed_connection_fails_statements_with_its_error() {
     let mut bench = open();
     bench.prepare("SELECT 1");
     bench.connection.close();

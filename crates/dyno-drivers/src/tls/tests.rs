@@ -346,7 +346,7 @@ fn servers_without_tls_that_suffices_are_named() {
 }
 
 #[test]
-fn files_that_do_not_serve_are_named() {
+fn errors_name_unusable_files() {
     let files = Files::new();
     let identity = issue(&leaf(&["x"]), &authority("ours"));
     let refuse = |options: &TlsOptions| client_config(options).unwrap_err().to_string();

@@ -412,7 +412,7 @@ fn a_terminated_connection_is_lost_with_the_servers_words() {
 }
 
 #[test]
-fn a_refused_login_says_why() {
+fn a_refused_login_reports_the_reason() {
     let socket = UnixStream::connect(needed("DYNO_TEST_PG_SOCKET")).unwrap();
     socket.set_nonblocking(true).unwrap();
     let options = PostgresOptions {

@@ -1,16 +1,17 @@
-//! What an agent does when it no longer hears from its coordinator or launcher.
+//! An agent's reaction to the silence of its coordinator, or the end of its launcher.
 
 use dyno_core::clock::Nanos;
 
 use super::{Agent, Exit};
 use crate::message::{End, Stage};
 
-/// Timeout for orders after the launcher let the agent go: orders come once a second.
+/// Timeout for orders once the launcher has closed the agent's standard input: orders come once a
+/// second.
 const LAUNCHER_GONE_NS: Nanos = 3_000_000_000;
 
 impl Agent {
-    /// The launcher has let the agent go, and has most likely ended. If orders still come, the
-    /// agent continues.
+    /// The launcher has closed the agent's standard input, and has most likely ended. If orders
+    /// still come, the agent continues.
     pub fn launcher_gone(&mut self) {
         self.launcher_gone = true;
     }
@@ -27,7 +28,7 @@ impl Agent {
 
     pub(super) fn notice_silence(&mut self, now: Nanos) {
         let silence = now.saturating_sub(self.heard_at);
-        // Its connection to the bus ends with the launcher.
+        // If the launcher has ended, so has the connection to the bus.
         let limit = match self.launcher_gone {
             true => self.orphan_ns.min(LAUNCHER_GONE_NS),
             false => self.orphan_ns,

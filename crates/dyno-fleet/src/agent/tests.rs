@@ -102,7 +102,7 @@ fn interval(index: u64, start: u64) -> Interval {
 }
 
 #[test]
-fn it_presents_itself_until_it_is_heard() {
+fn an_agent_repeats_its_greeting_until_it_is_answered() {
     let mut agent = agent();
     for (at, hellos) in [(0, 1), (100, 0), (500, 1), (1000, 1)] {
         agent.tick(BEGIN + at * 1_000_000);
@@ -125,7 +125,7 @@ fn it_presents_itself_until_it_is_heard() {
 }
 
 #[test]
-fn nobody_answers_and_it_gives_up() {
+fn an_agent_without_an_answer_gives_up() {
     let mut agent = agent();
     each_second(&mut agent, 1..=60);
     assert!(!agent.has_exited());
@@ -312,7 +312,7 @@ fn an_orphan_stops_its_load_sends_its_totals_and_leaves() {
 }
 
 #[test]
-fn one_that_was_let_go_ends_soon_unless_orders_come() {
+fn a_released_agent_exits_soon_unless_orders_arrive() {
     let start = BEGIN + SECOND;
     let mut waiting = agent();
     waiting.launcher_gone();
@@ -337,7 +337,7 @@ fn one_that_was_let_go_ends_soon_unless_orders_come() {
     let why = "no message from the coordinator for 4 s".to_owned();
     assert_eq!(commands(&mut agent), [Command::Stop { why }]);
     agent.ended(End::Stopped, BEGIN + 4 * SECOND);
-    // Nobody can receive its records.
+    // No coordinator can receive its records.
     agent.tick(BEGIN + 5 * SECOND);
     let exit = Exit::Orphaned { unconfirmed: 2 };
     assert_eq!(commands(&mut agent), [Command::Exit(exit)]);
@@ -363,7 +363,7 @@ fn each_second(agent: &mut Agent, seconds: std::ops::RangeInclusive<u64>) {
 }
 
 #[test]
-fn as_many_records_as_it_may_keep_end_its_load() {
+fn a_full_record_queue_ends_the_load() {
     let start = BEGIN + SECOND;
     let mut agent = running(start);
     let mut stopped = Vec::new();

@@ -123,7 +123,7 @@ impl NatsBus {
         })
     }
 
-    /// Calls agents that wait on the bus for a run, until `wanted` is false.
+    /// Repeatedly calls agents that wait on the bus for a run, until `wanted` is false.
     pub fn call(&self, agents: &[AgentName], wanted: &Arc<AtomicBool>) -> Result<(), BusError> {
         let subjects = agents.iter().map(subject_of).collect();
         self.pass(Outgoing::Call(subjects, Arc::clone(wanted)))

@@ -8,8 +8,8 @@ use crate::message::{Body, Message, Record};
 
 /// Tolerance between consecutive intervals, which are cut at times of one clock.
 const TOLERANCE_NS: Nanos = 1_000_000;
-/// An agent that was suspended at the start begins late, which its run doubts; after this time it
-/// is lost to its run.
+/// Maximum delay of intervals. An agent that was suspended at the start begins late, which is a
+/// doubt; after this time it is lost to its run.
 const LATE_NS_MAX: Nanos = 10_000_000_000;
 
 /// The state of a file read so far.

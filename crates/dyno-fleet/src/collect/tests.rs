@@ -113,7 +113,7 @@ pub(super) fn merged(files: Vec<AgentFile>) -> (Report, Vec<Interval>) {
 }
 
 #[test]
-fn what_agents_kept_adds_up_to_what_they_measured() {
+fn agents_files_add_up_to_their_measurements() {
     let folder = TempDir::new().unwrap();
     let files = |folder| {
         let end = Some(End::Completed);

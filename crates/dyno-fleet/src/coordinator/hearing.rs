@@ -147,7 +147,7 @@ impl Coordinator {
                 (Kind::AgentTwice, why)
             }
         };
-        // If the run has failed already, a process that joins late is no reason for doubt.
+        // If the run has already failed, a process that joins late does not matter.
         let late = self.members[member].instance.is_none() && self.failed.is_some();
         let outcome = if late { Outcome::Pass } else { Outcome::Doubt };
         if self.refused.len() < REFUSED_MAX && self.refused.insert((member, instance)) {
@@ -185,7 +185,7 @@ impl Coordinator {
         }
     }
 
-    /// An agent began at a start that was called off, because the message did not reach it.
+    /// An agent began at a cancelled start, because the order to cancel did not reach it.
     fn mistaken(&mut self, member: usize, attempt: u32, now: Nanos) {
         let name = &self.members[member].name;
         let evidence = format!("{name} started at attempt {attempt}, which had been cancelled");

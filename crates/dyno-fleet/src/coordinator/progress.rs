@@ -12,7 +12,7 @@ use crate::names::AgentName;
 
 /// An unconfirmed order is repeated after this time.
 const AGAIN_NS: Nanos = 250_000_000;
-/// A confirmed order is repeated after this time, as a sign of life.
+/// A confirmed order is repeated after this time, as a heartbeat.
 const ALIVE_NS: Nanos = 1_000_000_000;
 /// All confirmations must arrive this long before the start.
 const CONFIRMED_NS: Nanos = 200_000_000;
@@ -27,7 +27,7 @@ const BOUND_NS_MAX: u64 = 500_000_000;
 const LEAVE_NS: Nanos = 3_000_000_000;
 /// Minimum silence of all agents before they are lost.
 const ALL_SILENT_NS: Nanos = 15_000_000_000;
-/// A run that was called off waits this long for silent agents.
+/// A cancelled run waits this long for silent agents.
 const SILENT_END_NS: Nanos = 8_000_000_000;
 /// The last messages of a process arrive within this time after its end.
 const LAST_MESSAGES_NS: Nanos = 1_000_000_000;
@@ -37,7 +37,7 @@ const CLOCKS_AT_ONCE: usize = 16;
 const TICK_NS: Nanos = 100_000_000;
 
 impl Coordinator {
-    /// Handles the passage of time.
+    /// Acts on timeouts. Call it at the latest at [`Coordinator::wakes_at`].
     pub fn tick(&mut self, now: Nanos) {
         if self.is_over() {
             return;
@@ -134,7 +134,7 @@ impl Coordinator {
         if self.bus_is_down || matches!(self.phase, Phase::Gather | Phase::Leaving) {
             return;
         }
-        // If no agent is heard, most likely the bus is down and will return.
+        // If all agents are silent, most likely the bus is down and will come back.
         let speaks = |member: &super::Member| {
             !member.lost && member.instance.is_some() && !member.has_reported()
         };
@@ -357,7 +357,7 @@ impl Coordinator {
             let all = merger.is_some_and(|merger| merger.has_all_of(index));
             let quiet = match member.has_begun() {
                 true => member.has_reported() && all,
-                // It was to stop before it began, or never joined.
+                // It was ordered to stop before it began, or it never joined.
                 false => member.instance.is_none() || member.confirmed(),
             };
             !member.lost && !quiet

@@ -12,13 +12,14 @@ use crate::merge::Sums;
 use crate::message::{Ceiling, End, Hello};
 use crate::names::AgentName;
 
-/// Doubt clocks with a larger error bound.
+/// Clocks with a larger error bound are a doubt.
 const BOUND_NS_DOUBT: u64 = 5_000_000;
-/// Doubt a drift that deviates from a straight line by more.
+/// A drift that deviates from a straight line by more is a doubt.
 const RESIDUAL_NS_DOUBT: u64 = 1_000_000;
-/// Doubt civil clocks that differ by more, because people compare times with the server's log.
+/// Civil clocks that differ by more are a doubt, because people compare times with the server's
+/// log.
 const CIVIL_NS_DOUBT: u64 = 1_000_000_000;
-/// Report a start that is later than this.
+/// A start that is later than this is reported.
 const LATE_NS_DOUBT: i64 = 10_000_000;
 /// Agents are equal if the events of each deviate from its share by at most this fraction.
 const EVENTS_UNEQUAL: f64 = 0.1;

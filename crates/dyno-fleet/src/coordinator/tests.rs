@@ -137,7 +137,7 @@ impl Bench {
         self.pulse(Stage::Ended, 1, 2);
         for _ in 0..400 {
             self.pass(SECOND / 10);
-            // It stays alive and follows all orders.
+            // The agent keeps sending heartbeats and follows all orders.
             if self.coordinator.is_over() {
                 break;
             }
@@ -285,7 +285,7 @@ fn repeats_orders_until_they_are_confirmed() {
     let orders_sent = bench.orders.len();
     bench.pass(SECOND / 4);
     bench.pass(SECOND / 4);
-    // Confirmed orders are repeated once a second, as a sign of life.
+    // Confirmed orders are repeated once a second, as a heartbeat.
     assert!(bench.orders.len() <= orders_sent + 1);
 }
 
@@ -323,7 +323,7 @@ fn a_load_that_began_at_a_start_called_off_fails_the_run() {
 }
 
 #[test]
-fn a_run_that_is_stopped_keeps_what_there_is() {
+fn a_stopped_run_keeps_its_measurements() {
     let mut bench = Bench::new(config());
     bench.start();
     bench.record(0, 5, None);
@@ -340,7 +340,7 @@ fn a_run_that_is_stopped_keeps_what_there_is() {
 }
 
 #[test]
-fn a_bus_that_is_away_loses_nobody() {
+fn an_unreachable_bus_loses_no_agent() {
     // Shorter than the interval between probes of its clock, which it answers.
     let mut config = config();
     config.limits.lost_ns = 5 * SECOND;
@@ -382,7 +382,7 @@ fn an_agent_whose_process_has_ended_is_lost_at_once() {
 }
 
 #[test]
-fn a_run_that_is_called_off_does_not_wait_for_a_bus_that_says_nothing() {
+fn an_aborted_run_does_not_wait_for_a_silent_bus() {
     let mut config = config();
     config.length_ns = Some(100 * SECOND);
     let mut bench = Bench::new(config);

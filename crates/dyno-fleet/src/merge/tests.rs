@@ -12,8 +12,8 @@ const SECOND: u64 = 1_000_000_000;
 const START: u64 = 500 * SECOND;
 const START_UNIX: u64 = 1_800_000_000 * SECOND;
 
-/// The recording of these samples in a second, by an agent or by one process. Samples of operations
-/// are those of the events, in turn.
+/// The interval with these samples, as recorded by an agent or by one process. The operations share
+/// the samples of the events, in turn.
 fn recorded(index: u64, sessions: &[u32], samples: &[u64]) -> Interval {
     let mut interval = Interval {
         index,
@@ -93,7 +93,7 @@ fn samples(agents: usize, seed: u64) -> Vec<Vec<Vec<u64>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn the_sum_of_agents_is_what_one_process_records(
+    fn agents_add_up_to_one_process(
         agents in 1_usize..5,
         seed: u64,
         order in prop::collection::vec(any::<u64>(), 4 * 5 * 2),
@@ -163,7 +163,7 @@ fn reports_an_interval_without_late_agents_and_completes_it_later() {
 }
 
 #[test]
-fn a_lost_agent_is_waited_for_no_longer_and_what_comes_of_it_is_kept_apart() {
+fn a_lost_agent_delays_nothing_and_its_late_work_is_kept_apart() {
     let mut merger = merger(2);
     merger.add(0, sent(0, &[0], &[5]), START + SECOND).unwrap();
     merger.add(1, sent(0, &[1], &[6]), START + SECOND).unwrap();
@@ -205,7 +205,7 @@ fn holes_are_known_once_an_agent_reports_its_count() {
 }
 
 #[test]
-fn what_no_load_has_is_not_added() {
+fn rejects_impossible_intervals() {
     let mut alone = merger(1);
     let far = alone.add(0, sent(100, &[0], &[5]), START);
     assert!(matches!(far, Err(Rejected::Malformed(_))));

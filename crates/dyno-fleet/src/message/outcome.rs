@@ -22,7 +22,7 @@ const JSON_BYTES_MAX: u64 = 512 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
-    /// The start it was measured after.
+    /// The attempted start after which it was measured.
     pub attempt: u32,
     /// Its number, from 0.
     pub number: u32,

@@ -41,7 +41,7 @@ pub fn recorded(load: &Load, seed: u64, agent: usize, index: u64) -> Interval {
         ..Interval::default()
     };
     for _ in 0..load.events {
-        // From 100 µs over four powers of two: a body and a tail.
+        // From 100 µs up, over four powers of two, for a distribution with a body and a tail.
         let ns = (100_000 + stream.below(100_000)) << (stream.next_u64() & 3).min(stream.below(9));
         interval.counters.events += 1;
         interval.counters.reads += 1 + ns % 3;
@@ -177,7 +177,7 @@ impl Host {
         (EPOCH_NS + now).saturating_add_signed(self.setup.civil_ahead_ns)
     }
 
-    /// Does everything that is due; returns the next time to look, in true time.
+    /// Performs all due actions; returns the time of the next one, in true time.
     pub(super) fn look(&mut self, now: Nanos) -> Option<Nanos> {
         if self.is_gone {
             return None;

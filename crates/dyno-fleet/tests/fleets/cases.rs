@@ -68,7 +68,7 @@ fn recorded(out: &Simulated) -> Interval {
 }
 
 #[test]
-fn three_agents_are_one() {
+fn three_agents_act_as_one() {
     let out = simulate(&scenario());
     let report = report(&out);
     assert_eq!(report.failed, None);
@@ -93,7 +93,7 @@ fn three_agents_are_one() {
 }
 
 #[test]
-fn parts_go_by_what_agents_can_offer() {
+fn shares_follow_the_capacity_of_agents() {
     let mut scenario = scenario();
     scenario.config.calibration = Calibration::Shares;
     let out = simulate(&scenario);
@@ -379,7 +379,7 @@ fn reports_arrivals_that_need_better_clocks() {
 }
 
 #[test]
-fn clocks_that_differ_by_nobody_knows_how_much_are_refused() {
+fn refuses_clocks_whose_offsets_are_too_uncertain() {
     let mut scenario = scenario();
     scenario.faults.delay_ns = (600_000_000, 700_000_000);
     scenario.config.limits.gather_ns = 30 * SECOND;

@@ -5,7 +5,7 @@ use dyno_fleet::agent::Exit;
 use dyno_fleet::bus::local;
 
 #[test]
-fn agents_in_one_process_are_one() {
+fn agents_in_one_process_act_as_one() {
     let names = names(3);
     let config = config("r1", &names, 6);
     let (mut bus, ends) = local::ends(&names);

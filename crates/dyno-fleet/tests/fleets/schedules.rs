@@ -23,7 +23,7 @@ const SCHEDULES: u64 = 10_000;
 const SECOND: u64 = 1_000_000_000;
 /// Short intervals keep a schedule short.
 const INTERVAL: u64 = SECOND / 2;
-/// Everything is over after this time.
+/// Every run and agent has ended after this time.
 const UNTIL: u64 = 400 * SECOND;
 
 #[test]

@@ -380,7 +380,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(
+        fn arbitrary_text_never_panics(
             lines in prop::collection::vec(
                 "(Vuser 1:|TEST RESULT : System achieved |>>>>> |CALLS: |P99: )?\\PC{0,50}", 0..25,
             ),

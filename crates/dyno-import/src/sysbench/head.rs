@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shown_command_names_what_ran_and_no_secret() {
+    fn a_shown_command_names_the_test_and_no_secret() {
         let argv = command(
             "+ sysbench --mysql-password=geheim --threads=16 --time=600 oltp_read_write \
              --tables='10' run | tee log",
@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_too_strange(line in "\\PC*") {
+        fn arbitrary_lines_never_panic(line in "\\PC*") {
             let _ = banner(&line);
             let _ = command(&line);
             let shown = command(&format!("sysbench {line} run")).unwrap_or_default();

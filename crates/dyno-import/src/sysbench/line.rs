@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_line_keeps_what_it_has() {
+    fn a_damaged_line_keeps_its_readable_figures() {
         let point = sql("[ 2s ] thds: 4 tps: 600.51 qps: 119");
         assert_eq!((point.tps, point.queries), (Some(600.51), Some(119.0)));
         assert_eq!((point.reads, point.errors), (None, None));
@@ -342,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_too_strange(line in "\\PC*") {
+        fn arbitrary_lines_never_panic(line in "\\PC*") {
             let _ = parse(&line, 1);
             let _ = parse(&format!("[ 1s ] tps: {line}"), 1);
         }

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_figure_is_left() {
+    fn ignores_lines_without_a_figure() {
         let mut report = Report::default();
         for line in [
             "transactions:",
@@ -344,7 +344,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_too_strange(label in "[a-z /()%]{0,30}", value in "\\PC*") {
+        fn arbitrary_lines_never_panic(label in "[a-z /()%]{0,30}", value in "\\PC*") {
             take(&mut Report::default(), &value);
             take(&mut Report::default(), &format!("{label}: {value}"));
             take(&mut Report::default(), &format!("Operations performed: {value}"));

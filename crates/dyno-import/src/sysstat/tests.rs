@@ -218,7 +218,7 @@ fn tables_without_a_series_are_passed_over() {
 }
 
 #[test]
-fn what_is_none_of_it() {
+fn rejects_text_without_a_known_table() {
     let error = |text| {
         let log = Log { name: "x", text };
         read("mpstat", Looks::Mpstat, &log).unwrap_err().to_string()
@@ -230,7 +230,7 @@ fn what_is_none_of_it() {
 
 proptest! {
     #[test]
-    fn no_text_is_too_strange(text in "[0-9:. %/a-zCPUADEVM\n-]*", tail in "\\PC*") {
+    fn arbitrary_text_never_panics(text in "[0-9:. %/a-zCPUADEVM\n-]*", tail in "\\PC*") {
         let text = format!("{}{text}\n{tail}", include_str!("../../fixtures/sar.txt"));
         let _ = read("sar", Looks::Sar, &Log { name: "x", text: &text });
     }

@@ -199,7 +199,7 @@ fn reports_missing_lines_and_no_contradiction() {
 }
 
 #[test]
-fn what_a_gap_leaves_is_compared() {
+fn a_log_with_a_gap_is_compared_with_its_report() {
     let log = lines(|number, line| {
         let kept = !(5..=8).contains(&number);
         kept.then(|| with(line, "tps: ", "3000.00"))

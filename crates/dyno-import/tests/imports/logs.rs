@@ -273,7 +273,7 @@ fn an_open_loop_keeps_its_queue() {
 }
 
 #[test]
-fn what_was_forced_or_disabled() {
+fn reports_forced_shutdowns_and_disabled_percentiles() {
     let forced = one(fixture!("forced.out"));
     let summary = forced.summary.as_ref().unwrap();
     assert_eq!((summary.totals.events, summary.events_unfinished), (0, 2));
@@ -393,7 +393,7 @@ fn the_same_log_is_the_same_run() {
 }
 
 #[test]
-fn damage_costs_only_what_it_hit() {
+fn damage_costs_only_the_damaged_lines() {
     let text = fixture!("ladder.out").text;
     let cut = text.find("General statistics").unwrap();
     let windows = text[..cut].replace('\n', "\r\n");

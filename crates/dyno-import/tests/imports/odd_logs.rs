@@ -58,7 +58,7 @@ fn report(events: u32, seconds: f64) -> String {
 }
 
 #[test]
-fn the_tail_of_a_cut_log_of_sysbench_is_no_figure() {
+fn ignores_a_figure_cut_off_at_the_end_of_a_sysbench_log() {
     let whole = lines(30, (0, 0.0));
     let next = line(31, 1234.0);
     // Within the rate of events, of statements, and of reads; with and without a shell's words.
@@ -77,7 +77,7 @@ fn the_tail_of_a_cut_log_of_sysbench_is_no_figure() {
 }
 
 #[test]
-fn a_report_of_sysbench_cut_within_a_figure_is_none() {
+fn ignores_a_sysbench_report_cut_within_a_figure() {
     let whole = format!("{}{}", lines(20, (0, 0.0)), report(14_000, 20.003));
     for at in [
         "total: 84",
@@ -124,7 +124,7 @@ fn a_line_beyond_the_report_is_left_out_and_named() {
 }
 
 #[test]
-fn a_queue_that_is_not_printed_is_not_empty() {
+fn a_queue_that_is_not_printed_is_unknown() {
     let head = "Running the test with following options:\nNumber of threads: 4\n\
                 Target transaction rate: 900/sec\nThreads started!\n";
     let run = one(Tool::Sysbench, &format!("{head}{}", report(14_000, 20.003)));
@@ -350,7 +350,7 @@ fn the_last_line_of_progress_counts() {
 }
 
 #[test]
-fn a_connection_for_each_transaction_is_no_latency() {
+fn latency_excludes_the_connection_time_of_each_transaction() {
     let text = format!(
         "{PGBENCH}duration: 20 s\nnumber of transactions actually processed: 9000\n\
          latency average = 13.000 ms\naverage connection time = 12.500 ms\n\
@@ -421,7 +421,7 @@ fn sums_alone_show_all_that_they_contain() {
 }
 
 #[test]
-fn a_time_of_nothing_is_no_latency() {
+fn times_of_zero_are_left_out_of_latencies() {
     let rows = (0..400_u64).map(|at| {
         let us = if at % 5 == 0 { 0 } else { 100 + at };
         format!("0 {at} {us} 0 1795600000 {}\n", at * 2000)

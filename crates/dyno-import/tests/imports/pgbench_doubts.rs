@@ -183,7 +183,7 @@ fn keeps_skipped_counts_and_reports_a_missing_end() {
 }
 
 #[test]
-fn a_lag_that_cannot_be_leaves_the_service_time_unknown() {
+fn an_impossible_lag_leaves_the_service_time_unknown() {
     let service = |run: &RunRecord| {
         let summary = run.summary.clone().unwrap();
         assert_eq!(summary.response.unwrap().count, 183);

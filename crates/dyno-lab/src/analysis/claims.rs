@@ -21,11 +21,11 @@ use crate::file::{Check, Claim, Experiment, OneOrMany, Scalar, Where};
 /// The judgement of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// The whole interval of the measurement is as claimed.
+    /// The whole confidence interval agrees with the claim.
     Agrees,
-    /// No part of the interval is as claimed.
+    /// No part of the interval agrees with the claim.
     Differs,
-    /// The interval is partly as claimed, or missing.
+    /// Only a part of the interval agrees with the claim, or there is no interval.
     CannotTell,
 }
 
@@ -109,7 +109,7 @@ impl Ratio {
 }
 
 impl Experiment {
-    /// Judges each claim by the trials.
+    /// Checks each claim against the trials.
     pub fn judge(&self, trials: &[Measured]) -> Vec<Answer> {
         let claims = self.claims.iter();
         claims.map(|claim| self.answer(claim, trials)).collect()
@@ -229,7 +229,8 @@ impl Experiment {
         pairs.ratio(CONFIDENCE).ok_or_else(nothing)
     }
 
-    /// Whether a trial is of these cells; `min` and `max` are the ends of a factor.
+    /// Whether a trial belongs to these cells; `min` and `max` mean the lowest and the highest
+    /// level of a factor.
     pub fn is_of(&self, trial: &Measured, cells: &Where) -> bool {
         cells.iter().all(|(name, levels)| {
             let Some(own) = trial.levels.get(name) else {
@@ -382,7 +383,7 @@ fn values(trials: &[Measured], chosen: Chosen<'_>, figure: Read<'_>) -> Option<R
     Some(found)
 }
 
-/// The range of a figure over a factor's levels, over its mean.
+/// The range of a figure over a factor's levels, divided by its mean.
 fn spread(trials: &[Measured], chosen: Chosen<'_>, over: &str, figure: Read<'_>) -> Option<Ratio> {
     let mut levels: BTreeMap<usize, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
     for trial in trials

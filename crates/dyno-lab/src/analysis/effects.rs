@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn effects_are_those_that_were_put_in() {
+    fn estimates_match_simulated_effects() {
         let experiment = crossed();
         // Engine b is 20 % slower, 2G is 50 % faster, and together they lose another 10 %.
         let all = trials(&experiment, 5, |levels, noise| {

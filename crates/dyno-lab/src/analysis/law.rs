@@ -20,7 +20,7 @@ pub enum Law {
     MoreMemory,
     /// The fitted law.
     Fit {
-        /// The law of the sizes over the smallest.
+        /// The law, for sizes divided by the smallest one.
         fit: Scalability,
         /// The smallest size.
         least: f64,

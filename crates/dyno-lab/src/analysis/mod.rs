@@ -28,7 +28,7 @@ pub type Figures = BTreeMap<String, Figure>;
 pub struct Figure {
     /// Its value.
     pub value: f64,
-    /// Its standard error over its value, from within the run; `None` if unknown.
+    /// Its standard error divided by its value, from within the run; `None` if unknown.
     pub error: Option<f64>,
 }
 
@@ -53,7 +53,7 @@ impl Measured {
         self.verdict != Some(Verdict::Refused)
     }
 
-    /// Whether it is of these cells.
+    /// Whether it belongs to these cells.
     pub fn is_of(&self, cells: &Where) -> bool {
         cells.iter().all(|(factor, levels)| {
             let own = self.levels.get(factor);

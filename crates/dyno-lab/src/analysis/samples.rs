@@ -1,4 +1,4 @@
-//! Made-up trials for tests.
+//! Synthetic trials for tests.
 
 use std::collections::BTreeMap;
 

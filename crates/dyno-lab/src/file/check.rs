@@ -193,7 +193,8 @@ fn wheres(experiment: &Experiment) -> Vec<(&Where, bool)> {
     all
 }
 
-/// A smaller scale has fewer levels: reports may refer to levels that only the whole file has.
+/// Checks that cells name existing factors and levels. A smaller scale has fewer levels, so reports
+/// may refer to levels that only the whole file has.
 fn named(experiment: &Experiment, cells: &Where, report: bool, problems: &mut Problems) {
     for (name, levels) in cells {
         let span = levels.span();
@@ -217,7 +218,7 @@ fn named(experiment: &Experiment, cells: &Where, report: bool, problems: &mut Pr
     }
 }
 
-/// More trials are assumed to be a mistake.
+/// Maximum number of trials; more are assumed to be a mistake.
 const TRIALS_MAX: u64 = 100_000;
 
 /// Why there are too many trials to plan in memory.

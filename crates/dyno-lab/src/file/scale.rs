@@ -112,7 +112,7 @@ fn replace<'a>(table: &mut DeTable<'a>, name: &str, key: &Spanned<Cow<'a, str>>,
     }
 }
 
-/// Selected levels that are names of bundles become these bundles.
+/// Replaces selected names of bundles with the bundles.
 fn by_name<'a>(there: Option<&Value<'a>>, mut chosen: Value<'a>) -> Value<'a> {
     let Some(DeValue::Array(bundles)) = there.map(Spanned::get_ref) else {
         return chosen;

@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn an_undisturbed_order_is_the_plans_and_costs_what_was_estimated(
+    fn undisturbed_trials_follow_the_plan_and_its_estimate(
         blocks in 1u32..5, restores in any::<bool>(),
     ) {
         let reset = if restores { "[reset]\ndata = 'restore'" } else { "" };
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn what_failed_comes_once_more_at_the_end_of_its_block(
+    fn a_failed_trial_is_repeated_once_at_the_end_of_its_block(
         bad in 0usize..48, blocks in 1u32..3,
     ) {
         let experiment = read(&format!("repeats = {blocks}"), "");

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn two_are_one_whatever_their_clocks_show() {
+    fn outcomes_merge_regardless_of_their_clocks() {
         let whole = both_at(7 * SECOND, 4_000 * SECOND);
         assert_eq!(whole.totals.counters.events, 160);
         assert_eq!(whole.totals.latencies.service.len(), 160);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_says_where() {
+    fn a_failure_names_its_agent() {
         let mut failed = outcome(0, [1, 3], 4);
         failed.failures = vec![(Some(3), "no table".to_owned())];
         failed.end = RunEnd::Failed("session 3: no table".to_owned());
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_same_after_a_journey() {
+    fn an_outcome_survives_serialisation() {
         let one = outcome(5 * SECOND, [0, 2], 50);
         let text = serde_json::to_string(&one).unwrap();
         let read: RunOutcome = serde_json::from_str(&text).unwrap();

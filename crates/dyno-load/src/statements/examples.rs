@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_statements_are_no_single_one() {
+    fn several_statements_are_not_taken_for_one() {
         for sql in [
             "SELECT 1; DROP TABLE t",
             "SELECT 'a'; DROP TABLE t -- '",

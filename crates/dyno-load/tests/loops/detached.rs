@@ -108,7 +108,7 @@ fn each_counts_once_with_the_time_from_its_own_start() {
 }
 
 #[test]
-fn those_that_are_never_taken_up_again_have_not_ended() {
+fn events_that_are_never_resumed_are_unfinished() {
     let (outcome, _) = overlapping(true, 1000);
     // Each session left its last ones, and no more than it had room for.
     let left = outcome.unfinished;
@@ -159,7 +159,7 @@ impl Program for Watching {
 }
 
 #[test]
-fn a_session_that_waits_for_time_is_resumed_by_what_it_watches() {
+fn a_sleeping_session_is_resumed_by_its_watched_descriptor() {
     let drive = Drive {
         sessions: 1,
         workers: 1,

@@ -115,7 +115,7 @@ fn a_worker_that_comes_back_is_in_the_intervals_as_in_the_totals() {
 }
 
 #[test]
-fn a_failing_session_ends_the_run_with_what_there_is() {
+fn a_failing_session_ends_the_run_and_keeps_its_results() {
     let behaviour = Behaviour {
         fails_at: Some(3),
         ..reads()
@@ -145,7 +145,7 @@ fn a_session_that_cannot_initialise_is_named() {
 }
 
 #[test]
-fn slow_initialisation_says_what_was_waited_for() {
+fn slow_initialisation_reports_its_wait() {
     let server = Server {
         refuses_from: Some(3),
         ..Server::default()
@@ -277,7 +277,7 @@ fn a_stop_before_the_start_and_senseless_settings_are_refused() {
 }
 
 #[test]
-fn a_call_that_waits_for_a_silent_server_is_given_up_and_what_it_waited_for_is_said() {
+fn a_call_to_a_silent_server_times_out_and_reports_its_wait() {
     let server = Server {
         hangs_at: Some(1),
         ..Server::default()

@@ -71,7 +71,7 @@ fn ended(events: Vec<Vec<OperationEnd>>, anew: bool) -> RunOutcome {
 }
 
 #[test]
-fn what_was_given_up_passed_over_or_is_unknown_is_no_event() {
+fn only_completed_work_counts_as_events() {
     use OperationEnd::{Done, Duplicate, GivenUp, RolledBack, Unknown};
     let one = |end| vec![end];
     let events = [Done, RolledBack, GivenUp, Unknown, Duplicate].map(one);

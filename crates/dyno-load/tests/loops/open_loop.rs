@@ -87,7 +87,7 @@ fn arrivals_of_the_warm_up_are_left_out() {
 }
 
 #[test]
-fn what_waits_when_the_measurement_begins_is_served_within_it() {
+fn the_backlog_of_the_warm_up_is_served_in_the_measurement() {
     let behaviour = Behaviour::burning(ms(5));
     let drive = Drive {
         warmup: ms(200),

@@ -75,7 +75,7 @@ fn background_events_are_counted_apart_and_keep_their_pace() {
 }
 
 #[test]
-fn the_run_ends_when_nobody_is_left_in_the_foreground() {
+fn the_run_ends_with_its_last_foreground_session() {
     let roles = vec![role("work", 3, false, None), role("beside", 2, true, None)];
     let drive = Drive {
         time: None,
@@ -94,7 +94,7 @@ fn the_run_ends_when_nobody_is_left_in_the_foreground() {
 }
 
 #[test]
-fn a_worker_whose_only_session_never_waits_hears_that_it_is_in_the_background() {
+fn a_worker_with_one_busy_session_learns_that_only_background_is_left() {
     let drive = Drive {
         time: None,
         events: Some(30),
@@ -111,7 +111,7 @@ fn a_worker_whose_only_session_never_waits_hears_that_it_is_in_the_background() 
 }
 
 #[test]
-fn what_cannot_be_begun_in_time_is_left_out_and_counted() {
+fn events_that_cannot_start_in_time_are_skipped_and_counted() {
     // Every event takes 20 ms and 100 a second are due: four of five cannot start in time.
     let slow = Behaviour::burning(ms(20));
     let late = drive(vec![
@@ -128,7 +128,7 @@ fn what_cannot_be_begun_in_time_is_left_out_and_counted() {
 }
 
 #[test]
-fn a_latency_limit_leaves_out_what_is_too_late_and_accounts_for_every_arrival() {
+fn a_latency_limit_skips_late_events_and_accounts_for_every_arrival() {
     let slow = Behaviour::burning(ms(5));
     let drive = Drive {
         sessions: 2,
@@ -151,7 +151,7 @@ fn a_latency_limit_leaves_out_what_is_too_late_and_accounts_for_every_arrival() 
 }
 
 #[test]
-fn roles_that_make_no_run_are_refused() {
+fn refuses_impossible_roles() {
     let refused = |drive: Drive| run(config(drive, Server::default()), reads()).unwrap_err();
     let alone = drive(vec![role("a", 1, true, None)]);
     assert!(refused(alone).to_string().contains("in the foreground"));

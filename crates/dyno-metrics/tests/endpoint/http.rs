@@ -115,7 +115,7 @@ fn a_scrape_has_the_sums_of_all_intervals() {
 }
 
 #[test]
-fn nonsense_is_answered_and_holds_nobody_up() {
+fn bad_requests_are_answered_and_block_no_one() {
     let endpoint = Endpoint::start(address("127.0.0.1:0").unwrap(), Shared::default()).unwrap();
     // There are no metrics before a run begins.
     assert_eq!(get(&endpoint, "*/*").1, b"");

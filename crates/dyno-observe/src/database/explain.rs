@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_found_in_what_servers_say() {
+    fn tables_are_found_in_servers_plans() {
         let of = |text: &str| {
             let (mut found, mut steps) = (Vec::new(), Vec::new());
             let value = serde_json::from_str(text).unwrap();
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_plan_is_known_by_its_first_word() {
+    fn statements_with_a_plan_are_recognised_by_their_first_word() {
         assert!(has_plan("  (SELECT 1)") && has_plan("with x as (select 1) select 1"));
         assert!(!has_plan("BEGIN") && !has_plan("CALL p()") && !has_plan("bulk load"));
     }

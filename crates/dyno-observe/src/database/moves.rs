@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_there_and_back_moves_twice() {
+    fn a_setting_changed_and_restored_counts_twice() {
         let mut moves = Moves::new("SHOW GLOBAL VARIABLES");
         moves.know("innodb_io_capacity", "200");
         moves.know("gtid_executed", "");

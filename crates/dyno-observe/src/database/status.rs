@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn means_and_shares_since_the_last_reset_are_no_series() {
+    fn means_and_shares_since_the_last_reset_are_not_recorded() {
         for name in [
             "wsrep_flow_control_paused",
             "wsrep_local_recv_queue_avg",

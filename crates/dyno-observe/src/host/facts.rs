@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_say_why() {
+    fn gaps_have_a_reason() {
         for gap in host_gaps() {
             assert!(gap.what.starts_with("host."), "{gap:?}");
             assert!(gap.why.len() > 20, "{gap:?}");

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn another_program_is_no_server() {
+    fn another_program_is_not_taken_for_the_server() {
         // The other end is this test's process, which is not called mysqld.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_behind_something_else_is_known_by_its_name_and_age() {
+    fn a_server_behind_an_intermediary_is_identified_by_name_and_age() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().canonicalize().unwrap();
         let program = place.join("mysqld");

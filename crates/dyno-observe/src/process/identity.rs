@@ -215,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn notes_of_any_content_are_no_panic(notes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_notes_never_panic(notes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = build_id_in(&notes);
         }
     }

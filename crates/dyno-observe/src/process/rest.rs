@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_its_name_and_age_is_not() {
+    fn a_process_with_the_servers_name_and_age_is_not_another() {
         let mut server = busy();
         let near = Near {
             server: Some(server.id().cast_signed()),

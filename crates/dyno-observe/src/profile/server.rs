@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_observers_say_of_the_server_is_heard() {
+    fn observers_identify_the_server_for_the_profiler() {
         let known = KnownServer::of(Some(Family::Postgres));
         assert!(known.is_expected() && known.pids().is_none());
         let gap = NotObserved {

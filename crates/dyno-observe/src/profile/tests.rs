@@ -32,7 +32,7 @@ fn part(attempts: u32) -> Part {
 }
 
 #[test]
-fn what_a_profile_does_not_cover_is_said() {
+fn reports_the_seconds_that_a_profile_does_not_cover() {
     let mut part = part(1);
     part.recorder.join();
     let second = 1_000_000_000;
@@ -52,7 +52,7 @@ fn what_a_profile_does_not_cover_is_said() {
 }
 
 #[test]
-fn perf_is_no_other_process_while_it_works() {
+fn perf_is_not_another_process_while_it_runs() {
     let mut part = part(1);
     let pid = part.recorder.pid;
     assert!(crate::helpers::processes().contains(&pid));

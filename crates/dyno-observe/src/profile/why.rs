@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_perf_says_becomes_what_to_do() {
+    fn errors_of_perf_become_advice() {
         let own = Sampled::Processes(vec![std::process::id().cast_signed()]);
         // perf 6.1 with kernel.perf_event_paranoid = 3.
         let denied = "Error:\nAccess to performance monitoring and observability operations is \

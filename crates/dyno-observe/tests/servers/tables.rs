@@ -325,7 +325,7 @@ fn many_tables_are_read_in_part_and_soon() {
 }
 
 #[test]
-fn a_table_that_somebody_locks_holds_nobody_up() {
+fn a_locked_table_does_not_block_observers() {
     for kind in Kind::ALL {
         let (_private, url) = server_with(
             kind,
@@ -356,7 +356,7 @@ fn a_table_that_somebody_locks_holds_nobody_up() {
 }
 
 #[test]
-fn a_target_without_a_database_has_no_tables_and_says_so() {
+fn reports_a_target_without_a_database() {
     let server = Server::of(Kind::Mysql);
     let mut seen = Observed::start(&server.url());
     seen.until("a gap", |seen| seen.gaps.contains_key("db.tables"));

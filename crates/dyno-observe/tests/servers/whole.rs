@@ -136,7 +136,7 @@ fn observes_each_server_without_reporting_secrets() {
 }
 
 #[test]
-fn reports_what_sessions_do() {
+fn reports_the_states_of_sessions() {
     for kind in Kind::ALL {
         let private = PrivateServer::start(kind, &[]);
         let server = private.server();
@@ -185,7 +185,7 @@ fn version(server: Server) -> Option<String> {
 }
 
 #[test]
-fn rates_are_those_of_the_server() {
+fn rates_match_the_server() {
     for kind in Kind::ALL {
         let server = Server::of(kind);
         let mut seen = Observed::start(&server.url());
@@ -219,7 +219,7 @@ fn rates_are_those_of_the_server() {
 }
 
 #[test]
-fn reports_what_a_user_with_few_rights_misses() {
+fn reports_the_gaps_of_a_user_with_few_rights() {
     for kind in Kind::ALL {
         let server = Server::of(kind);
         let user = format!("few_{}", std::process::id());

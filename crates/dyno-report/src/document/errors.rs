@@ -13,7 +13,7 @@ use super::{Block, Table, Value};
 use crate::number::{length, rate, thousands};
 use crate::terminal::{EventWord, Ink};
 
-/// The number of errors, and what became of them.
+/// The number of errors, of ignored ones among them, and of retries.
 pub(crate) fn errors(run: &RunSummary) -> Option<Block> {
     let seen = run.errors_seen();
     if seen == 0 {

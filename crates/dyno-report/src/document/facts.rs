@@ -1,4 +1,4 @@
-//! What was observed of the host, the server and the tables before the load.
+//! Facts about the host, the server and the tables, observed before the load.
 
 use dyno_core::record::Fact;
 use dyno_core::tables::{TableGroup, groups, label_of};

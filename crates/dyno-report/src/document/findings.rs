@@ -7,7 +7,7 @@ use dyno_core::finding::{Finding, Outcome, Verdict};
 use super::ink;
 use crate::terminal::Ink;
 
-/// The verdict in words. With hardly any check run, the validity is unknown.
+/// The verdict in words. If hardly any check ran (`is_thin`), the validity is unknown.
 pub(crate) fn verdict_words(verdict: Verdict, is_thin: bool) -> &'static str {
     match verdict {
         Verdict::Valid if is_thin => "valid, partly checked",

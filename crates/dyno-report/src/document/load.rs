@@ -59,7 +59,7 @@ pub(crate) fn sessions(drive: &Drive) -> String {
     }
 }
 
-/// Whether its workers are known: other tools print neither workers nor always a seed.
+/// Whether its workers are known. Other tools print no workers, and not all of them a seed.
 pub(crate) fn has_workers(run: &RunSummary) -> bool {
     let client = run.client.as_ref();
     client.is_some_and(|client| !client.worker_busy.is_empty())

@@ -9,7 +9,7 @@ use crate::terminal::Ink;
 /// A role that achieves less than this share of its requested rate is marked.
 const ACHIEVED: f64 = 0.95;
 
-/// All of it for a page, with tables of figures and sums.
+/// The whole section for a page, with tables of figures and sums.
 pub(crate) fn work(run: &RunSummary) -> Vec<Block> {
     let figures = Table::of(&run.figures)
         .text("figure", 0, |one| one.name.clone())
@@ -160,7 +160,7 @@ fn ended(operation: &OperationSummary) -> u64 {
     operation.totals.done + operation.totals.rolled_back
 }
 
-/// Its endings other than done.
+/// Its outcomes other than `done`: rollbacks, retries, and work that was not done.
 fn ends(operation: &OperationSummary) -> Vec<String> {
     let totals = &operation.totals;
     let mut ends = Vec::new();

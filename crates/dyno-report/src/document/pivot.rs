@@ -24,7 +24,7 @@ pub struct Pivot {
 }
 
 impl Pivot {
-    /// The row's factor and level of a cell, and the column's if there is one.
+    /// The factor and level of a cell's row, and those of its column if there is one.
     pub(crate) fn levels(&self, cell: &Cell) -> (String, Option<String>) {
         let columns = self.columns.as_ref();
         (

@@ -24,7 +24,7 @@ pub(crate) fn statements(run: &RunSummary, full: bool) -> Table {
         .figure("/s", 0, |one| Value::Rate(one.per_s))
         .figure("rows", 0, |one| Value::Rate(one.rows_mean))
         .mean(0, latencies);
-    // The server knows only a mean, which is compared with the mean.
+    // The server reports only a mean, so it goes next to ours.
     if run.statements.iter().any(|one| server_mean(one).is_some()) {
         columns = columns.figure("server", 0, server_mean);
     }

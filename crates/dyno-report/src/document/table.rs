@@ -6,7 +6,7 @@ use dyno_core::summary::LatencySummary;
 use crate::number::plain;
 use crate::terminal::Ink;
 
-/// The rank of columns for which only a page has room.
+/// The rank of columns that only a page shows.
 pub(crate) const PAGE: usize = usize::MAX;
 
 /// The value of a cell.
@@ -22,7 +22,7 @@ pub(crate) enum Value {
     /// Per second, or another figure of which a few digits matter.
     Rate(f64),
     Ms(f64),
-    /// A share of one.
+    /// A fraction of 1.
     Share(f64),
     /// A ratio with its interval, which a page draws.
     Ratio {
@@ -107,7 +107,7 @@ pub(crate) enum Align {
 pub(crate) struct Head {
     pub(crate) name: String,
     pub(crate) align: Align,
-    /// With little room, columns of a high rank are left out.
+    /// If there is little space, columns of a high rank are omitted.
     pub(crate) rank: usize,
 }
 
@@ -126,9 +126,9 @@ impl Head {
 pub(crate) struct Table {
     pub(crate) heads: Vec<Head>,
     pub(crate) rows: Vec<Vec<Cell>>,
-    /// If a terminal prints the names in the place of labels: the least width of a figure.
+    /// The minimum width of a figure, if a terminal prints the rows' names as labels.
     pub(crate) labels: Option<usize>,
-    /// What a page says of the source; may be empty.
+    /// The source of the figures, as shown on a page; may be empty.
     pub(crate) source: &'static str,
 }
 
@@ -143,7 +143,7 @@ impl Table {
         Columns { of, table }
     }
 
-    /// Leaves out the other columns.
+    /// Removes all other columns.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&Head) -> bool) {
         let heads = self.heads.iter().enumerate();
         let kept = heads.filter(|(_, head)| is_kept(head));
@@ -151,14 +151,14 @@ impl Table {
         self.select(&kept);
     }
 
-    /// Leaves these columns, in this order.
+    /// Keeps only these columns, in this order.
     pub(crate) fn pick(&mut self, names: &[&str]) {
         let place = |name: &&str| self.heads.iter().position(|head| head.name == **name);
         let places: Vec<usize> = names.iter().filter_map(place).collect();
         self.select(&places);
     }
 
-    /// Leaves out columns without any value.
+    /// Removes columns without any value.
     pub(crate) fn drop_empty(&mut self) {
         let is_known = |column: &usize| {
             let mut cells = self.rows.iter().map(|row| &row[*column]);
@@ -260,13 +260,13 @@ impl<R> Columns<'_, R> {
         self.figure("max", rank, |row| of(row).longest_ms().map(Value::Ms))
     }
 
-    /// With its names in the place of labels, and figures of at least this width.
+    /// Prints the rows' names as labels, and figures with at least this width.
     pub(crate) fn labelled(mut self, width: usize) -> Self {
         self.table.labels = Some(width);
         self
     }
 
-    /// The table, with what a page says of its source.
+    /// Returns the table, with this text about its source for a page.
     pub(crate) fn source(mut self, source: &'static str) -> Table {
         self.table.source = source;
         self.table

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_refuses_what_it_does_not_know() {
+    fn the_schema_rejects_unknown_fields() {
         for (pointer, value) in [
             ("/surprise", Value::from(1)),
             ("/operations/0/spans/0/surprise", 1.into()),

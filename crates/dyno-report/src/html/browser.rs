@@ -151,7 +151,7 @@ fn hostile_text_does_nothing() {
 }
 
 #[test]
-fn a_run_of_which_nothing_is_known_has_a_page() {
+fn a_run_without_data_has_a_page() {
     let (_folder, mut tab) = opened("bare", &page_of(&[bare()]), 390, true);
     assert_fits(&mut tab, 390);
     assert_quiet(&mut tab);
@@ -186,7 +186,7 @@ fn the_keyboard_reaches_everything() {
 }
 
 #[test]
-fn controls_do_what_they_say() {
+fn the_controls_work() {
     let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("controls", &page, 1280, false);
     let clicked = |tab: &mut Tab, what: &str| {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_come_before_what_they_call() {
+    fn callers_come_before_callees() {
         let flame = Flame::of(&profile(
             "a;main;read;copy_[k] 4\na;main;write 5\nb;[libc.so] 1\n",
         ));

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_are_of_what_was_asked_for() {
+    fn hit_ratios_are_shares_of_requests() {
         let asked = series(&[(1.0, 100.0), (2.0, 200.0), (3.0, 0.0), (4.0, 50.0)]);
         let missed = series(&[(1.0, 10.0), (2.0, 0.0), (3.0, 0.0)]);
         let found = ratio(&asked, Some(&missed), false);

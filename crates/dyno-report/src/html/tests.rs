@@ -159,7 +159,7 @@ fn text_of(page: &str) -> String {
 }
 
 #[test]
-fn the_first_screen_shows_what_matters() {
+fn the_first_screen_shows_load_verdict_and_figures() {
     let page = page_of(&[samples::run(SHORT)]);
     let text = text_of(&page);
     for part in [
@@ -304,7 +304,7 @@ fn stalls_are_seconds_next_to_zero() {
 }
 
 #[test]
-fn what_is_missing_is_explained() {
+fn missing_parts_are_explained() {
     let text = text_of(&page_of(&[bare()]));
     assert!(text.contains("This run has no recorded end"));
     assert!(text.contains("not judged"));
@@ -401,7 +401,7 @@ fn hostile_text_stays_text() {
 }
 
 #[test]
-fn a_heat_map_says_what_was_merged_wherever_it_was() {
+fn a_heat_map_states_how_many_intervals_were_merged() {
     let heat_map = |seconds, span| {
         let page = page_of(&[samples::run(Shape {
             seconds,

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_one_colour() {
+    fn the_remaining_states_share_one_colour() {
         let (one, other) = (
             state("a", &[(1.0, 1.0), (2.0, 2.0)]),
             state("b", &[(2.0, 5.0)]),

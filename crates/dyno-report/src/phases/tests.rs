@@ -75,7 +75,7 @@ fn marks(table: &Table, column: usize) -> Vec<Mark> {
 }
 
 #[test]
-fn throughput_is_in_the_phases_unit_and_what_missed_its_background_does_not_count() {
+fn throughput_has_the_phases_unit_and_a_missed_background_rate_excludes_it() {
     let absolute = table("Throughput");
     let values = |row: usize| -> Vec<Option<f64>> {
         absolute.rows[row].1.iter().map(|cell| cell.value).collect()
@@ -180,7 +180,7 @@ fn figure(run: RunRecord, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn rates_reached_are_those_of_each_client_by_itself() {
+fn rate_percentiles_are_computed_for_each_client() {
     // Each second has 40 events, unevenly spread over the clients.
     let query = || run("qr100.L1", "queries", 1.0, 40.0, Some(1.0));
     let rates: [&[f64]; 2] = [&[10.0, 20.0, 30.0, 10.0], &[30.0, 20.0, 10.0, 30.0]];
@@ -349,7 +349,7 @@ fn step_of(active: u32, events: u64) -> RunRecord {
 }
 
 #[test]
-fn a_ladder_of_active_tables_is_one_table_and_cold_steps_are_pointed_at() {
+fn a_ladder_of_active_tables_is_one_table_that_marks_cold_steps() {
     // Twice the events: 4 touches of each table, then 2.
     let runs = vec![step_of(1000, 2000), step_of(10_000, 10_000)];
     let table = ladder(&[Sequence::of(runs)]).unwrap();

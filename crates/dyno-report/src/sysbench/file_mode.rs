@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn prepare_prints_what_it_wrote() {
+    fn prepare_prints_files_and_bytes() {
         assert_eq!(
             file_prepare(4, 4 << 20, 16 << 20, &[]),
             "4 files, 4096Kb each, 16Mb total\nCreating files for the test...\n\

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_come_with_what_the_counters_did() {
+    fn settings_come_with_their_counters() {
         let counsel = Counsel {
             settings: vec![Advice {
                 setting: "table_open_cache",

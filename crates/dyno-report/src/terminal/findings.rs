@@ -55,7 +55,7 @@ mod tests {
     use dyno_samples::summaries as samples;
 
     #[test]
-    fn findings_come_worst_first_with_what_to_do() {
+    fn findings_come_worst_first_with_advice() {
         let mut all = samples::overloaded().findings;
         all.extend(samples::good().findings);
         insta::assert_snapshot!(findings("Findings", &all, &Look::default()));

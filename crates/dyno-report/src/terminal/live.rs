@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_falls_away() {
+    fn fields_that_do_not_fit_are_dropped() {
         let look = Look {
             columns: 44,
             ..Look::default()

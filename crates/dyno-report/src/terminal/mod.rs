@@ -336,7 +336,7 @@ mod tests {
     proptest::proptest! {
         /// Summaries may come from a file, so their figures may be anything.
         #[test]
-        fn no_figure_is_too_odd(
+        fn arbitrary_figures_never_panic(
             figures in proptest::collection::vec(proptest::num::f64::ANY, 12),
             counts in proptest::collection::vec(0..u64::MAX / 8, 6),
             columns in 0usize..300,

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_one_says_how_to_get_one() {
+    fn a_run_without_a_profile_prints_how_to_record_one() {
         insta::assert_snapshot!(profiles(&[], &[], &Look::default()), @r"
         CPU profile
                         None was recorded; record one with dyno run --cpu-profile.

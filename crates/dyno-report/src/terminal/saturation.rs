@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knee_of_doubtful_steps_says_so() {
+    fn doubtful_steps_are_counted_next_to_the_knee() {
         let words = "Of the 3 steps, 1 is doubtful and 1 is refused; dyno show RUN says why.";
         let mut runs = ladder(64, &[1, 2, 4]);
         let text = |runs: &[RunSummary]| saturation(&Saturation::of(runs), &Look::default());

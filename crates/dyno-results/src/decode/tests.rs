@@ -111,7 +111,7 @@ fn plain(histogram: &Histogram<u64>) -> Vec<u8> {
 }
 
 #[test]
-fn a_head_that_is_not_ours_is_left_to_the_library() {
+fn a_foreign_header_is_left_to_the_library() {
     let values = [(700, 1), (5_000, 3), (6_000_000, 2), (9_000_000_000, 4)];
     let coarse = |histogram: &Histogram<u64>| {
         let mut coarse = of_digits(SPAN_DIGITS, &[]);
@@ -191,7 +191,7 @@ fn indices_go_to_the_highest_value_and_no_further() {
 
 proptest! {
     #[test]
-    fn what_is_read_is_what_the_library_reads(values in values()) {
+    fn decoding_matches_the_library(values in values()) {
         for digits in DIGITS {
             let bytes = deflated(&of_digits(digits, &values));
             let expected = oracle(&bytes);

@@ -171,7 +171,7 @@ fn the_end_of_a_run_waits_within_bounds_and_calls_back() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted_and_never_waited_for() {
+fn records_that_do_not_fit_are_counted_without_waiting() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let writer = impatient(&path);

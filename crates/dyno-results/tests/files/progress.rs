@@ -11,7 +11,7 @@ fn note(at_s: f64) -> Event {
 }
 
 #[test]
-fn each_look_has_what_came_since_the_last() {
+fn each_poll_returns_only_new_records() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut run = Results::open(&path)

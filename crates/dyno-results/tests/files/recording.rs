@@ -175,7 +175,7 @@ fn runs_are_listed_filtered_and_found() {
 }
 
 #[test]
-fn a_filter_lets_through_what_it_names() {
+fn a_filter_selects_matching_runs() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     for workload in ["oltp", "oltp", "tpcc"] {
@@ -211,7 +211,7 @@ fn a_filter_lets_through_what_it_names() {
 }
 
 #[test]
-fn a_run_is_found_by_what_names_it_alone() {
+fn a_run_is_found_by_any_unique_name() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     for name in [
@@ -290,7 +290,7 @@ fn a_taken_name_gets_a_number() {
 }
 
 #[test]
-fn columns_of_an_imported_run_say_what_its_json_says() {
+fn columns_of_an_imported_run_match_its_json() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut results = Results::open(&path).unwrap();

@@ -210,7 +210,7 @@ fn child_without_rights() {
 }
 
 #[test]
-fn what_cannot_be_written_can_be_read() {
+fn read_only_files_can_be_read() {
     let folder = TempDir::new().unwrap();
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

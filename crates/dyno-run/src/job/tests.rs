@@ -26,7 +26,7 @@ fn ready(text: &str, sysbench: bool) -> Ready {
 }
 
 #[test]
-fn a_report_function_that_never_returns_is_given_up_and_nothing_is_called_after_it() {
+fn a_hung_report_function_is_abandoned_and_nothing_is_called_after_it() {
     // Compiled by LuaJIT: the interpreter's hooks do not run in it.
     let text = "local n = 0\n\
                 sysbench.hooks.report_cumulative = function() while true do n = n + 1 end end\n\
@@ -49,7 +49,7 @@ fn a_report_function_that_never_returns_is_given_up_and_nothing_is_called_after_
 }
 
 #[test]
-fn a_script_that_never_returns_from_its_top_level_or_from_what_it_declares_is_given_up() {
+fn a_script_that_hangs_in_its_top_level_or_a_declaration_is_abandoned() {
     let refused = Loaded::new(job("while true do end", false)).err().unwrap();
     let why = refused.to_string();
     assert!(
@@ -71,7 +71,7 @@ fn a_script_that_never_returns_from_its_top_level_or_from_what_it_declares_is_gi
 }
 
 #[test]
-fn a_call_is_given_up_when_the_user_wants_everything_dropped() {
+fn a_second_stop_abandons_a_call() {
     let mut job = job(
         "function event() end function done() while true do end end",
         false,
@@ -91,7 +91,7 @@ fn a_call_is_given_up_when_the_user_wants_everything_dropped() {
 }
 
 #[test]
-fn what_returns_in_time_is_not_touched() {
+fn functions_that_return_in_time_are_not_interrupted() {
     let text = "calls = 0\n\
                 function event() end\n\
                 function init() calls = calls + 1 end\n\

@@ -52,7 +52,7 @@ fn tab_text(first: u64, count: u64) -> Vec<u8> {
 }
 
 #[test]
-fn rows_are_as_the_columns_say() {
+fn rows_match_the_columns() {
     let columns = [
         Column::Sequence,
         Column::Random(RandKind::Uniform, 5, 5),

@@ -81,7 +81,7 @@ fn lengths_at_their_bounds_are_served() {
 }
 
 #[test]
-fn statements_that_nobody_holds_are_closed_on_the_server() {
+fn unreferenced_statements_are_closed_on_the_server() {
     let script = format!(
         "{CONNECT}
          function event()

@@ -95,7 +95,7 @@ const CONNECT: &str =
     "function thread_init() drv = sysbench.sql.driver(); con = drv:connect() end\n";
 
 #[test]
-fn a_script_says_what_it_declares() {
+fn reads_the_declarations_of_a_script() {
     let mut host = host(
         "assert(sysbench.opt == nil)
          sysbench.cmdline.options = { tables = {'how many', 1}, ['no-x'] = {'x', false},
@@ -139,7 +139,7 @@ fn a_script_says_what_it_declares() {
 }
 
 #[test]
-fn events_run_until_the_worker_says_stop() {
+fn events_run_until_the_worker_stops_them() {
     let (result, port) = run("function event() n = (n or 0) + 1 end", 1000);
     assert_eq!(result, Ok(()));
     assert_eq!(port.events, 1000);

@@ -91,7 +91,7 @@ fn work_is_given_up_after_its_last_try() {
 }
 
 #[test]
-fn what_a_body_takes_back_is_no_error() {
+fn a_requested_rollback_is_not_an_error() {
     let (result, port, host) = worked(
         "local kept = pay:transaction(con, function() paid:add(1) return dyno.ROLLBACK end)
          assert(kept == false)",
@@ -137,7 +137,7 @@ fn an_error_that_another_try_does_not_mend_ends_the_session() {
 }
 
 #[test]
-fn what_comes_of_a_duplicate_key_is_declared() {
+fn the_declared_policy_handles_duplicate_keys() {
     let work = |policy: &str| {
         format!(
             "work = work or dyno.operation('pay', {{tries = 3, duplicate_key = '{policy}'}})
@@ -170,7 +170,7 @@ fn reports_an_event_that_a_script_repeats() {
 }
 
 #[test]
-fn nobody_knows_what_came_of_work_whose_connection_was_lost_while_it_was_made_last() {
+fn work_is_unknown_if_its_connection_is_lost_during_the_commit() {
     let lost = "local kept = pay:run(con, function() paid:add(5) con:query('FAIL 2013') end)
                 assert(kept == nil)";
     let (result, port, host) = worked_with(lost, 1, |config| config.reconnect_lost = true);
@@ -194,7 +194,7 @@ fn nobody_knows_what_came_of_work_whose_connection_was_lost_while_it_was_made_la
 }
 
 #[test]
-fn transactions_that_only_read_say_so() {
+fn read_only_transactions_are_declared_read_only() {
     let (result, port, _) = worked("look:transaction(con, function() end)", 1);
     assert_eq!(result, Ok(()));
     assert_eq!(statements(&port), ["BEGIN READ ONLY", "COMMIT"]);

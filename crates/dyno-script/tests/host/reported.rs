@@ -49,7 +49,7 @@ fn refused(body: &str) -> String {
 }
 
 #[test]
-fn figures_follow_from_what_was_measured() {
+fn figures_are_computed_from_measurements() {
     let report = report(
         "local run = dyno.measured()
          local pay = run.operations.pay
@@ -113,7 +113,7 @@ fn hides_passwords_in_reports() {
 }
 
 #[test]
-fn what_comes_too_late_for_the_result_is_refused() {
+fn refuses_reports_after_the_result_is_complete() {
     let config = Arc::new(config("function figures() dyno.fact('a', 7) end"));
     let mut host = Host::new(Arc::clone(&config)).unwrap();
     let call = Entry::Call("figures".to_owned());
@@ -127,7 +127,7 @@ fn what_comes_too_late_for_the_result_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_the_scripts_fault() {
+fn refuses_invalid_reports_of_a_script() {
     for (body, why) in [
         ("dyno.figure('x', 0 / 0)", "'x' must be a number, not"),
         ("dyno.figure('x', '7')", "'x' must be a number, not 7"),

@@ -100,7 +100,7 @@ fn callbacks_are_functions_of_one_table_and_else_globals() {
 }
 
 #[test]
-fn each_session_runs_its_roles_events_and_sees_what_others_shared() {
+fn each_session_runs_its_roles_events_and_sees_shared_values() {
     let mut config = config(SCRIPT);
     config.plays_roles = true;
     let mut host = Host::new(Arc::new(config)).unwrap();
@@ -128,7 +128,7 @@ fn each_session_runs_its_roles_events_and_sees_what_others_shared() {
 }
 
 #[test]
-fn phases_are_read_with_what_each_changes() {
+fn phases_are_read_with_their_changes() {
     let mut host = described(
         "function phases() return {
            {name = 'load', events = 30, unit = 'rows', per_event = 100,

@@ -65,7 +65,7 @@ fn the_rows_are_the_same_whatever_the_number_of_sessions() {
 }
 
 #[test]
-fn tables_are_as_the_options_say() {
+fn tables_match_the_options() {
     let folder = tempfile::tempdir().unwrap();
     for (n, (options, indexes)) in [
         (&[][..], vec!["k_1"]),
@@ -187,7 +187,7 @@ fn options_change_the_event() {
 }
 
 #[test]
-fn ids_are_as_auto_inc_says() {
+fn auto_inc_decides_the_ids() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("on.db");
     let numbered = Workload {
@@ -221,7 +221,7 @@ fn ids_are_as_auto_inc_says() {
 }
 
 #[test]
-fn deletes_remove_what_they_find() {
+fn deletes_count_the_rows_they_remove() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("test.db");
     let workload = Workload {

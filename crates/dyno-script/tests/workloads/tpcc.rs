@@ -121,7 +121,7 @@ fn a_deck_gives_exact_shares_and_draws_those_of_chance() {
 }
 
 #[test]
-fn what_is_remote_by_name_and_taken_back_has_the_specifications_shares() {
+fn remote_by_name_and_rolled_back_shares_match_the_specification() {
     let folder = tempfile::tempdir().unwrap();
     let file = prepared(folder.path());
     let port = workload(&SMALL, 1).run(&file, 4600);
@@ -163,7 +163,7 @@ fn what_is_remote_by_name_and_taken_back_has_the_specifications_shares() {
 }
 
 #[test]
-fn users_type_and_think_as_the_specification_says() {
+fn keying_and_think_times_match_the_specification() {
     let folder = tempfile::tempdir().unwrap();
     let file = prepared(folder.path());
     let options = [&SMALL[..], &[("think_keying", "standard")]].concat();

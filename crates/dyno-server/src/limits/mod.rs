@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_read_back() {
+    fn limits_are_read_back() {
         let outer = tempfile::tempdir().expect("a folder");
         let home = Home::at(&outer.path().join("home")).expect("a home");
         let limits = Limits {

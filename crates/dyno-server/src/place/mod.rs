@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn refuses_invalid_places() {
         let outer = tempfile::tempdir().expect("a folder");
         let home = Home::at(&outer.path().join("home")).expect("a home");
         let small = Place {

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_move_stays() {
+    fn constant_work_counts_as_still() {
         let dirty = |pages| vec![Work::amount(pages, 10, format!("{pages} dirty pages"))];
         let mut still = Stillness::default();
         assert!(!still.sees(&dirty(90)));

@@ -340,7 +340,7 @@ fn no_duration_is_too_long() {
 /// A lucky trial at a greater load does not make it the answer, which is below the smallest
 /// broken load.
 #[test]
-fn a_lucky_load_beyond_a_broken_one_is_no_bound() {
+fn a_lucky_load_above_a_broken_one_is_not_a_bound() {
     let mut search = new(Start::default());
     let at = |load: f64, loss_ratio| Trial {
         step: search.grid.nearest(load),

@@ -24,7 +24,7 @@ fn spread(found: &[SearchSummary]) -> (f64, f64) {
 }
 
 #[test]
-fn searches_keep_what_is_promised() {
+fn searches_keep_the_promise() {
     for case in servers::cases() {
         case.hold(1_000);
     }

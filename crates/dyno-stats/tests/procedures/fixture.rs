@@ -58,7 +58,7 @@ fn quantiles() {
 }
 
 #[test]
-fn each_percentile_lies_in_its_interval() {
+fn each_percentile_is_within_its_interval() {
     let buckets = histogram();
     for p in [0.5, 0.95, 0.99, 0.999] {
         let bounds = quantile_interval_of_counts(&buckets, p, 0.95).unwrap();
@@ -126,7 +126,7 @@ fn masses() {
 }
 
 #[test]
-fn regridding_what_is_on_the_grid_changes_no_mode() {
+fn regridding_aligned_values_changes_no_mode() {
     let points: Vec<Bucket> = histogram()
         .iter()
         .map(|&(value, count)| Bucket {

@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn adjusted_p_values_are_no_smaller(p in vec(share(), 0..12)) {
+    fn adjusting_never_lowers_a_p_value(p in vec(share(), 0..12)) {
         for adjusted in [holm(&p), benjamini_hochberg(&p)] {
             prop_assert_eq!(adjusted.len(), p.len());
             for (after, before) in adjusted.iter().zip(&p) {

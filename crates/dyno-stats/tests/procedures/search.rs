@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn an_ending_says_what_was_found(case in case(), fates in fates()) {
+    fn the_ending_matches_the_bounds(case in case(), fates in fates()) {
         let found = run(&case, by(&fates), |_| ());
         let sides = (found.lower.is_some(), found.upper.is_some());
         match found.ending.unwrap() {
@@ -239,7 +239,7 @@ proptest! {
 
     /// The limit of a noiseless server is between the bounds, or outside the range of loads.
     #[test]
-    fn a_limit_lies_between_the_bounds(case in case(), at in 0.0..1.0) {
+    fn a_limit_is_between_the_bounds(case in case(), at in 0.0..1.0) {
         let Loads { min, max, .. } = case.loads;
         let limit = 0.5 * min * (4.0 * max / min).powf(at);
         let found = run(&case, |asked| {

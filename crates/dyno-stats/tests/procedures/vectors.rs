@@ -76,7 +76,7 @@ fn ratio_of_means_on_logarithms() {
 
 /// An interval that reaches 0 leaves the ratio unbounded on that side.
 #[test]
-fn a_ratio_of_what_may_be_nothing_is_unbounded() {
+fn a_ratio_of_values_that_may_be_zero_is_unbounded() {
     let rare = [0.0, 0.0, 3.0, 0.0, 1.0];
     let above = ratio_interval(&A, &rare, 0.95).unwrap();
     assert!(above.low > 0.0 && above.high == f64::INFINITY, "{above:?}");

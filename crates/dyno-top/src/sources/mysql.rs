@@ -247,7 +247,7 @@ mod tests {
     use crate::profile::{Kind, Take};
 
     #[test]
-    fn figures_of_the_status_are_what_the_table_of_counters_says() {
+    fn status_figures_match_the_table_of_counters() {
         let screens = [SCREENS, SCREENS_MARIADB, SCREENS_GALERA].concat();
         let figures = screens.iter().flat_map(|screen| screen.figures);
         for figure in figures.chain(LINE).filter(|one| one.kind != Kind::Text) {

@@ -68,7 +68,7 @@ fn written(count: u64, json: bool) -> Vec<String> {
 }
 
 #[test]
-fn lines_have_columns_and_a_header_now_and_then() {
+fn lines_have_columns_and_a_repeated_header() {
     let all = written(41, false);
     assert_eq!(all.len(), 41 + 3);
     let header = "UTC           running sent to all/s       mean";
@@ -84,7 +84,7 @@ fn lines_have_columns_and_a_header_now_and_then() {
 }
 
 #[test]
-fn objects_have_names_with_units_and_null_for_what_is_not_known() {
+fn objects_have_units_in_names_and_null_for_unknown_values() {
     let all = written(2, true);
     assert_eq!(all.len(), 2);
     let object: Value = serde_json::from_str(&all[0]).unwrap();

@@ -184,7 +184,7 @@ fn each_table_is_looked_at_in_its_own_way() {
 }
 
 #[test]
-fn what_is_frozen_stays_until_another_screen_or_a_refresh() {
+fn a_frozen_screen_stays_until_a_switch_or_a_refresh() {
     let recorded = rounds(RECORDED);
     let mut frozen = state(&recorded[..1], profile(), 0, 10);
     frozen.act(Action::Freeze);

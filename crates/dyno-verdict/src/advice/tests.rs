@@ -212,7 +212,7 @@ fn caches_and_buffers_name_their_settings() {
 }
 
 #[test]
-fn without_counters_there_is_none() {
+fn a_run_without_counters_gets_no_advice() {
     assert_eq!(advice(&with(Product::Mysql, &[])), None);
     assert_eq!(advice(&samples::imported()), None);
 }

@@ -114,7 +114,7 @@ fn figures_of_the_workload_are_compared_where_all_runs_have_them() {
 }
 
 #[test]
-fn different_datasets_are_a_difference_and_what_varies_is_not() {
+fn different_datasets_are_a_difference_and_varying_facts_are_not() {
     let of = |seed, dataset: &str, age: &str| {
         let mut run = run(1000.0, seed);
         fact(&mut run, "workload.dataset.fingerprint", dataset);
@@ -216,7 +216,7 @@ fn one_side_after_the_other_is_reported() {
 }
 
 #[test]
-fn an_effect_below_the_hosts_own_variance_is_none() {
+fn an_effect_below_the_hosts_own_variance_does_not_count() {
     let options = CompareOptions {
         run_to_run: Some(RunToRun {
             deviation: 0.08,
@@ -262,7 +262,7 @@ fn stalls_are_shown_next_to_mean_and_median() {
 }
 
 #[test]
-fn what_differs_is_listed_and_is_a_doubt_unless_declared() {
+fn differences_are_listed_and_doubted_unless_declared() {
     let mut new = run(900.0, 2);
     setting(&mut new, "sync_binlog", "0");
     setting(&mut new, "gtid_binlog_pos", "0-1-999");
@@ -333,7 +333,7 @@ fn figures_of_another_meaning_are_refused() {
 }
 
 #[test]
-fn logs_are_compared_by_what_they_print() {
+fn logs_are_compared_by_their_printed_figures() {
     let comparison = sides(&[samples::imported()], &[samples::imported()]);
     let printed = metric(&comparison, "latency, p95");
     assert_eq!(printed.ratio, Some(1.0));

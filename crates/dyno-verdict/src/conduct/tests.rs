@@ -12,7 +12,7 @@ use crate::context::{Keeping, SecretScan};
 use crate::tests::{check, expect, expect_with, summary};
 
 #[test]
-fn there_are_no_agents() {
+fn a_run_without_agents_is_not_checked_for_them() {
     expect("agents", NotChecked, |_| {});
 }
 

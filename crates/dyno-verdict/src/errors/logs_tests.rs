@@ -23,7 +23,7 @@ fn a_log_agrees_with_itself() {
 }
 
 #[test]
-fn a_rounded_mean_of_a_log_is_no_contradiction() {
+fn a_rounded_mean_of_a_log_is_not_a_contradiction() {
     let mut run = samples::imported();
     let own = run.summary.as_mut().unwrap();
     let sessions = 2;

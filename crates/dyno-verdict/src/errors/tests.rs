@@ -144,7 +144,7 @@ fn the_servers_warnings_are_reported() {
 }
 
 #[test]
-fn a_few_warnings_of_the_server_are_no_doubt_however_few_the_events() {
+fn a_few_server_warnings_are_not_a_doubt_even_with_few_events() {
     let outcome = |on_disk: f64| {
         let mut run = closed(&[16.0; 2], Product::Mysql);
         series(
@@ -175,7 +175,7 @@ fn a_counter_that_stayed_at_zero_was_observed() {
 }
 
 #[test]
-fn counters_of_a_part_of_the_run_are_held_against_that_part() {
+fn counters_of_part_of_the_run_are_compared_with_that_part() {
     let mut rates = vec![1000.0; 18];
     rates.resize(30, 0.0);
     let mut run = closed(&rates, Product::Mysql);
@@ -249,7 +249,7 @@ fn costs_of_the_host_are_left_out_where_others_took_part_of_it() {
 }
 
 #[test]
-fn the_server_counts_what_the_client_counts() {
+fn server_and_client_counts_agree() {
     expect("server-counters", Pass, |_| {});
     let missing = expect("server-counters", Doubt, |run| {
         series(run, "db.status.questions", &[12_000.0; 30]);
@@ -306,7 +306,7 @@ fn others_at_work_are_reported_whatever_the_counters_show() {
 }
 
 #[test]
-fn nobody_is_accused_of_what_the_run_did_or_who_was_not_seen() {
+fn the_runs_own_work_and_unseen_sessions_are_not_blamed_on_others() {
     const QUESTIONS: &str = "db.status.questions";
     // A thousand events of 20 statements a second.
     expect("server-counters", Pass, |run| {
@@ -390,7 +390,7 @@ fn an_unknown_ledger_is_not_checked() {
 }
 
 #[test]
-fn what_procedures_change_is_work() {
+fn changes_by_procedures_count_as_work() {
     let calls = |run: &mut RunRecord| {
         let totals = &mut summary(run).totals;
         (totals.rows, totals.reads, totals.writes) = (0, 0, 0);

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_passed() {
+    fn unknown_facts_do_not_pass() {
         let findings = judged(&[]);
         for finding in &findings {
             assert_eq!(finding.outcome, Outcome::NotChecked, "{finding:?}");

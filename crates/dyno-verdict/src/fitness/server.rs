@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn relaxed_durability_is_reported_and_is_no_fault() {
+    fn relaxed_durability_is_reported_and_passes() {
         let findings = judged(&[], &[("innodb_flush_log_at_trx_commit", "2")]);
         let of = |check: &str| findings.iter().find(|f| f.check == check).unwrap();
         assert_eq!(of("durability").outcome, Outcome::Pass);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_passed() {
+    fn unknown_facts_do_not_pass() {
         for finding in judged(&[], &[]) {
             assert_eq!(finding.outcome, Outcome::NotChecked, "{finding:?}");
         }

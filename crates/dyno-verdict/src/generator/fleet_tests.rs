@@ -83,7 +83,7 @@ fn sessions_of_one_that_was_lost_were_not_outside_of_events() {
 }
 
 #[test]
-fn agents_are_no_neighbours_where_the_server_is_not_placed() {
+fn agents_are_not_neighbours_of_a_server_on_an_unknown_host() {
     expect("other-processes", NotChecked, |run| {
         drop_series(run, "host.others");
         drop_fact(run, "server.same_host");

@@ -136,7 +136,7 @@ fn the_schedules_lag_is_a_small_part_of_the_response_times() {
 }
 
 #[test]
-fn what_is_offered_is_achieved() {
+fn reports_an_offered_rate_that_is_not_achieved() {
     let mut run = open_loop(30, 500.0, 4);
     assert_eq!(of(&run, "offered-rate").0, Pass);
     let open = summary(&mut run).open_loop.as_mut().unwrap();
@@ -221,7 +221,7 @@ fn the_clock_is_fast_and_fine() {
 }
 
 #[test]
-fn sessions_workers_and_endpoints_are_served_alike() {
+fn sessions_workers_and_endpoints_are_served_equally() {
     expect("fairness", Pass, |_| {});
     expect("fairness", Doubt, |run| {
         for session in &mut run.sessions {
@@ -325,7 +325,7 @@ fn sessions_that_connect_again_and_again_are_at_work() {
 }
 
 #[test]
-fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
+fn sessions_whose_script_failed_are_not_blamed_on_the_server() {
     let found = expect("idle-sessions", NotChecked, |run| {
         summary(run).end = RunEnd::Failed("session 1: near line 12: boom".to_owned());
         run.sessions[1].state = Some(SessionState::Lost);
@@ -338,7 +338,7 @@ fn sessions_whose_script_failed_are_no_fault_of_the_servers() {
 }
 
 #[test]
-fn what_all_sessions_wait_for_is_an_event_or_a_server_that_is_gone() {
+fn a_wait_of_all_sessions_is_a_long_event_or_a_dead_server() {
     // All sessions sometimes wait this long: it is the duration of an event.
     expect("idle-sessions", Pass, |run| {
         for session in &mut run.sessions {
@@ -426,7 +426,7 @@ fn percentiles_rest_on_enough_latencies_within_the_histogram() {
 }
 
 #[test]
-fn one_host_for_both_is_reported_and_no_fault_in_itself() {
+fn a_shared_host_is_reported_but_is_not_a_doubt_by_itself() {
     let finding = expect("same-host", Pass, |_| {});
     assert_has(&finding.evidence, "the generator used 0.3 cores");
     expect("same-host", Pass, |run| fact(run, "server.same_host", "no"));

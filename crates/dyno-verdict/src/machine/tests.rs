@@ -24,7 +24,7 @@ fn a_cpu_that_slows_down_is_noticed() {
 }
 
 #[test]
-fn what_the_host_withheld_is_noticed() {
+fn reports_resources_that_the_host_withheld() {
     expect("host-resources", Pass, |_| {});
     for (name, value) in [
         ("host.cpu.steal", 25.0),
@@ -81,7 +81,7 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
 }
 
 #[test]
-fn a_file_system_in_memory_is_no_disk() {
+fn reports_a_file_system_in_memory() {
     let found = expect("disk", Doubt, |run| {
         fact(run, "host.filesystem.type", "tmpfs");
         series(run, "host.filesystem.free", &[2e9; 30]);

@@ -183,7 +183,7 @@ fn second(case: &Case, with_first: bool) -> Outcome {
 }
 
 #[test]
-fn a_finding_that_another_explains_is_no_doubt() {
+fn an_explained_finding_is_not_a_doubt() {
     for case in EXPLAINED {
         assert_eq!(second(case, false), Doubt, "{case:?} alone");
         assert_eq!(second(case, true), NotChecked, "{case:?}");
@@ -207,7 +207,7 @@ fn rules_name_checks_that_exist() {
 }
 
 #[test]
-fn what_was_not_served_is_a_stalls_only_where_it_lasted_to_the_end() {
+fn a_stall_explains_unserved_events_only_if_it_lasts_to_the_end() {
     let stall = |from_s: f64, to_s: f64| {
         let mut run = good();
         let stall = values::event(from_s, Some(to_s), EventKind::Stall, "");
@@ -233,7 +233,7 @@ fn a_run_that_failed_is_refused_once() {
 }
 
 #[test]
-fn a_script_that_fails_at_once_is_no_fault_of_the_generator() {
+fn a_script_that_fails_at_once_is_not_blamed_on_the_generator() {
     expect("client-cpu", Doubt, |run| {
         let client = summary(run).client.as_mut().unwrap();
         client.worker_busy.fill(0.95);

@@ -65,7 +65,7 @@ fn an_endless_ramp_is_not_steady() {
 }
 
 #[test]
-fn what_could_drift_unseen_is_not_steady() {
+fn a_run_too_short_to_show_a_drift_is_not_called_steady() {
     let short = check(
         &rated(&noisy(12, 1000.0, 0.3, 3)),
         "steady-state",
@@ -121,7 +121,7 @@ fn a_change_of_level_is_found() {
 }
 
 #[test]
-fn a_step_is_found_in_short_runs_too_with_what_happened_then() {
+fn a_step_in_a_short_run_is_reported_with_concurrent_events() {
     for (seconds, at, factor) in [(20, 12, 0.6), (30, 12, 0.7), (30, 20, 1.6)] {
         let mut rates = noisy(seconds, 1000.0, 0.05, 4);
         for rate in &mut rates[at..] {
@@ -189,7 +189,7 @@ fn dips_that_recur_are_named() {
 }
 
 #[test]
-fn stalls_are_listed_with_what_the_server_did() {
+fn stalls_are_listed_with_the_servers_activity() {
     expect("stalls", Pass, |_| {});
     let mut rates = noisy(30, 1000.0, 0.05, 2);
     rates[12..15].fill(0.0);
@@ -326,7 +326,7 @@ fn recurring_stalls_have_a_period() {
 }
 
 #[test]
-fn quiet_seconds_of_rare_events_are_no_stalls() {
+fn quiet_seconds_of_rare_events_are_not_stalls() {
     check(&rated(&[3.0; 30]), "stalls", NotChecked);
     let short = check(&rated(&[1000.0; 4]), "stalls", NotChecked);
     assert_has(&short.evidence, "least 5");

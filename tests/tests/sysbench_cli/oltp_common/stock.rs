@@ -138,7 +138,7 @@ fn a_patched_shared_file_is_used_by_built_in_scripts() {
 }
 
 #[test]
-fn the_shared_file_itself_is_no_test() {
+fn the_shared_file_is_not_a_test() {
     let folder = tempfile::tempdir().expect("a folder");
     for tool in [Tool::Sysbench, Tool::Dyno] {
         for word in ["oltp_common", "oltp_read_write"] {
@@ -156,7 +156,7 @@ fn the_shared_file_itself_is_no_test() {
 }
 
 #[test]
-fn sessions_that_take_no_part_hold_up_nobody() {
+fn sessions_that_skip_a_parallel_command_do_not_block_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "require('oltp_read_only')\nsysbench.cmdline.commands.prepare = {function() \
                 if sysbench.tid == 0 then cmd_prepare() end end, \

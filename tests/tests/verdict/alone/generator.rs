@@ -55,7 +55,7 @@ fn pin(command: &mut Command, cpu: &str) {
 }
 
 #[test]
-fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
+fn a_generator_at_its_ceiling_does_not_measure_the_server() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let shape = format!("{} --calibrate always", shapes(&url));

@@ -14,7 +14,7 @@ use crate::host::{burners, cpus};
 const LONG_ENOUGH: &str = "-c 4 -t 11s --warmup 0";
 
 #[test]
-fn what_a_script_does_wrong_is_found_by_its_check() {
+fn each_mistake_of_a_script_is_found_by_its_check() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let shape = shapes(&url);
@@ -98,7 +98,7 @@ fn a_rate_that_moves_is_found_by_its_check() {
 }
 
 #[test]
-fn statements_that_find_nothing_are_no_work() {
+fn statements_that_find_nothing_do_not_count_as_work() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("oltp_point_select --target {url} --table-size 500 -c 2");

@@ -75,8 +75,8 @@ fn reports_each_fault_on_mariadb() {
     reports_logs_of_every_statement(&place, &[&on], &[&off], "general_log = on");
     reports_statements_that_wait_for_the_same_row(&place);
     reports_a_change_of_io_capacity(&place);
-    compares_settings_with_what_was_expected(&place);
-    does_not_take_for_good_what_an_observer_may_not_see(&place);
+    compares_settings_with_expectations(&place);
+    a_value_that_an_observer_may_not_read_does_not_pass(&place);
     let alter = "ALTER TABLE shape ENGINE = MEMORY";
     reports_tables_stored_differently(&place, alter, "from innodb to memory");
 }
@@ -186,7 +186,7 @@ fn reports_tables_stored_differently(place: &Place, alter: &str, expected: &str)
     altered.caught("moved-settings", "doubt", &expected);
 }
 
-fn compares_settings_with_what_was_expected(place: &Place) {
+fn compares_settings_with_expectations(place: &Place) {
     let line = format!("{SHAPES} --target {} -c 2 -t 1s --warmup 0", place.url);
     let name = "innodb_flush_log_at_trx_commit";
     let kept = judged(&format!(
@@ -210,7 +210,7 @@ fn of(server: &Server, setting: &str) -> String {
     server.query_one(None, &format!("SELECT @@GLOBAL.{setting}"))
 }
 
-fn does_not_take_for_good_what_an_observer_may_not_see(place: &Place) {
+fn a_value_that_an_observer_may_not_read_does_not_pass(place: &Place) {
     place.execute(&[
         "CREATE USER plain@'127.0.0.1'",
         "GRANT ALL ON verdict.* TO plain@'127.0.0.1'",

@@ -71,7 +71,7 @@ fn a_script_that_cannot_be_loaded_leaves_the_options_of_dyno() {
 }
 
 #[test]
-fn files_are_the_shells_to_find() {
+fn files_are_left_to_the_shell() {
     for (line, files) in [
         ("run tpcc --results", false),
         ("import sysbench lo", true),

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_has_grown_is_no_other_log() {
+    fn a_log_that_has_grown_is_the_same_log() {
         let folder = tempfile::tempdir().unwrap();
         let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
         let beginning: Vec<&str> = LADDER.lines().take(41).collect();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_names_what_a_log_does_not() {
+    fn options_supply_names_missing_from_a_log() {
         let log = Log {
             name: "log",
             text: include_str!("../../../../dyno-import/fixtures/stamped.out"),

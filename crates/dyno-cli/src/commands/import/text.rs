@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_logs_are_read_by_what_they_hold() {
+    fn compressed_logs_are_recognised_by_content() {
         assert_eq!(plain(b"tps: 1\n".to_vec(), 100).unwrap(), b"tps: 1\n");
         assert_eq!(plain(BY_XZ.to_vec(), 100).unwrap(), b"tps: 1\n");
         // Concatenated files.

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_varied_is_an_experiment() {
+    fn vary_options_become_an_experiment() {
         let text = written(
             "--vary sync_binlog=0,1,1000 --vary sessions=4,8 --vary tables=1,2 oltp_write_only \
              --server mysql --set innodb_buffer_pool_size=64M --table-size=1000 -t 9s",

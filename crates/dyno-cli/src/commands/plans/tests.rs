@@ -47,7 +47,7 @@ fn a_drive_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_is_recorded_and_drawn_comes_back_as_it_was() {
+fn record_and_random_options_survive_a_round_trip() {
     let plan = RecordPlan {
         statements: true,
         explain: vec!["all".to_owned(), "SELECT 1".to_owned()],

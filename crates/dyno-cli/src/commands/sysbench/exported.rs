@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_that_help_shows() {
+    fn defaults_match_the_help() {
         let options = exported_by("x run");
         let text = |value: &str| OptionValue::Text(value.to_owned());
         let list = |items: &[&str]| {

@@ -68,7 +68,7 @@ pub(super) struct FileContents<'a> {
     pub(super) report: &'a Report,
     pub(super) outcome: &'a RunOutcome,
     pub(super) counted: &'a Counted<'a>,
-    /// The files' data of agents that the record lost.
+    /// Data in the files of lost agents that the record lacks.
     pub(super) beyond: &'a [Beyond],
     /// Number of agents with files.
     pub(super) files: usize,
@@ -171,7 +171,7 @@ fn agents(recorded: &[AgentSummary], found: &[AgentSummary]) -> Option<String> {
     ))
 }
 
-/// Checks that each agent's sessions are those of its part of the plan.
+/// Checks that each agent ran the sessions of its part of the plan.
 ///
 /// # Errors
 /// They differ, or an agent's report cannot be read.
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_are_those_of_the_part() {
+    fn sessions_match_the_agents_share() {
         let two = Division::equal(2).unwrap();
         let has = |division: &Division, number, own: &[u32]| {
             part_has(division, number, 4, (own, true)).err()

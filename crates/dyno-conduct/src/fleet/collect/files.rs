@@ -95,8 +95,8 @@ pub(super) fn is_over(results: &Path, record: &RunRecord) -> Result<()> {
     }
 }
 
-/// The files of a run's agents: those given, and those that can be fetched with this program, or
-/// the run's own, to a folder.
+/// The files of a run's agents: the given ones, and those of other agents, which it fetches into a
+/// folder with the given program, or else with the one in the run's record.
 pub(super) fn gathered(
     record: &RunRecord,
     given: Vec<PathBuf>,
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recorded_program_is_no_command_line() {
+    fn a_recorded_program_cannot_inject_shell_commands() {
         assert!(is_plain("/opt/dyno-0.1/bin/dyno"));
         for program in ["", "-x", "dyno; rm", "$(id)", "a b", "dyno\nid", "`id`"] {
             assert!(!is_plain(program), "{program}");

@@ -41,7 +41,7 @@ pub enum Collected {
 pub struct CollectRequest {
     /// The results file.
     pub results: PathBuf,
-    /// A run in it; `None` if the files say which.
+    /// A run in it; `None` to use the run that the files name.
     pub run: Option<String>,
     /// The files of its agents, or those that cannot be fetched.
     pub files: Vec<PathBuf>,
@@ -92,7 +92,7 @@ pub fn collect(request: CollectRequest, notices: &Sinks) -> Result<Collected> {
     whole(&results, base, files, (&paths, mixed))
 }
 
-/// Adds up the files, and records or compares the result.
+/// Adds up the files, then records the sums or compares them with the record.
 fn whole(
     results: &Path,
     base: Option<RunRecord>,
@@ -210,7 +210,7 @@ fn is_mixed(base: &RunRecord) -> bool {
     base.head.argv.iter().any(allowed)
 }
 
-/// Marks agents that the recorded run lost, with the part that it has of them.
+/// Marks the agents that the recorded run lost, with the number of their events in the record.
 fn lost(collection: &mut Collection, base: Option<&RunRecord>) {
     let own = base.filter(|base| base.fact(names::FLEET_COLLECTED).is_none());
     let agents = own.and_then(|base| Some(&base.summary.as_ref()?.agents));

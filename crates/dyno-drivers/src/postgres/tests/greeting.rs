@@ -50,7 +50,7 @@ fn a_trusted_user_gets_in() {
 }
 
 #[test]
-fn tls_is_asked_for_as_the_mode_says() {
+fn the_mode_decides_whether_tls_is_requested() {
     for mode in [TlsMode::Disable, TlsMode::Allow] {
         assert_eq!(Talk::new(&options(mode)).sent, startup());
     }
@@ -74,7 +74,7 @@ fn tls_is_asked_for_as_the_mode_says() {
 }
 
 #[test]
-fn prefer_goes_on_in_the_clear_when_the_server_has_no_tls() {
+fn prefer_continues_in_the_clear_if_the_server_has_no_tls() {
     let mut talk = Talk::new(&options(TlsMode::Prefer));
     talk.sent.clear();
     assert_eq!(talk.hear(b"N"), Next::Input);
@@ -115,7 +115,7 @@ fn passwords_are_given_as_asked() {
 }
 
 #[test]
-fn the_password_itself_goes_to_those_who_may_learn_it_and_no_others() {
+fn the_plain_password_goes_only_to_trusted_servers() {
     let none = Disclosure::default();
     let verified = Disclosure {
         verified: true,

@@ -57,7 +57,7 @@ fn rows_that_were_not_read_are_passed_over() {
 }
 
 #[test]
-fn an_error_takes_back_what_its_text_did_before() {
+fn an_error_rolls_back_the_earlier_statements_of_its_text() {
     let mut talk = Talk::ready();
     let answer = [
         complete("INSERT 0 1"),
@@ -194,7 +194,7 @@ fn a_closing_message_of_the_server_is_in_the_error() {
 }
 
 #[test]
-fn what_comes_between_operations_is_absorbed_by_the_next() {
+fn messages_between_operations_are_absorbed_by_the_next() {
     let mut talk = Talk::ready();
     let answer = [
         complete("BEGIN"),
@@ -282,7 +282,7 @@ fn lines(count: u64) -> BulkLoad {
 }
 
 #[test]
-fn a_load_sends_rows_until_there_are_none() {
+fn a_load_sends_all_its_rows() {
     let mut talk = Talk::ready();
     let _ = talk.protocol.bulk_load(lines(3000), &mut talk.sent);
     assert_eq!(talk.sent, message(b'Q', b"COPY t (a, \"B\") FROM STDIN\0"));

@@ -149,7 +149,7 @@ fn a_lost_connection_is_made_again_to_where_the_host_has_moved() {
 }
 
 #[test]
-fn attempts_share_a_look_up_and_use_what_it_found_for_a_while() {
+fn attempts_share_a_look_up_and_cache_its_result() {
     let world = World::new();
     let remote = world.connect("mysql", Duration::ZERO, MINUTE);
     lose(&world, &remote, 0);
@@ -175,7 +175,7 @@ fn attempts_share_a_look_up_and_use_what_it_found_for_a_while() {
 }
 
 #[test]
-fn a_resolver_that_hangs_or_fails_is_no_reason_to_wait_for_ever() {
+fn a_resolver_that_hangs_or_fails_does_not_block_for_ever() {
     let world = World::new();
     let remote = world.connect("mysql", Duration::ZERO, Duration::from_millis(50));
     lose(&world, &remote, 0);

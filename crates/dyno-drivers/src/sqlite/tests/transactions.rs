@@ -34,7 +34,7 @@ fn a_transaction_is_made_to_last_or_taken_back() {
 
 /// While another session writes, one that intends to write fails at its beginning.
 #[test]
-fn a_transaction_that_writes_says_so_first() {
+fn a_writing_transaction_takes_its_lock_at_the_beginning() {
     let mut first = open_with("?busy_timeout=1ms");
     let mut second = first.another();
     let begin = |read_only| TransactionStep::Begin { read_only };

@@ -82,7 +82,7 @@ fn every_method_lets_the_right_password_in_and_no_other() {
 }
 
 #[test]
-fn tls_modes_mean_what_libpq_means() {
+fn tls_modes_match_libpq() {
     let server = server();
     // For each user: the results of `disable` and `require`, and of the modes in between.
     for (user, clear, tls, allow, prefer) in [

@@ -54,7 +54,7 @@ pub fn await_call(
         return Ok(None);
     };
     let subject = subject_of(agent);
-    // Nobody reads these events.
+    // These events are not read.
     let (forward, _) = sync_channel(1);
     let worker = Worker {
         config: config.clone(),

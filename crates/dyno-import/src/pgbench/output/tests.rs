@@ -69,7 +69,7 @@ fn means_of_statements_of_each_version() {
 
 proptest! {
     #[test]
-    fn no_text_is_too_strange(
+    fn arbitrary_text_never_panics(
         lines in prop::collection::vec(
             "(progress: |tps = |transaction type: |SQL script |number of )?\\PC{0,40}", 0..30,
         ),

@@ -90,7 +90,7 @@ fn claims_are_judged_by_the_interval() {
 }
 
 #[test]
-fn one_block_is_judged_from_within_its_trials_and_says_so() {
+fn one_block_is_judged_by_the_variation_within_its_trials() {
     let check = "ratio = 'rate', of = { engine = 'b' }, where = { sessions = 32 }, below = 0.75";
     let answer = judged(check, 1);
     assert_eq!(answer.judgement, Judgement::Agrees);
@@ -124,7 +124,7 @@ fn refused_trials_are_not_used() {
 }
 
 #[test]
-fn stalls_are_those_of_the_cells_that_are_named() {
+fn stalls_are_counted_in_the_named_cells() {
     let experiment = claim("stalls = { engine = 'b' }");
     let stalled = |of: &str| {
         let mut all = trials(&experiment, 2, rate);
@@ -226,7 +226,7 @@ fn reports_doubtful_trials_next_to_their_answer() {
 
 /// A requested rate says nothing about the server; a rate that was not kept does.
 #[test]
-fn the_rate_of_an_open_loop_is_no_answer() {
+fn the_rate_of_an_open_loop_decides_no_claim() {
     let experiment = claim("ratio = 'rate', of = { engine = 'b' }, above = 0.95");
     let answered = |share: f64| {
         let mut all = trials(&experiment, 4, |_, noise| {

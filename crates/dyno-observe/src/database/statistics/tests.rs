@@ -52,7 +52,7 @@ const VERSIONS: [(Version, &[&str]); 3] = [
 ];
 
 #[test]
-fn series_are_what_the_table_of_counters_says_of_each_version() {
+fn series_match_the_table_of_counters_on_each_version() {
     for (version, columns) in VERSIONS {
         let has = |column: &str| columns.contains(&column);
         for column in parts(&has).iter().flat_map(|part| &part.columns) {

@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_no_part_of_a_definition() {
+    fn definitions_exclude_counters() {
         let with = "CREATE TABLE `t` (\n  `id` int NOT NULL AUTO_INCREMENT\n) ENGINE=InnoDB \
                     AUTO_INCREMENT=10001 DEFAULT CHARSET=utf8mb4";
         let without = with.replace(" AUTO_INCREMENT=10001", "");

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ladder_of_sessions_is_one_line_and_two_levels_are_none() {
+    fn a_ladder_of_sessions_is_one_line_and_two_levels_have_none() {
         let ladder = varied(&dimensions(&[("sessions", &["1", "2", "4"])])).unwrap();
         assert_eq!(
             (ladder.name.as_str(), ladder.lines[0].as_str()),

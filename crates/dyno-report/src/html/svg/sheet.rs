@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_those_of_the_page() {
+    fn colours_match_the_page() {
         let css = include_str!("../../../assets/report.css");
         let (light, _) = css.split_once(":root[data-theme=\"dark\"]").unwrap();
         for (number, colour) in PALETTE.iter().enumerate() {

@@ -145,7 +145,7 @@ fn charts_have_the_names_of_the_page() {
 }
 
 #[test]
-fn a_chart_says_what_it_shows() {
+fn a_chart_has_its_title_and_its_run() {
     let mut run = samples::run(SHORT);
     for interval in &mut run.intervals[60..62] {
         interval.counters.events = 0;

@@ -101,7 +101,7 @@ fn colours_are_those_of_good_and_bad_or_of_more_and_less() {
 }
 
 #[test]
-fn a_quarter_of_the_range_is_pointed_at_where_it_is_worth_it() {
+fn quarters_are_marked_only_in_a_wide_range() {
     let marked = |values: &[f64], good| {
         let mut cells: Vec<Cell> = values.iter().map(|v| Cell::number(Some(*v))).collect();
         mark_quarters(cells.iter_mut(), good);
@@ -126,7 +126,7 @@ fn a_quarter_of_the_range_is_pointed_at_where_it_is_worth_it() {
 }
 
 #[test]
-fn what_is_set_against_nothing_is_infinite_and_lengths_are_not_compared() {
+fn a_ratio_to_zero_is_infinite_and_durations_are_not_compared() {
     let all = [only("a", query()), only("b", query())];
     let mut all = all.map(|mut sequence| {
         sequence.runs[0]

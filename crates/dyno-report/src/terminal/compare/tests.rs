@@ -51,7 +51,7 @@ fn narrow_and_wide() {
 }
 
 #[test]
-fn what_decides_comes_before_what_does_not_and_the_rest_is_counted() {
+fn important_differences_come_first_and_hidden_ones_are_counted() {
     let comparison = compared(&[], 40);
     let text = shown(&comparison, false, 80);
     let place = |what: &str| {
@@ -68,7 +68,7 @@ fn what_decides_comes_before_what_does_not_and_the_rest_is_counted() {
 }
 
 #[test]
-fn sides_are_named_by_what_differs() {
+fn sides_are_named_by_their_differences() {
     assert_eq!(
         product("MariaDB 10.11.19-MariaDB-0+deb12u1"),
         "MariaDB 10.11.19"

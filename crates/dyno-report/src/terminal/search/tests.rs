@@ -135,7 +135,7 @@ fn the_json_has_plan_and_result_next_to_each_other() {
 }
 
 #[test]
-fn a_load_that_only_the_votes_keep_is_not_said_to_break_the_promise() {
+fn an_unconfirmed_load_is_not_reported_as_breaking_the_promise() {
     let ground = (Loads::whole(4, 1_024), Start::default());
     let with = |in_votes: f64| {
         let ground = (ground.0, ground.1.clone());

@@ -6,7 +6,7 @@ use dyno_samples::open_loop;
 use super::{run, sides};
 
 #[test]
-fn an_open_loop_is_answered_by_its_response_time() {
+fn an_open_loop_is_judged_by_its_response_time() {
     let open = |above: u64, backlog: u64, seed: u64| {
         let mut run = open_loop(60, 500.0, seed);
         run.head.name = format!("open-{seed}");

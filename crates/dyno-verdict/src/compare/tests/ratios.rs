@@ -88,7 +88,7 @@ fn the_median_has_an_interval_within_one_run() {
 
 /// A limit on `p99`, or a column with it, means the response time of an open loop.
 #[test]
-fn metrics_go_by_the_names_that_limits_have() {
+fn metrics_have_the_names_of_limits() {
     let comparison = sides(&[run(1000.0, 1)], &[run(1000.0, 2)]);
     let mut own = comparison.metrics[0].clone();
     own.name = "response time, p99".to_owned();

@@ -79,7 +79,7 @@ fn another_engine_index_or_collation_is_a_difference() {
 }
 
 #[test]
-fn more_tables_of_the_same_are_no_other_tables() {
+fn more_tables_of_one_definition_are_not_a_difference() {
     let more = sides(&[on(4, INNODB, 1)], &[on(8, INNODB, 2)]);
     assert!(lines(&more).is_empty(), "{:?}", lines(&more));
     let mut extended = on(4, INNODB, 2);

@@ -69,7 +69,7 @@ fn scans_of_whole_tables_are_reported() {
 }
 
 #[test]
-fn samples_of_a_table_are_no_scans_of_it() {
+fn sampling_a_table_is_not_a_scan() {
     let scanned = |scans: f64, live: f64, rows: &[(f64, f64)]| {
         let mut run = samples::closed(&[1000.0; 20], samples::Product::Postgres);
         for (what, value) in [("sha256", "ab"), ("names", "t"), ("analysed", "0 of 1")] {

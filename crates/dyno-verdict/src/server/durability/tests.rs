@@ -14,7 +14,7 @@ fn engine(run: &mut RunRecord, table: &str, engine: &str) {
 }
 
 #[test]
-fn what_was_promised_for_a_part_of_the_run_alone_is_no_promise() {
+fn durability_is_the_weakest_class_during_the_run() {
     let found = expect("durability", Pass, |run| {
         run.events.push(Event {
             detail: EventDetail::of_setting(SettingChange {
@@ -236,7 +236,7 @@ fn slow(commits: f64, rows: Option<f64>, open: &str) -> RunRecord {
 }
 
 #[test]
-fn commits_of_others_are_none_of_the_runs() {
+fn commits_of_others_do_not_count() {
     let open = judged(&slow(3.85, Some(0.2), "4 of 4"), "durability");
     assert_eq!(open.outcome, Doubt, "{}", open.evidence);
     assert_begins(

@@ -120,7 +120,7 @@ fn discarded_logs_cost_nothing() {
 }
 
 #[test]
-fn the_slow_log_is_judged_by_what_its_counter_says() {
+fn the_slow_log_is_judged_by_its_counter() {
     for (settings, slow, outcome) in [
         (&[][..], 20_000.0, Doubt),
         (&[], 100.0, Pass),

@@ -11,7 +11,7 @@ use crate::tests::check;
 use crate::time::tests::rated;
 
 #[test]
-fn names_what_moved_with_the_rate_with_numbers() {
+fn names_series_that_moved_with_the_rate() {
     let mut rates = noisy(40, 1000.0, 0.03, 5);
     rates[22..].iter_mut().for_each(|rate| *rate *= 0.6);
     let mut run = rated(&rates);
@@ -54,7 +54,7 @@ fn names_what_moved_with_the_rate_with_numbers() {
 }
 
 #[test]
-fn names_what_is_unusual_in_dips() {
+fn names_series_that_are_unusual_in_dips() {
     let mut rates = noisy(300, 1000.0, 0.02, 7);
     let mut flushed = vec![20.0; 300];
     for second in (7..300).step_by(10) {
@@ -140,7 +140,7 @@ fn a_cause_begins_before_its_effect() {
 }
 
 #[test]
-fn other_processes_take_what_the_run_would_have_used() {
+fn other_processes_are_a_cause_only_if_no_cpu_was_idle() {
     let others = ("host.others.cpu", 22, 0.05, 0.9);
     let named = |idle: f64, outcome| {
         let run = falls_at_22(&[others, ("host.cpu.idle", 22, 5.0, idle)]);

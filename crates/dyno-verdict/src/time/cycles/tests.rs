@@ -37,7 +37,7 @@ fn a_checkpoint_that_was_cut_is_a_doubt() {
 }
 
 #[test]
-fn what_was_not_seen_is_not_judged() {
+fn unobserved_checkpoints_are_not_judged() {
     let none = with_checkpoints(30, |_| false, 0.0);
     assert_eq!(none.outcome, NotChecked);
     assert_has(&none.evidence, "every 5min");

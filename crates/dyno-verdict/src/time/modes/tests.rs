@@ -95,7 +95,7 @@ fn a_quota_that_is_used_up_as_often_makes_modes() {
 }
 
 #[test]
-fn what_as_many_events_do_explains_their_mode() {
+fn an_equal_share_of_events_explains_a_mode() {
     let modes = [(0.3, 0.7), (20.3, 0.3)];
     let writing = of(&modes, |run| {
         let totals = &mut summary(run).totals;

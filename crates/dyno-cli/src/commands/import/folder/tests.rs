@@ -77,7 +77,7 @@ fn finds_logs_with_the_files_next_to_them() {
 }
 
 #[test]
-fn logs_of_transactions_go_to_their_output() {
+fn transaction_logs_are_paired_with_their_output() {
     let output = "transaction type: <builtin: select only>\nnumber of clients: 1\n";
     let one = "0 1 22 0 1795615925 107896\n";
     let folder = folder(&[

@@ -76,7 +76,7 @@ fn gives_runs_their_options_only() {
 }
 
 #[test]
-fn defaults_are_those_of_the_guide() {
+fn defaults_match_the_guide() {
     let terms = |target: &str, promise: &str| {
         let search = read(&["oltp_point_select", target, promise]).unwrap();
         search.unwrap().ask.terms

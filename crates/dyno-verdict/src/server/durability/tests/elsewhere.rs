@@ -24,7 +24,7 @@ fn settings_of_engines_that_no_table_has_promise_nothing() {
 }
 
 #[test]
-fn what_is_outside_the_data_directory_may_be_in_memory() {
+fn files_outside_the_data_directory_may_be_in_memory() {
     for (place, words) in [
         ("data.undo", "the undo log is on tmpfs"),
         ("data.system", "InnoDB's system tablespace is on tmpfs"),
@@ -83,7 +83,7 @@ fn tables_may_be_in_memory() {
 }
 
 #[test]
-fn syncs_that_reach_no_disk_are_none() {
+fn syncs_that_reach_no_disk_do_not_count() {
     let preloaded = expect("durability", Doubt, |run| {
         fact(run, "server.ignores_syncs", "libeatmydata.so.1.3.0");
     });

@@ -51,7 +51,7 @@ fn functions_that_change_rows_commit_too() {
 }
 
 #[test]
-fn tables_that_nobody_could_read_are_promised_nothing() {
+fn unreadable_tables_leave_durability_unchecked() {
     let refused = |writes: u64, rows: f64| {
         let mut run = postgres(1000.0, rows, 900.0, writes);
         run.not_observed
@@ -79,7 +79,7 @@ fn tables_that_nobody_could_read_are_promised_nothing() {
 }
 
 #[test]
-fn files_that_are_attached_are_promised_nothing() {
+fn attached_files_leave_durability_unchecked() {
     let mut run = closed(&[1000.0; 20], Product::Sqlite);
     summary(&mut run).totals.writes = 500;
     fact(&mut run, "db.file.changed", "no");

@@ -109,7 +109,7 @@ struct Row {
 }
 
 #[test]
-fn a_killed_server_keeps_what_its_class_promises() {
+fn a_killed_server_keeps_the_promise_of_its_class() {
     let _turn = in_parallel();
     let groups: &[fn() -> Vec<Row>] = &[
         mysql::mariadb,
