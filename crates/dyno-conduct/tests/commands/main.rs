@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
+mod lab;
+
 use std::sync::Arc;
 use std::time::Duration;
 
