@@ -34,8 +34,8 @@
 //!
 //! - The command line of a search, and its lines: `src/commands/search`; how it is conducted:
 //!   `crates/dyno-conduct/src/search`; its result: `crates/dyno-report/src/terminal/search.rs`.
-//! - A trial of an experiment that is a search: `src/commands/lab/search.rs`.
-//! - What is shown between trials: `src/commands/lab/caller.rs`.
+//! - What is shown of an experiment while it runs: `src/commands/lab/progress.rs`; how it is
+//!   conducted: `crates/dyno-conduct/src/lab`.
 //! - Figures of an experiment by name: `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
 //!   a module each in `src/commands/lab`.
 //! - Options of agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.

@@ -12,7 +12,7 @@ use crate::fleet::Fleet;
 use crate::hints::{self, with_hint};
 use crate::hosts::Hosts;
 use crate::measure::measure;
-use crate::outcome::{Executed, Outcome};
+use crate::outcome::Executed;
 use crate::plans::{self, Shaping};
 use crate::sequence::Sequence;
 use crate::stage::Stage;
@@ -173,13 +173,7 @@ fn run(
     let mut executed = if plan.phases.is_empty() && plan.ladder.is_empty() {
         let mut executed = Executed::default();
         let (run, outcome) = measure(&mut ready, &request, hosts, stage)?;
-        match outcome {
-            Ok(outcome) => executed.add(run, outcome),
-            Err(error) => {
-                executed.add(run, Outcome::Done);
-                executed = executed.failed(error);
-            }
-        }
+        executed.add(run, outcome);
         executed
     } else {
         refuse_several(&plan.drive, hosts.fleet.as_ref())?;

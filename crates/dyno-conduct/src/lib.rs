@@ -1,6 +1,7 @@
 //! Conducts the runs of a command: from a plan to their records and outcomes, on this host and on
-//! agents. Nothing here prints or reads options: a [`Stage`] follows the runs, notices go to its
-//! [`dyno_run::Sinks`], and invalid requests are [`dyno_run::RunError::Usage`].
+//! agents. Nothing here prints or reads options: a [`Stage`] follows the runs, a [`lab::Caller`] an
+//! experiment; notices go to the stage's [`dyno_run::Sinks`], and invalid requests are
+//! [`dyno_run::RunError::Usage`].
 //!
 //! # Where to change what
 //!
@@ -14,9 +15,10 @@
 //!   `src/search/trial.rs`. The next load to try, votes, bounds, confirmation:
 //!   `crates/dyno-stats/src/search`; the result: `crates/dyno-analysis/src/search.rs`.
 //! - An experiment, and its checks before the trials: `src/lab/definition.rs`, `src/lab/checks.rs`,
-//!   `src/lab/slips.rs`, `src/lab/there.rs`; the command lines of a trial: `src/lab/line.rs`; what
-//!   happens between trials: `src/lab/site.rs`, `src/lab/images.rs`; figures:
-//!   `src/lab/figures.rs`.
+//!   `src/lab/slips.rs`, `src/lab/there.rs`; the order of its trials, and of the steps of each:
+//!   `src/lab/conduct.rs`, `src/lab/search.rs`; the command lines of a trial: `src/lab/line.rs`;
+//!   what happens between trials: `src/lab/site.rs`, `src/lab/images.rs`; the time left:
+//!   `src/lab/pace.rs`; figures: `src/lab/figures.rs`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!

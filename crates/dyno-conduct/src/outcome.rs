@@ -1,6 +1,6 @@
 //! How commands and their runs end.
 
-use anyhow::Error;
+use anyhow::{Error, Result};
 use dyno_core::plan::Plan;
 use dyno_core::summary::RunSummary;
 
@@ -41,10 +41,13 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// Adds a run, and its outcome.
-    pub(crate) fn add(&mut self, run: RunSummary, outcome: Outcome) {
+    /// Adds a run, and its outcome or the error that came after its measurement.
+    pub(crate) fn add(&mut self, run: RunSummary, outcome: Result<Outcome>) {
         self.runs.push(run);
-        self.outcome = self.outcome.max(outcome);
+        match outcome {
+            Ok(outcome) => self.outcome = self.outcome.max(outcome),
+            Err(error) => self.error = Some(error),
+        }
     }
 
     /// Ends it with an error.

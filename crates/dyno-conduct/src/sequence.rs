@@ -45,8 +45,9 @@ impl Sequence<'_> {
             };
             let (name, number, of) = (&place.name, place.number, place.of);
             stage.notice(&Notice::Step(format!("Phase {number} of {of}: {name}")));
-            self.phase(phase, place, stage)
-                .with_context(|| format!("the phase {} failed", phase.name))
+            let failed = || format!("the phase {} failed", phase.name);
+            let (summary, outcome) = self.phase(phase, place, stage).with_context(failed)?;
+            Ok((summary, outcome.with_context(failed)))
         })
     }
 
@@ -58,19 +59,20 @@ impl Sequence<'_> {
                 name: format!("{sessions} sessions"),
                 ..place
             };
-            self.step(*sessions, place, stage)
-                .with_context(|| format!("the step of {sessions} sessions"))
+            let failed = || format!("the step of {sessions} sessions");
+            let (summary, outcome) = self.step(*sessions, place, stage).with_context(failed)?;
+            Ok((summary, outcome.with_context(failed)))
         })
     }
 
-    /// Runs all parts, until one does not complete. An error ends the sequence; earlier parts are
-    /// kept.
+    /// Runs all parts, until one does not complete. An error ends the sequence; what was measured
+    /// before is kept.
     fn all<T>(
         &self,
         parts: &[T],
         what: &str,
         stage: &mut dyn Stage,
-        run: impl Fn(&T, PhaseOf, &mut dyn Stage) -> Result<(RunSummary, Outcome)>,
+        run: impl Fn(&T, PhaseOf, &mut dyn Stage) -> Result<(RunSummary, Result<Outcome>)>,
     ) -> Executed {
         let sequence = new_name(&self.request.plan.workload, wall_time().as_secs_f64());
         let mut executed = Executed::default();
@@ -90,6 +92,9 @@ impl Sequence<'_> {
             };
             let completed = summary.end == RunEnd::Completed;
             executed.add(summary, outcome);
+            if executed.error.is_some() {
+                return executed;
+            }
             if !completed {
                 break;
             }
@@ -106,7 +111,7 @@ impl Sequence<'_> {
         phase: &PhasePlan,
         mut place: PhaseOf,
         stage: &mut dyn Stage,
-    ) -> Result<(RunSummary, Outcome)> {
+    ) -> Result<(RunSummary, Result<Outcome>)> {
         let mut job = self.job.clone();
         phase.limit(&mut job.drive);
         let own = phase_options(&self.own, phase)?;
@@ -126,8 +131,7 @@ impl Sequence<'_> {
             phase: Some(place),
             ..RunRequest::new(plan, &own, self.request.server.clone(), &ready)
         };
-        let (summary, outcome) = measure(&mut ready, &request, self.hosts, stage)?;
-        Ok((summary, outcome?))
+        measure(&mut ready, &request, self.hosts, stage)
     }
 
     /// Runs the commands before a phase, and rolls back if one fails.
@@ -178,7 +182,7 @@ impl Sequence<'_> {
         sessions: u32,
         place: PhaseOf,
         stage: &mut dyn Stage,
-    ) -> Result<(RunSummary, Outcome)> {
+    ) -> Result<(RunSummary, Result<Outcome>)> {
         let mut job = self.job.clone();
         job.drive.sessions = sessions;
         job.drive.workers = job.workers_for(sessions);
@@ -196,7 +200,6 @@ impl Sequence<'_> {
             phase: Some(place),
             ..self.request.clone()
         };
-        let (summary, outcome) = measure(&mut ready, &request, self.hosts, stage)?;
-        Ok((summary, outcome?))
+        measure(&mut ready, &request, self.hosts, stage)
     }
 }

@@ -8,7 +8,7 @@
 //! - What levels resolve to: `src/levels.rs`. Order and cost of trials: `src/design.rs`. What makes
 //!   a trial a different one: `src/identity.rs`.
 //! - The next trial, and what it needs after the one before: `src/schedule.rs`; how that is done:
-//!   `crates/dyno-conduct/src/lab/site.rs`, `crates/dyno-conduct/src/lab/images.rs`.
+//!   `crates/dyno-conduct/src/lab/conduct.rs`, `crates/dyno-conduct/src/lab/site.rs`.
 //! - Ratios, effects, claims, scaling: `src/analysis`; figures by name:
 //!   `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
 //!   `crates/dyno-cli/src/commands/lab`; the page: `crates/dyno-report/src/html/experiment.rs`.

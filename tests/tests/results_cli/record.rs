@@ -339,3 +339,20 @@ fn a_broken_limit_has_its_own_exit_status() {
         has(&printed, &[why]);
     }
 }
+
+#[test]
+fn a_phase_whose_end_raises_an_error_is_in_the_json() {
+    let lab = Lab::new();
+    let script = lab.file(
+        "late.lua",
+        "function phases() return {{name = 'one', events = 3}, {name = 'two', events = 3}} end\n\
+         function event() end\n\
+         function done() error('too late') end\n",
+    );
+    let options = "--target sqlite:late.db -t 0 --warmup 0 --calibrate never -q --json";
+    let printed = lab.dyno(&format!("run {script} {options}")).failure(1);
+    has(&printed, &["the phase one failed", "too late"]);
+    let runs: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(runs.as_array().unwrap().len(), 1, "{runs:#}");
+    assert_eq!(runs[0]["phase"]["name"], "one");
+}

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use dyno_conduct::{Hosts, Outcome};
+use dyno_conduct::{Command, Hosts, Outcome};
 use dyno_core::summary::RunSummary;
 use dyno_load::StopSignal;
 
-use super::planned::PlannedCommand;
 use crate::fleet_options;
 use crate::junit::{self, JUnit};
 use crate::metrics::Exports;
+use crate::options::Parsed;
 use crate::screen::{Screen, Shows};
 
 /// An executed command.
@@ -50,13 +50,11 @@ impl Executed {
 /// # Errors
 /// The target cannot be used, or no run has a result.
 pub(super) fn execute(
-    planned: PlannedCommand,
+    command: Command,
+    parsed: Parsed,
     stop: &Arc<StopSignal>,
     shows: &mut Shows<'_>,
 ) -> Result<Executed> {
-    let PlannedCommand {
-        command, parsed, ..
-    } = planned;
     let hosts = match command.name.as_str() {
         "run" => fleet_options::hosts(&parsed)?,
         _ => Hosts::default(),

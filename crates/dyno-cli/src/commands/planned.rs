@@ -5,7 +5,7 @@ use dyno_conduct::Command;
 use dyno_conduct::plans::{self, Shaping};
 use dyno_conduct::target::Temporary;
 use dyno_core::Target;
-use dyno_core::plan::{Drive, OptionValue, RecordPlan};
+use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::redact;
 use dyno_host::Edition;
 use dyno_run::{CALL_TIMEOUT, Job, Loaded, Prints, Workload, default_ignored_errors};
@@ -54,18 +54,6 @@ impl PlannedCommand {
             Words::Command(planned) => Ok(*planned),
             Words::Help(_) => Err(usage(format!("dyno {command}: --help runs nothing"))),
         }
-    }
-
-    /// The same command under another load, with its script loaded again.
-    ///
-    /// # Errors
-    /// The script raised an error.
-    pub(super) fn under(&self, drive: Drive, record: RecordPlan) -> Result<Self> {
-        Ok(Self {
-            command: self.command.under(drive, record, &notices::quiet())?,
-            parsed: self.parsed.clone(),
-            in_one_run: self.in_one_run,
-        })
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn main(args: Vec<String>, command: &str) -> Result<u8> {
     };
     let junit = planned.parsed.value("junit").map(str::to_owned);
     let workload = planned.command.plan.workload.clone();
-    let executed = execute(planned, &stop, &mut shows);
+    let executed = execute(planned.command, planned.parsed, &stop, &mut shows);
     let executed = junit::of_failure(executed, junit.as_deref(), &workload)?;
     let shown = show(&executed.done, shape, output, &look);
     match executed.finish(&stop) {

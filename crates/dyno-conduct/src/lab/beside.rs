@@ -18,7 +18,7 @@ const EXECUTED: [&str; 2] = [
 ];
 
 /// A command that runs during the load of a trial.
-pub struct Beside {
+pub(super) struct Beside {
     commands: Vec<Companion>,
     /// The output file, and its size at the start.
     file: Option<(PathBuf, u64)>,
@@ -30,7 +30,7 @@ pub struct Beside {
 }
 
 /// Paths and addresses for commands.
-pub struct Places<'a> {
+pub(super) struct Places<'a> {
     /// A folder for their output.
     pub out: &'a Path,
     /// The server's data directory; empty if unknown.
@@ -46,7 +46,7 @@ impl Beside {
     ///
     /// # Errors
     /// The command does not run, or the server does not report the file's name.
-    pub fn start(effective: &Effective, places: &Places<'_>) -> Result<Option<Self>> {
+    pub(super) fn start(effective: &Effective, places: &Places<'_>) -> Result<Option<Self>> {
         if effective.commands.is_empty() && effective.output.is_empty() {
             return Ok(None);
         }
@@ -99,7 +99,7 @@ impl Beside {
     ///
     /// # Errors
     /// The command ended early, or its count is not a number.
-    pub fn end(self) -> Result<Option<Captured>> {
+    pub(super) fn end(self) -> Result<Option<Captured>> {
         let length_s = Clock.since(self.begun).as_secs_f64();
         let after = executed(self.url.as_deref());
         for command in self.commands {

@@ -1,33 +1,93 @@
-//! What the preparation of trials needs of its caller.
+//! What the conduct of experiments needs of its caller.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
+use dyno_analysis::search::SearchResult;
+use dyno_core::summary::RunSummary;
 use dyno_load::StopSignal;
+use dyno_results::Step;
 use dyno_server::{Kind, SupervisorCommand};
 
-/// Follows the preparation of trials, and executes their command lines.
+use super::Pace;
+use crate::search::promise::Promise;
+use crate::{Command, Outcome};
+
+/// Plans and executes the command lines of trials, and follows an experiment.
 pub trait Caller {
+    /// The options of a planned command line that are not in its plan.
+    type Options;
+    /// An executed command, before its files are written.
+    type Executed;
     /// Something begins or has happened.
-    fn event(&self, event: SiteEvent<'_>);
+    fn event(&self, event: LabEvent<'_>);
     /// Follows the restoring of data that begins now: the copied bytes, and all.
     fn restoring(&self) -> Box<dyn Fn(u64, u64)>;
-    /// Executes a command line of [`super::line`] to its end.
-    ///
-    /// # Errors
-    /// It cannot be executed, or fails.
-    fn execute(&self, line: Vec<String>, quiet: bool, stop: &Arc<StopSignal>) -> Result<()>;
     /// The command that supervises a server.
     ///
     /// # Errors
     /// It is unknown.
     fn supervisor(&self) -> Result<SupervisorCommand>;
+    /// Plans a command line of [`super::line`]; runs nothing.
+    ///
+    /// # Errors
+    /// The command line is invalid, or the script cannot be loaded.
+    fn plan(&self, line: Vec<String>) -> Result<(Command, Self::Options)>;
+    /// Searches for the highest load of a planned trial that keeps a promise. Returns the result so
+    /// far, and the error that ended it.
+    ///
+    /// # Errors
+    /// The trial cannot be searched.
+    fn search(
+        &self,
+        trial: (&Command, &Self::Options),
+        promise: &Promise,
+        name: String,
+        stop: &Arc<StopSignal>,
+    ) -> Result<(SearchResult, Option<Error>)>;
+    /// Executes a planned command.
+    ///
+    /// # Errors
+    /// The target cannot be used, or no run has a result.
+    fn execute(
+        &self,
+        command: Command,
+        options: Self::Options,
+        stop: &Arc<StopSignal>,
+    ) -> Result<Self::Executed>;
+    /// Writes the files of an executed command. Returns its results and the worst outcome.
+    ///
+    /// # Errors
+    /// The error that ended it, or a file cannot be written.
+    fn results(
+        &self,
+        executed: Self::Executed,
+        stop: &StopSignal,
+    ) -> Result<(Vec<RunSummary>, Outcome)>;
+    /// Why a trial fails whose runs have this outcome.
+    fn incomplete(&self, outcome: Outcome) -> Error;
 }
 
-/// A step of the preparation.
+/// A step of an experiment.
 #[derive(Clone, Copy)]
-pub enum SiteEvent<'a> {
+pub enum LabEvent<'a> {
+    /// It starts or resumes.
+    Begun {
+        /// The experiment's name.
+        name: &'a str,
+        /// The trials that earlier processes finished.
+        pace: Pace,
+    },
+    /// A trial is being prepared.
+    Preparing {
+        /// The trial.
+        label: &'a str,
+        /// The trials before it.
+        pace: Pace,
+        /// It was tried before, and is out of order.
+        again: bool,
+    },
     /// A server's data directory is being created.
     CreatingData(&'a Kind),
     /// The data are being copied to another file system.
@@ -47,4 +107,36 @@ pub enum SiteEvent<'a> {
     WaitingForQuiet(&'a str),
     /// Nothing runs for this long.
     Settling(Duration),
+    /// A setting could not be read back: this step, the first about it.
+    NotReadBack(&'a Step),
+    /// A search for the load that keeps this promise begins.
+    Searching(&'a str),
+    /// A trial is being measured.
+    Measuring {
+        /// The trial.
+        label: &'a str,
+        /// The trials before it.
+        pace: Pace,
+    },
+    /// A trial is done.
+    Measured {
+        /// The trial.
+        label: &'a str,
+        /// Its runs: one, or one per phase.
+        runs: &'a [RunSummary],
+        /// The trials up to it.
+        pace: Pace,
+    },
+    /// A trial failed.
+    Failed {
+        /// The trial.
+        label: &'a str,
+        /// Why.
+        why: &'a str,
+    },
+    /// The budget does not cover another block.
+    Spent {
+        /// The time that the experiment has taken, in seconds.
+        spent_s: f64,
+    },
 }

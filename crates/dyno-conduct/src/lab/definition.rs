@@ -15,7 +15,7 @@ use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow, TrialSta
 use dyno_server::{Home, Kind};
 
 use super::server::{is_of_host, kind_key};
-use super::{Planner, checks, figures, line, slips};
+use super::{Caller, checks, figures, line, slips};
 
 /// An experiment with everything it needs.
 pub struct Lab {
@@ -160,7 +160,7 @@ impl Lab {
     }
 
     /// The progress of each planned trial.
-    pub fn progress(&self, states: &BTreeMap<String, TrialState>) -> Vec<Progress> {
+    pub(super) fn progress(&self, states: &BTreeMap<String, TrialState>) -> Vec<Progress> {
         let of = |planned: &Planned| {
             let state = states.get(&planned.identity.to_string());
             match state.map(|state| &state.tried) {
@@ -210,7 +210,7 @@ impl Lab {
     ///
     /// # Errors
     /// The folder of servers does not belong to this user.
-    pub fn look_up(&mut self, planner: Planner<'_>) -> Result<Vec<String>> {
+    pub fn look_up<C: Caller>(&mut self, caller: &C) -> Result<Vec<String>> {
         let home = Home::of_user().map_err(|error| anyhow!("{error}"))?;
         let mut wrong: Vec<String> = checks::unsupported(&self.experiment);
         if let Err(why) = self.may_serve(&home) {
@@ -247,7 +247,7 @@ impl Lab {
                     if let Err(error) = checks::check_host(cell, kind.as_ref(), &home) {
                         add(error.to_string());
                     }
-                    if let Err(error) = self.try_lines(cell, kind.as_ref(), planner) {
+                    if let Err(error) = self.try_lines(cell, kind.as_ref(), caller) {
                         add(format!("{error:#}"));
                     }
                 }
@@ -295,7 +295,7 @@ impl Lab {
     }
 
     /// Makes the plans of a cell's command lines.
-    fn try_lines(&mut self, cell: &Cell, kind: Option<&Kind>, planner: Planner<'_>) -> Result<()> {
+    fn try_lines<C: Caller>(&mut self, cell: &Cell, kind: Option<&Kind>, caller: &C) -> Result<()> {
         let effective = &cell.effective;
         let target = match (&effective.server.url, kind.and_then(Kind::family)) {
             _ if is_of_host(cell) => None,
@@ -310,7 +310,7 @@ impl Lab {
             (&effective.data.workload, prepare),
         ] {
             if let (Some(name), Some(line)) = (name, line) {
-                let plan = planner(line)?.plan;
+                let plan = caller.plan(line)?.0.plan;
                 let mut hash = plan.script_sha256;
                 for (file, own) in &plan.modules {
                     hash += &format!(" {file} {own}");
@@ -320,10 +320,4 @@ impl Lab {
         }
         Ok(())
     }
-}
-
-/// Total time of the finished trials, in seconds.
-pub fn took_s(states: &BTreeMap<String, TrialState>) -> f64 {
-    let took = states.values().filter_map(|state| state.took_ms);
-    took.sum::<u64>() as f64 / 1e3
 }

@@ -12,7 +12,7 @@ use dyno_load::StopLevel;
 use dyno_server::Server;
 use sha2::{Digest as _, Sha256};
 
-use super::caller::SiteEvent;
+use super::caller::{Caller, LabEvent};
 use super::site::{IMAGE, Site, since};
 use super::{host, line, server};
 
@@ -21,7 +21,7 @@ const ENDS_WITHIN_S: f64 = 60.0;
 /// Length of the experiment's part of a server name.
 const NAME_CHARS: usize = 20;
 
-impl Site<'_> {
+impl<C: Caller> Site<'_, C> {
     /// The common prefix of the names of servers with a cell's data.
     fn data_name(&self, cell: &Cell) -> Result<String> {
         let made = self.lab.experiment.image_of(cell);
@@ -134,13 +134,13 @@ impl Site<'_> {
         let made = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?.clone();
         let settings = server::settings(&made.server, &made.server.set)?;
-        self.caller.event(SiteEvent::CreatingData(&kind));
+        self.caller.event(LabEvent::CreatingData(&kind));
         let place = host::place(&cell.effective.place)?;
         let sibling = self.source(cell, name)?;
         let mut server = Server::make_on(&self.home, name, kind, settings, None, place.as_ref())?;
         let filled = match &sibling {
             Some(from) => {
-                self.caller.event(SiteEvent::CopyingData);
+                self.caller.event(LabEvent::CopyingData);
                 server
                     .adopt_snapshot(from, IMAGE)
                     .map(drop)
@@ -171,18 +171,25 @@ impl Site<'_> {
             self.prepare(line).context("cannot load the data")?;
         }
         self.down();
-        self.caller.event(SiteEvent::KeepingCopy);
+        self.caller.event(LabEvent::KeepingCopy);
         let kept = server.snapshot(IMAGE, &|_, _| {})?;
-        self.caller.event(SiteEvent::Loaded {
+        self.caller.event(LabEvent::Loaded {
             bytes: kept.copied.map_or(0, |copied| copied.bytes),
             took: Clock.since(begun),
         });
         Ok(())
     }
 
+    /// Executes a command line to its end.
+    pub(super) fn execute(&self, line: Vec<String>) -> Result<()> {
+        let (command, options) = self.caller.plan(line)?;
+        let executed = self.caller.execute(command, options, &self.stop)?;
+        self.caller.results(executed, &self.stop).map(drop)
+    }
+
     /// Runs `dyno prepare …`.
     pub(super) fn prepare(&mut self, line: Vec<String>) -> Result<()> {
-        self.caller.execute(line, false, &self.stop)?;
+        self.execute(line)?;
         match self.stop.level() {
             StopLevel::None => Ok(()),
             StopLevel::End | StopLevel::Abandon => bail!("interrupted"),

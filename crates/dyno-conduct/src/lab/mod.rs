@@ -1,26 +1,24 @@
-//! Experiments: their trials, the checks before these, their command lines, servers and data, and
-//! what they measured.
+//! Experiments: their trials, the checks before these, their command lines, servers and data, how
+//! they are conducted, and what they measured.
 
-pub mod beside;
+pub mod attempts;
+mod beside;
 mod caller;
 pub mod checks;
+mod conduct;
 mod definition;
 pub mod figures;
 mod host;
 mod images;
 pub mod line;
+mod pace;
+mod search;
 mod server;
 mod site;
 mod slips;
 pub mod there;
 
-pub use caller::{Caller, SiteEvent};
-pub use definition::{Lab, took_s};
-pub use site::Site;
-
-use anyhow::Result;
-
-use crate::Command;
-
-/// Plans a command line of [`line`], whose words only the command line knows; runs nothing.
-pub type Planner<'a> = &'a dyn Fn(Vec<String>) -> Result<Command>;
+pub use caller::{Caller, LabEvent};
+pub use conduct::{LabEnd, LabSettings, conduct};
+pub use definition::Lab;
+pub use pace::Pace;

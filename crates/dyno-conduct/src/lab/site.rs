@@ -17,7 +17,7 @@ use dyno_results::Step;
 use dyno_server::{Held, Home, Lifeline, Online, Proxy, Reset, Server, Start, drop_page_cache};
 
 use self::setup::has_plugins;
-use super::caller::{Caller, SiteEvent};
+use super::caller::{Caller, LabEvent};
 use super::server::{is_of_host, settings};
 use super::there::Mode;
 use super::{Lab, checks, host, line};
@@ -41,7 +41,7 @@ struct Up {
 }
 
 /// Where trials run.
-pub struct Site<'a> {
+pub(super) struct Site<'a, C> {
     pub(super) lab: &'a Lab,
     pub(super) home: Home,
     pub(super) stop: Arc<StopSignal>,
@@ -58,20 +58,20 @@ pub struct Site<'a> {
     pub(super) is_loaded: BTreeSet<String>,
     /// Steps of the current trial.
     pub(super) done: Vec<Step>,
-    pub(super) caller: &'a dyn Caller,
+    pub(super) caller: &'a C,
     /// The results file: other files' experiments have their own servers.
     pub(super) results: PathBuf,
 }
 
-impl<'a> Site<'a> {
+impl<'a, C: Caller> Site<'a, C> {
     /// A site without a running server.
     ///
     /// # Errors
     /// The folder of servers does not belong to this user.
-    pub fn new(
+    pub(super) fn new(
         lab: &'a Lab,
         stop: Arc<StopSignal>,
-        caller: &'a dyn Caller,
+        caller: &'a C,
         results: &Path,
     ) -> Result<Self> {
         Ok(Self {
@@ -93,7 +93,7 @@ impl<'a> Site<'a> {
     }
 
     /// Sets what Dyno may do to the tables of running servers.
-    pub fn with_tables(self, tables: BTreeMap<String, Mode>) -> Self {
+    pub(super) fn with_tables(self, tables: BTreeMap<String, Mode>) -> Self {
         Self { tables, ..self }
     }
 
@@ -101,7 +101,7 @@ impl<'a> Site<'a> {
     ///
     /// # Errors
     /// The server does not start or has another setting, or the data cannot be created or restored.
-    pub fn make_ready(&mut self, cell: &Cell, change: Change) -> Result<Option<String>> {
+    pub(super) fn make_ready(&mut self, cell: &Cell, change: Change) -> Result<Option<String>> {
         self.done.clear();
         if is_of_host(cell) {
             self.load_host(cell)?;
@@ -143,7 +143,7 @@ impl<'a> Site<'a> {
     }
 
     /// Steps of the current trial.
-    pub fn done(&self) -> &[Step] {
+    pub(super) fn done(&self) -> &[Step] {
         &self.done
     }
 
@@ -151,7 +151,7 @@ impl<'a> Site<'a> {
     ///
     /// # Errors
     /// The server refuses.
-    pub fn leave(&mut self) -> Result<()> {
+    pub(super) fn leave(&mut self) -> Result<()> {
         match self.up.is_some() {
             // Its data are restored before it runs again.
             true => Ok(()),
@@ -159,8 +159,13 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// Whether the server ended during its load.
+    pub(super) fn has_died(&mut self) -> bool {
+        self.up.as_mut().is_some_and(Up::is_over)
+    }
+
     /// Stops the running server. Its data are restored before it runs again.
-    pub fn down(&mut self) {
+    pub(super) fn down(&mut self) {
         if let Some(up) = self.up.take() {
             drop(up);
         }
@@ -170,7 +175,7 @@ impl<'a> Site<'a> {
     ///
     /// # Errors
     /// A server cannot be removed.
-    pub fn remove_images(&self) -> Result<u64> {
+    pub(super) fn remove_images(&self) -> Result<u64> {
         let mut freed = 0;
         for name in self.image_names()? {
             if let Ok(server) = Server::open(&self.home, &name) {
@@ -220,7 +225,7 @@ impl<'a> Site<'a> {
             reset.and(server.forget_pages());
         }
         self.note_reset(reset);
-        self.caller.event(SiteEvent::Starting(server.kind()));
+        self.caller.event(LabEvent::Starting(server.kind()));
         let command = self.caller.supervisor()?;
         let started = server.start(&Start {
             supervisor: &command,
@@ -285,8 +290,9 @@ impl<'a> Site<'a> {
         if drops {
             let mut cleanup = line.clone();
             "cleanup".clone_into(&mut cleanup[1]);
+            cleanup.push("--quiet".to_owned());
             // Tables may be missing, so the cleanup may fail.
-            let _ = self.caller.execute(cleanup, true, &self.stop);
+            let _ = self.execute(cleanup);
         }
         self.prepare(line).context("cannot load the data")?;
         self.is_loaded.insert(url.to_owned());
@@ -403,7 +409,7 @@ impl<'a> Site<'a> {
     fn settle_until_quiet(&mut self, url: &str, at_most: Duration) -> Result<()> {
         let url = dyno_server::url_of(url)?;
         let settled = dyno_server::settle(&url, at_most, &mut |left| {
-            self.caller.event(SiteEvent::WaitingForQuiet(left));
+            self.caller.event(LabEvent::WaitingForQuiet(left));
         })?;
         let waited = settled.waited.as_secs_f64();
         match settled.quiet {
@@ -417,7 +423,7 @@ impl<'a> Site<'a> {
     }
 
     fn wait(&mut self, time: Duration) -> Result<()> {
-        self.caller.event(SiteEvent::Settling(time));
+        self.caller.event(LabEvent::Settling(time));
         let begun = Clock.now();
         while since(begun) < time.as_secs_f64() {
             if self.stop.level() != StopLevel::None {
@@ -430,7 +436,7 @@ impl<'a> Site<'a> {
     }
 
     /// Adds a step to those of the current trial.
-    pub fn add_step(&mut self, step: Step) {
+    pub(super) fn add_step(&mut self, step: Step) {
         self.done.push(step);
     }
 
@@ -444,13 +450,6 @@ impl Up {
     fn is_over(&mut self) -> bool {
         let proxy = self.proxy.as_mut();
         self.lifeline.is_over() || proxy.is_some_and(Proxy::has_ended)
-    }
-}
-
-impl Site<'_> {
-    /// Whether the server ended during its load.
-    pub fn has_died(&mut self) -> bool {
-        self.up.as_mut().is_some_and(Up::is_over)
     }
 }
 

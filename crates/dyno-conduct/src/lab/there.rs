@@ -1,7 +1,6 @@
 //! Tables on running servers: Dyno uses the user's tables and never drops them without permission.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
 use dyno_core::{Target, redact};
@@ -11,7 +10,7 @@ use dyno_run::TablesThere;
 use dyno_server::Online;
 
 use super::server::{is_of_host, settings};
-use super::{Lab, Planner, line};
+use super::{Caller, Lab, line};
 use crate::{tables_there, usage};
 
 /// What Dyno may do to a workload's tables on a running server.
@@ -30,7 +29,7 @@ pub enum Mode {
 /// # Errors
 /// A server does not answer, tables do not fit, or they would have to be dropped; nothing was
 /// touched.
-pub fn look(lab: &Lab, reload: bool, planner: Planner<'_>) -> Result<BTreeMap<String, Mode>> {
+pub fn look<C: Caller>(lab: &Lab, reload: bool, caller: &C) -> Result<BTreeMap<String, Mode>> {
     they_answer(lab)?;
     let mut lines: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     // Some workloads have a table for each session.
@@ -54,7 +53,7 @@ pub fn look(lab: &Lab, reload: bool, planner: Planner<'_>) -> Result<BTreeMap<St
     );
     let mut modes = BTreeMap::new();
     for (url, lines) in lines {
-        let found = lines.iter().map(|line| tables(line, sessions, planner));
+        let found = lines.iter().map(|line| tables(line, sessions, caller));
         let found: Vec<TablesThere> = found.collect::<Result<_>>()?;
         let of = redact::text(&url);
         if let Some(why) = foreign(&found) {
@@ -153,15 +152,16 @@ fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
 }
 
 /// The existing tables of a data set.
-fn tables(prepare: &[String], sessions: Option<u32>, planner: Planner<'_>) -> Result<TablesThere> {
+fn tables<C: Caller>(prepare: &[String], sessions: Option<u32>, caller: &C) -> Result<TablesThere> {
     let mut line = prepare.to_vec();
     "run".clone_into(&mut line[1]);
     line.extend(["--results", "none", "--quiet"].map(str::to_owned));
     if let Some(sessions) = sessions.filter(|_| !line.iter().any(|word| word == "--sessions")) {
         line.push(format!("--sessions={sessions}"));
     }
-    let found =
-        planner(line).and_then(|command| tables_there(command, &Arc::new(StopSignal::default())));
+    let found = caller
+        .plan(line)
+        .and_then(|(command, _)| tables_there(command, &StopSignal::new()));
     found.context("before the first trial")
 }
 

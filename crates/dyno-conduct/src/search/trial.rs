@@ -126,8 +126,13 @@ impl Trials<'_> {
         let command = self.ask.base.under(drive, record, &Sinks::default())?;
         self.begun += 1;
         let executed = execute(command, self.hosts, self.stop, self.stage);
-        if self.is_stopped() {
-            return Ok(None);
+        let is_stopped = self.is_stopped();
+        // An interrupted trial keeps what it has.
+        let closed = executed
+            .as_ref()
+            .map_or(Ok(()), |_| self.stage.close(self.stop));
+        if is_stopped {
+            return closed.map(|()| None);
         }
         let Executed {
             mut runs,
@@ -135,7 +140,6 @@ impl Trials<'_> {
             error,
             ..
         } = executed?;
-        let closed = self.stage.close(self.stop);
         if let Some(error) = error {
             return Err(error);
         }

@@ -1,47 +1,41 @@
-//! Shows the preparation of trials, and executes their command lines.
+//! Plans and executes the command lines of trials, and shows an experiment.
 
 use std::sync::Arc;
 
-use anyhow::Result;
-use dyno_conduct::lab::{Caller, SiteEvent};
-use dyno_core::units::human_size;
+use anyhow::{Error, Result, anyhow};
+use dyno_analysis::search::SearchResult;
+use dyno_conduct::lab::{Caller, LabEvent};
+use dyno_conduct::search::promise::Promise;
+use dyno_conduct::{Command, Outcome};
+use dyno_core::summary::RunSummary;
 use dyno_load::StopSignal;
 use dyno_server::SupervisorCommand;
 
-use crate::commands::execute::execute;
+use super::progress;
+use crate::commands::execute::{Executed, execute};
 use crate::commands::planned::PlannedCommand;
+use crate::commands::search::SearchCommand;
 use crate::commands::server::copies::copy_progress;
 use crate::commands::server::supervisor;
-use crate::console;
+use crate::options::Parsed;
+use crate::status_of;
 
-/// The terminal; shows nothing if `quiet`.
+/// The terminal; shows little if `quiet`.
+#[derive(Default)]
 pub(super) struct Terminal {
     /// Whether `--quiet` was given.
     pub quiet: bool,
 }
 
 impl Caller for Terminal {
-    fn event(&self, event: SiteEvent<'_>) {
-        if self.quiet {
-            return;
+    type Options = Parsed;
+    type Executed = Executed;
+
+    fn event(&self, event: LabEvent<'_>) {
+        // Even with `--quiet`, a failure is shown: it is why there is no result.
+        if !self.quiet || matches!(event, LabEvent::Failed { .. }) {
+            progress::show(event);
         }
-        let progress = match event {
-            SiteEvent::CreatingData(kind) => {
-                format!("creating the data directory of {}", kind.title())
-            }
-            SiteEvent::CopyingData => "copying the data to another file system".to_owned(),
-            SiteEvent::KeepingCopy => "keeping a copy of the data".to_owned(),
-            SiteEvent::Loaded { bytes, took } => {
-                let (size, took_s) = (human_size(bytes), took.as_secs_f64());
-                return console::note(&format!("data loaded and kept: {size}, {took_s:.1} s"));
-            }
-            SiteEvent::Starting(kind) => format!("starting {}", kind.title()),
-            SiteEvent::WaitingForQuiet(left) => {
-                format!("waiting until the server is quiet: {left}")
-            }
-            SiteEvent::Settling(time) => format!("settling for {:.0} s", time.as_secs_f64()),
-        };
-        console::progress(&progress);
     }
 
     fn restoring(&self) -> Box<dyn Fn(u64, u64)> {
@@ -51,16 +45,45 @@ impl Caller for Terminal {
         }
     }
 
-    fn execute(&self, mut line: Vec<String>, quiet: bool, stop: &Arc<StopSignal>) -> Result<()> {
-        let command = line[1].clone();
-        if quiet || self.quiet {
-            line.push("--quiet".to_owned());
-        }
-        execute(PlannedCommand::of(line, &command)?, stop, &mut |_| {})?.finish(stop)?;
-        Ok(())
-    }
-
     fn supervisor(&self) -> Result<SupervisorCommand> {
         supervisor()
+    }
+
+    fn plan(&self, mut line: Vec<String>) -> Result<(Command, Parsed)> {
+        let quiet = "--quiet".to_owned();
+        if self.quiet && !line.contains(&quiet) {
+            line.push(quiet);
+        }
+        let name = line[1].clone();
+        let planned = PlannedCommand::of(line, &name)?;
+        Ok((planned.command, planned.parsed))
+    }
+
+    fn search(
+        &self,
+        trial: (&Command, &Parsed),
+        promise: &Promise,
+        name: String,
+        stop: &Arc<StopSignal>,
+    ) -> Result<(SearchResult, Option<Error>)> {
+        let search = SearchCommand::of_trial(trial, promise.clone(), name, self.quiet)?;
+        Ok(search.conduct(stop))
+    }
+
+    fn execute(
+        &self,
+        command: Command,
+        options: Parsed,
+        stop: &Arc<StopSignal>,
+    ) -> Result<Executed> {
+        execute(command, options, stop, &mut |_| {})
+    }
+
+    fn results(&self, executed: Executed, stop: &StopSignal) -> Result<(Vec<RunSummary>, Outcome)> {
+        executed.results(stop)
+    }
+
+    fn incomplete(&self, outcome: Outcome) -> Error {
+        anyhow!("the run ended with status {}", status_of(outcome))
     }
 }

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use dyno_conduct::Command;
 use dyno_conduct::lab::{Lab, checks};
 use dyno_core::redact;
 use dyno_lab::Experiment;
 use dyno_results::{ExperimentHead, Results};
 
+use super::caller::Terminal;
 use super::{status, vary};
-use crate::commands::planned::PlannedCommand;
 use crate::options::Parsed;
 use crate::settings::usage;
 
@@ -71,21 +70,12 @@ fn made(
         definition: redact::text(&text),
     };
     let mut lab = Lab::new(experiment, head, base);
-    let wrong = lab.look_up(&planned)?;
+    let wrong = lab.look_up(&Terminal::default())?;
     if !wrong.is_empty() {
         return Err(usage(mistakes(&lab.head, &wrong)));
     }
     lab.plan(None);
     Ok(lab)
-}
-
-/// Plans a command line of a trial; runs nothing.
-///
-/// # Errors
-/// The command line is invalid, or the script cannot be loaded.
-pub(super) fn planned(line: Vec<String>) -> Result<Command> {
-    let command = line[1].clone();
-    Ok(PlannedCommand::of(line, &command)?.command)
 }
 
 /// A line for each mistake, with its place in the file.

@@ -10,7 +10,6 @@ mod plots;
 mod progress;
 mod report;
 mod run;
-mod search;
 mod status;
 mod tables;
 mod vary;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Error, Result};
 use dyno_analysis::search::{FACTOR, SearchResult, Searched};
-use dyno_conduct::Hosts;
 use dyno_conduct::search::promise::{self, EXAMPLE, Promise};
 use dyno_conduct::search::{self, Ask, OFFERED, SearchSettings};
+use dyno_conduct::{Command, Hosts};
 use dyno_core::clock::wall_time;
 use dyno_core::summary::RunSummary;
 use dyno_core::units;
@@ -91,20 +91,18 @@ impl SearchCommand {
     /// The search for the load of an experiment's trial.
     ///
     /// # Errors
-    /// An invalid promise, or a trial that cannot be searched.
+    /// The trial cannot be searched.
     pub(crate) fn of_trial(
-        trial: &PlannedCommand,
-        promise: &str,
-        (name, quiet): (&str, bool),
+        (trial, parsed): (&Command, &Parsed),
+        promise: Promise,
+        name: String,
+        quiet: bool,
     ) -> Result<Self> {
-        let promise = promise::parse(promise).map_err(usage)?;
-        let parsed = trial.parsed.clone();
-        let hosts = fleet_options::hosts(&parsed)?;
-        let settings = search_settings(&parsed, promise.of)?;
-        let name = name.to_owned();
+        let hosts = fleet_options::hosts(parsed)?;
+        let settings = search_settings(parsed, promise.of)?;
         Ok(Self {
-            ask: Ask::of_trial(&trial.command, &hosts, promise, name, &settings)?,
-            parsed,
+            ask: Ask::of_trial(trial, &hosts, promise, name, &settings)?,
+            parsed: parsed.clone(),
             quiet,
             hosts,
         })

@@ -8,11 +8,12 @@ use dyno_lab::file::{Scalar, Values};
 use dyno_lab::{Cell, Effective};
 use dyno_server::{Online, Server};
 
+use super::super::Caller;
 use super::super::beside::{Beside, Places};
 use super::super::server::{file_word, library};
 use super::Site;
 
-impl Site<'_> {
+impl<C: Caller> Site<'_, C> {
     /// Writes the files that a server reads; returns its settings with their paths.
     pub(super) fn with_files(&self, server: &Server, effective: &Effective) -> Result<Values> {
         let mut set = effective.server.set.clone();
@@ -31,7 +32,7 @@ impl Site<'_> {
     ///
     /// # Errors
     /// It does not run.
-    pub fn beside(&self, cell: &Cell) -> Result<Option<Beside>> {
+    pub(in crate::lab) fn beside(&self, cell: &Cell) -> Result<Option<Beside>> {
         let own = self.up.as_ref();
         let server = own.and_then(|up| self.images.get(&up.image));
         let (out, data) = match server {

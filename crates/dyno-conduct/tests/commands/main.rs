@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
+mod lab;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -16,11 +19,15 @@ use dyno_run::{Job, Loaded, Measured, Notice, Ready, Sinks, Workload};
 use dyno_script::ScriptOption;
 
 #[derive(Default)]
-struct Calls(Vec<String>);
+struct Calls {
+    list: Vec<String>,
+    /// Raised at the end of each run.
+    interrupts: Option<Arc<StopSignal>>,
+}
 
 impl Calls {
     fn add(&mut self, call: impl Into<String>) {
-        self.0.push(call.into());
+        self.list.push(call.into());
     }
 }
 
@@ -47,6 +54,14 @@ impl Stage for Calls {
     fn end(&mut self, measured: Option<&Measured>) {
         let result = if measured.is_some() { "a" } else { "no" };
         self.add(format!("end with {result} result"));
+        if let Some(stop) = &self.interrupts {
+            stop.raise();
+        }
+    }
+
+    fn close(&mut self, _: &StopSignal) -> Result<()> {
+        self.add("close");
+        Ok(())
     }
 }
 
@@ -94,7 +109,7 @@ fn executed(name: &str, ladder: &[u32], record: RecordPlan) -> (Executed, Vec<St
     let command = command(name, ladder, record);
     let mut calls = Calls::default();
     let done = execute(command, &Hosts::default(), &StopSignal::new(), &mut calls);
-    (done.unwrap(), calls.0)
+    (done.unwrap(), calls.list)
 }
 
 #[test]
@@ -148,8 +163,8 @@ impl Follower for Steps {
     }
 }
 
-#[test]
-fn a_promise_that_one_session_breaks_ends_a_search() {
+/// Searches for the most sessions whose median is below a microsecond.
+fn searched(calls: &mut Calls, stop: &Arc<StopSignal>) -> (SearchResult, Vec<String>) {
     let settings = SearchSettings {
         votes: Some(1),
         time: Some(Duration::from_millis(100)),
@@ -160,11 +175,22 @@ fn a_promise_that_one_session_breaks_ends_a_search() {
     let promise = promise::parse("max sessions with p50 < 1us").unwrap();
     let hosts = Hosts::default();
     let ask = Ask::new(base, &hosts, promise, "mine".to_owned(), &settings).unwrap();
-    let (mut calls, mut steps) = (Calls::default(), Steps::default());
-    let (found, trouble) = conduct(&ask, &hosts, &StopSignal::new(), &mut calls, &mut steps);
-    assert!(trouble.is_none() && found.ending == SearchEnd::Floor);
+    let mut steps = Steps::default();
+    let (found, trouble) = conduct(&ask, &hosts, stop, calls, &mut steps);
+    assert!(trouble.is_none(), "{trouble:?}");
+    (found, steps.0)
+}
+
+/// The calls to the stage of a trial.
+const TRIAL: [&str; 4] = ["open", "begin 1", "end with a result", "close"];
+
+#[test]
+fn a_promise_that_one_session_breaks_ends_a_search() {
+    let mut calls = Calls::default();
+    let (found, steps) = searched(&mut calls, &StopSignal::new());
+    assert_eq!(found.ending, SearchEnd::Floor);
     assert_eq!(
-        steps.0,
+        steps,
         [
             "begun: 18 trials",
             "closed loop of 1",
@@ -173,6 +199,18 @@ fn a_promise_that_one_session_breaks_ends_a_search() {
             "Breaks"
         ]
     );
-    let run = ["open", "begin 1", "end with a result"];
-    assert_eq!(calls.0, run.repeat(2));
+    assert_eq!(calls.list, TRIAL.repeat(2));
+}
+
+#[test]
+fn an_interrupted_trial_of_a_search_writes_its_files() {
+    let stop = StopSignal::new();
+    let mut calls = Calls {
+        interrupts: Some(Arc::clone(&stop)),
+        ..Calls::default()
+    };
+    let (found, steps) = searched(&mut calls, &stop);
+    assert_eq!(steps, ["begun: 18 trials", "closed loop of 1"]);
+    assert!(found.trials.is_empty());
+    assert_eq!(calls.list, TRIAL);
 }

@@ -1,0 +1,84 @@
+//! How far an experiment is, and how long its trials take.
+
+use std::collections::BTreeMap;
+
+use dyno_lab::Progress;
+use dyno_results::TrialState;
+
+use super::Lab;
+
+/// Numbers of trials, and their time.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Number of trials.
+    pub all: usize,
+    /// Number of finished trials, including those of earlier processes.
+    pub done: usize,
+    /// Total time of the finished trials, including those of earlier processes, in seconds.
+    pub took_s: f64,
+    /// The plan's time for all trials, in seconds.
+    planned_s: f64,
+}
+
+impl Pace {
+    /// The pace in these states of an experiment's trials.
+    pub fn of(lab: &Lab, states: &BTreeMap<String, TrialState>) -> Self {
+        let progress = lab.progress(states).into_iter();
+        let took_ms = states.values().filter_map(|state| state.took_ms);
+        Self {
+            all: lab.planned.len(),
+            done: progress.filter(|one| *one == Progress::Done).count(),
+            took_s: took_ms.sum::<u64>() as f64 / 1e3,
+            planned_s: lab.trials.cost.time.as_secs_f64(),
+        }
+    }
+
+    /// Number of trials left.
+    pub fn left(&self) -> usize {
+        self.all.saturating_sub(self.done)
+    }
+
+    /// Estimated time of the trials left, in seconds.
+    pub fn left_s(&self) -> f64 {
+        self.left() as f64 * self.each_s()
+    }
+
+    /// Estimated time of all trials, in seconds.
+    pub(super) fn all_s(&self) -> f64 {
+        self.all as f64 * self.each_s()
+    }
+
+    /// Another trial is done, in this time.
+    pub(super) fn add(&mut self, took_s: f64) {
+        self.done += 1;
+        self.took_s += took_s;
+    }
+
+    /// A trial's expected time, in seconds: the mean of the finished ones, as `dyno lab status` has
+    /// it, or the plan's.
+    fn each_s(&self) -> f64 {
+        match self.done {
+            done if done > 0 && self.took_s > 0.0 => self.took_s / done as f64,
+            _ => self.planned_s / self.all.max(1) as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_counts_until_a_trial_is_done() {
+        let mut pace = Pace {
+            all: 4,
+            done: 0,
+            took_s: 0.0,
+            planned_s: 40.0,
+        };
+        assert_eq!((pace.left(), pace.left_s(), pace.all_s()), (4, 40.0, 40.0));
+        pace.add(30.0);
+        pace.add(10.0);
+        assert_eq!((pace.left(), pace.left_s(), pace.all_s()), (2, 40.0, 80.0));
+    }
+}

@@ -1,0 +1,161 @@
+//! An experiment through the library: no process, no terminal, and trials that run nothing.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Error, Result, anyhow, bail};
+use dyno_analysis::search::SearchResult;
+use dyno_conduct::lab::{Caller, Lab, LabEnd, LabEvent, LabSettings, conduct};
+use dyno_conduct::search::promise::Promise;
+use dyno_conduct::{Command, Outcome};
+use dyno_core::clock::wall_time;
+use dyno_core::plan::RecordPlan;
+use dyno_core::summary::{RunEnd, RunSummary};
+use dyno_lab::Experiment;
+use dyno_load::StopSignal;
+use dyno_results::{ExperimentHead, Results, Tried};
+use dyno_run::scratch::{self, Scratch};
+use dyno_server::SupervisorCommand;
+
+use super::command;
+
+/// The trials end like this, and the events are kept.
+struct Canned {
+    end: RunEnd,
+    events: RefCell<Vec<String>>,
+}
+
+impl Caller for Canned {
+    type Options = ();
+    type Executed = ();
+
+    fn event(&self, event: LabEvent<'_>) {
+        self.events.borrow_mut().push(match event {
+            LabEvent::Begun { pace, .. } => format!("begun: {} of {}", pace.done, pace.all),
+            LabEvent::Preparing { pace, .. } => format!("preparing {}", pace.done + 1),
+            LabEvent::Measuring { .. } => "measuring".to_owned(),
+            LabEvent::Measured { pace, .. } => format!("measured {}", pace.done),
+            LabEvent::Failed { why, .. } => format!("failed: {why}"),
+            _ => "another".to_owned(),
+        });
+    }
+
+    fn restoring(&self) -> Box<dyn Fn(u64, u64)> {
+        Box::new(|_, _| {})
+    }
+
+    fn supervisor(&self) -> Result<SupervisorCommand> {
+        bail!("no trial has a server")
+    }
+
+    fn plan(&self, _: Vec<String>) -> Result<(Command, ())> {
+        Ok((command("run", &[], RecordPlan::default()), ()))
+    }
+
+    fn search(
+        &self,
+        _: (&Command, &()),
+        _: &Promise,
+        _: String,
+        _: &Arc<StopSignal>,
+    ) -> Result<(SearchResult, Option<Error>)> {
+        bail!("no trial has a promise")
+    }
+
+    fn execute(&self, command: Command, (): (), stop: &Arc<StopSignal>) -> Result<()> {
+        assert!(command.plan.record.trial.is_some());
+        if self.end == RunEnd::Interrupted {
+            stop.raise();
+        }
+        Ok(())
+    }
+
+    fn results(&self, (): (), _: &StopSignal) -> Result<(Vec<RunSummary>, Outcome)> {
+        let run = RunSummary {
+            end: self.end.clone(),
+            ..RunSummary::default()
+        };
+        Ok((vec![run], Outcome::Done))
+    }
+
+    fn incomplete(&self, outcome: Outcome) -> Error {
+        anyhow!("incomplete: {outcome:?}")
+    }
+}
+
+/// Conducts an experiment of two trials whose runs end like this. Returns its end, the events, and
+/// the trials' states in the results file.
+fn conducted(end: RunEnd) -> (LabEnd, Vec<String>, Vec<Tried>) {
+    let text = "experiment = 1\nquestion = '?'\n[load]\nworkload = 'cpu'\ntime = '1s'\n\
+         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 2]\n";
+    let experiment = Experiment::parse("x.toml", text, None).unwrap();
+    let head = ExperimentHead {
+        name: "x".to_owned(),
+        ..ExperimentHead::default()
+    };
+    let mut lab = Lab::new(experiment, head, PathBuf::from("."));
+    lab.plan(None);
+    let name = scratch::name(wall_time().as_nanos());
+    let folder = Scratch::make(&std::env::temp_dir(), &name).unwrap();
+    let mut results = Results::open(&folder.path().join("x.db")).unwrap();
+    let settings = LabSettings {
+        failures_max: 2,
+        keeps_servers: false,
+        tables: Default::default(),
+    };
+    let caller = Canned {
+        end,
+        events: RefCell::default(),
+    };
+    let stop = StopSignal::new();
+    let ended = conduct(&mut lab, &mut results, &settings, &stop, &caller).unwrap();
+    let states = lab.states(&results).unwrap().into_values();
+    let tried = states.map(|state| state.tried).collect();
+    (ended, caller.events.into_inner(), tried)
+}
+
+#[test]
+fn trials_are_measured_one_after_the_other() {
+    let (ended, events, _) = conducted(RunEnd::Completed);
+    assert!(matches!(ended, LabEnd::Done { freed: 0 }), "{ended:?}");
+    assert_eq!(
+        events,
+        [
+            "begun: 0 of 2",
+            "preparing 1",
+            "measuring",
+            "measured 1",
+            "preparing 2",
+            "measuring",
+            "measured 2"
+        ]
+    );
+}
+
+#[test]
+fn failures_in_a_row_end_an_experiment() {
+    let (ended, events, tried) = conducted(RunEnd::Failed("lost".to_owned()));
+    let LabEnd::Early { done, interrupted } = ended else {
+        panic!("{events:?}");
+    };
+    assert_eq!(done, 0);
+    assert_eq!(
+        interrupted.unwrap_err().to_string(),
+        "2 trials in a row failed, the last one: lost"
+    );
+    let trial = ["preparing 1", "measuring", "failed: lost"];
+    assert_eq!(events[1..], trial.repeat(2));
+    assert_eq!(tried, vec![Tried::Failed("lost".to_owned()); 2]);
+}
+
+#[test]
+fn an_interrupt_ends_an_experiment() {
+    let (ended, events, tried) = conducted(RunEnd::Interrupted);
+    let LabEnd::Early { done, interrupted } = ended else {
+        panic!("{events:?}");
+    };
+    assert_eq!((done, interrupted.unwrap()), (0, true));
+    assert_eq!(events, ["begun: 0 of 2", "preparing 1", "measuring"]);
+    assert!(tried.contains(&Tried::Interrupted) && tried.contains(&Tried::Not));
+}
