@@ -106,7 +106,7 @@ pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<St
     }
     // A run with a given plan is not a trial of a search.
     let own_factors = record.factors.iter();
-    let own_factors = own_factors.filter(|(name, _)| !is_of_search(&record.factors, name));
+    let own_factors = own_factors.filter(|(name, _)| !is_of_search(record, name));
     for (name, level) in own_factors {
         own.push(("factor", Some(format!("{name}={level}"))));
     }

@@ -108,11 +108,21 @@ fn a_plan_of_a_search_is_a_run_alone() {
         ("search=a offered=80 size=5G", "size=5G"),
         ("search-climb=a", ""),
         ("offered=80", "offered=80"),
+        // The user's own factors.
+        ("search=index size=5G", "search=index size=5G"),
+        ("search=index offered=often", "search=index offered=often"),
     ] {
         let mut own = Vec::new();
         record(&factors(recorded), &mut own);
         assert_eq!(again(&own, record_plan), factors(kept));
     }
+    let trial = RecordPlan {
+        trial: Some("a trial".to_owned()),
+        ..factors("search=index offered=80 search-climb=b")
+    };
+    let mut own = Vec::new();
+    record(&trial, &mut own);
+    assert_eq!(again(&own, record_plan).factors, trial.factors);
 }
 
 #[test]
