@@ -316,6 +316,24 @@ const LINES: &[(&str, i32, &str)] = &[
         2,
         "unexpected argument 'x'; name a server with --target URL",
     ),
+    (
+        "run oltp_point_select -T sqlite:none.db --tables 1 --table-size 100",
+        1,
+        "there is no file none.db: run `dyno prepare oltp_point_select --target 'sqlite:none.db'` \
+         with the same options first",
+    ),
+    (
+        "check tpcc -T sqlite:none.db",
+        1,
+        "there is no file none.db: run `dyno prepare tpcc --target 'sqlite:none.db'` with the \
+         same options first",
+    ),
+    (
+        "saturate oltp_point_select -T sqlite:none.db --ladder 1,2",
+        1,
+        "there is no file none.db: run `dyno prepare oltp_point_select --target 'sqlite:none.db'` \
+         with the same options first",
+    ),
     ("completions ksh", 2, "'ksh' is not one of bash, zsh, fish"),
 ];
 
