@@ -97,6 +97,11 @@ local function is_redshift()
    return variant == "redshift"
 end
 
+if dyno then
+   dyno.option.check(check_sizes)
+   dyno.option.check(is_redshift)
+end
+
 -- Locals for events: a session has separate globals, and each access is a look-up.
 local opt, redshift
 local rand = sysbench.rand
