@@ -21,7 +21,7 @@ use crate::definitions::RUN;
 use crate::options::{Grammar, Parsed, Script, find_own, hint_of_others, near_miss, parse};
 use crate::record_options::{keeps_shapes, record_plan};
 use crate::settings::{self, usage};
-use crate::{console, notices};
+use crate::{console, fleet_options, notices};
 
 /// Default sessions of a parallel `dyno prepare`.
 const PREPARE_SESSIONS: u32 = 4;
@@ -125,6 +125,10 @@ pub(super) fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         workload,
         temporary: temporary.is_some(),
         ladder: steps.ladder.clone(),
+        agents: match steps.command {
+            "run" => fleet_options::of_plan(&parsed),
+            _ => Default::default(),
+        },
         warmup,
         unchanged: !changed,
         given: given.as_ref().map(|given| given.plan.clone()),
