@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::common::Lab;
+use crate::common::{Lab, has};
 
 /// A command line, its exit status, and its standard error.
 const LINES: &[(&str, i32, &str)] = &[
@@ -400,6 +400,42 @@ const LINES: &[(&str, i32, &str)] = &[
     ),
     ("completions ksh", 2, "'ksh' is not one of bash, zsh, fish"),
 ];
+
+#[test]
+fn only_prepare_creates_a_missing_database() {
+    let lab = Lab::new();
+    let cleaned = lab.dyno("cleanup tpcc -T sqlite:none.db").success();
+    has(&cleaned, &["There is no file none.db"]);
+    lab.dyno("run tpcc -T sqlite:none.db").failure(1);
+    assert!(!lab.path("none.db").exists());
+    lab.dyno("prepare oltp_point_select -T sqlite:none.db --table-size 10")
+        .success();
+    assert!(lab.path("none.db").exists());
+    // A script without `prepare` may create its own tables.
+    let script = lab.file("own.lua", "function event() end");
+    lab.dyno(&format!(
+        "run {script} -T sqlite:own.db --events 1 --warmup 0 -q"
+    ))
+    .success();
+    assert!(lab.path("own.db").exists());
+}
+
+#[test]
+fn the_whole_help_has_every_command_and_option() {
+    let lab = Lab::new();
+    let help = lab.dyno("--help-all").success().stdout;
+    for text in [
+        "Usage: dyno <command>",
+        "Usage: dyno run WORKLOAD",
+        "--rand-zipfian-exp",
+        "Usage: dyno compare",
+        "Usage: dyno table",
+        "Usage: dyno fleet",
+    ] {
+        assert!(help.contains(text), "{text}: {help}");
+    }
+    assert_eq!(lab.dyno("help --help-all").success().stdout, help);
+}
 
 #[test]
 fn each_mistake_is_answered_by_one_line() {
