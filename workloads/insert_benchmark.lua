@@ -291,13 +291,6 @@ local function index_event()
    indexed = true
 end
 
-dyno.option.check(function()
-   bench.check_options()
-   if sysbench.cmdline.command == "prepare" then
-      bench.steps()
-   end
-end)
-
 -- The run ----------------------------------------------------------------------------------------
 
 function dyno.callbacks.roles()

@@ -94,8 +94,8 @@ function option.weights(name, names)
   return cards
 end
 
--- Registers a function that checks the options. Dyno calls it before a command connects, and refuses
--- the command line if it raises an error.
+-- Registers a function that checks the options. Dyno calls it before a command connects; its error
+-- refuses the command line.
 function option.check(check)
   if type(check) ~= "function" then
     error("dyno.option.check(): expected a function", 2)
