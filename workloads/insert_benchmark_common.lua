@@ -187,6 +187,13 @@ function bench.steps()
    return names
 end
 
+dyno.option.check(function()
+   bench.check_options()
+   if sysbench.cmdline.command == "prepare" then
+      bench.steps()
+   end
+end)
+
 function bench.settle_seconds()
    local opt = sysbench.opt
    if opt.settle ~= "auto" then

@@ -91,6 +91,11 @@ local function cards()
    return sysbench.opt.mix == "standard" and KINDS or dyno.option.weights("mix", names)
 end
 
+dyno.option.check(function()
+   graph.sizes()
+   cards()
+end)
+
 -- Whether a statement that changes nothing counts the rows that it found.
 local function counts_found_rows(con)
    local touch = dyno.statement(con, "UPDATE linkbench_settings SET startid = startid")

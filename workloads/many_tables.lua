@@ -135,6 +135,11 @@ local function work_cards()
    return cards
 end
 
+dyno.option.check(function()
+   many.sizes()
+   work_cards()
+end)
+
 local random, draw, counters, next_kind, own_schema, own_table
 local works = {}
 

@@ -97,6 +97,8 @@ local function is_redshift()
    return variant == "redshift"
 end
 
+if dyno then dyno.option.check(function() return check_sizes(), is_redshift() end) end
+
 -- Locals for events: a session has separate globals, and each access is a look-up.
 local opt, redshift
 local rand = sysbench.rand
@@ -286,9 +288,7 @@ function execute_delete_inserts()
    end
 end
 
--- The command prepare.
-
--- This session's tables: every n-th one.
+-- The command prepare. This session's tables: every n-th one.
 local function own_tables()
    check_sizes()
    local t = sysbench.tid + 1 - sysbench.opt.threads

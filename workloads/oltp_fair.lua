@@ -110,23 +110,37 @@ local function mix_cards()
    return dyno.option.weights("mix", {"read_write", "read_only"})
 end
 
+-- The distribution of ids, with a parameter that it can have.
+local function keys()
+   local opt, kind = sysbench.opt, dyno.option.one_of("keys", {"uniform", "zipfian", "gaussian"})
+   if kind == "gaussian" and not (opt.gaussian_parameter >= 2) then
+      error("--gaussian_parameter must be 2 or more", 0)
+   elseif kind == "zipfian" and not (opt.zipf_exponent > 0) then
+      error("--zipf_exponent must be above 0", 0)
+   end
+   return kind
+end
+
 -- A function that draws an id from 1 to `last`.
 local function new_draw(random, last)
-   local opt = sysbench.opt
-   if opt.keys == "uniform" then
-      return function() return random:uniform(1, last) end
-   elseif opt.keys == "gaussian" and opt.gaussian_parameter >= 2 then
+   local opt, kind = sysbench.opt, keys()
+   if kind == "gaussian" then
       local parameter = opt.gaussian_parameter
       return function() return random:gaussian(1, last, parameter) end
-   elseif opt.keys == "zipfian" and opt.zipf_exponent > 0 then
+   elseif kind == "zipfian" then
       -- Hot rows are scattered: neighbours would share pages, which favours some servers.
       local law = dyno.zipf(last, opt.zipf_exponent)
       return function() return dyno.permute(random:zipf(law) - 1, last, 1) + 1 end
    end
-   dyno.option.one_of("keys", {"uniform", "zipfian", "gaussian"})
-   error(opt.keys == "gaussian" and "--gaussian_parameter must be 2 or more"
-      or "--zipf_exponent must be above 0", 0)
+   return function() return random:uniform(1, last) end
 end
+
+dyno.option.check(function()
+   size()
+   level()
+   mix_cards()
+   keys()
+end)
 
 -- Tables ----------------------------------------------------------------------------------------
 

@@ -132,9 +132,29 @@ end
 -- The names of the transactions in --mix.
 local KINDS = {"tpcb", "simple_update", "select_only"}
 
-function init()
+-- The distribution of accounts, with a parameter that it can have.
+local function keys()
+   local kind = dyno.option.one_of("keys", {"uniform", "gaussian", "exponential", "zipfian"})
+   local parameter = sysbench.opt.keys_parameter
+   local fits = kind == "gaussian" and parameter >= 2 or kind ~= "gaussian" and parameter > 0
+   if kind ~= "uniform" and not fits then
+      error(("--keys_parameter must be %s for --keys %s, not %g"):format(
+         kind == "gaussian" and "2 or more" or "above 0", kind, parameter), 0)
+   end
+   return kind
+end
+
+local function check_options()
    dyno.option.weights("mix", KINDS)
    dyno.option.whole("max_retries", 0, 1000)
+   keys()
+end
+
+dyno.option.check(bank.check_options)
+dyno.option.check(check_options)
+
+function init()
+   check_options()
    local con = sysbench.sql.driver():connect()
    bank.must_fit(con)
    bank.report(con)
@@ -145,12 +165,10 @@ local con, statements, random, next_kind, single, draw_account
 local branches, tellers, accounts
 
 local function account_draw(opt)
-   local kind, parameter = opt.keys, opt.keys_parameter
-   if kind == "uniform" then
-      return function() return random:uniform(1, accounts) end
-   elseif kind == "gaussian" and parameter >= 2 then
+   local kind, parameter = keys(), opt.keys_parameter
+   if kind == "gaussian" then
       return function() return random:gaussian(1, accounts, parameter) end
-   elseif kind == "exponential" and parameter > 0 then
+   elseif kind == "exponential" then
       -- Draws outside of the range are repeated, which is rare.
       return function()
          local place
@@ -159,14 +177,11 @@ local function account_draw(opt)
          until place < 1
          return 1 + math.floor(place * accounts)
       end
-   elseif kind == "zipfian" and parameter > 0 then
+   elseif kind == "zipfian" then
       local law = dyno.zipf(accounts, parameter)
       return function() return random:zipf(law) end
    end
-   -- Unknown, or known with an invalid parameter.
-   dyno.option.one_of("keys", {"uniform", "gaussian", "exponential", "zipfian"})
-   error(("--keys_parameter must be %s for --keys %s, not %g"):format(
-      kind == "gaussian" and "2 or more" or "above 0", kind, parameter), 0)
+   return function() return random:uniform(1, accounts) end
 end
 
 function thread_init(tid)

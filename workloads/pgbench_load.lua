@@ -44,6 +44,13 @@ local function fillfactor()
    return dyno.option.whole("fillfactor", 10, 100)
 end
 
+-- Refuses wrong values of the options above.
+function bank.check_options()
+   bank.scale()
+   partitions()
+   fillfactor()
+end
+
 local function words(con)
    local opt, family = sysbench.opt, dyno.family(con)
    local own = {

@@ -10,6 +10,14 @@ local function one_table()
    assert(sysbench.opt.tables == 1, "this benchmark does not support --tables > 1")
 end
 
+if dyno then
+   dyno.option.check(function()
+      if sysbench.cmdline.command ~= "run" then
+         one_table()
+      end
+   end)
+end
+
 oltp_cleanup = cleanup
 function cleanup()
    one_table()

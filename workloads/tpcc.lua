@@ -157,12 +157,19 @@ function dyno.callbacks.full_ledger()
    return read_ledger(true)
 end
 
-function init()
-   local opt, own = sysbench.opt, sysbench.sql.driver():connect()
-   local expected = tpcc.sizes()
+-- The values of the options, checked together.
+local function sizes_checked()
+   local opt, checked = sysbench.opt, tpcc.sizes()
    if opt.profile == "reference" and opt.home_binding ~= "none" then
       error("--profile reference has no home warehouses: leave --home_binding out", 0)
    end
+   return checked
+end
+
+dyno.option.check(sizes_checked)
+
+function init()
+   local own, expected = sysbench.sql.driver():connect(), sizes_checked()
    tpcc.must_fit(own, expected)
    dataset.report(own, expected)
    own:disconnect()

@@ -1,5 +1,6 @@
 //! Options of runs on agents: which agents, how to reach them, and their bus.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +23,42 @@ const PORT: u16 = 4222;
 const ORPHAN: Duration = Duration::from_secs(10);
 /// Below this, a short network outage would end a run.
 const ORPHAN_MIN: Duration = Duration::from_secs(3);
+
+/// The options that a plan keeps.
+pub(crate) const OF_PLANS: [&str; 11] = [
+    "agent-command",
+    "agents",
+    "agents-by",
+    "allow-mixed-versions",
+    "bus",
+    "bus-ca",
+    "bus-key",
+    "nats-server",
+    "on-agent-loss",
+    "orphan",
+    "server-agent",
+];
+
+/// The value of `--agents` that overrides the agents of a plan.
+const NONE: &str = "none";
+
+/// Whether agents make the load.
+pub(crate) fn has_agents(parsed: &Parsed) -> bool {
+    parsed.value("agents").is_some_and(|list| list != NONE)
+}
+
+/// The options for a plan, by name.
+pub(crate) fn of_plan(parsed: &Parsed) -> BTreeMap<String, String> {
+    let of_agents = |name: &str| !["agent-command", "server-agent"].contains(&name);
+    let given = OF_PLANS.into_iter().filter(|name| parsed.has(name));
+    let given = given.filter(|name| has_agents(parsed) || !of_agents(name));
+    given
+        .map(|name| {
+            let value = parsed.value(name).unwrap_or_default();
+            (name.to_owned(), value.to_owned())
+        })
+        .collect()
+}
 
 /// The other hosts that take part in a command's runs.
 ///
@@ -46,6 +83,9 @@ fn fleet(parsed: &Parsed) -> Result<Option<Fleet>> {
             None => Ok(None),
         };
     };
+    if text == NONE {
+        return Ok(None);
+    }
     refuse_meaningless(parsed)?;
     let on_loss = match parsed.value("on-agent-loss") {
         None | Some("fail") => LossPolicy::Fail,

@@ -12,6 +12,7 @@ use dyno_core::redact;
 use dyno_run::RunError;
 use dyno_script::{OptionKind, ScriptOption};
 
+pub(crate) use self::elsewhere::hint as hint_of_others;
 pub(crate) use self::opt::{Opt, Scope};
 
 /// A parsed command line.
@@ -217,7 +218,8 @@ fn take_value<'a>(
     }
 }
 
-fn same(a: &str, b: &str) -> bool {
+/// Whether two names of options are the same: `-` and `_` are equivalent.
+pub(crate) fn same(a: &str, b: &str) -> bool {
     a.len() == b.len()
         && a.bytes()
             .zip(b.bytes())
@@ -270,11 +272,12 @@ fn unknown(
     grammar: Grammar,
 ) -> RunError {
     let typed = name.replace('_', "-");
+    let dashes = if name.len() == 1 { "-" } else { "--" };
     if grammar == Grammar::Dyno
         && find_own(own, "target").is_some()
-        && let Some(hint) = elsewhere::hint(&typed)
+        && let Some(hint) = hint_of_others(&typed)
     {
-        return RunError::Usage(format!("unknown option --{name}; {hint}"));
+        return RunError::Usage(format!("unknown option {dashes}{name}; {hint}"));
     }
     let own = own.iter();
     let own = own.flat_map(|opt| std::iter::once(&opt.name).chain(opt.aliases));
@@ -304,7 +307,6 @@ fn unknown(
         let hint = hint.map_or(String::new(), |hint| format!("\n{hint}"));
         return RunError::Usage(format!("invalid option: {arg}{hint}"));
     }
-    let dashes = if name.len() == 1 { "-" } else { "--" };
     let hint = hint.as_deref().unwrap_or("see --help");
     RunError::Usage(format!("unknown option {dashes}{name}; {hint}"))
 }

@@ -11,7 +11,7 @@ use dyno_script::ScriptOption;
 
 pub(crate) use dyno_conduct::usage;
 
-use crate::options::Parsed;
+use crate::options::{Parsed, same};
 
 /// A whole number, with an optional multiplier.
 pub(crate) fn count(parsed: &Parsed, name: &str, otherwise: u64) -> Result<u64> {
@@ -183,6 +183,28 @@ pub(crate) fn script_options(
         .collect()
 }
 
+/// The names of options in a command line, as typed.
+pub(crate) fn names_typed(args: &[String]) -> Vec<String> {
+    let typed = args.iter().filter_map(|arg| arg.strip_prefix("--"));
+    let names = typed.map(|typed| typed.split('=').next().unwrap_or_default());
+    names.map(str::to_owned).collect()
+}
+
+/// A script's message, with the names of options as the user typed them, or else with dashes.
+pub(crate) fn spelled(message: &str, typed: &[String]) -> String {
+    let ends_name = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
+    let mut parts = message.split("--");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_at(part.find(ends_name).unwrap_or(part.len()));
+        let own = typed.iter().find(|typed| same(typed, name));
+        text.push_str("--");
+        text.push_str(&own.cloned().unwrap_or_else(|| name.replace('_', "-")));
+        text.push_str(rest);
+    }
+    text
+}
+
 /// `on` or `off`; a switch without a value is on.
 pub(crate) fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
     if !parsed.has(name) {
@@ -198,6 +220,23 @@ pub(crate) fn switch(parsed: &Parsed, name: &str) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_are_spelled_as_the_user_typed_them() {
+        let line = ["run", "tpcc", "--table_size=5", "--pg-id", "x"].map(str::to_owned);
+        let typed = names_typed(&line);
+        for (message, expected) in [
+            ("--table_size must be even", "--table_size must be even"),
+            ("a -- b: --pg_id", "a -- b: --pg-id"),
+            (
+                "--pg_id: --stop_after, not 5",
+                "--pg-id: --stop-after, not 5",
+            ),
+            ("no option", "no option"),
+        ] {
+            assert_eq!(spelled(message, &typed), expected);
+        }
+    }
 
     #[test]
     fn ignored_errors_are_kinds_codes_and_words() {

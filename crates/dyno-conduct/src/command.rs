@@ -1,9 +1,11 @@
 //! Executes a planned command: one run, the phases of a workload, the steps of a ladder, or a
 //! command of its script.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use dyno_core::Target;
 use dyno_core::plan::{Drive, OptionValue, Plan, RecordPlan};
 use dyno_load::StopSignal;
 use dyno_run::{EXPLAIN_ALL, Job, Loaded, Notice, Ready, RunRequest, Sinks, TablesThere};
@@ -82,6 +84,21 @@ pub fn execute(
     stage: &mut dyn Stage,
 ) -> Result<Executed> {
     refuse(&command.plan)?;
+    if let Some((file, target)) = missing_file(&command) {
+        if command.name == "cleanup" {
+            let why = format!(
+                "There is no file {}, so there is nothing to drop.",
+                file.display()
+            );
+            stage.notice(&Notice::Step(why));
+            return Ok(Executed::default());
+        }
+        return Err(hints::of_missing_file(
+            file,
+            target,
+            &command.shaping.workload,
+        ));
+    }
     // Declared before the session that uses it, so that it is removed later.
     let folder = command.temporary.take();
     let folder = folder.map(|folder| folder.make(stage)).transpose()?;
@@ -99,12 +116,30 @@ pub fn execute(
     run(ready, prepared, hosts, stage)
 }
 
+/// The commands that use tables which `prepare` creates.
+const USE_TABLES: [&str; 5] = ["run", "check", "warmup", "prewarm", "cleanup"];
+
+/// The SQLite file of a command's tables and its target, if the file does not exist: connecting
+/// would leave an empty database there. Scripts without `prepare` may create what they need.
+fn missing_file(command: &Command) -> Option<(&Path, &Target)> {
+    let mut before = command.plan.phases.iter().flat_map(|phase| &phase.before);
+    let creates = command.shaping.temporary || before.any(|name| name == "prepare");
+    let uses = USE_TABLES.contains(&command.name.as_str())
+        && hints::is_prepared(&command.loaded.description);
+    let target = command.loaded.job.target.as_ref()?;
+    let file = target.missing_file()?;
+    (uses && !creates).then_some((file, target))
+}
+
 /// Checks which of the workload's tables exist, without running anything.
 ///
 /// # Errors
 /// The target cannot be used.
 pub fn tables_there(command: Command, stop: &Arc<StopSignal>) -> Result<TablesThere> {
     refuse(&command.plan)?;
+    if missing_file(&command).is_some() {
+        return Ok(TablesThere::None);
+    }
     let (mut ready, prepared) = prepare(command, stop)?;
     let prepared = prepared.with_phases_there(&mut ready)?;
     Ok(dyno_run::tables_there(&mut ready, &prepared.request)?)

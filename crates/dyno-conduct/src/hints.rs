@@ -1,9 +1,12 @@
 //! Hints for failed runs.
 
+use std::path::Path;
+
 use anyhow::{Error, Result, anyhow};
 use dyno_core::Target;
 use dyno_core::db::{DbError, ErrorKind, Family};
 use dyno_run::{Clash, Ready, RunError};
+use dyno_script::Description;
 
 use crate::usage;
 
@@ -19,7 +22,7 @@ pub(crate) fn refuse_without_database(ready: &Ready, workload: &str) -> Result<(
     let Some(target) = &ready.job.target else {
         return Ok(());
     };
-    let has_tables = ready.job.work.is_builtin() && is_prepared(ready);
+    let has_tables = ready.job.work.is_builtin() && is_prepared(&ready.description);
     if target.family != Family::Mysql || !target.database.is_empty() || !has_tables {
         return Ok(());
     }
@@ -28,6 +31,15 @@ pub(crate) fn refuse_without_database(ready: &Ready, workload: &str) -> Result<(
          (mysql://USER@HOST/{DATABASE}). To create it: {}",
         creation(&target.user, DATABASE)
     )))
+}
+
+/// Why a command that only uses tables does not start: the SQLite file with them does not exist.
+pub(crate) fn of_missing_file(file: &Path, target: &Target, workload: &str) -> Error {
+    anyhow!(
+        "there is no file {}: run `dyno prepare {workload} --target '{target}'` with the same \
+         options first",
+        file.display()
+    )
 }
 
 /// What to try if the target's database does not exist, or the user has no rights on it.
@@ -145,7 +157,7 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
             "no space is left for the tables: free some, drop what was loaded with `dyno cleanup \
              {workload} --target '{target}'`, or load less"
         )),
-        ErrorKind::NoTable if is_prepared(ready) => Some(format!(
+        ErrorKind::NoTable if is_prepared(&ready.description) => Some(format!(
             "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
              with the same options first"
         )),
@@ -169,9 +181,8 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
 }
 
 /// Whether `prepare` creates tables for the workload.
-fn is_prepared(ready: &Ready) -> bool {
+pub(crate) fn is_prepared(description: &Description) -> bool {
     let prepares = |name: &str| name == "prepare";
-    let description = &ready.description;
     description.commands.iter().any(|(name, _)| prepares(name))
         || description.functions.iter().any(|name| prepares(name))
 }
@@ -202,6 +213,26 @@ mod tests {
             "as an administrator: CREATE DATABASE shop OWNER me;"
         );
         assert_eq!(hint("mysql://me@db/shop", 1045, "28000"), "");
+    }
+
+    #[test]
+    fn names_a_missing_file_and_the_command_that_creates_it() {
+        let target = Target::parse("sqlite:/nowhere/none.db").unwrap();
+        let file = target.missing_file().unwrap();
+        assert_eq!(
+            of_missing_file(file, &target, "tpcc").to_string(),
+            "there is no file /nowhere/none.db: run `dyno prepare tpcc --target \
+             'sqlite:/nowhere/none.db'` with the same options first"
+        );
+        let here = Target::parse("sqlite:/proc/self/maps").unwrap();
+        assert_eq!(here.missing_file(), None);
+        let memory = Target {
+            file: ":memory:".into(),
+            ..here
+        };
+        assert_eq!(memory.missing_file(), None);
+        let server = Target::parse("mysql://me@db/shop").unwrap();
+        assert_eq!(server.missing_file(), None);
     }
 
     #[test]

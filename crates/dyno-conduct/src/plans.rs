@@ -1,5 +1,6 @@
 //! From a job to its plan.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -21,6 +22,8 @@ pub struct Shaping {
     pub temporary: bool,
     /// Numbers of sessions, one run each; empty for a single run.
     pub ladder: Vec<u32>,
+    /// Options of several load generators and of the server's agent, by name.
+    pub agents: BTreeMap<String, String>,
     /// The user requested the warm-up.
     pub warmup: bool,
     /// The plan from a file.
@@ -51,6 +54,7 @@ pub fn make(
     plan.modules = loaded.description.modules.iter().cloned().collect();
     plan.command.clone_from(&shaping.command);
     plan.ladder.clone_from(&shaping.ladder);
+    plan.agents.clone_from(&shaping.agents);
     if shaping.temporary {
         plan.target = Some(TargetPlan::temporary());
     }

@@ -12,7 +12,7 @@
 //! documents the parameters after `?`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::Secret;
 use crate::db::Family;
@@ -200,6 +200,13 @@ impl Target {
     /// for the password.
     pub fn label(&self) -> String {
         label::label(self)
+    }
+
+    /// The SQLite file, if it does not exist; opening it would create it.
+    pub fn missing_file(&self) -> Option<&Path> {
+        let is_file = !self.file.as_os_str().is_empty() && self.file != Path::new(":memory:");
+        let is_missing = self.family.is_embedded() && is_file;
+        (is_missing && matches!(self.file.try_exists(), Ok(false))).then_some(&*self.file)
     }
 }
 

@@ -1,6 +1,7 @@
-//! Removes the prefixes that other programs add to a log's lines: Docker Compose, a container
-//! runtime (CRI), syslog, `kubectl logs --prefix`, a logger's `[INFO] `, the line numbers of `grep
-//! -n`, the `+` of a diff, or the `> ` of quoted text.
+//! Removes the prefixes that other programs add to a log's lines: Docker Compose and services, a
+//! container runtime (CRI), syslog, `kubectl logs --prefix`, a logger's `[INFO] `, the line numbers
+//! of `grep -n`, the `+` of a diff, or the `> ` of quoted text. Those of containers and loggers may
+//! have a timestamp before or after them.
 
 use crate::Looks;
 
@@ -28,9 +29,7 @@ struct Bare<'a> {
 /// Removes the prefix of a line; `None` if it has none.
 type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
 
-const KINDS: [Strip; 8] = [
-    cri, compose, kubectl, syslog, quoted, level, numbered, added,
-];
+const KINDS: [Strip; 7] = [cri, container, syslog, quoted, level, numbered, added];
 
 /// One source's lines. Lines of others are blank, so that line numbers stay the same.
 #[derive(Debug, PartialEq)]
@@ -141,8 +140,37 @@ fn kind(text: &str) -> Option<Strip> {
     })
 }
 
+/// A prefix with a timestamp before it, after it, or without one.
+fn with_stamp<'a>(line: &'a str, strip: impl Fn(&'a str) -> Option<Bare<'a>>) -> Option<Bare<'a>> {
+    let (before, line) = split_stamp(line);
+    let bare = strip(line)?;
+    let (after, rest) = match before {
+        // A second one is the program's own.
+        Some(_) => (None, bare.rest),
+        None => split_stamp(bare.rest),
+    };
+    Some(Bare {
+        stamp: before.or(after),
+        rest,
+        ..bare
+    })
+}
+
+/// The timestamp that a line begins with, and the text after it.
+fn split_stamp(line: &str) -> (Option<&str>, &str) {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match is_iso(word) {
+        true => (Some(word), rest),
+        false => (None, line),
+    }
+}
+
 /// `[INFO] [ 1s ] thds: 8 …`
 fn level(line: &str) -> Option<Bare<'_>> {
+    with_stamp(line, bare_level)
+}
+
+fn bare_level(line: &str) -> Option<Bare<'_>> {
     const LEVELS: [&str; 8] = [
         "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "STDOUT",
     ];
@@ -176,11 +204,16 @@ fn added(line: &str) -> Option<Bare<'_>> {
     })
 }
 
-/// `sysbench-1  | [ 1s ] thds: 8 …`
-fn compose(line: &str) -> Option<Bare<'_>> {
+/// A container's name, as Docker or Kubernetes prints it.
+fn container(line: &str) -> Option<Bare<'_>> {
+    with_stamp(line, |line| docker(line).or_else(|| kubectl(line)))
+}
+
+/// `sysbench-1  | [ 1s ] thds: 8 …`; a service's tasks have names like `bench.1.x7k2@node`.
+fn docker(line: &str) -> Option<Bare<'_>> {
     let (name, rest) = line.split_once('|')?;
     let source = name.trim_end_matches(' ');
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
     // A row of sysbench's histogram begins with a number, and with blanks before it.
     let letter = source.starts_with(|c: char| c.is_ascii_alphanumeric())
         && source.contains(|c: char| c.is_ascii_alphabetic());
@@ -312,12 +345,25 @@ mod tests {
             assert_eq!(with(prefix), plain, "{prefix}");
         }
         for prefix in [
-            "2026-11-21T13:07:48.123456789Z stdout F ",
-            "2026-11-21T13:07:48.123456+01:00 db7 sysbench[4711]: ",
+            "STAMP stdout F ",
+            "STAMP db7 sysbench[4711]: ",
+            "STAMP bench-1  | ",
+            "bench-1  | STAMP ",
+            "STAMP bench.1.x7k2@node    | ",
+            "[pod/bench-0/sysbench] STAMP ",
+            "STAMP [pod/bench-0/sysbench] ",
+            "STAMP [INFO] ",
+            "[INFO] STAMP ",
+            "STAMP stdout F bench-1 | ",
         ] {
-            let (stamp, _) = prefix.split_once(' ').unwrap();
-            let stamped = LINES.map(|line| format!("{stamp} {line}\n")).concat();
-            assert_eq!(with(prefix), stamped, "{prefix}");
+            for stamp in [
+                "2026-11-21T13:07:48.123456789Z",
+                "2026-11-21T13:07:48.123456+01:00",
+            ] {
+                let prefix = prefix.replace("STAMP", stamp);
+                let stamped = LINES.map(|line| format!("{stamp} {line}\n")).concat();
+                assert_eq!(with(&prefix), stamped, "{prefix}");
+            }
         }
     }
 
@@ -348,6 +394,41 @@ mod tests {
                 ("b-1", "\n\nThreads started!\n\n"),
             ]
         );
+    }
+
+    #[test]
+    fn timestamps_on_either_side_do_not_hide_the_container() {
+        let stamp = |second: u64| format!("2026-11-01T10:00:{second:02}.123456789Z");
+        for docker in [false, true] {
+            let line = |second: u64, name: &str, text: &str| match docker {
+                true => format!("{} {name}  | {text}\n", stamp(second)),
+                false => format!("[pod/x/{name}] {} {text}\n", stamp(second)),
+            };
+            let text = line(1, "a-1", "Threads started!")
+                + &line(2, "db-1", "ready for connections")
+                + &line(3, "a-1", "")
+                + &line(4, "a-1", "[ 1s ] thds: 2 tps: 7.00");
+            let parts = unwrapped(&text).unwrap();
+            assert_eq!(parts.len(), 1, "{parts:?}");
+            let expected = format!(
+                "{} Threads started!\n\n{} \n{} [ 1s ] thds: 2 tps: 7.00\n",
+                stamp(1),
+                stamp(3),
+                stamp(4)
+            );
+            assert_eq!(parts[0].text, expected);
+        }
+    }
+
+    /// JSON cannot be read with timestamps between its lines.
+    #[test]
+    fn timestamps_do_not_stay_in_json() {
+        for prefix in ["STAMP bench-1 | ", "bench-1 | STAMP "] {
+            let prefix = prefix.replace("STAMP", "2026-11-01T10:00:00Z");
+            let text = format!("{prefix}{{\n{prefix}  \"fio version\": 1\n{prefix}}}\n");
+            let parts = unwrapped(&text).unwrap();
+            assert_eq!(parts[0].text, "{\n  \"fio version\": 1\n}\n", "{prefix}");
+        }
     }
 
     #[test]

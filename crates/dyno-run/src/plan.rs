@@ -55,6 +55,7 @@ impl Job {
             target: self.target.as_ref().map(dyno_core::Target::plan),
             drive,
             ladder: Vec::new(),
+            agents: Default::default(),
             roles,
             phases: Vec::new(),
             rand: self.rand.clone(),

@@ -331,6 +331,7 @@ fn plan(drive: &Drive, head: &RunHead) -> Plan {
         target: head.target.family.map(target_plan),
         drive: drive.clone(),
         ladder: Vec::new(),
+        agents: Default::default(),
         roles: Vec::new(),
         phases: Vec::new(),
         rand: RandPlan::default(),

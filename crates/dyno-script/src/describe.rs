@@ -29,7 +29,7 @@ pub struct Description {
 }
 
 /// Functions with a special meaning.
-const FUNCTIONS: [&str; 20] = [
+const FUNCTIONS: [&str; 21] = [
     "init",
     "done",
     "event",
@@ -50,6 +50,8 @@ const FUNCTIONS: [&str; 20] = [
     "phases",
     "phases_there",
     "tables_made",
+    // Registered with `dyno.option.check`.
+    "check_options",
 ];
 
 impl Host {
@@ -74,6 +76,15 @@ impl Host {
     /// A malformed declaration.
     pub fn description(&self) -> Result<Description, String> {
         self.read_description().map_err(message)
+    }
+
+    /// After [`describe`](Self::describe) and [`set_options`](Self::set_options): calls the
+    /// script's checks of its options, without a database.
+    ///
+    /// # Errors
+    /// A wrong value, in the script's words.
+    pub fn check_options(&mut self) -> Result<(), String> {
+        self.run_alone(0, 0, &Entry::Call("check_options".to_owned()))
     }
 
     /// After [`describe`](Self::describe): the statements in the script's table `templates`,

@@ -16,6 +16,9 @@ use crate::settings::{Reported, Settings, read_back};
 /// Timeout of a statement.
 const STATEMENT: Duration = Duration::from_secs(600);
 
+/// Has PostgreSQL read its files again.
+const RELOAD: &str = "SELECT pg_reload_conf()";
+
 /// The prefix of a target that is one of Dyno's servers, before its name.
 const OWN: &str = "server:";
 
@@ -101,6 +104,28 @@ impl Online {
         Ok(undo)
     }
 
+    /// The statements that restore these settings to their present values.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn undoing(&mut self, settings: &Settings) -> Result<Vec<String>> {
+        if settings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let before = self.settings()?;
+        let mut undo = Vec::new();
+        for (name, _) in settings.iter() {
+            // [`Online::set`] reports those that the server lacks.
+            if let Some(was) = before.get(name) {
+                undo.push(self.restoring(name, &was.value)?);
+            }
+        }
+        if self.reached.family == Family::Postgres {
+            undo.push(RELOAD.to_owned());
+        }
+        Ok(undo)
+    }
+
     /// Runs the statements that restore settings, all of them even if one fails.
     ///
     /// # Errors
@@ -115,26 +140,26 @@ impl Online {
         let before = self.settings()?;
         let is_postgres = self.reached.family == Family::Postgres;
         if is_postgres {
-            undo.push("SELECT pg_reload_conf()".to_owned());
+            undo.push(RELOAD.to_owned());
         }
         for (name, value) in settings.iter() {
             let Some(was) = before.get(name) else {
                 return failed(format!("the server has no setting {name} to change"));
             };
+            let restores = self.restoring(name, &was.value)?;
             match self.reached.family {
                 Family::Postgres => {
-                    let was = self.of_system(name)?;
                     self.run(&format!("ALTER SYSTEM SET {name} = {}", sql_string(value)))?;
-                    undo.insert(0, put_back(name, was.as_deref()));
+                    undo.insert(0, restores);
                 }
                 _ => {
                     self.run(&format!("SET GLOBAL {name} = {}", literal(value)))?;
-                    undo.push(format!("SET GLOBAL {name} = {}", literal(&was.value)));
+                    undo.push(restores);
                 }
             }
         }
         if is_postgres {
-            self.run("SELECT pg_reload_conf()")?;
+            self.run(RELOAD)?;
             // A session sees the new values once its server process has read them.
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -147,6 +172,14 @@ impl Online {
             ));
         }
         Ok(())
+    }
+
+    /// The statement that restores a setting to this value, the present one.
+    fn restoring(&mut self, name: &str, value: &str) -> Result<String> {
+        Ok(match self.reached.family {
+            Family::Postgres => put_back(name, self.of_system(name)?.as_deref()),
+            _ => format!("SET GLOBAL {name} = {}", literal(value)),
+        })
     }
 
     /// The value of a PostgreSQL setting from the user's ALTER SYSTEM.

@@ -237,7 +237,10 @@ fn a_statement_that_computes_before_a_run_ends_with_the_call_timeout() {
          function prepare() init() end\n"
     );
     fs::write(&script, text).unwrap();
-    let target = format!("sqlite:{}", folder.path().join("t.db").display());
+    let database = folder.path().join("t.db");
+    // An empty database: a run does not create it for a script with `prepare`.
+    fs::write(&database, "").unwrap();
+    let target = format!("sqlite:{}", database.display());
     let line = format!(
         "run {} --target {target} --call-timeout 1s",
         script.display()

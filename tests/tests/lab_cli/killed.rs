@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dyno_tests::{Database, Kind, start_private_server};
+
 use super::common::{Lab, has, runs_by_trial, status, write};
 
 /// The time limit of an experiment on a busy machine.
@@ -75,6 +77,42 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
         &["all 12 trials done"],
     );
     assert_eq!(runs_by_trial(&lab), runs);
+}
+
+#[test]
+fn settings_that_a_killed_process_changed_are_restored() {
+    let server = start_private_server(Kind::Mariadb);
+    let database = Database::on(&server.server());
+    let has_now = || database.query_one("SELECT @@GLOBAL.max_connect_errors");
+    let own = has_now();
+    let lab = Lab::new();
+    let text = format!(
+        "experiment = 1\nquestion = 'Is the server as before?'\n[server]\nurl = '{}'\n\
+         [data]\nworkload = 'oltp_point_select'\noptions = {{ tables = 1, table_size = 100 }}\n\
+         [load]\nworkload = 'oltp_point_select'\nwarmup = '0s'\ntime = '1s'\n\
+         [[factor]]\nname = 'pad'\napplies = 'online'\nsetting = 'max_connect_errors'\n\
+         levels = [201, 202]\n[design]\nrepeats = 3\n",
+        database.url()
+    );
+    write(&lab, "online.toml", &text);
+    let mut dyno = lab.start("lab run online.toml");
+    // Before, all levels are tried out.
+    dyno.prints("[1/6]");
+    while has_now() == own {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    dyno.signal(libc::SIGKILL);
+    dyno.finish(LIMIT);
+    lab.wait_for_nobody();
+    assert!(lab.path("dyno.db-undo").exists());
+    lab.dyno("lab resume online.toml").success();
+    assert_eq!(has_now(), own);
+    assert!(!lab.path("dyno.db-undo").exists());
+    let state = status(&lab, "online.toml").to_string();
+    assert!(
+        state.contains("undone what an earlier trial changed"),
+        "{state}"
+    );
 }
 
 /// Whether the results file has the experiment.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::common::Lab;
+use crate::common::{Lab, has};
 
 /// A command line, its exit status, and its standard error.
 const LINES: &[(&str, i32, &str)] = &[
@@ -316,8 +316,126 @@ const LINES: &[(&str, i32, &str)] = &[
         2,
         "unexpected argument 'x'; name a server with --target URL",
     ),
+    (
+        "run --table-size 1000",
+        2,
+        "no workload is named: --table-size looks like an option of a workload, and '1000' like \
+         its value; name the workload first: dyno run WORKLOAD --table-size 1000",
+    ),
+    (
+        "prepare -T sqlite:t.db --tables 4 --table_size 1000 oltp_read_only",
+        2,
+        "no workload is named: --tables looks like an option of a workload, and '4' like its \
+         value; name the workload first: dyno prepare oltp_read_only --tables 4",
+    ),
+    (
+        "search -T sqlite:t.db --table-size 1000 'p99 < 10ms'",
+        2,
+        "no workload is named: --table-size looks like an option of a workload, and '1000' like \
+         its value; name the workload first: dyno search WORKLOAD --table-size 1000",
+    ),
+    (
+        "run --vus 10 oltp_point_select",
+        2,
+        "unknown option --vus; the option here is --sessions",
+    ),
+    (
+        "run oltp_point_select -j 2",
+        2,
+        "unknown option -j; the option here is --workers",
+    ),
+    (
+        "run oltp_point_select --bs 4k",
+        2,
+        "unknown option --bs; the option of the workload fileio is --file-block-size",
+    ),
+    (
+        "run oltp_point_select -T 60",
+        2,
+        "--target: '60' is not a URL; the length of a run is --time or -t",
+    ),
+    (
+        "run oltp_point_select -T mysql://me@127.0.0.1:1/d --tables 0",
+        2,
+        "--tables must be a whole number from 1 to 1000000, not 0",
+    ),
+    (
+        "run oltp_point_select -T sqlite:none.db --table-size=-5",
+        2,
+        "--table-size must be a whole number from 0 to 2147483647, not -5",
+    ),
+    (
+        "prepare oltp_point_select -T sqlite:none.db --table_size 0.5",
+        2,
+        "--table_size must be a whole number from 0 to 2147483647, not 0.5",
+    ),
+    (
+        "run many_tables -T sqlite:none.db --max-retries many",
+        2,
+        "invalid value 'many' for --max-retries: expected a number",
+    ),
+    (
+        "run many_tables -T sqlite:none.db --phase ladder --active-tables 2",
+        2,
+        "--phase ladder takes its active tables from --rungs, not from --active, \
+         --active-schemas and --active-tables",
+    ),
+    (
+        "run oltp_point_select -T sqlite:none.db --tables 1 --table-size 100",
+        1,
+        "there is no file none.db: run `dyno prepare oltp_point_select --target 'sqlite:none.db'` \
+         with the same options first",
+    ),
+    (
+        "check tpcc -T sqlite:none.db",
+        1,
+        "there is no file none.db: run `dyno prepare tpcc --target 'sqlite:none.db'` with the \
+         same options first",
+    ),
+    (
+        "saturate oltp_point_select -T sqlite:none.db --ladder 1,2",
+        1,
+        "there is no file none.db: run `dyno prepare oltp_point_select --target 'sqlite:none.db'` \
+         with the same options first",
+    ),
     ("completions ksh", 2, "'ksh' is not one of bash, zsh, fish"),
 ];
+
+#[test]
+fn only_prepare_creates_a_missing_database() {
+    let lab = Lab::new();
+    let cleaned = lab.dyno("cleanup tpcc -T sqlite:none.db").success();
+    has(&cleaned, &["There is no file none.db"]);
+    lab.dyno("run tpcc -T sqlite:none.db").failure(1);
+    assert!(!lab.path("none.db").exists());
+    lab.dyno("prepare oltp_point_select -T sqlite:none.db --table-size 10")
+        .success();
+    assert!(lab.path("none.db").exists());
+    // A script without `prepare` may create its own tables.
+    let script = lab.file("own.lua", "function event() end");
+    lab.dyno(&format!(
+        "run {script} -T sqlite:own.db --events 1 --warmup 0 -q"
+    ))
+    .success();
+    assert!(lab.path("own.db").exists());
+}
+
+#[test]
+fn the_whole_help_has_every_command_and_option() {
+    let lab = Lab::new();
+    let help = lab.dyno("--help-all").success().stdout;
+    for text in [
+        "Usage: dyno <command>",
+        "Usage: dyno run WORKLOAD",
+        "--rand-zipfian-exp",
+        "Usage: dyno compare",
+        "Usage: dyno table",
+        "Usage: dyno fleet",
+    ] {
+        assert!(help.contains(text), "{text}: {help}");
+    }
+    assert_eq!(lab.dyno("help --help-all").success().stdout, help);
+}
 
 #[test]
 fn each_mistake_is_answered_by_one_line() {

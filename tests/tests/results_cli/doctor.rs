@@ -51,6 +51,9 @@ fn examines_servers() {
     lab.sqlite();
     let sqlite = lab.dyno("doctor --target sqlite:small.db --time 300ms");
     has(&sqlite.success(), &["sqlite:small.db"]);
+    let missing = lab.dyno("doctor --target sqlite:none.db").failure(1);
+    has(&missing, &["there is no file none.db"]);
+    assert!(!lab.path("none.db").exists());
     let gone = lab
         .dyno("doctor --target mysql://u@127.0.0.1:1/d")
         .failure(1);

@@ -113,6 +113,36 @@ fn a_plan_hides_secrets_in_the_users_text() {
 }
 
 #[test]
+fn a_plan_has_the_agents_of_its_run() {
+    let lab = Lab::new();
+    let line = "run oltp_point_select --target sqlite:x.db --agents local:2 --orphan 5s --plan";
+    let plan = lab.dyno(line).success().stdout;
+    let parsed: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(
+        parsed["agents"],
+        json!({"agents": "local:2", "orphan": "5s"})
+    );
+    let errors = violations("plan.json", &parsed).unwrap();
+    assert!(errors.is_empty(), "{errors:#?}\n{plan}");
+    lab.file("p.json", &plan);
+    assert_eq!(
+        lab.json("run --plan=p.json --plan")["agents"],
+        parsed["agents"]
+    );
+    let more = lab.json("run --plan=p.json --agents local:3 --plan");
+    assert_eq!(more["agents"]["agents"], "local:3");
+    let alone = lab.json("run --plan=p.json --agents none --plan");
+    assert_eq!(alone["agents"], Value::Null);
+    let wrong = plan.replace("\"orphan\"", "\"orphans\"");
+    lab.file("p.json", &wrong);
+    let output = lab.dyno("run --plan=p.json --plan").failure(2);
+    has(
+        &output,
+        &["agents: 'orphans' is not one of agent-command, agents,"],
+    );
+}
+
+#[test]
 fn a_temporary_database_is_made_again() {
     let lab = Lab::new();
     let plan = lab.dyno(&format!(

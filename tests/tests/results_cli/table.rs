@@ -174,6 +174,53 @@ fn a_run_that_cannot_be_compared_is_left_out_and_named() {
 }
 
 #[test]
+fn advice_about_runs_that_cannot_be_compared_gives_a_table() {
+    let lab = Lab::new();
+    let target = lab.sqlite();
+    for line in [
+        "oltp_point_select --factor memory=1G",
+        "oltp_point_select --factor memory=2G",
+        "oltp_point_select --factor memory=2G --point-selects 2",
+        "oltp_point_select --factor memory=1G -c 2",
+        "oltp_read_only --factor memory=1G",
+    ] {
+        lab.dyno(&format!("run {line} {target} {SHORT} -q"))
+            .success();
+    }
+    for (asked, advice) in [
+        ("table 1 2 3 --rows memory", "table 1 2 --rows memory"),
+        (
+            "table 1 2 4 --rows memory",
+            "--rows memory --columns sessions",
+        ),
+        (
+            "table 1 5 --rows workload",
+            "--rows workload --columns memory",
+        ),
+        (
+            "table 1 2 5 --rows memory",
+            "--rows workload --columns memory",
+        ),
+        (
+            "table 1 2 5 --rows sessions --columns workload",
+            "--rows workload --columns sessions",
+        ),
+        (
+            "table 1 2 3 --rows memory --columns sessions",
+            "table 1 2 --rows memory --columns sessions",
+        ),
+    ] {
+        let refused = lab.dyno(asked).failure(1);
+        has(&refused, &[advice]);
+        let followed = match advice.strip_prefix("--rows") {
+            None => advice.to_owned(),
+            Some(_) => format!("{} {advice}", asked.split(" --rows").next().unwrap()),
+        };
+        lab.dyno(&followed).success();
+    }
+}
+
+#[test]
 fn where_takes_a_server_as_the_list_of_runs_prints_it() {
     let lab = Lab::new();
     let target = lab.sqlite();

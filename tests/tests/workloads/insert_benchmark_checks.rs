@@ -158,15 +158,15 @@ fn reports_impossible_options() {
         ("--tables many", "--tables must be per_client or shared"),
         (
             "--settle-flush maybe",
-            "--settle_flush must be auto, on or off",
+            "--settle-flush must be auto, on or off",
         ),
         (
             "--index-rows few",
-            "--index_rows must be auto or a whole number",
+            "--index-rows must be auto or a whole number",
         ),
         (
             "--min-key-every -1",
-            "--min_key_every must be auto or a whole",
+            "--min-key-every must be auto or a whole",
         ),
         (
             "--settle-reset-binlog",

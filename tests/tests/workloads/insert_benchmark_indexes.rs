@@ -162,7 +162,7 @@ fn queries_ask_for_the_number_of_rows_in_their_option() {
         refused(
             &sqlite(),
             &line,
-            "--rows_per_query must be a whole number from 1 to 100",
+            "--rows-per-query must be a whole number from 1 to 100",
         );
     }
 }

@@ -132,11 +132,11 @@ fn schemas_cut_by_a_time_limit_are_not_reported_as_whole() {
 fn stopping_needs_whole_schemas() {
     let tables = Tables::at(sqlite());
     let shuffled = "--order shuffled --stop-after 1";
-    tables.refused("prepare", shuffled, "--stop_after needs --order schema");
+    tables.refused("prepare", shuffled, "--stop-after needs --order schema");
     tables.refused(
         "prepare",
         "--stop-after -1",
-        "--stop_after must be a number from 0",
+        "--stop-after must be a number from 0",
     );
 }
 

@@ -8,6 +8,7 @@ use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Portion, Schedule
 use dyno_core::units;
 use dyno_load::{RATE_MAX, SESSIONS_MAX};
 
+use crate::fleet_options;
 use crate::options::Parsed;
 use crate::settings::{self, usage};
 use dyno_run::cores;
@@ -163,7 +164,7 @@ fn shard(parsed: &Parsed, sessions: u32) -> Result<Option<Shard>> {
     let Some(text) = parsed.value("shard") else {
         return Ok(None);
     };
-    if parsed.has("agents") {
+    if fleet_options::has_agents(parsed) {
         return Err(usage(
             "--shard cannot be used with --agents: each agent gets its part",
         ));

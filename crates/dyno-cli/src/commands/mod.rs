@@ -85,7 +85,8 @@ pub(crate) fn dispatch(args: Vec<String>) -> Result<u8> {
     match name.as_str() {
         "prewarm" => run::main(args.clone(), "prewarm"),
         "__complete" => Ok(complete::main(&args[2..])),
-        "-h" | "--help" | "--help-all" => whole_help(),
+        "-h" | "--help" => whole_help(),
+        "--help-all" => help_on_all(&args),
         "--version" | "-V" | "version" => {
             console::out(VERSION);
             Ok(STATUS_DONE)
@@ -94,9 +95,11 @@ pub(crate) fn dispatch(args: Vec<String>) -> Result<u8> {
             // A script can declare its own commands.
             let near = nearest_command(other).is_some();
             let workload = args.get(2).filter(|word| !word.starts_with('-'));
-            let has_workload =
-                workload.is_some_and(|name| Workload::find(name, Edition::Dyno).is_ok());
-            if has_workload && !near && !other.starts_with('-') {
+            let work = workload.and_then(|name| Workload::find(name, Edition::Dyno).ok());
+            // A built-in workload has none with such a name.
+            let may_be_its =
+                work.is_some_and(|work| elsewhere(other).is_none() || !work.is_builtin());
+            if may_be_its && !near && !other.starts_with('-') {
                 let command = other.to_owned();
                 return run::main(args, &command);
             }
@@ -107,6 +110,18 @@ pub(crate) fn dispatch(args: Vec<String>) -> Result<u8> {
 
 fn whole_help() -> Result<u8> {
     console::help(&overview());
+    Ok(STATUS_DONE)
+}
+
+/// Help on every command, with all options.
+fn help_on_all(args: &[String]) -> Result<u8> {
+    console::help(&overview());
+    for command in COMMANDS.iter().filter(|command| command.name != "help") {
+        console::help("\n");
+        let program = args.first().cloned().unwrap_or_default();
+        let line = ["help", command.name, "--help-all"].map(str::to_owned);
+        help_on(&std::iter::once(program).chain(line).collect::<Vec<_>>())?;
+    }
     Ok(STATUS_DONE)
 }
 
@@ -133,7 +148,8 @@ fn help_on(args: &[String]) -> Result<u8> {
         return whole_help();
     };
     match topic.as_str() {
-        "help" => whole_help(),
+        "help" | "-h" | "--help" => whole_help(),
+        "--help-all" => help_on_all(args),
         format if format.starts_with("--format") => catalogue::main(&args[2..]),
         "prewarm" => all(&["prewarm"]),
         name if catalogue::find(name).is_some() => all(&[name]),
@@ -142,23 +158,47 @@ fn help_on(args: &[String]) -> Result<u8> {
     }
 }
 
-/// Names of commands in other tools.
-const ELSEWHERE: [(&str, &str); 9] = [
+/// Other names of commands, mostly those of other tools, and the command here.
+const ELSEWHERE: &[(&str, &str)] = &[
     ("bench", "run"),
     ("benchmark", "run"),
-    ("load", "prepare"),
-    ("init", "prepare"),
-    ("ls", "list"),
+    ("clean", "cleanup"),
+    ("create", "prepare"),
+    ("delete", "rm"),
     ("diff", "compare"),
-    ("html", "report"),
-    ("test", "run"),
+    ("drop", "cleanup"),
+    ("exec", "run"),
+    ("execute", "run"),
+    ("experiment", "lab"),
     ("findmax", "search"),
+    ("history", "list runs"),
+    ("html", "report"),
+    ("import-log", "import"),
+    ("import-logs", "import"),
+    ("init", "prepare"),
+    ("load", "prepare"),
+    ("ls", "list"),
+    ("monitor", "top"),
+    ("plot", "report"),
+    ("populate", "prepare"),
+    ("remove", "rm"),
+    ("results", "list runs"),
+    ("runs", "list runs"),
+    ("setup", "prepare"),
+    ("test", "run"),
+    ("verify", "check"),
+    ("workloads", "list"),
 ];
 
+/// The command here that has this name elsewhere.
+fn elsewhere(word: &str) -> Option<&'static str> {
+    let found = ELSEWHERE.iter().find(|(other, _)| *other == word);
+    found.map(|(_, known)| *known)
+}
+
 fn unknown(word: &str) -> anyhow::Error {
-    let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
-    let hint = match (elsewhere, nearest_command(word)) {
-        (Some((_, known)), _) => format!("did you mean '{known}'?"),
+    let hint = match (elsewhere(word), nearest_command(word)) {
+        (Some(known), _) => format!("did you mean '{known}'?"),
         _ if Workload::find(word, Edition::Dyno).is_ok() => {
             format!("it is a workload: dyno run {word}")
         }
@@ -209,6 +249,10 @@ mod tests {
             ("comapre", "did you mean 'compare'?"),
             ("--verison", "did you mean '--version'?"),
             ("ls", "did you mean 'list'?"),
+            ("runs", "did you mean 'list runs'?"),
+            ("history", "did you mean 'list runs'?"),
+            ("bench", "did you mean 'run'?"),
+            ("import-log", "did you mean 'import'?"),
             ("tpcc", "it is a workload: dyno run tpcc"),
             ("mr", "did you mean 'rm'?"),
             ("foo", "see dyno --help"),
@@ -216,6 +260,19 @@ mod tests {
             let error = unknown(typed).to_string();
             assert_eq!(error, format!("unknown command '{typed}'; {advice}"));
         }
+    }
+
+    #[test]
+    fn names_of_other_tools_have_a_command_here() {
+        for (other, known) in ELSEWHERE {
+            assert!(catalogue::find(other).is_none(), "{other} is a command");
+            let command = known.split(' ').next().unwrap();
+            assert!(catalogue::find(command).is_some(), "{other}: {known}");
+        }
+        // Not a command of the workload, which has none of that name.
+        let line = ["dyno", "bench", "oltp_read_write"].map(str::to_owned);
+        let error = dispatch(line.into()).unwrap_err().to_string();
+        assert_eq!(error, "unknown command 'bench'; did you mean 'run'?");
     }
 
     #[test]

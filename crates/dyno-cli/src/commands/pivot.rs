@@ -1,5 +1,6 @@
 //! `dyno table`: tabulate runs by their factors.
 
+mod advice;
 mod comparable;
 mod missing;
 
@@ -283,13 +284,13 @@ fn table(
         other_workload: parsed.has("force"),
         ..CompareOptions::default()
     };
-    let made = pivot(&groups, metric, of(&layout, base), &options);
+    let by = of(&layout, base);
+    let made = pivot(&groups, metric, by, &options);
     let (cells, unit) = made.map_err(|error| {
-        anyhow::anyhow!(
-            "{error}; put what differs into rows or columns, or select runs with --where"
-        )
+        let advice = advice::advice(&groups, (&layout, by), metric, &options);
+        anyhow::anyhow!("{error}; {advice}")
     })?;
-    report_missing(&groups, &cells, (figure, metric), &options)?;
+    report_missing(&groups, (&cells, &layout), (figure, metric), &options)?;
     Ok(Pivot {
         figure: figure.to_owned(),
         unit,
@@ -308,11 +309,11 @@ fn table(
 /// No cell has it.
 fn report_missing(
     groups: &[Group<'_>],
-    cells: &[Cell],
+    (cells, layout): (&[Cell], &Layout),
     (figure, metric): (&str, &str),
     options: &CompareOptions,
 ) -> Result<()> {
-    let explanation = missing::explain(groups, cells, (figure, metric), options)?;
+    let explanation = missing::explain(groups, (cells, layout), (figure, metric), options)?;
     match (explanation, cells.iter().all(|cell| cell.value.is_none())) {
         (Some(explanation), true) => return Err(usage(explanation)),
         (None, true) => return Err(no_figure(figure)),

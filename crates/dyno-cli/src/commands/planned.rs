@@ -1,6 +1,6 @@
 //! Plans a command: reads its words, loads its script and makes its plan. Does not connect.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use dyno_conduct::Command;
 use dyno_conduct::plans::{self, Shaping};
 use dyno_conduct::target::Temporary;
@@ -18,10 +18,10 @@ use super::plans::GivenPlan;
 use super::saturate::{self, Steps};
 use super::target::target;
 use crate::definitions::RUN;
-use crate::options::{Grammar, Parsed, Script, find_own, near_miss, parse};
+use crate::options::{Grammar, Parsed, Script, find_own, hint_of_others, near_miss, parse};
 use crate::record_options::{keeps_shapes, record_plan};
 use crate::settings::{self, usage};
-use crate::{console, notices};
+use crate::{console, fleet_options, notices};
 
 /// Default sessions of a parallel `dyno prepare`.
 const PREPARE_SESSIONS: u32 = 4;
@@ -72,7 +72,7 @@ pub(super) fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         return without_workload(command, &first).map(Words::Help);
     };
     let work = work(&workload, &first)
-        .map_err(|error| misspelt_before(&workload, &args).map_or(error, usage))?;
+        .map_err(|error| unnamed(command, &workload, &args, &first.words).unwrap_or(error))?;
     let steps = saturate::steps(command, &mut first)?;
     let (target, temporary) = match work.test() {
         Some(_) => (None, None),
@@ -94,6 +94,7 @@ pub(super) fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         .as_ref()
         .is_some_and(|given| given.beneath(&mut parsed));
     steps.beneath(&mut parsed);
+    let typed = settings::names_typed(&args);
     // The target has the password now; keep a single copy.
     drop(args);
     first.forget_password();
@@ -112,27 +113,33 @@ pub(super) fn plan(args: Vec<String>, command: &str) -> Result<Words> {
         workload,
         temporary: temporary.is_some(),
         ladder: steps.ladder.clone(),
+        agents: match steps.command {
+            "run" => fleet_options::of_plan(&parsed),
+            _ => Default::default(),
+        },
         warmup,
         unchanged: !changed,
         given: given.as_ref().map(|given| given.plan.clone()),
     };
-    let planned = complete(loaded, parsed, shaping, (steps, given, temporary))?;
+    let planned = complete(loaded, parsed, shaping, (steps, given, temporary, &typed))?;
     Ok(Words::Command(Box::new(planned)))
 }
 
-/// Makes the plan of a command whose words have been read.
+/// Makes the plan of a command whose words have been read, with the options that were typed.
 fn complete(
     mut loaded: Loaded,
     parsed: Parsed,
     shaping: Shaping,
-    (steps, given, temporary): (Steps<'_>, Option<GivenPlan>, Option<Temporary>),
+    (steps, given, temporary, typed): (Steps<'_>, Option<GivenPlan>, Option<Temporary>, &[String]),
 ) -> Result<PlannedCommand> {
     one_word(&parsed)?;
     let declared = loaded.description.options.clone();
     if let Some(given) = given {
         given.fits(declared.as_deref(), &parsed)?;
     }
-    let own = own_options(declared.as_deref(), &parsed)?;
+    let refused =
+        |error: &dyn std::fmt::Display| usage(settings::spelled(&error.to_string(), typed));
+    let own = own_options(declared.as_deref(), &parsed).map_err(|error| refused(&error))?;
     loaded.job.shapes = keeps_shapes(&parsed);
     if steps.command != "run"
         && !parsed.has("sessions")
@@ -140,8 +147,20 @@ fn complete(
     {
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
+    let options = loaded.job.all_options(&own);
+    loaded
+        .check_options(&options)
+        .map_err(|error| match error.is_usage() {
+            true => refused(&error),
+            false => error.into(),
+        })?;
     let record = record_plan(&parsed)?;
-    let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet())?;
+    let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet());
+    let plan = plan.map_err(|error| match error.to_string().starts_with("--") {
+        // Raised by the script's phases() or roles(), about one of its options.
+        true => refused(&error),
+        false => error,
+    })?;
     let command = Command {
         plan,
         name: steps.command.to_owned(),
@@ -200,12 +219,41 @@ fn warn_of_near_misses(parsed: &Parsed) {
     }
 }
 
-/// Suggests an option if `word`, which was taken for the workload, follows an unknown one.
-fn misspelt_before(word: &str, args: &[String]) -> Option<String> {
-    let at = args.iter().position(|arg| arg == word)?;
-    let name = args.get(at.checked_sub(1)?)?.strip_prefix("--")?;
-    let meant = near_miss(name, RUN).filter(|_| find_own(RUN, name).is_none())?;
-    Some(format!("unknown option --{name}; did you mean --{meant}?"))
+/// The error if `word`, which was taken for the workload, is probably the value of an unknown
+/// option before it. `words` are all words of the command line.
+pub(super) fn unnamed(
+    command: &str,
+    word: &str,
+    args: &[String],
+    words: &[String],
+) -> Option<Error> {
+    let option = args.windows(2).find_map(|pair| match pair {
+        [option, value] if value == word && is_unknown(option) => Some(option.as_str()),
+        _ => None,
+    })?;
+    let name = option.trim_start_matches('-');
+    let meant = || near_miss(name, RUN).map(|meant| format!("did you mean --{meant}?"));
+    let hint = hint_of_others(&name.replace('_', "-")).map(str::to_owned);
+    if let Some(hint) = hint.or_else(meant) {
+        return Some(usage(format!("unknown option {option}; {hint}")));
+    }
+    // Not standard input, which would be read.
+    let mut known = words.iter().filter(|word| *word != "-");
+    let known = known.find(|word| Workload::find(word, Edition::Dyno).is_ok());
+    let workload = known.map_or("WORKLOAD", String::as_str);
+    Some(usage(format!(
+        "no workload is named: {option} looks like an option of a workload, and '{word}' like its \
+         value; name the workload first: dyno {command} {workload} {option} {word}"
+    )))
+}
+
+/// Whether an argument is an option without a value that no command on workloads has.
+fn is_unknown(arg: &str) -> bool {
+    let letter = || arg.strip_prefix('-').filter(|letter| letter.len() == 1);
+    let name = arg.strip_prefix("--").or_else(letter);
+    name.is_some_and(|name| {
+        !name.is_empty() && !name.contains('=') && find_own(RUN, name).is_none()
+    })
 }
 
 /// Rejects words after the workload's name.

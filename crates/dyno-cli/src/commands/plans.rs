@@ -9,6 +9,7 @@ use dyno_run::check_plan;
 use dyno_script::{OptionKind, ScriptOption};
 
 use crate::definitions::RUN;
+use crate::fleet_options::OF_PLANS;
 use crate::input;
 use crate::options::Parsed;
 use crate::settings::usage;
@@ -57,6 +58,13 @@ impl GivenPlan {
             return Err(usage(format!(
                 "the plan {file} is for `dyno {}`, not for `dyno {command}`",
                 plan.command
+            )));
+        }
+        let of_agents = |name: &&String| OF_PLANS.contains(&name.as_str());
+        if let Some(name) = plan.agents.keys().find(|name| !of_agents(name)) {
+            return Err(usage(format!(
+                "the plan {file}: agents: '{name}' is not one of {}",
+                OF_PLANS.join(", ")
             )));
         }
         let mut own = own::own(&plan);

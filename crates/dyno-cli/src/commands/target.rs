@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use dyno_conduct::target::{Password, Temporary, hide_password, of_url};
-use dyno_core::{Secret, Target};
+use dyno_core::{Secret, Target, units};
 
 use crate::notices;
 use crate::options::Parsed;
@@ -26,6 +26,7 @@ pub(crate) fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<T
             Some(temporary),
         ));
     };
+    refuse_time(&url)?;
     let mut target = of_url(&resolved(&url)?, &Password::Own, &notices::quiet())?;
     if parsed.has("ask-password") {
         let prompt = format!("Password for {}: ", target.label());
@@ -34,6 +35,16 @@ pub(crate) fn target(parsed: &Parsed, command: &str) -> Result<(Target, Option<T
     }
     hide_password(&target);
     Ok((target, None))
+}
+
+/// Rejects a duration: `-T` is the length of a run in pgbench.
+fn refuse_time(url: &str) -> Result<()> {
+    match units::parse_duration(url) {
+        Ok(_) => Err(usage(format!(
+            "--target: '{url}' is not a URL; the length of a run is --time or -t"
+        ))),
+        Err(_) => Ok(()),
+    }
 }
 
 /// The URL of a target, which may name one of Dyno's own servers.

@@ -40,6 +40,7 @@ impl Bundle {
     /// Several load generators cannot share the run, or files cannot be read or are too large.
     pub(super) fn of(ready: &Ready, plan: &Plan) -> Result<String> {
         let mut plan = plan.clone();
+        plan.agents.clear();
         plan.record = RecordPlan {
             observe: false,
             ledger: dyno_core::plan::Compared::Nothing,

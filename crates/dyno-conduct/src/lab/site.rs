@@ -1,6 +1,7 @@
 //! Where trials run: on servers that Dyno starts from images of their data, on a running server, or
 //! only on the host.
 
+mod kept;
 mod setup;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -265,6 +266,9 @@ impl<'a, C: Caller> Site<'a, C> {
     /// itself or the user allows it.
     fn make_ready_at(&mut self, url: &str, cell: &Cell, change: Change) -> Result<()> {
         self.undo()?;
+        if let Some(undone) = kept::undo(&self.results, url)? {
+            self.note_done(&format!("undone what an earlier trial changed: {undone}"));
+        }
         let made = self.lab.experiment.image_of(cell);
         let prepare = line::prepare(&made, Some(url), &self.lab.base);
         if let Some(line) = prepare.filter(|_| change >= Change::Restore) {
@@ -345,12 +349,18 @@ impl<'a, C: Caller> Site<'a, C> {
         };
         let mut online = Online::connect(&url)?;
         let set = settings(&Default::default(), &effective.online)?;
+        let own = effective.undo.iter();
+        let own = own.filter(|undo| *undo != "server.restart");
+        let own: Vec<String> = own.cloned().collect();
+        // The data of Dyno's own servers are restored.
+        if self.up.is_none() {
+            let undo = [online.undoing(&set)?, own.clone()].concat();
+            kept::keep(&self.results, &url, undo)?;
+        }
         let undo = online.set(&set)?;
         // Noted at once: the rest may fail. Another level restarts the server where that undoes it.
         self.note_undo(&url, undo);
-        let own = effective.undo.iter();
-        let own = own.filter(|undo| *undo != "server.restart");
-        self.note_undo(&url, own.cloned().collect());
+        self.note_undo(&url, own);
         for sql in &effective.sql {
             online.run(sql)?;
         }
@@ -386,7 +396,11 @@ impl<'a, C: Caller> Site<'a, C> {
         }
         // If the server does not answer now, the statements remain for later.
         let mut online = Online::connect(url)?;
-        Ok(online.undo(std::mem::take(undo))?)
+        online.undo(std::mem::take(undo))?;
+        match self.up.is_some() {
+            true => Ok(()),
+            false => kept::forget(&self.results, &self.changed),
+        }
     }
 
     fn settle(&mut self, cell: &Cell) -> Result<()> {

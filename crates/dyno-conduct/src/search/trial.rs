@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_analysis::search::{FACTOR, Searched};
 use dyno_core::clock;
-use dyno_core::factors::Factors;
 use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_core::record::RunRecord;
@@ -212,11 +211,15 @@ fn seed(first: Option<u64>, begun: u64) -> u64 {
     first.map_or_else(clock::seed, |first| first.wrapping_add(begun).max(1))
 }
 
-/// Whether a search has set this factor of a run.
-pub fn is_of_search(factors: &Factors, name: &str) -> bool {
+/// Whether a search has set this factor of a run. `search` alone is the user's: a search's trials
+/// have both `search` and `offered`, and an experiment's trials only the factors of its file.
+pub fn is_of_search(record: &RecordPlan, name: &str) -> bool {
+    let level = |name: &str| record.factors.get(name);
+    let is_load = |level: &String| level.parse::<f64>().is_ok();
     match name {
-        FACTOR | CLIMB => true,
-        OFFERED => factors.contains_key(FACTOR),
+        _ if record.trial.is_some() => false,
+        CLIMB => true,
+        FACTOR | OFFERED => level(FACTOR).is_some() && level(OFFERED).is_some_and(is_load),
         _ => false,
     }
 }

@@ -84,6 +84,7 @@ fn command(name: &str, ladder: &[u32], record: RecordPlan) -> Command {
         workload: "cpu".to_owned(),
         temporary: false,
         ladder: ladder.to_vec(),
+        agents: Default::default(),
         warmup: false,
         given: None,
         unchanged: true,

@@ -60,6 +60,10 @@ pub struct Plan {
     /// `saturate`: the session counts, one run for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ladder: Vec<u32>,
+    /// The options of several load generators and of the server's agent, by name, such as `agents`;
+    /// an option without a value is empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, String>,
     /// The roles from the script's `roles()`; empty if all sessions play the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Role>,
@@ -279,6 +283,7 @@ impl Plan {
         let hide = |text: &mut String| *text = redact::text(text);
         hide(&mut self.record.note);
         self.record.factors.values_mut().for_each(hide);
+        self.agents.values_mut().for_each(hide);
         for waiver in &mut self.record.waivers {
             hide(&mut waiver.reason);
         }

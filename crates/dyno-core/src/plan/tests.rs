@@ -170,6 +170,7 @@ prop_compose! {
             target,
             drive,
             ladder,
+            agents: Default::default(),
             roles,
             phases,
             rand: RandPlan::default(),

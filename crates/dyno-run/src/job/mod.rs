@@ -24,7 +24,7 @@ use self::main_state::MainState;
 use self::ready::Main;
 pub use self::ready::{Ready, Reporter};
 use crate::builtins;
-use crate::error::{Result, failed};
+use crate::error::{Result, RunError, failed};
 use crate::workload::{self, Workload};
 
 /// Default timeout of each of a script's functions around a run.
@@ -217,6 +217,18 @@ impl Loaded {
         }
         let roles = self.report("roles", options, Host::roles)?;
         Ok(roles.unwrap_or_default())
+    }
+
+    /// Calls the script's checks of its options, before anything connects.
+    ///
+    /// # Errors
+    /// [`RunError::Usage`] for a wrong value.
+    pub fn check_options(&mut self, options: &[(String, OptionValue)]) -> Result<()> {
+        match self.report("check_options", options, Host::check_options) {
+            Ok(_) => Ok(()),
+            Err(RunError::Failed(why)) => Err(RunError::Usage(why)),
+            Err(error) => Err(error),
+        }
     }
 
     /// The answer of a script function with these options; `None` if it is undefined.

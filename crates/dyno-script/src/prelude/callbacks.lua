@@ -33,6 +33,9 @@ setmetatable(P.dyno, {
 
 -- A callback, or another optional function of a script.
 function P.find_function(session, name)
+  if name == "check_options" then
+    return session.option_checks and P.check_options or nil
+  end
   for _, known in ipairs(CALLBACKS) do
     if name == known and next(session.callbacks) then
       return session.callbacks[name]

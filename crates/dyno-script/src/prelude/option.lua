@@ -1,4 +1,4 @@
--- A script's options, checked when they are used; and the results of a script's `check`.
+-- A script's options, checked when they are used or before; and the results of a script's `check`.
 local P = ...
 local dyno = P.dyno
 local error, type, tonumber, tostring = error, type, tonumber, tostring
@@ -92,6 +92,25 @@ function option.weights(name, names)
     error(("--%s leaves nothing to do; write for example %s@1"):format(name, names[1]), 0)
   end
   return cards
+end
+
+-- Registers a function that checks the options. Dyno calls it before a command connects; its error
+-- refuses the command line.
+function option.check(check)
+  if type(check) ~= "function" then
+    error("dyno.option.check(): expected a function", 2)
+  end
+  local session = P.current_session()
+  local checks = session.option_checks or {}
+  checks[#checks + 1] = check
+  session.option_checks = checks
+end
+
+-- Calls the registered functions.
+function P.check_options()
+  for _, check in ipairs(P.current_session().option_checks) do
+    check()
+  end
 end
 
 -- Conditions ------------------------------------------------------------------------------------

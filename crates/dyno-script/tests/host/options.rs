@@ -134,3 +134,34 @@ fn reports_conditions_and_counts_the_failed_ones() {
     );
     assert_eq!(why, "1 of 2 conditions failed");
 }
+
+#[test]
+fn registered_checks_refuse_options_before_anything_connects() {
+    let described = |text: &str| {
+        let mut host = Host::new(Arc::new(config(text))).unwrap();
+        let description = host.describe().unwrap();
+        let checks = description.functions.contains(&"check_options".to_owned());
+        (host, checks)
+    };
+    let (mut host, checks) = described(
+        "dyno.option.check(function() dyno.option.whole('scale', 1) end)
+         dyno.option.check(function() dyno.option.whole('rows', 0, 9) end)",
+    );
+    assert!(checks);
+    let mut check = |scale: f64, rows: f64| {
+        let options = [("scale", scale), ("rows", rows)];
+        let options = options.map(|(name, value)| (name.to_owned(), OptionValue::Number(value)));
+        host.set_options(&options).unwrap();
+        host.check_options()
+    };
+    assert_eq!(check(1.0, 9.0), Ok(()));
+    let why = "--scale must be a whole number from 1 on, not 0";
+    assert_eq!(check(0.0, 9.0), Err(why.to_owned()));
+    let why = "--rows must be a whole number from 0 to 9, not 10";
+    assert_eq!(check(1.0, 10.0), Err(why.to_owned()));
+    let connects = "dyno.option.check(function() sysbench.sql.driver():connect() end)";
+    let why = described(connects).0.check_options().unwrap_err();
+    assert!(why.contains("there is no database connection"), "{why}");
+    // A global of this name has another meaning in the script.
+    assert!(!described("function check_options() error('called') end").1);
+}

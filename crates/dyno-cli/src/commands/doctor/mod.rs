@@ -5,7 +5,7 @@ mod noise;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dyno_core::Target;
 use dyno_core::catalogue::names;
 use dyno_core::db::Connector;
@@ -64,6 +64,12 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         None => None,
         Some(_) => {
             let (target, _) = target(&parsed, "doctor")?;
+            if let Some(file) = target.missing_file() {
+                bail!(
+                    "cannot use the target {target}: there is no file {}",
+                    file.display()
+                );
+            }
             let connector = dyno_drivers::connector(&target)?;
             dyno_drivers::probe(connector.as_ref(), target.connect_timeout_ms, &|| false)
                 .with_context(|| format!("cannot use the target {target}"))?;

@@ -1,7 +1,9 @@
 //! Why a cell lacks a figure that each of its runs has.
 
 use dyno_core::record::RunRecord;
-use dyno_verdict::{Cell, CompareError, CompareOptions, Group, Metric, compare};
+use dyno_verdict::{Cell, CompareError, CompareOptions, Group, Layout, Metric, compare};
+
+use super::advice::command;
 
 /// Explains cells of several runs that lack a figure which a single run has; `None` if there is
 /// nothing to explain.
@@ -10,7 +12,7 @@ use dyno_verdict::{Cell, CompareError, CompareOptions, Group, Metric, compare};
 /// The runs of a cell are not repetitions of each other.
 pub(super) fn explain(
     groups: &[Group<'_>],
-    cells: &[Cell],
+    (cells, layout): (&[Cell], &Layout),
     (figure, metric): (&str, &str),
     options: &CompareOptions,
 ) -> Result<Option<String>, CompareError> {
@@ -30,9 +32,12 @@ pub(super) fn explain(
     let why = of(&group.runs)?.map(|one| one.remark);
     let why = why.filter(|why| alone && !why.is_empty());
     Ok(why.map(|why| {
+        let firsts = groups.iter().filter_map(|group| group.runs.first());
+        let firsts: Vec<i64> = firsts.map(|run| run.id).collect();
         format!(
-            "--figure {figure} does not exist for several runs in a cell ({why}): put what differs \
-             into rows or columns, or select runs with --where, so that each cell has one run"
+            "--figure {figure} does not exist for several runs in a cell ({why}): name one run for \
+             each cell, e.g. {}",
+            command(&firsts, layout)
         )
     }))
 }
@@ -68,17 +73,22 @@ mod tests {
         };
         let all: Vec<&'static RunRecord> =
             [one, other].map(|run| &*Box::leak(Box::new(run))).to_vec();
+        let layout = Layout {
+            rows: ("memory".to_owned(), vec!["1G".to_owned()]),
+            columns: None,
+            places: Default::default(),
+        };
         let found = |groups: &[Group<'_>], metric: &str| {
             let (cells, _) = pivot(groups, metric, Base::Row(0), &options).unwrap();
-            (
-                cells[0].value,
-                explain(groups, &cells, ("p95", metric), &options).unwrap(),
-            )
+            let why = explain(groups, (&cells, &layout), ("p95", metric), &options);
+            (cells[0].value, why.unwrap())
         };
         let (value, why) = found(&[group(all.clone())], "latency, p95");
         assert_eq!(value, None);
         let why = why.unwrap();
         assert!(why.contains("percentiles are never averaged"), "{why}");
+        let advice = "one run for each cell, e.g. `dyno table 0 --rows memory`";
+        assert!(why.ends_with(advice), "{why}");
         assert_eq!(
             found(&[group(all[..1].to_vec())], "latency, p95"),
             (Some(8.43), None)

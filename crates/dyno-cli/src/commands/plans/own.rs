@@ -1,9 +1,14 @@
 //! Converts a plan to the equivalent options.
 
+use std::collections::BTreeMap;
+
 use dyno_conduct::search::is_of_search;
 use dyno_core::plan::{Arrivals, Drive, Plan, RandPlan, RecordPlan};
 use dyno_core::units::format_duration;
 use serde::Serialize;
+
+use crate::definitions::RUN;
+use crate::fleet_options::OF_PLANS;
 
 /// The equivalent options, without the workload's own.
 pub(super) fn own(plan: &Plan) -> Vec<(&'static str, Option<String>)> {
@@ -35,6 +40,7 @@ pub(super) fn own(plan: &Plan) -> Vec<(&'static str, Option<String>)> {
         own.push(("luajit-cmd", Some(command.clone())));
     }
     record(&plan.record, &mut own);
+    agents(&plan.agents, &mut own);
     own
 }
 
@@ -106,7 +112,7 @@ pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<St
     }
     // A run with a given plan is not a trial of a search.
     let own_factors = record.factors.iter();
-    let own_factors = own_factors.filter(|(name, _)| !is_of_search(&record.factors, name));
+    let own_factors = own_factors.filter(|(name, _)| !is_of_search(record, name));
     for (name, level) in own_factors {
         own.push(("factor", Some(format!("{name}={level}"))));
     }
@@ -126,6 +132,17 @@ pub(super) fn record(record: &RecordPlan, own: &mut Vec<(&'static str, Option<St
     own.extend(record.gate.then_some(("gate", None)));
     for condition in &record.fail_if {
         own.push(("fail-if", Some(condition.clone())));
+    }
+}
+
+pub(super) fn agents(
+    agents: &BTreeMap<String, String>,
+    own: &mut Vec<(&'static str, Option<String>)>,
+) {
+    for opt in RUN.iter().filter(|opt| OF_PLANS.contains(&opt.name)) {
+        if let Some(value) = agents.get(opt.name) {
+            own.push((opt.name, opt.value.map(|_| value.clone())));
+        }
     }
 }
 

@@ -7,9 +7,10 @@ use dyno_core::plan::{
     Scheduled,
 };
 
-use super::own::{drive, rand, record};
+use super::own::{agents, drive, rand, record};
 use super::*;
 use crate::commands::drive::drive as drive_of;
+use crate::fleet_options::{hosts, of_plan};
 use crate::options::{Grammar, Script, parse as parse_line};
 use crate::record_options::record_plan;
 use crate::settings;
@@ -108,11 +109,40 @@ fn a_plan_of_a_search_is_a_run_alone() {
         ("search=a offered=80 size=5G", "size=5G"),
         ("search-climb=a", ""),
         ("offered=80", "offered=80"),
+        // The user's own factors.
+        ("search=index size=5G", "search=index size=5G"),
+        ("search=index offered=often", "search=index offered=often"),
     ] {
         let mut own = Vec::new();
         record(&factors(recorded), &mut own);
         assert_eq!(again(&own, record_plan), factors(kept));
     }
+    let trial = RecordPlan {
+        trial: Some("a trial".to_owned()),
+        ..factors("search=index offered=80 search-climb=b")
+    };
+    let mut own = Vec::new();
+    record(&trial, &mut own);
+    assert_eq!(again(&own, record_plan).factors, trial.factors);
+}
+
+#[test]
+fn the_agents_of_a_plan_come_back() {
+    let line = "--agents local:2=3 --on-agent-loss degrade --allow-mixed-versions --orphan 20s \
+                --agents-by weights --server-agent local --nats-server /opt/nats-server";
+    let plan = of_plan(&parsed(line));
+    assert_eq!(plan.len(), 7, "{plan:?}");
+    let mut own = Vec::new();
+    agents(&plan, &mut own);
+    let back = again(&own, |parsed| Ok(of_plan(parsed)));
+    assert_eq!(back, plan);
+    assert!(again(&own, hosts).fleet.is_some());
+    // An option of the command line comes later.
+    own.push(("agents", Some("none".to_owned())));
+    let without = again(&own, hosts);
+    assert!(without.fleet.is_none() && without.server_agent.is_some());
+    let kept = again(&own, |parsed| Ok(of_plan(parsed)));
+    assert_eq!(kept.into_keys().collect::<Vec<_>>(), ["server-agent"]);
 }
 
 #[test]

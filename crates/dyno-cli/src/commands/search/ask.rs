@@ -16,7 +16,7 @@ use dyno_load::StopSignal;
 use dyno_run::{Workload, new_name};
 
 use super::lines::Lines;
-use crate::commands::planned::PlannedCommand;
+use crate::commands::planned::{PlannedCommand, unnamed};
 use crate::commands::target::named;
 use crate::definitions::{OF_SEARCHES, RUN};
 use crate::options::{Grammar, Opt, Parsed, Script, find_own, parse};
@@ -67,7 +67,10 @@ impl SearchCommand {
         };
         let promise = promise::parse(&promise).map_err(usage)?;
         refuse(&parsed, &promise)?;
-        let work = Workload::find(workload, Edition::Dyno).map_err(|e| usage(e.to_string()))?;
+        let work = Workload::find(workload, Edition::Dyno).map_err(|error| {
+            let unnamed = unnamed("search", workload, &rest, &parsed.words);
+            unnamed.unwrap_or_else(|| usage(error.to_string()))
+        })?;
         if work.test().is_none() && named(&parsed).is_none() {
             return Err(usage(
                 "dyno search needs a --target URL: all its trials use the same tables",
