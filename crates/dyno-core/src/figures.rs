@@ -63,11 +63,11 @@ named! {
     "rate", PER_SECOND, HIGHER, "events", |of| Some(of.summary?.rates.events_per_s);
     "mean_rate", PER_SECOND, HIGHER, "events", |of| Some(of.summary?.rates.events_per_s);
     "median_rate", PER_SECOND, HIGHER, "events, median second", |of| of.median_per_s;
-    "queries", PER_SECOND, HIGHER, "statements", |of| Some(of.summary?.rates.queries_per_s);
-    ERRORS, PER_SECOND, LOWER, "errors", |of| Some(of.summary?.rates.errors_per_s);
-    "mean", MS, LOWER, "latency, mean", |of| (of.latency.count > 0).then_some(of.latency.mean_ms);
-    "min", MS, LOWER, "latency, minimum", |of| of.latency.shortest_ms();
-    "max", MS, LOWER, "latency, maximum", |of| of.latency.longest_ms();
+    "queries", PER_SECOND, HIGHER, "statements", |of| of.summary?.rates.queries_per_s;
+    ERRORS, PER_SECOND, LOWER, "errors", |of| of.summary?.rates.errors_per_s;
+    "mean", MS, LOWER, "latency, mean", |of| of.latency.mean_ms;
+    "min", MS, LOWER, "latency, minimum", |of| of.latency.min_ms;
+    "max", MS, LOWER, "latency, maximum", |of| of.latency.max_ms;
     "sessions", "count", None, "", |of| Some(of.summary?.drive.as_ref()?.sessions.into());
     "offered", PER_SECOND, None, "", |of| Some(of.summary?.open_loop.as_ref()?.offered_per_s);
     "backlog", "count", LOWER, "", |of| Some(of.summary?.open_loop.as_ref()?.backlog? as f64);
@@ -81,8 +81,8 @@ named! {
     "longest_stall_s", "s", LOWER, "", |of| Some(of.stalls?.2);
     "fairness", "ratio", LOWER, "", |of| {
         let spread = of.summary?.fairness?;
-        let least = spread.events_min as f64;
-        Some((spread.events_max as f64 - least) / least)
+        let least = spread.events_min? as f64;
+        Some((spread.events_max? as f64 - least) / least)
     };
 }
 

@@ -262,27 +262,28 @@ pub struct TargetSummary {
 pub struct Rates {
     /// Events (sysbench: transactions).
     pub events_per_s: f64,
-    /// Statements.
-    pub queries_per_s: f64,
-    /// Ignored errors.
-    pub errors_per_s: f64,
-    /// Reconnects.
-    pub reconnects_per_s: f64,
+    /// Statements; `None` if an imported log does not count them.
+    pub queries_per_s: Option<f64>,
+    /// Ignored errors; `None` if an imported log does not count them.
+    pub errors_per_s: Option<f64>,
+    /// Reconnects; `None` if an imported log does not count them.
+    pub reconnects_per_s: Option<f64>,
 }
 
-/// A latency distribution, in milliseconds.
+/// A latency distribution, in milliseconds. Its figures are `None` without an event, and if an
+/// imported log does not have them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Number of events.
     pub count: u64,
     /// Exact.
-    pub min_ms: f64,
+    pub min_ms: Option<f64>,
     /// Exact.
-    pub mean_ms: f64,
+    pub mean_ms: Option<f64>,
     /// Exact.
-    pub max_ms: f64,
+    pub max_ms: Option<f64>,
     /// Exact.
-    pub sum_ms: f64,
+    pub sum_ms: Option<f64>,
     /// Standard deviation, from the histogram; `None` without one.
     pub stddev_ms: Option<f64>,
     /// The requested percentiles.
@@ -294,18 +295,6 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    /// The shortest; `None` if an imported log has neither it nor the longest.
-    pub fn shortest_ms(&self) -> Option<f64> {
-        self.longest_ms().map(|_| self.min_ms)
-    }
-
-    /// The longest; `None` if an imported log does not have it.
-    pub fn longest_ms(&self) -> Option<f64> {
-        // A mean above zero needs some latency above zero.
-        let known = self.max_ms > 0.0 || self.mean_ms <= 0.0;
-        (self.count > 0 && known).then_some(self.max_ms)
-    }
-
     /// A percentile; `None` if it was not requested, or has too few samples.
     pub fn percentile_ms(&self, percent: f64) -> Option<f64> {
         Percentile::of(&self.percentiles, percent)
