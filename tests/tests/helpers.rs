@@ -1,4 +1,4 @@
-//! The helpers on real servers, since other tests rely on them.
+//! Tests the helpers on real servers, because other tests rely on them.
 #![cfg(feature = "servers")]
 
 use std::panic::catch_unwind;
@@ -45,8 +45,8 @@ fn a_program_that_hangs_is_killed_with_what_it_started() {
     };
     let message = catch_unwind(hang).expect_err("it hangs");
     let message = message.downcast_ref::<String>().expect("a message");
-    // The pipe ends only with its last process, so reaching this point shows that `sleep` has ended
-    // too.
+    // The pipe does not end before its last process, so reaching this point shows that `sleep` has
+    // also ended.
     assert!(
         message.contains("was not done") && message.contains("begun"),
         "{message}"

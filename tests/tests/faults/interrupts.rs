@@ -1,4 +1,4 @@
-//! Ctrl-C: its effect, its delay, and Dyno's output.
+//! Ctrl-C: what it does, how soon, and what Dyno prints.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -28,7 +28,7 @@ fn await_file(path: &Path) {
     }
 }
 
-/// Interrupts it once; it must end long before its work would.
+/// Interrupts a command once. It must end long before its work would.
 fn interrupted(running: Running) -> Output {
     running.signal(libc::SIGINT);
     sound(running.finish(Duration::from_secs(20)))
@@ -36,7 +36,7 @@ fn interrupted(running: Running) -> Output {
 
 #[test]
 fn a_load_of_sysbenchs_command_line_ends_at_the_first_one() {
-    // Two threads load in parallel, or one in the main state.
+    // Two threads load in parallel, or the main state loads alone.
     for (kind, threads) in [
         (Kind::Mariadb, 2),
         (Kind::Mysql, 2),
@@ -161,7 +161,7 @@ fn an_interrupted_sysbench_run_says_so_next_to_its_report() {
     assert!(!whole.stderr.contains("interrupted"), "{whole:?}");
 }
 
-/// No work has started that needs a grace.
+/// There is no grace, because no work has started.
 #[test]
 fn a_server_that_does_not_greet_is_not_waited_for_after_the_first_one() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! Servers that request the clear-text password, at a non-loopback address.
+//! Servers on other hosts that request the password in clear text.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, UdpSocket};
@@ -15,7 +15,7 @@ const SECRET: &str = "c4naryWord";
 
 /// An address of this machine outside the loopback interface.
 fn address() -> IpAddr {
-    // Nothing is sent: connecting only asks the kernel for the source address of packets.
+    // Nothing is sent: connecting only makes the kernel choose a source address.
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let connected = socket.connect("198.51.100.1:9");
     assert!(
@@ -25,8 +25,8 @@ fn address() -> IpAddr {
     socket.local_addr().unwrap().ip()
 }
 
-/// A server that replies to each message with the next of these, once. The bytes received on each
-/// connection arrive at the end.
+/// A server that answers each message with the next of these, once. At the end, it passes on the
+/// bytes that it received on each connection.
 fn asks(says: Vec<Vec<u8>>, greets: bool) -> (u16, Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -59,7 +59,7 @@ fn asks(says: Vec<Vec<u8>>, greets: bool) -> (u16, Receiver<Vec<u8>>) {
     (port, received)
 }
 
-/// The three ways to request it, by scheme.
+/// The three ways to request the password, by URL scheme.
 fn ways() -> [(&'static str, bool, Vec<Vec<u8>>); 3] {
     [
         (
@@ -94,7 +94,7 @@ fn holds(heard: &[u8]) -> bool {
 fn a_server_that_nothing_identifies_does_not_get_the_password() {
     let (far, near) = (address(), "127.0.0.1".parse::<IpAddr>().unwrap());
     for (scheme, greets, says) in ways() {
-        // The client first requests a key to encrypt the password.
+        // The client first requests a key with which to encrypt the password.
         let keyed = says.len() == 3;
         for (host, more, sent) in [
             (far, "", false),

@@ -1,4 +1,4 @@
-//! The process in its environment: signals, descriptors, pipes, files.
+//! Dyno and its environment: signals, descriptors, pipes, files.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use dyno_tests::{Database, Kind, Output};
 
 use crate::common::{LIMIT, command, dyno, has, sound};
 
-/// Runs it under a shell with some setup first.
+/// Runs Dyno in a shell, after some setup.
 fn shell(before: &str, line: &str) -> Output {
     let dyno = dyno_path();
     let script = format!("{before}; exec {} {line}", dyno.display());
@@ -98,7 +98,7 @@ fn a_temporary_database_is_gone_afterwards() {
         ),
         (format!("run {slow} -t 600s --warmup 0 --grace 1s"), 1),
     ];
-    // As soon as there is a run, and while it is loading or running.
+    // Once as soon as there is a run, and once while it is loading or running.
     let lines = lines.iter().flat_map(|line| [(line, 0), (line, 1000)]);
     for ((line, signals), ms) in lines {
         let home = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn a_second_interruption_ends_it_at_once() {
     let output = interrupted(&line, 2, SECOND);
     assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
     has(&output, &["unfinished", "interrupted"]);
-    // A script that blocks its worker cannot be asked; the process ends anyway.
+    // A script that blocks its worker cannot be asked to stop; the process must end anyway.
     let block = folder.path().join("block.lua");
     fs::write(&block, "function event() while true do end end").unwrap();
     let line = format!("run {} -t 600s --warmup 0 --grace 500s", block.display());
@@ -261,7 +261,7 @@ fn a_file_for_the_result_is_tried_before_the_run() {
 fn a_temporary_database_that_finds_no_room() {
     let output = shell("export TMPDIR=/no/such/folder", "run oltp_point_select").failure(1);
     has(&output, &["cannot make a folder for a temporary database"]);
-    // A file size limit replaces a full disk, which tests cannot rely on creating.
+    // A file size limit stands in for a full disk, which a test may not be able to create.
     let home = tempfile::tempdir().unwrap();
     let before = format!(
         "export TMPDIR={}; trap '' XFSZ; ulimit -f 512",
@@ -286,7 +286,7 @@ fn arguments_that_are_no_text() {
 
 #[test]
 fn colours_are_for_terminals_that_want_them() {
-    // `script` gives the run a terminal.
+    // The program `script` gives the run a terminal.
     let line = format!(
         "{} run oltp_point_select -t 1s --warmup 0 -q",
         dyno_path().display()

@@ -1,4 +1,4 @@
-//! Impossible requests are refused with the reason and a suggestion.
+//! Dyno refuses what cannot work, with the reason and a suggestion.
 
 use std::fs;
 
@@ -72,7 +72,7 @@ fn tables_that_are_missing_or_there_already() {
         for sessions in [1, 4] {
             let sessions = format!("-c {sessions} --tables 4");
             dyno(&line("prepare", &sessions)).success();
-            // A session that fails must not leave the others waiting for it.
+            // The other sessions must not wait for a session that has failed.
             refused(
                 &line("prepare", &sessions),
                 1,
@@ -111,7 +111,7 @@ fn foreign_tables_are_neither_dropped_nor_written_into() {
                 assert_eq!(rows, "x", "{line}");
             }
         }
-        // A view, and a table with an additional column.
+        // A view, and a table that has an additional column.
         let database = Database::new(kind);
         let line = format!("cleanup oltp_point_select --target {}", database.url());
         database.execute("CREATE VIEW sbtest1 AS SELECT 1 AS id, 2 AS k, 3 AS c, 4 AS pad");
@@ -177,11 +177,11 @@ fn scripts_that_cannot_run() {
         let first = &texts[..1];
         refused(&format!("sysbench {script} --time=1 run"), 1, first);
     }
-    // Work before the error is reported.
+    // The script works before it reports the error.
     let output = dyno(&format!("run {event} {SHORT} --json -q")).failure(1);
     let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(result["totals"]["events"], 7, "{result}");
-    // A temporary database of the run is dropped in any case.
+    // The temporary database of the run must be dropped in any case.
     let mut temporary = crate::common::command(&format!("run {event} {SHORT}"));
     let home = tempfile::tempdir().unwrap();
     temporary.env("TMPDIR", home.path());
@@ -258,7 +258,7 @@ fn options_that_make_no_sense() {
     ] {
         refused(line, 2, texts);
     }
-    // A script that declares no options takes any; a typo is reported anyway.
+    // A script that declares no options accepts any; a typo must be reported anyway.
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("any.lua");
     fs::write(&script, "function event() end").unwrap();
@@ -278,7 +278,7 @@ fn options_that_make_no_sense() {
 #[test]
 fn tls_that_is_demanded_in_vain() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
-        // Started without a certificate.
+        // Start a server without a certificate.
         let private = dyno_tests::start_private_server(kind);
         let database = if kind == Kind::Postgres {
             "postgres"

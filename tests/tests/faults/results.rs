@@ -1,4 +1,4 @@
-//! Results of real runs: the published form, exact limits, rates, endpoints, errors by code.
+//! Results of real runs: the published schema, exact limits, rates, endpoints, and errors by code.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,8 +59,8 @@ fn keeps_a_rate_or_reports_the_backlog() {
     for kind in Kind::ALL {
         let (_database, table) = prepared(kind);
         let run = |more: &str| result(&format!("run oltp_point_select {table} --warmup 0 {more}"));
-        // The seed determines the arrivals, so their number comes from the plan and not from the
-        // clock.
+        // The seed determines the arrivals, so the expected number comes from the plan and not from
+        // the clock.
         let kept = run("-c 4 -t 3s --rate 100/s --arrivals constant");
         let events = count(&kept["totals"]["events"]);
         assert!((295..=300).contains(&events), "{kind}: {kept}");
@@ -120,7 +120,7 @@ fn endpoints_share_the_sessions() {
         endpoints.iter().all(|e| count(&e["queries"]) > 0),
         "{result}"
     );
-    // Without a host, a socket means only the socket.
+    // Without a host, only the socket is used.
     let lone = format!("mysql://root@localhost/{name}?socket={local}");
     let line = format!("run oltp_point_select --target {lone} --table-size 100 -c 2");
     let result = crate::common::result(&format!("{line} --events 10 --warmup 0"));
@@ -183,7 +183,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
             (events..=events + unfinished).contains(&rows),
             "{kind}: {rows}, {ran}"
         );
-        // With none to ignore, it ends at the first.
+        // If no error is ignored, the first one ends the run.
         let output = dyno(&format!("{line} --ignore-errors none --json -q")).failure(1);
         let ended: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(
@@ -193,7 +193,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
     }
 }
 
-/// Mistakes and conflicts have the same names on every database, in scripts, the result and the
+/// A kind of error has the same name on every database, in scripts, in the result and in the
 /// summary.
 #[test]
 fn errors_are_of_the_same_kinds_on_all_databases() {

@@ -1,4 +1,5 @@
-//! `dyno lab bundle`: the archive repeats an experiment, and has no other runs and no password.
+//! `dyno lab bundle`: the archive can repeat an experiment, and contains no other runs and no
+//! password.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 const SECRET: &str = "c4naryWord";
 
-/// An experiment with a script, which loads a module.
+/// An experiment whose script loads a module.
 const FILE: &str = "# before: mysql://bench:c4naryWord@db1/bench
 experiment = 1
 question = 'How do sessions scale?'
@@ -44,7 +45,7 @@ function event() con:query(steps.read) end
 
 const MODULE: &str = "return { read = 'SELECT c FROM sbtest1 WHERE id = 1' }\n";
 
-/// The names of the files in an archive, after unpacking it to a new folder.
+/// Unpacks an archive to a new folder and returns the names of its files.
 fn unpacked(lab: &Lab, archive: &str, into: &Path) -> Vec<String> {
     fs::create_dir(into).unwrap();
     let tar = |action: &str| {
@@ -56,7 +57,7 @@ fn unpacked(lab: &Lab, archive: &str, into: &Path) -> Vec<String> {
     tar("-tzf").stdout.lines().map(str::to_owned).collect()
 }
 
-/// `dyno` in a folder.
+/// Runs `dyno` in a folder.
 fn dyno_in(lab: &Lab, folder: &Path, line: &str) -> Output {
     run(lab.command(line).current_dir(folder), LIMIT)
 }
@@ -68,7 +69,7 @@ fn contains(file: &Path, text: &str) -> bool {
         .any(|part| part == text.as_bytes())
 }
 
-/// A folder in which the experiment and another run were recorded.
+/// A folder in which the experiment and one more run were recorded.
 fn recorded() -> Lab {
     let lab = Lab::new();
     fs::create_dir(lab.path("scripts")).unwrap();
@@ -121,7 +122,7 @@ fn an_archive_repeats_its_experiment_elsewhere() {
             assert!(!contains(&there.join(name), text), "{name}: {text}");
         }
     }
-    // The user's results file has what the archive lacks.
+    // The user's results file contains what the archive must not.
     assert!(contains(&lab.path("dyno.db"), "foreign-note"));
 
     let folder = there.join("scaling");

@@ -1,10 +1,10 @@
-//! Experiments killed at any moment.
+//! Experiments that are killed at any moment.
 
 use std::time::Duration;
 
 use super::common::{Lab, has, runs_by_trial, status, write};
 
-/// The time limit of an experiment on a busy machine.
+/// How long an experiment may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Reproducible random times, in milliseconds.
@@ -14,7 +14,7 @@ impl Iterator for Instants {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        // Knuth's constants for a 64-bit linear congruential generator.
+        // Knuth's constants of a 64-bit linear congruential generator.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -69,7 +69,7 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
     let runs = runs_by_trial(&lab);
     assert_eq!(runs.len(), 12, "{runs:?}");
     assert!(runs.values().all(|count| *count == 1), "{runs:?}");
-    // Nothing is left to do, so nothing runs.
+    // All trials are done, so nothing runs.
     has(
         &lab.dyno("lab resume matrix.toml").success(),
         &["all 12 trials done"],
@@ -77,7 +77,7 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
     assert_eq!(runs_by_trial(&lab), runs);
 }
 
-/// Whether the results file has the experiment.
+/// Whether the results file contains the experiment.
 fn status_or_nothing(lab: &Lab) -> bool {
     lab.dyno("lab status matrix.toml").status.success()
 }
@@ -117,7 +117,7 @@ fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
         (4, 4),
         "{runs:?}"
     );
-    // Neither a process nor an image remains.
+    // No process and no image is left.
     lab.wait_for_nobody();
     has(&lab.dyno("server list").success(), &["no servers"]);
 }

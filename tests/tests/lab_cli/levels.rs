@@ -27,7 +27,7 @@ fn files_and_columns_are_encrypted_by_a_key_in_a_file_of_the_server() {
 
 #[test]
 fn a_proxy_before_the_server_is_a_way_to_it() {
-    // Without HAProxy, an error comes before anything is started.
+    // Without HAProxy, the error comes before anything is started.
     let has_proxy = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]
         .iter()
         .any(|path| std::path::Path::new(path).exists());
@@ -117,12 +117,12 @@ fn plots_prices_and_laws_are_on_the_page() {
             "no trial has a series 'data.nothing'",
         ],
     );
-    // A different price does not change the trials.
+    // Another price does not change the trials.
     let dearer = (SMALL.to_owned() + more).replace("on_demand = 0.1", "on_demand = 0.3");
     write(&lab, "small.toml", &dearer);
     has(&lab.dyno("lab report small.toml").success(), &["219.00"]);
     let page = std::fs::read_to_string(lab.path("small.html")).unwrap();
-    // Seconds, boxes, four panels over time, two ladders.
+    // Seconds, box plots, four panels over time, and two plots of ladders.
     for number in 1..=8 {
         assert!(
             page.contains(&format!("data-chart=\"plot-{number}\"")),
@@ -206,11 +206,12 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
         let own = trials
             .find(|trial| trial["levels"]["cpus"] == level)
             .unwrap();
-        // The figures of the limit are recorded with the run, whatever runs keep by default.
+        // The figures that a limit needs are recorded with the run, whatever runs record by
+        // default.
         assert!(own["figures"][""]["p75"].is_number(), "{own}");
         own["figures"][""]["offered"].as_f64().unwrap()
     };
-    // Three times the CPU handles about three times the load on any CPU.
+    // With three times the CPU, the server handles about three times the load on any machine.
     let ratio = offered("third") / offered("tenth");
     assert!((1.8..5.0).contains(&ratio), "{ratio}: {report:#}");
     has(
@@ -277,11 +278,11 @@ fn reports_what_the_server_and_commands_write_during_the_load() {
         .skip(1)
         .map(|cell| cell.parse().unwrap())
         .collect();
-    // Nearly all executed statements are in its log.
+    // Nearly all statements that were executed are in its log.
     assert!(cells[1] > 0.0 && cells[2] > 100.0, "{slow}");
     assert!((90.0..101.0).contains(&cells[3]), "{slow}");
     lab.wait_for_nobody();
-    // A command that does not run during the whole load fails its trial.
+    // A command that does not run during the whole load makes its trial fail.
     let text = std::fs::read_to_string(lab.path("slow.toml")).unwrap();
     let text = text.replace(
         "sh -c 'while :; do date; sleep 0.01; done > {out}/times'",

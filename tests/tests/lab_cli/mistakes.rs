@@ -1,4 +1,4 @@
-//! Experiment files that are wrong, or cannot run here: reported before anything is started.
+//! Experiment files that are wrong or cannot run here are reported before anything is started.
 
 use super::common::{Lab, has, write};
 
@@ -147,7 +147,7 @@ fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
     );
     let said = lab.dyno("lab resume e.toml --accept-changes").success();
     has(&said, &["2 of 3 trials done before", "all 3 trials done"]);
-    // A different time changes the trials.
+    // Another time changes the trials.
     write(&lab, "e.toml", &more.replace("'0.3s'", "'0.4s'"));
     let said = lab.dyno("lab resume e.toml").failure(2);
     has(
@@ -156,7 +156,7 @@ fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
     );
 }
 
-/// An experiment on SQLite of two short trials, with this workload.
+/// An experiment on SQLite with two short trials of this workload.
 fn small(lab: &Lab, workload: &str, more: &str) -> String {
     format!(
         "experiment = 1\nquestion = '?'\n[server]\nurl = 'sqlite:{}'\n\
@@ -247,7 +247,7 @@ fn refuses_endless_and_meaningless_experiments() {
         &lab.dyno("lab plan /dev/zero").failure(2),
         &["must be a text file"],
     );
-    // Its limits are printed before.
+    // The limits are printed first.
     let more = "[design]\nprecision = '1 %'\nmax_blocks = 12\nrerun_best = true\nbudget = '1m'\n";
     write(&lab, "x.toml", &(text + more));
     has(

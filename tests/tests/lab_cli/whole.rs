@@ -1,4 +1,4 @@
-//! Experiments from file to report.
+//! Experiments from the file to the report.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ pub(crate) fn experiments() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../experiments")
 }
 
-/// Runs one of them at trial scale, and returns its report.
+/// Runs one of them with `--scale trial`, and returns its report.
 pub(crate) fn at_trial_scale(name: &str, trials: usize) -> String {
     let lab = Lab::new();
     let file = experiments().join(format!("{name}.toml"));
@@ -69,14 +69,14 @@ fn every_experiment_can_be_planned_here_or_says_what_is_missing() {
     let mut planned = 0;
     for file in experiments().read_dir().unwrap() {
         let file = file.unwrap().path();
-        // Some have a script next to them.
+        // Some experiments have a script in the same folder.
         if file.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
         let plan = lab.dyno(&format!("lab plan {} --scale laptop", file.display()));
         match plan.status.success() {
             true => planned += 1,
-            // Tools for some file systems may be missing.
+            // The tools for some file systems may be missing.
             false => assert!(
                 plan.stderr.contains("mkfs.") || plan.stderr.contains("package haproxy"),
                 "{}: {}",
@@ -189,7 +189,7 @@ fn limits_and_file_systems_are_levels() {
          below = 0.5 }\n",
     );
     let run = lab.dyno("lab run size.toml").success();
-    // One image is loaded; the other place has a copy of it.
+    // One image is loaded, and the other place gets a copy of it.
     assert_eq!(
         run.stderr.matches("data loaded and kept").count(),
         1,

@@ -1,4 +1,4 @@
-//! Export of runs for other programs and for readers.
+//! Exports runs for other programs and for readers.
 
 use std::fs;
 
@@ -57,7 +57,7 @@ fn a_run_leaves_in_every_format() {
     has(&lab.dyno("export 7").failure(1), &["there is no run `7`"]);
 }
 
-/// Charts of the first run as files, and the names of all.
+/// Exports the charts of the first run as files, and lists their names.
 fn charts(lab: &Lab) {
     let output = lab.dyno("export 1 --format svg --chart over-time");
     let chart = output.success().stdout;
@@ -191,7 +191,7 @@ fn runs_are_selected_by_their_factors() {
     assert!(!said.stdout.contains("zfs"), "{}", said.stdout);
     let said = lab.dyno("compare --where fs=xfs").success();
     has(&said, &["memory 12G", "memory 5G"]);
-    // Neither several runs nor none can be exported as one.
+    // `export` takes exactly one run.
     has(&lab.dyno("export --where fs=xfs").failure(2), &["not 1, 2"]);
     has(
         &lab.dyno("export --where fs=ufs").failure(2),
@@ -219,7 +219,7 @@ fn runs_are_selected_by_their_factors() {
     };
     let selected = page("report --where fs=xfs");
     assert!(selected.contains("Against memory 5G") && !selected.contains("zfs"));
-    // On request, and by default if two factors vary.
+    // A table is printed on request, and by default if two factors vary.
     for line in ["report --rows memory --columns fs", "report 1 2 3 4"] {
         let page = page(line);
         assert!(page.contains("<section id=\"pivot\""), "{line}");

@@ -1,4 +1,4 @@
-//! Unusable results files: nothing is overwritten, and no load starts.
+//! Results files that cannot be used: nothing is overwritten, and no load starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use crate::common::{LIMIT, Lab, SHORT, has, sound};
 
-/// A folder with a recorded run and a script that creates a file when it runs.
+/// A folder with a recorded run, and a script that creates a file when it runs.
 fn furnished() -> (Lab, String) {
     let lab = Lab::new();
     let target = lab.sqlite();
@@ -85,7 +85,7 @@ fn a_run_without_a_place_for_its_record_does_not_begin() {
         &gone.failure(1),
         &["there is no folder no/such", "create it first"],
     );
-    // Without a target, a run creates tables: not even these.
+    // A run without a target creates tables, but must not do so here.
     let refused = lab
         .dyno("run oltp_point_select -t 1s --results text.db")
         .failure(1);
@@ -93,7 +93,7 @@ fn a_run_without_a_place_for_its_record_does_not_begin() {
         !format!("{refused:?}").contains("Creating table"),
         "{refused:?}"
     );
-    // An empty file belongs to no one.
+    // An empty file can be taken over.
     lab.file("empty.db", "");
     let show = lab.dyno("show --results empty.db").failure(1);
     has(&show, &["the file is empty"]);
@@ -104,7 +104,7 @@ fn a_run_without_a_place_for_its_record_does_not_begin() {
     lab.dyno("show --results empty.db").success();
 }
 
-/// Runs `dyno` as a user who owns none of the files.
+/// Runs `dyno` as a user who owns none of these files.
 fn as_nobody(lab: &Lab, dyno: &Path, line: &str) -> dyno_tests::Output {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
@@ -118,14 +118,14 @@ fn a_file_that_may_only_be_read_can_be_read() {
     assert_eq!(unsafe { libc::geteuid() }, 0, "these tests run as root");
     let (lab, script) = furnished();
     let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    // Other users may not enter the folders above the program.
+    // Other users may not be able to enter the folders above the program.
     let dyno = lab.path("dyno");
     fs::copy(dyno_path(), &dyno).unwrap();
     open(&dyno, 0o755).unwrap();
     open(&lab.path(""), 0o755).unwrap();
     open(&lab.path("dyno.db"), 0o644).unwrap();
     for left in ["dyno.db-wal", "dyno.db-shm"] {
-        // Readers leave these behind if they can.
+        // Readers may have left these behind.
         let _ = fs::remove_file(lab.path(left));
     }
     let before = fs::read(lab.path("dyno.db")).unwrap();

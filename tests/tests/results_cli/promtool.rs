@@ -1,4 +1,4 @@
-//! Prometheus' own checks of a page.
+//! Checks a page of metrics with Prometheus' own tool.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use dyno_tests::{Database, Kind};
 use crate::common::{LIMIT, Lab};
 use crate::metrics::{free_port, get, since};
 
-/// promtool accepts all names, including those of a server's variables.
+/// promtool must accept all names, including those of server variables.
 #[test]
 fn promtool_accepts_the_page_of_a_server() {
     for kind in [Kind::Mariadb, Kind::Postgres] {

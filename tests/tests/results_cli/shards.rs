@@ -1,4 +1,4 @@
-//! One run by several load generators.
+//! One run that is shared by several load generators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use dyno_core::clock::wall_time;
 
 use crate::common::Lab;
 
-/// Prints who did what: the session, the number of sessions, a random number and a unique one.
+/// Prints the session, the number of sessions, a random number, and a unique number.
 const SCRIPT: &str = "\
 function event()
   io.stderr:write(string.format('did %d %d %d %d\\n', sysbench.tid, sysbench.opt.threads,
@@ -14,7 +14,7 @@ function event()
 end
 ";
 
-/// The printed lines.
+/// The printed lines, split into words.
 fn did(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("did "));
     let words = |line: &str| line.split(' ').map(str::to_owned).collect();
@@ -38,7 +38,7 @@ fn the_parts_are_the_whole() {
         })
         .collect();
     assert_eq!([34, 33, 33], [0, 1, 2].map(|part: usize| parts[part].len()));
-    // The progress of each session is random; its first draw is not.
+    // How far each session gets is random, but its first draw is not.
     let mut first = BTreeMap::new();
     for row in &whole {
         first.entry(row[0].clone()).or_insert(row[2].clone());

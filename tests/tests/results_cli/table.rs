@@ -1,4 +1,4 @@
-//! Runs as tables of their factors.
+//! Tables of runs by their factors.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn a_table_has_what_compare_reports_for_its_runs() {
     };
     assert_eq!(cell("10M", "1")["runs"], serde_json::json!([1, 4]));
     assert_eq!(cell("9M", "2"), Value::Null, "no run was like that");
-    // Both sides of the same comparison.
+    // Compare both sides with `compare`.
     let compared = lab.json("compare 1,4 3 --json");
     let metrics = compared[0]["metrics"].as_array().unwrap();
     let events = metrics.iter().find(|one| one["name"] == "events").unwrap();
@@ -58,7 +58,7 @@ fn a_table_has_what_compare_reports_for_its_runs() {
         .collect();
     assert_eq!(ids, [1, 4]);
     has(&lab.dyno("list runs").success(), &["fs=xfs"]);
-    // Varied factors are intended differences, and name the sides.
+    // The factors that vary are intended differences, and name the sides.
     let compared = lab.dyno("compare 1 2").success();
     has(&compared, &["memory 9M", "factor memory: 10M → 9M"]);
 }
@@ -99,7 +99,7 @@ fn reports_what_no_run_has_and_what_there_is() {
 #[test]
 fn a_log_whose_seconds_lack_a_part_has_the_rate_that_it_prints() {
     let lab = Lab::new();
-    // The lines cover 9 of its 12 s.
+    // The log has lines for 9 of its 12 s.
     let log = include_str!("../../../crates/dyno-import/fixtures/stopped.out");
     let log = lab.file("stopped.out", log);
     lab.dyno(&format!("import sysbench {log} --factor memory=1G -q"))

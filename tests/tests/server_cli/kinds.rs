@@ -1,8 +1,8 @@
-//! The whole life of each server kind.
+//! The whole life cycle of each server kind.
 
 use super::common::{Lab, has};
 
-/// Up, load, change, copy, empty, restore, down.
+/// Starts a server, loads, changes, copies, empties and restores it, and stops it.
 fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
     let lab = Lab::new();
     let load = "--tables 2 --table-size 500 --target server:one -q";
@@ -129,7 +129,7 @@ fn a_server_has_a_port_and_a_url_for_tcp() {
     assert!(url.contains(&format!("127.0.0.1:{port}/sbtest")), "{url}");
     let doctor = lab.dyno(&format!("doctor --target {}", url.trim()));
     has(&doctor, &["shared_buffers is"]);
-    // The port belongs to the server while it runs.
+    // No other server may use the port while this one runs.
     let taken = lab
         .dyno(&format!("server up mariadb --port {port}"))
         .failure(1);

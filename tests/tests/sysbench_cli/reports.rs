@@ -1,4 +1,4 @@
-//! The output of runs, which programs parse.
+//! The output of runs, which other programs parse.
 
 use std::process::Command;
 use std::thread;
@@ -13,7 +13,7 @@ const NUMBER: &str = r"\d+\.\d\d";
 
 #[test]
 fn a_report_has_sysbenchs_lines() {
-    // Only figures differ: with each replaced by `#`, both print the same.
+    // Only figures may differ: with `#` in place of each, both print the same.
     let shape = |text: &str| {
         let figures = regex::Regex::new(r" *\d+(\.\d+)?").expect("a valid expression");
         figures.replace_all(text, "#").into_owned()
@@ -131,7 +131,7 @@ fn checkpoints_cut_the_run_without_gaps() {
         assert!(figure(text, "total number of events:") > 0.0, "{text}");
         assert!(!text.contains("fairness"), "nothing is known of it: {text}");
     }
-    // A part covers a second, so its rate is its number of events.
+    // A part covers one second, so its rate is its number of events.
     let events = figure(parts[1], "total number of events:");
     let rate = regex::Regex::new(r"transactions: *\d+ *\(([\d.]+) per").expect("valid");
     let rate: f64 = rate.captures(parts[1]).expect("a rate")[1]

@@ -1,4 +1,4 @@
-//! The terminal is put into raw mode, and restored.
+//! The terminal is put into raw mode and restored.
 
 use dyno_tests::{Database, Kind};
 

@@ -1,4 +1,4 @@
-//! The tests of the host: their output compared with sysbench's, and their records.
+//! The tests of the host: what they print compared with sysbench, and what they record.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Keeps a run short and without output.
+/// Keeps a run short and silent.
 const SHORT: &str = "--time 300ms --warmup 0 -q --observe off --results none";
 
 /// Runs Dyno in a folder.
@@ -29,7 +29,7 @@ fn here(line: &str) -> Output {
     dyno_in(&std::env::temp_dir(), line)
 }
 
-/// The result of a run that must succeed.
+/// Makes a run that must succeed, and returns its result.
 fn result(line: &str) -> Value {
     let output = here(&format!("run {line} {SHORT} --json")).success();
     serde_json::from_str(&output.stdout).unwrap()
@@ -42,7 +42,7 @@ fn figure(result: &Value, name: &str) -> f64 {
     found.unwrap()["value"].as_f64().unwrap()
 }
 
-/// A report without its first line and its figures, and without the number of intervals: sysbench
+/// A report without its first line, its figures, and the number of its intervals, because sysbench
 /// sometimes misses the last one.
 fn shape(output: &Output) -> String {
     let (_, body) = output.stdout.split_once("\n\n").unwrap();
@@ -101,7 +101,7 @@ fn fileio_says_what_sysbench_says() {
         let ours = dyno_in(&ours, &format!("sysbench {words}")).success();
         assert_eq!(shape(&ours), shape(&theirs), "{line}");
     }
-    // Neither leaves anything behind.
+    // Neither tool leaves anything behind.
     for own in [&ours, &theirs] {
         assert_eq!(std::fs::read_dir(own).unwrap().count(), 0);
     }
@@ -157,7 +157,7 @@ fn reports_a_deep_queue_without_a_doubt() {
         assert_eq!(result["machine"]["depth"], 8, "{engine}");
         assert_eq!(outcome(&result, "work-done"), "pass", "{engine}");
         assert!(done(&result, "read") > 0, "{engine}");
-        // Arrivals and completions are awaited at the same time.
+        // It waits for arrivals and completions at the same time.
         let output = dyno_in(folder.path(), &format!("{line} --rate 2000")).success();
         let result: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(done(&result, "read") > 100, "{engine}");
@@ -242,7 +242,7 @@ fn a_ladder_reports_what_more_sessions_add_and_cost() {
     assert_eq!(steps[0]["latency_ratio"], 1.0);
     for (index, step) in steps.iter().enumerate() {
         assert!(step["events_per_s"].as_f64().unwrap() > 0.0, "{step}");
-        // Each is a separate run of the sequence.
+        // Each step is a separate run of the sequence.
         let show = format!("show {} --results r.db --json", step["run"]);
         let shown = dyno_in(folder.path(), &show).success();
         let run: Value = serde_json::from_str(&shown.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! Server faults: it stops, or loses its observer.
+//! Faults of the server: it stops, or closes the observer's connection.
 
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::common::{alone, judged_while, private, shapes};
 
 const LOAD: &str = "-c 4 -t 8s --warmup 0";
 
-/// Waits until some intervals of a run have passed.
+/// Waits until a few intervals of a run have passed.
 fn into(running: &mut Running) {
     running.measuring();
     thread::sleep(Duration::from_millis(1500));
@@ -24,7 +24,7 @@ fn a_server_that_stops_is_caught() {
         let (server, url) = private(kind);
         (server, format!("{} {LOAD}", shapes(&url)))
     });
-    // The run without a fault on MariaDB is in `shapes`.
+    // `shapes` already has the run without a fault on MariaDB.
     let (server, line) = &servers[1];
     let healthy = judged_while(line, Some(server.pid()), |_| {});
     for check in ["stalls", "restarts", "observers", "errors"] {
@@ -60,7 +60,7 @@ fn reports_whether_server_or_client_was_frozen_to_the_millisecond() {
             thread::sleep(pause);
         }
     });
-    // None of them covers a whole second.
+    // None of these stalls covers a whole second.
     silent.caught("stalls", "doubt", "4 stalls of 2.8");
     silent.passed("client-cpu");
 
@@ -84,12 +84,12 @@ fn an_observer_that_loses_its_connection_is_missed() {
     let line = format!("{} -c 2 -t 6s --warmup 0", shapes(&url));
     let lost = judged_while(&line, Some(server.pid()), |running| {
         into(running);
-        // The sessions' last statement is the script's, the observer's never is.
+        // The last statement of a session is the script's, which the observer's never is.
         let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                    WHERE datname = 'verdict' AND query NOT LIKE 'SELECT v FROM shape%'";
         assert_eq!(server.server().query_one(None, sql), "1");
     });
     lost.caught("observers", "doubt", "no connection");
-    // While the observer has no connection, the server does not answer it.
+    // While the observer is disconnected, the server does not answer it.
     lost.nothing_but(&["observers", "restarts"]);
 }

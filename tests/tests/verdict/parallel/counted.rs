@@ -1,5 +1,5 @@
-//! Faults that checks find by counters, keys, settings, tables and clocks. Other load on the host
-//! does not affect these checks, so the tests run in parallel, and most use one server for all of
+//! Faults that checks find in counters, keys, settings, tables and clocks. Other load on the host
+//! does not affect these checks, so the tests run in parallel. Most tests use one server for all of
 //! their runs.
 
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::common::{
 };
 
 const LOAD: &str = "-c 4 -t 6s --warmup 0";
-/// A workload without pauses would take the CPUs from the other tests.
+/// With pauses, because a workload without them would take CPU from the other tests.
 const RARE: &str = "-c 2 --rate 300/s --warmup 0";
 
-/// A private server with the table of the script of shapes.
+/// A private server with the table that the script of shapes uses.
 struct Place {
     private: PrivateServer,
     url: String,
-    /// The script's arguments: each statement reads a row.
+    /// The arguments with which each statement of the script reads a row.
     reads: String,
 }
 
@@ -46,7 +46,7 @@ impl Place {
         judged(&format!("{} {options}", self.reads))
     }
 
-    /// The same, with an action after the observer has read the settings and some intervals have
+    /// The same, with an action once the observer has read the settings and some intervals have
     /// passed.
     fn run_while(&self, options: &str, act: impl FnOnce()) -> Judged {
         let line = format!("{} {options}", self.reads);
@@ -57,7 +57,7 @@ impl Place {
         })
     }
 
-    /// Executes statements separately: some are not allowed in transactions.
+    /// Executes each statement separately, because some are not allowed in a transaction.
     fn execute(&self, statements: &[&str]) {
         let server = self.server();
         for sql in statements {
@@ -125,8 +125,8 @@ fn reports_each_fault_on_postgresql() {
     reports_tables_stored_differently(&place, alter, "from permanent to unlogged");
 }
 
-/// Statements that touch no table, and statements that always read the same row. The healthy run
-/// shows for all tests here that no check reports anything without its fault.
+/// Runs statements that touch no table, and statements that always read the same row. The healthy
+/// run shows, for all tests in this file, that no check reports anything without a fault.
 fn reports_useless_statements(place: &Place) {
     let healthy = place.run(LOAD);
     for check in ["work-done", "moved-settings", "statement-logs"] {
@@ -172,14 +172,14 @@ fn reports_a_setting_that_moves_and_moves_back(
 ) {
     let moved = place.run_while("-c 2 -t 9s --warmup 0", || {
         place.execute(there);
-        // If a session has set something, the observer reads the settings every fifth second.
+        // Once a session has changed a setting, the observer reads the settings every five seconds.
         thread::sleep(Duration::from_secs(4));
         place.execute(back);
     });
     moved.caught("moved-settings", "doubt", expected);
 }
 
-/// The tables' durability found before the load no longer holds.
+/// The durability of the tables, as found before the load, no longer holds.
 fn reports_tables_stored_differently(place: &Place, alter: &str, expected: &str) {
     let altered = place.run_while("-c 2 -t 6s --warmup 0", || place.execute(&[alter]));
     let expected = format!("storage of table shape went {expected}");
@@ -227,7 +227,7 @@ fn does_not_take_for_good_what_an_observer_may_not_see(place: &Place) {
 #[test]
 fn reports_a_query_cache_that_answers() {
     let _turn = in_parallel();
-    // A server that starts without it does not turn it on later.
+    // A server that starts with the cache off cannot turn it on later.
     let arguments = ["--query-cache-type=ON", "--query-cache-size=16M"];
     let private = start_private_server_with(Kind::Mariadb, &arguments);
     let url = with_database(&private);
@@ -249,7 +249,7 @@ fn data_that_does_not_fit_is_not_in_memory() {
     ];
     at_once(servers, |(kind, small)| {
         let private = start_private_server_with(kind, &small);
-        // About 25 MB; the caches hold a fraction of it.
+        // About 25 MB, of which the caches hold a fraction.
         let target = format!("--table-size 100000 --target {}", with_database(&private));
         dyno(&format!("prepare oltp_point_select {target} -c 1"));
         let line = format!("oltp_point_select {target} {RARE} -t 3s --claim");
@@ -310,7 +310,7 @@ fn reports_a_restart_of_the_server() {
         let line = format!("{} -c 4 -t 14s --warmup 0", shapes(&url));
         let restarted = judged_while(&line, None, |running| {
             running.measuring();
-            // A start that moves by less than three seconds is not taken for another one.
+            // If the start time moves by less than three seconds, it counts as the same start.
             thread::sleep(Duration::from_millis(4500));
             private.kill().unwrap();
             private.start_again().unwrap();
@@ -320,7 +320,7 @@ fn reports_a_restart_of_the_server() {
     });
 }
 
-/// A library that moves the civil clock of one process.
+/// A library that changes the wall clock of one process.
 const STEPPER: &str = r"
 #include <sys/syscall.h>
 #include <time.h>
@@ -357,7 +357,7 @@ fn a_step_of_the_clock_is_seen() {
     let _turn = in_parallel();
     let folder = tempfile::tempdir().unwrap();
     let library = stepper(folder.path());
-    // Without a target: a temporary SQLite database.
+    // Without a target, a run uses a temporary SQLite database.
     let line = format!("{SHAPES} -c 1 -t 5s --warmup 0");
     let run = |preload: Option<&PathBuf>| -> Judged {
         let prepare = |command: &mut Command| {
