@@ -1,7 +1,7 @@
-//! Compare the load of `dyno prepare tpcc` with single-row INSERTs of the same rows: rows per
+//! Compares the load of `dyno prepare tpcc` with single-row INSERTs of the same rows: rows per
 //! second on the same server, in the same number of sessions, in turn.
 //!
-//! `cargo run --release -p tpcc-load URL…`: databases that may be overwritten, e.g.
+//! `cargo run --release -p tpcc-load URL…`: the URLs name databases that may be overwritten, e.g.
 //! `mysql://root@db1/bench`. Build Dyno first with `cargo build --release -p dyno`, or set
 //! `DYNO_BIN`.
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const USAGE: &str =
     "usage: tpcc-load [--sessions N] [--shrink N] [--rounds N] [--results FILE] URL…";
 
-/// Rows per transaction of [`Way::Transactions`]: about as many as Dyno sends at once.
+/// Rows per transaction of [`Way::Transactions`], about as many as Dyno sends at once.
 const COMMIT_ROWS: u32 = 1000;
 
 /// The ways to load the tables.
@@ -167,8 +167,7 @@ impl Bench {
         Ok(json!({ "server": server, "ways": ways }))
     }
 
-    /// Rows per second of a load, from before the tables are created until they are ready for a
-    /// run.
+    /// Rows per second of a load, from before the tables are created until they are ready to use.
     fn load(&self, way: Way, url: &str) -> Result<f64> {
         let single = self.scripts.join("tpcc_single_rows.lua");
         let single = single.to_str().context("an odd path")?;
@@ -194,13 +193,13 @@ impl Bench {
         Ok(rows / seconds)
     }
 
-    /// The output of a Dyno command, stdout and stderr.
+    /// The output of a Dyno command on stdout and stderr.
     fn command(&self, command: &str, workload: &str, url: &str, more: &[&str]) -> Result<String> {
         let shrink = self.shrink.to_string();
         let mut dyno = Command::new(&self.dyno);
         dyno.args([command, workload, "--shrink", &shrink, "--target", url]);
         if command == "prepare" {
-            // The same rows each time.
+            // Load the same rows each time.
             dyno.args(["--seed", "1"]);
         }
         if command == "run" {
@@ -228,7 +227,7 @@ impl Bench {
     }
 }
 
-/// The spread over several rounds.
+/// How much the rounds spread.
 struct Spread {
     median: f64,
     low: f64,

@@ -1,4 +1,4 @@
-//! Unpacks and uses the packages.
+//! Checks the packages by unpacking and using them.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use super::package::Packed;
 use super::{output, shell};
 use crate::repository;
 
-/// Command lines, and some of bash's expected suggestions at their ends.
+/// Command lines, and some of the suggestions that bash must offer at their ends.
 const COMPLETED: [(&str, &str); 9] = [
     ("dyno war", "warmup"),
     ("dyno run tpc", "tpcc"),
@@ -26,10 +26,10 @@ const COMPLETED: [(&str, &str); 9] = [
     ("dyno list runs --where workload=olt", "oltp_read_write"),
 ];
 
-/// Unpacks and uses it.
+/// Unpacks the packages and uses what is in them.
 ///
 /// # Errors
-/// Something is missing, wrong or does not work.
+/// Something is missing, wrong, or does not work.
 pub(super) fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
     let scratch = tempfile::tempdir().context("cannot make a folder")?;
     let root = scratch.path().join("root");
@@ -49,7 +49,7 @@ pub(super) fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
     unpacked_archive(packed, scratch.path())
 }
 
-/// The package for RPM-based systems has the program, its manual and its dependencies.
+/// Checks that the RPM package has the program, its manual and its dependencies.
 fn rpm(packed: &Packed) -> Result<()> {
     let mut query = Command::new("rpm");
     query.args(["-qp", "--requires", "--list", "-v"]);
@@ -74,7 +74,8 @@ fn rpm(packed: &Packed) -> Result<()> {
     Ok(())
 }
 
-/// Root owns everything in the package, and its control file lists the dependencies.
+/// Checks that root owns everything in the package, and that its control file lists the
+/// dependencies.
 fn owners(packed: &Packed) -> Result<()> {
     let contents = output(Command::new("dpkg-deb").arg("--contents").arg(&packed.deb))?;
     for line in contents.lines() {
@@ -91,7 +92,7 @@ fn owners(packed: &Packed) -> Result<()> {
     Ok(())
 }
 
-/// No file is missing.
+/// Checks that no file is missing.
 fn complete_tree(root: &Path, catalogue: &Catalogue) -> Result<()> {
     let pages = catalogue
         .commands()
@@ -122,7 +123,7 @@ fn complete_tree(root: &Path, catalogue: &Catalogue) -> Result<()> {
     Ok(())
 }
 
-/// The binary prints its version and its workloads, and runs one.
+/// Checks that the binary prints its version and its workloads, and runs one.
 fn runs(binary: &Path, folder: &Path) -> Result<()> {
     let dyno = |arguments: &str| {
         let mut command = Command::new(binary);
@@ -144,7 +145,7 @@ fn runs(binary: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The catalogue has exactly the options of the help.
+/// Checks that the catalogue has exactly the options of the help.
 fn check_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     for name in catalogue.commands().filter(|name| *name != "help") {
         let all = catalogue.options(name).contains(&"help-all");
@@ -168,7 +169,7 @@ fn check_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     Ok(())
 }
 
-/// groff accepts a page without warnings.
+/// Checks that groff accepts a page without warnings.
 fn manual(page: &Path) -> Result<()> {
     let text = output(Command::new("gzip").arg("-cd").arg(page))?;
     let mut groff = Command::new("groff");
@@ -195,7 +196,8 @@ fn manual(page: &Path) -> Result<()> {
     Ok(())
 }
 
-/// bash completes with the installed program; without it, with the static completion.
+/// Checks that bash completes with the installed program, and without it from the static
+/// completion.
 fn completes(binding: &Path, bin: &Path, folder: &Path) -> Result<()> {
     for (line, expected) in COMPLETED {
         let offered = shell::complete(binding, bin, line, folder)?;
