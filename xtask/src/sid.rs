@@ -188,7 +188,7 @@ impl Tree {
         let (folder, name) = match std::env::consts::ARCH {
             "x86_64" => ("x86_64-linux-gnu", "ld-linux-x86-64.so.2"),
             "aarch64" => ("aarch64-linux-gnu", "ld-linux-aarch64.so.1"),
-            other => bail!("it is not known how to run Debian sid's MySQL on {other}"),
+            other => bail!("cannot run Debian sid's MySQL on {other}"),
         };
         let libraries = self.root().join("usr/lib").join(folder);
         let loader = libraries.join(name);

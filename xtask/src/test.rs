@@ -40,7 +40,7 @@ pub fn run(keep_servers: bool) -> Result<()> {
     let checked = check(&stages, &set.environment()?);
     if keep_servers {
         set.keep()?;
-        say("The servers stay: `cargo xtask servers env` tells where, `… down` ends them.");
+        say("Still running: `cargo xtask servers env` prints where, `… down` stops them.");
     } else {
         stages.run("stop servers", || {
             drop(set);

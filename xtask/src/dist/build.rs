@@ -129,6 +129,6 @@ pub fn triple() -> Result<&'static str> {
     match env::consts::ARCH {
         "x86_64" => Ok("x86_64-unknown-linux-gnu"),
         "aarch64" => Ok("aarch64-unknown-linux-gnu"),
-        other => bail!("it is not known how a release for {other} is built"),
+        other => bail!("there is no release for {other}"),
     }
 }

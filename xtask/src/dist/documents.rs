@@ -24,7 +24,7 @@ impl Catalogue {
     /// The binary does not run, or prints something else.
     pub(super) fn of(binary: &Path) -> Result<Self> {
         let text = output(Process::new(binary).args(["help", "--format", "json"]))?;
-        let json = serde_json::from_str(&text).context("dyno's catalogue is no JSON")?;
+        let json = serde_json::from_str(&text).context("dyno's catalogue is not JSON")?;
         Ok(Self {
             json,
             binary: binary.to_owned(),
@@ -78,7 +78,7 @@ impl Catalogue {
         }
         let mut bytes = Vec::new();
         clap_complete::generate(shell, &mut command, "dyno", &mut bytes);
-        String::from_utf8(bytes).context("a completion is no UTF-8")
+        String::from_utf8(bytes).context("a completion is not UTF-8")
     }
 
     fn command(&self) -> Result<Command> {

@@ -49,7 +49,7 @@ pub(super) fn others() -> Result<String> {
     cargo.args(["metadata", "--format-version=1", "--locked"]);
     cargo.arg(format!("--filter-platform={}", super::build::triple()?));
     let text = output(&mut cargo)?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo's metadata is no JSON")?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo's metadata is not JSON")?;
     let mut whole = String::from(
         "The dyno program has the following within. After this list stand the licences' texts.\n\n",
     );
@@ -60,7 +60,7 @@ pub(super) fn others() -> Result<String> {
         let licence = package["license"]
             .as_str()
             .or(package["license_file"].as_str());
-        let licence = licence.with_context(|| format!("{name} says nothing of its licence"))?;
+        let licence = licence.with_context(|| format!("{name} does not name its licence"))?;
         whole += &format!("{name}: {licence}\n");
         let manifest = PathBuf::from(word("manifest_path"));
         let folder = manifest.parent().unwrap_or(Path::new("."));

@@ -63,7 +63,7 @@ fn output(command: &mut Command) -> Result<String> {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{what}\nfailed ({}):\n{}", output.status, said.trim_end());
     }
-    String::from_utf8(output.stdout).with_context(|| format!("{what} prints no UTF-8"))
+    String::from_utf8(output.stdout).with_context(|| format!("the output of {what} is not UTF-8"))
 }
 
 /// Writes a file and creates its parent folders.

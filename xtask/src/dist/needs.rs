@@ -114,7 +114,7 @@ impl Needs {
                     format!("libc6 (>= {}.{})", GLIBC.0, GLIBC.1)
                 }
                 _ if stem.starts_with("ld-linux") => continue,
-                _ => bail!("no package is known to have {library}, which the binary needs"),
+                _ => bail!("the binary needs {library}, whose package is unknown"),
             });
         }
         Ok(packages.into_iter().collect())

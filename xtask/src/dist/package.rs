@@ -130,7 +130,7 @@ fn completions(binary: &Path, catalogue: &Catalogue) -> Result<[(&'static str, S
     let zsh = catalogue.completion(Shell::Zsh)?;
     // The script ends by registering its function. Register dyno's own instead.
     let Some((zsh, _)) = zsh.rsplit_once("if [ \"$funcstack[1]\" = \"_dyno\" ]") else {
-        bail!("clap_complete registers zsh's completion in another way than it did");
+        bail!("clap_complete no longer registers zsh's completion in the same way");
     };
     let zsh = zsh.replace("_dyno() {", "_dyno_static() {");
     let zsh = zsh + &binding("zsh")?.replace("#compdef dyno\n", "");
@@ -173,7 +173,7 @@ fn architecture() -> Result<&'static str> {
     match env::consts::ARCH {
         "x86_64" => Ok("amd64"),
         "aarch64" => Ok("arm64"),
-        other => bail!("it is not known what Debian calls {other}"),
+        other => bail!("Debian's name for {other} is unknown"),
     }
 }
 

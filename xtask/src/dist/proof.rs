@@ -31,7 +31,7 @@ const COMPLETED: [(&str, &str); 9] = [
 /// # Errors
 /// Something is missing, wrong, or does not work.
 pub(super) fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
-    let scratch = tempfile::tempdir().context("cannot make a folder")?;
+    let scratch = tempfile::tempdir().context("cannot create a folder")?;
     let root = scratch.path().join("root");
     owners(packed)?;
     let mut unpack = Command::new("dpkg-deb");
@@ -139,7 +139,7 @@ fn runs(binary: &Path, folder: &Path) -> Result<()> {
     let listed = dyno("list")?;
     ensure!(listed.contains("\ntpcc "), "{listed}");
     let run = dyno("run oltp_read_write -t 1 --warmup 0 -q --json")?;
-    let run: Value = serde_json::from_str(&run).context("a run's result is no JSON")?;
+    let run: Value = serde_json::from_str(&run).context("the result of a run is not JSON")?;
     let events = run["totals"]["events"].as_u64();
     ensure!(events > Some(0), "a run of a second did nothing: {run}");
     Ok(())

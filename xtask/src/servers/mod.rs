@@ -348,7 +348,7 @@ impl Server {
     fn wait_children_gone(&self) -> Result<()> {
         let gone = || !working_folders().any(|folder| folder.starts_with(&self.ready.dir));
         if self.ready.kind == Kind::Postgres && !wait_until(PATIENCE, gone) {
-            bail!("processes of the killed PostgreSQL are still there");
+            bail!("processes of the killed PostgreSQL are still running");
         }
         Ok(())
     }

@@ -148,7 +148,7 @@ pub fn enforce(root: &Path) -> Result<()> {
     }
     match violations.len() {
         0 => Ok(()),
-        count => bail!("{count} violations of the lint rules (CONTRIBUTING.md says what it is)"),
+        count => bail!("{count} violations of the lint rules, which CONTRIBUTING.md explains"),
     }
 }
 
@@ -309,7 +309,7 @@ fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
             });
         };
         if toml_value(&manifest, "lints", "workspace") != Some("true") {
-            let what = format!("crate `{name}` must say `[lints] workspace = true`");
+            let what = format!("crate `{name}` must have `[lints] workspace = true`");
             report(Rule::Lints, what);
         }
         if !architecture.contains(&format!("`{name}`")) {
