@@ -1,7 +1,7 @@
-//! Whether the values of a series differ where a condition holds.
+//! Finds out whether the values of a series differ where a condition holds.
 //!
 //! The condition is a regressor in a linear model with autocorrelated errors (`gls`), because ten
-//! seconds in a row that are low from one slow swing are not ten independent observations.
+//! low seconds in a row that belong to one slow swing are not ten independent observations.
 
 use crate::gls::Coefficient;
 use crate::mean;
@@ -20,7 +20,7 @@ pub struct Contrast {
     pub p: f64,
 }
 
-/// Compares the values where `marks` is true with the others; `None` for fewer than
+/// Compares the values where `marks` is true with the others. `None` for fewer than
 /// [`CONTRAST_MIN`] values, marks that are all equal, a different number of marks, and values that
 /// are not finite.
 pub fn contrast(series: &[f64], marks: &[bool]) -> Option<Contrast> {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A server that loses nothing up to the limit, and the excess beyond it.
+/// A server that loses nothing up to the limit, and beyond it everything in excess.
 fn server(limit: f64, asked: &Asked) -> Outcome {
     measured(asked, 1.0 - (limit / asked.load).min(1.0))
 }
@@ -63,7 +63,7 @@ fn the_limit_of_a_server_is_found_and_confirmed() {
     assert!(upper.load / lower.load <= 1.02 + 1e-9);
     assert_eq!(found.voted, (found.lower, found.upper));
     assert!(found.confirmed);
-    // Eight of ten are four of five, whatever the other two say.
+    // Eight of ten are four of five, whatever the other two trials say.
     assert_eq!(found.trials_for(Purpose::Confirm), 8);
     let goodput = found.goodput.unwrap();
     assert!((goodput - lower.load.min(950.0)).abs() < 1e-6, "{goodput}");
@@ -72,7 +72,7 @@ fn the_limit_of_a_server_is_found_and_confirmed() {
     assert!((plausible.high / 1.02 / upper.load - 1.0).abs() < 1e-9);
 }
 
-/// Four agreeing votes decide; smaller candidates come first, and candidates that cannot be a bound
+/// Four equal votes decide. Smaller candidates come first, and candidates that cannot be a bound
 /// are skipped.
 #[test]
 fn candidates_come_first_and_bisection_follows() {
@@ -206,7 +206,7 @@ fn a_promise_that_six_of_ten_trials_keep_is_not_confirmed() {
         assert_eq!(found.lower != found.voted.0, lowered, "{bad}");
         let trials = match bad {
             2 => 10,
-            // The third trial of the first load refutes it; the remaining ones break the next.
+            // The third trial of the first load refutes it. The remaining ones break the next load.
             bad => 3 + (bad - 3) + 8,
         };
         assert_eq!(found.trials_for(Purpose::Confirm), trials);
@@ -232,7 +232,7 @@ fn a_broken_confirmation_steps_down_by_a_width() {
     let width = found.interval().unwrap();
     assert!((width.high / width.low - 1.02).abs() < 1e-9);
     assert!(found.plausible.unwrap().contains(960.0));
-    // Eight confirming trials of 10 s are enough.
+    // Eight confirming trials of 10 s each are enough.
     assert!(
         found
             .goodput
@@ -240,7 +240,7 @@ fn a_broken_confirmation_steps_down_by_a_width() {
     );
 }
 
-/// A step down never skips a lower bound that was voted.
+/// A step down must not skip a lower bound that the votes have found.
 #[test]
 fn a_step_down_stops_at_the_next_lower_bound() {
     let mut search = new(Start::default());
@@ -295,7 +295,7 @@ fn sessions_are_searched_in_whole_numbers() {
     assert_eq!((interval.low, interval.high), (23.0, 24.0));
 }
 
-/// Trials that are too short never make a load a lower bound, but the search must still end.
+/// Trials that are too short never make a load a lower bound, but the search must end all the same.
 #[test]
 fn short_trials_do_not_keep_a_search_going() {
     let goal = Goal {
@@ -337,8 +337,8 @@ fn no_duration_is_too_long() {
     );
 }
 
-/// A lucky trial at a greater load does not make it the answer, which is below the smallest
-/// broken load.
+/// If a greater load keeps the promise by luck, it must not become the answer, which is below the
+/// smallest load that broke the promise.
 #[test]
 fn a_lucky_load_beyond_a_broken_one_is_no_bound() {
     let mut search = new(Start::default());
