@@ -58,8 +58,8 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Binds the sockets. Removes a socket that an earlier server has left behind. If `port` is 0, the
-    /// kernel chooses one.
+    /// Binds the sockets. Removes a socket that an earlier server has left behind. The kernel
+    /// chooses the port if it is 0.
     ///
     /// # Errors
     /// Says what cannot be bound and why.
