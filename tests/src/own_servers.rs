@@ -145,9 +145,9 @@ fn mysql_tree() -> PathBuf {
 
 /// Asserts that the output of a program contains all of these texts.
 pub fn has(output: &Output, texts: &[&str]) {
-    let said = format!("{}{}", output.stdout, output.stderr);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = format!("{}{}", output.stdout, output.stderr);
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in texts {
-        assert!(said.contains(text), "'{text}' is not in:\n{said}");
+        assert!(printed.contains(text), "'{text}' is not in:\n{printed}");
     }
 }

@@ -177,8 +177,8 @@ impl Tree {
         command.arg("-x").arg(deb).arg(self.root());
         let output = command.output().context("cannot run dpkg-deb")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("dpkg-deb cannot unpack {}:\n{said}", deb.display());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            bail!("dpkg-deb cannot unpack {}:\n{stderr}", deb.display());
         }
         Ok(())
     }

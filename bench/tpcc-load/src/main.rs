@@ -64,13 +64,13 @@ fn main() -> Result<()> {
     };
     let results = json!({
         "section": "tpcc-load",
-        "date": said_by("date", &["+%F"])?,
+        "date": first_line("date", &["+%F"])?,
         "command": format!(
             "cargo run --release -p tpcc-load -- --sessions {} --shrink {} --rounds {} URL…",
             bench.sessions, bench.shrink, bench.rounds
         ),
-        "kernel": said_by("uname", &["-r"])?,
-        "cores": said_by("nproc", &[])?,
+        "kernel": first_line("uname", &["-r"])?,
+        "cores": first_line("nproc", &[])?,
         "servers": servers,
     });
     let text = serde_json::to_string_pretty(&results)? + "\n";
@@ -186,7 +186,7 @@ impl Bench {
             .lines()
             .rev()
             .find_map(|line| line.split_once("Loaded "));
-        let mut words = line.context("dyno told no time")?.1.split_whitespace();
+        let mut words = line.context("dyno printed no time")?.1.split_whitespace();
         let rows: f64 = words.next().context("no rows")?.parse()?;
         let seconds: f64 = words.nth(2).context("no seconds")?.parse()?;
         ensure!(rows > 0.0 && seconds > 0.0, "nothing was loaded: {output}");
@@ -253,7 +253,7 @@ impl Spread {
 }
 
 /// The first line that a program prints.
-fn said_by(program: &str, words: &[&str]) -> Result<String> {
+fn first_line(program: &str, words: &[&str]) -> Result<String> {
     let output = Command::new(program).args(words).output();
     let output = output.with_context(|| format!("cannot run {program}"))?;
     let text = String::from_utf8_lossy(&output.stdout);

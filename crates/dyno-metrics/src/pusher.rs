@@ -110,7 +110,7 @@ impl Destination {
     }
 
     /// Posts a request once with this timeout; returns the result and the number of data points.
-    fn post(&self, agent: &Agent, body: &[u8], patience: Duration) -> Result<Taken, Refusal> {
+    fn post(&self, agent: &Agent, body: &[u8], patience: Duration) -> Result<Acceptance, Refusal> {
         let mut request = agent
             .post(&self.url)
             .config()
@@ -137,7 +137,7 @@ impl Destination {
                 let response = ExportMetricsServiceResponse::decode(body.as_slice());
                 let response =
                     response.map_err(|_| refusal("its answer is not OTLP".to_owned()))?;
-                Ok(Taken::of(response))
+                Ok(Acceptance::of(response))
             }
             Err(ureq::Error::StatusCode(status)) => Err(Refusal::of_status(status)),
             Err(ureq::Error::Timeout(_)) => {
@@ -170,13 +170,13 @@ fn headers(text: &str) -> Result<Vec<(String, Secret)>, String> {
 
 /// What a receiver accepted.
 #[derive(Default)]
-struct Taken {
+struct Acceptance {
     /// Number of rejected data points, and the reason.
     rejected: u64,
     why: String,
 }
 
-impl Taken {
+impl Acceptance {
     fn of(response: ExportMetricsServiceResponse) -> Self {
         response
             .partial_success
@@ -369,15 +369,17 @@ impl Work {
                 return;
             };
             let refusal = match self.destination.post(&self.agent, &body, patience) {
-                Ok(taken) => {
+                Ok(accepted) => {
                     self.state.sent.fetch_add(1, Ordering::Relaxed);
                     self.pushed.late |= failed;
-                    self.pushed.rejected += taken.rejected;
-                    if taken.rejected > 0 {
-                        let why =
-                            format!("it rejected {} data points: {}", taken.rejected, taken.why);
+                    self.pushed.rejected += accepted.rejected;
+                    if accepted.rejected > 0 {
+                        let why = format!(
+                            "it rejected {} data points: {}",
+                            accepted.rejected, accepted.why
+                        );
                         self.warn(&why, None);
-                        self.pushed.rejected_why = taken.why;
+                        self.pushed.rejected_why = accepted.why;
                     }
                     return;
                 }

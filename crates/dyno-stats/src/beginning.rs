@@ -52,7 +52,7 @@ pub fn beginning(series: &[f64]) -> Option<Beginning> {
         let means: Vec<f64> = clamped.chunks_exact(step).filter_map(mean).collect();
         let mut begins = vec![0.0; means.len()];
         begins[..FIRST].fill(1.0);
-        let chance = Coefficient::beside_constant(&means, &begins)?.chance_of_zero();
+        let chance = Coefficient::with_constant(&means, &begins)?.chance_of_zero();
         Some(Beginning {
             length,
             first: mean(&series[..length])?,

@@ -40,7 +40,7 @@ pub fn contrast(series: &[f64], marks: &[bool]) -> Option<Contrast> {
         .map(|mark| f64::from(u8::from(*mark)))
         .collect();
     // The errors of two noiseless levels cannot be modelled.
-    let p = match Coefficient::beside_constant(series, &regressor) {
+    let p = match Coefficient::with_constant(series, &regressor) {
         Some(found) => found.chance_of_zero(),
         None if marked == others => 1.0,
         None => 0.0,

@@ -86,7 +86,7 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
     if share < SHARE_MIN || p > CHANCE_MAX {
         return None;
     }
-    let (depth, lost) = taken(series, &found, bound)?;
+    let (depth, lost) = depth_and_loss(series, &found, bound)?;
     Some(Dips {
         count: found.len(),
         period: mean_alike(&gaps, period, room),
@@ -144,7 +144,7 @@ pub fn spells(series: &[f64]) -> Option<Spells> {
         return None;
     }
     let found = below(series, bound);
-    let (depth, lost) = taken(series, &found, bound)?;
+    let (depth, lost) = depth_and_loss(series, &found, bound)?;
     Some(Spells {
         count: found.len(),
         values,
@@ -162,7 +162,7 @@ fn upper_part(series: &[f64]) -> Option<(f64, f64)> {
 
 /// The depth of the dips below a bound, as a share of the level (the median over the dips), and
 /// what is lost in them, as a share of the sum of the level.
-fn taken(series: &[f64], dips: &[Dip], bound: f64) -> Option<(f64, f64)> {
+fn depth_and_loss(series: &[f64], dips: &[Dip], bound: f64) -> Option<(f64, f64)> {
     let others: Vec<f64> = series.iter().copied().filter(|x| *x >= bound).collect();
     let level = crate::mean(&others)?;
     let missing: f64 = (series.iter().filter(|x| **x < bound))

@@ -79,7 +79,7 @@ impl Coefficient {
     }
 
     /// The coefficient of `regressor` in a model with a constant.
-    pub(crate) fn beside_constant(series: &[f64], regressor: &[f64]) -> Option<Self> {
+    pub(crate) fn with_constant(series: &[f64], regressor: &[f64]) -> Option<Self> {
         Self::fit(series, regressor)
     }
 

@@ -88,7 +88,7 @@ pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
     } else if series.len() >= long_run::SERIES_MIN {
         let steps: Vec<f64> = (0..series.len()).map(at).collect();
         // The errors of an exact straight line cannot be modelled.
-        let of_errors = Coefficient::beside_constant(series, &steps);
+        let of_errors = Coefficient::with_constant(series, &steps);
         of_errors.map_or(0.0, |found| found.reach(per_step, confidence))
     } else {
         return None;

@@ -52,8 +52,8 @@ pub fn step(series: &[f64]) -> Option<Step> {
         .map(|index| f64::from(u8::from(index >= at)))
         .collect();
     // The errors of two noiseless levels cannot be modelled.
-    let chance = Coefficient::beside_constant(&cells, &regressor)
-        .map_or(0.0, |found| found.chance_of_zero());
+    let chance =
+        Coefficient::with_constant(&cells, &regressor).map_or(0.0, |found| found.chance_of_zero());
     let index = match cell {
         1 => at,
         _ => {

@@ -117,7 +117,7 @@ pub fn trends(series: &[f64]) -> Option<Trends> {
     let of = |shape: Shape| {
         let regressor = shape.values(values.len());
         let (by, _) = least_squares(&values, &regressor, middle);
-        let errors = Coefficient::beside_constant(&values, &regressor);
+        let errors = Coefficient::with_constant(&values, &regressor);
         let chance = match &errors {
             Some(found) => found.chance_of_zero(),
             None if by == 0.0 => 1.0,

@@ -142,7 +142,7 @@ impl Running {
     }
 
     /// Whether one of the streams contains this text so far.
-    pub fn said(&self, text: &str) -> bool {
+    pub fn has_printed(&self, text: &str) -> bool {
         let streams = [&self.program.stdout, &self.program.stderr];
         streams
             .iter()
@@ -150,10 +150,10 @@ impl Running {
     }
 
     /// Waits until it prints one of these texts. Returns false if it ends first, or after `limit`.
-    pub fn wait_said(&mut self, texts: &[&str], limit: Duration) -> bool {
+    pub fn wait_for_text(&mut self, texts: &[&str], limit: Duration) -> bool {
         let deadline_ns = Clock.now() + limit.as_nanos() as u64;
         while self.runs() && Clock.now() < deadline_ns {
-            if texts.iter().any(|text| self.said(text)) {
+            if texts.iter().any(|text| self.has_printed(text)) {
                 return true;
             }
             thread::sleep(Duration::from_millis(10));

@@ -53,14 +53,14 @@ pub fn run(campaign: &Campaign) -> Result<()> {
         let count = ROUND.min(end - seed);
         let folder = campaign.case_folder(seed)?;
         let ended = try_round(&tests, campaign, seed, count, &folder)?;
-        let said = read(&ended.stdout(), &mut kinds);
+        let reported = read(&ended.stdout(), &mut kinds);
         // An interrupted process has not failed.
-        let broke = campaign_failure(&ended, &said).filter(|_| !campaign.stopped());
+        let broke = campaign_failure(&ended, &reported).filter(|_| !campaign.stopped());
         lost += u64::from(broke.is_some());
-        for failure in said.iter().chain(&broke) {
+        for failure in reported.iter().chain(&broke) {
             say(&format!("FAILURE {failure}; kept: {}", folder.display()));
         }
-        if said.is_empty() && broke.is_none() {
+        if reported.is_empty() && broke.is_none() {
             // The next campaign with this seed overwrites whatever is left.
             let _ = fs::remove_dir_all(&folder);
         }
@@ -160,11 +160,11 @@ fn read(output: &str, kinds: &mut BTreeMap<String, Count>) -> Vec<String> {
 }
 
 /// A failure of the process that the tests did not report with a seed.
-fn campaign_failure(ended: &Ended, said: &[String]) -> Option<String> {
+fn campaign_failure(ended: &Ended, reported: &[String]) -> Option<String> {
     if ended.overdue {
         return Some(format!("the tests did not end within {ROUND_LIMIT:?}"));
     }
-    let broke = said.is_empty() && !ended.status.success();
+    let broke = reported.is_empty() && !ended.status.success();
     broke.then(|| format!("the tests ended with {}", ended.status))
 }
 

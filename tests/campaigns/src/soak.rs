@@ -78,7 +78,7 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
     command.args(["--rate", RATE, "-t", &format!("{}s", length.as_secs())]);
     command.args(["--warmup", "0", "--results", "dyno.db"]);
     let mut running = Running::start(in_folder(&mut command, &folder))?;
-    if !running.wait_said(&[" tx/s "], END_MAX) {
+    if !running.wait_for_text(&[" tx/s "], END_MAX) {
         let ended = running.finish(Duration::ZERO)?;
         bail!("{}: the run did not start: {}", bed.kind(), ended.stderr());
     }

@@ -22,7 +22,7 @@ fn server(act: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> u16 {
     port
 }
 
-fn says(bytes: Vec<u8>, then_waits: bool) -> u16 {
+fn server_sending(bytes: Vec<u8>, then_waits: bool) -> u16 {
     server(move |mut stream| {
         // The client may close the connection early.
         let _ = stream.write_all(&bytes);
@@ -80,7 +80,7 @@ fn no_server_of_any_kind_can_make_it_hang_or_crash() {
     ];
     for (bytes, waits) in bytes {
         let start = format!("{:?}", &bytes[..bytes.len().min(12)]);
-        let port = says(bytes, waits);
+        let port = server_sending(bytes, waits);
         for scheme in ["mysql", "postgres"] {
             let output = dyno(&format!(
                 "run oltp_point_select --target {scheme}://u@127.0.0.1:{port}/d?connect_timeout=1s"
@@ -199,14 +199,14 @@ fn a_proxy_without_its_server_is_not_stormed_by_log_ins() {
     let port = server(move |mut stream| {
         let number = counted.fetch_add(1, Ordering::SeqCst);
         let mut buffer = [0; 4096];
-        let mut says = |bytes: &[u8]| -> Option<()> {
+        let mut send = |bytes: &[u8]| -> Option<()> {
             stream.write_all(bytes).ok()?;
             (stream.read(&mut buffer).ok()? > 0).then_some(())
         };
-        let _ = says(&greeting()).and_then(|()| says(&packet(2, OK)));
+        let _ = send(&greeting()).and_then(|()| send(&packet(2, OK)));
         // The first connections answer some statements, so that the run can start.
         for _ in 0..20 {
-            if number >= 4 || says(&packet(1, OK)).is_none() {
+            if number >= 4 || send(&packet(1, OK)).is_none() {
                 break;
             }
         }

@@ -29,7 +29,7 @@ fn prepared(kind: Kind) -> (PrivateServer, String) {
 
 /// Starts a run, and disturbs the server once the measurement has begun. Returns the result and the
 /// duration.
-fn hurt(line: &str, status: i32, act: impl FnOnce()) -> (serde_json::Value, f64) {
+fn disturbed_run(line: &str, status: i32, act: impl FnOnce()) -> (serde_json::Value, f64) {
     let began = Clock.now();
     let mut running = Running::start(&mut command(&format!("{line} --json")));
     running.measuring();
@@ -60,7 +60,8 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         let (private, url) = prepared(kind);
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 --observe off");
-        let (result, seconds) = hurt(&format!("{line} -t 3s --warmup 0"), 0, || private.suspend());
+        let (result, seconds) =
+            disturbed_run(&format!("{line} -t 3s --warmup 0"), 0, || private.suspend());
         assert!(
             (4.0..5.0 + SLACK_S).contains(&seconds),
             "{kind}: {seconds} s"
@@ -114,7 +115,7 @@ fn a_ledger_that_cannot_be_read_does_not_keep_a_run_from_its_end() {
         dyno(&format!("prepare tpcb --scale 1 --target {url}")).success();
         let target = format!("--scale 1 --target {url}?connect_timeout=2s");
         let line = format!("run tpcb {target} -c 2 -t 3s --warmup 0 --results none");
-        let (result, seconds) = hurt(&line, 0, || private.suspend());
+        let (result, seconds) = disturbed_run(&line, 0, || private.suspend());
         // The time limit, the grace, the timeout of the observer, and the connection attempt.
         assert!(
             seconds < 3.0 + 1.0 + 1.0 + 2.0 + 2.0 * SLACK_S,
@@ -167,7 +168,7 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 8s --warmup 0");
         // No session was connected at the end.
-        let (result, seconds) = hurt(&line, 1, || private.kill().unwrap());
+        let (result, seconds) = disturbed_run(&line, 1, || private.kill().unwrap());
         assert!(seconds < 10.0 + SLACK_S, "{kind}: {seconds} s");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
         // Each session lost its connection, which is an error, and then failed to reconnect, which
@@ -193,7 +194,7 @@ fn a_server_that_dies_is_reported_with_what_it_did_before() {
 
         private.start_again().unwrap();
         let stop = format!("{line} --lost-connections stop");
-        let (result, _) = hurt(&stop, 1, || private.kill().unwrap());
+        let (result, _) = disturbed_run(&stop, 1, || private.kill().unwrap());
         assert!(
             result["end"].to_string().contains("failed"),
             "{kind}: {result}"
@@ -216,7 +217,7 @@ fn sessions_that_wait_for_an_event_notice_that_their_server_is_gone() {
             "run oltp_point_select --target {url} --table-size 100 -c 4 --rate 0.01/s \
              --arrivals constant -t 6s --warmup 0 --calibrate never --observe off"
         );
-        let (result, _) = hurt(&line, 1, || private.kill().unwrap());
+        let (result, _) = disturbed_run(&line, 1, || private.kill().unwrap());
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         let intervals = result["intervals"].as_array().unwrap();
         for states in [&result["states"], &intervals[intervals.len() - 2]["states"]] {
@@ -236,7 +237,7 @@ fn a_server_that_comes_back_is_loaded_again() {
         let (mut private, url) = prepared(kind);
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 12s --warmup 0");
-        let (result, _) = hurt(&line, 0, || {
+        let (result, _) = disturbed_run(&line, 0, || {
             private.kill().unwrap();
             private.start_again().unwrap();
         });
@@ -283,7 +284,7 @@ fn a_connection_that_an_administrator_ends_is_made_again() {
             "run oltp_point_select --target {url} --table-size 100 -c 4 -t 3s --warmup 0 \
              --observe off"
         );
-        let (result, _) = hurt(&line, 0, kill);
+        let (result, _) = disturbed_run(&line, 0, kill);
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
         assert_eq!(errors(&result), 4, "{kind}: {result}");

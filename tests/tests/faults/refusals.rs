@@ -316,12 +316,12 @@ fn reports_numbers_that_are_too_large_with_their_bound() {
     ] {
         let output = dyno(options);
         assert!(!output.status.success(), "{output:?}");
-        let said = output.stdout + &output.stderr;
+        let printed = output.stdout + &output.stderr;
         let given = options
             .split([' ', '='])
             .find(|word| word.len() > 9 && word.parse::<u64>().is_ok());
         for part in [given.unwrap(), &most.to_string()] {
-            assert!(said.contains(part), "{options}: {said}");
+            assert!(printed.contains(part), "{options}: {printed}");
         }
     }
 }

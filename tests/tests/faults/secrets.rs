@@ -219,10 +219,10 @@ fn what_a_script_prints_of_its_run_contains_no_password() {
         let mut command = command(line);
         command.env("CANARY_OF_TEST", SECRET);
         let output = sound(run(command.env("ENCODED_CANARY", ENCODED), LIMIT)).success();
-        let said = output.stdout + &output.stderr;
+        let printed = output.stdout + &output.stderr;
         assert!(
-            !said.contains(SECRET) && !said.contains(ENCODED),
-            "{line}:\n{said}"
+            !printed.contains(SECRET) && !printed.contains(ENCODED),
+            "{line}:\n{printed}"
         );
     }
     for path in [record.to_string(), report.display().to_string()] {
@@ -261,13 +261,13 @@ fn what_a_script_names_holds_no_password() {
             let mut command = command(&format!("run {script} --target {target}{more}"));
             let output = run(command.env("CANARY_OF_TEST", SECRET), LIMIT);
             let output = sound(output).failure(1);
-            let said = format!("{}{}", output.stdout, output.stderr);
+            let printed = format!("{}{}", output.stdout, output.stderr);
             let why = format!("the {what} '");
             assert!(
-                said.contains(&why) && said.contains("has a password in"),
-                "{said}"
+                printed.contains(&why) && printed.contains("has a password in"),
+                "{printed}"
             );
-            assert!(!said.contains(SECRET), "{said}");
+            assert!(!printed.contains(SECRET), "{printed}");
         }
     }
 }

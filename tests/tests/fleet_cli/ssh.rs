@@ -273,17 +273,17 @@ fn reports_ssh_errors_verbatim_with_advice() {
     let run = format!("run oltp_point_select {options} -c 2 -t 1s --calibrate never");
     let dyno = dyno_path().display().to_string();
     let by_hand = |host: &str| format!("try `ssh -o BatchMode=yes {host} {dyno} --version`");
-    for (host, said) in [
+    for (host, error) in [
         ("away", "Connection refused"),
         ("closed", "Permission denied (publickey)"),
         ("strange", "Host key verification failed"),
     ] {
         let output = far.dyno(&format!("{run} --agents ssh:gen2,ssh:{host}"));
         let ended = format!("agent {host} has ended (exit status: 255: ");
-        has(&output.failure(1), &[&ended, said, &by_hand(host)]);
+        has(&output.failure(1), &[&ended, error, &by_hand(host)]);
         let output = far.dyno(&format!("{run} --server-agent ssh:{host}"));
         let ended = format!("({host}) did not start: exit status: 255: ");
-        has(&output.failure(1), &[&ended, said, &by_hand(host)]);
+        has(&output.failure(1), &[&ended, error, &by_hand(host)]);
     }
     let output = far.dyno(&format!("{run} --agents ssh:narrow"));
     let expected = [

@@ -95,9 +95,9 @@ fn count(file: &Path, table: &str) -> i64 {
 #[test]
 fn an_archive_repeats_its_experiment_elsewhere() {
     let lab = recorded();
-    let said = lab.dyno("lab bundle scaling.toml").success();
+    let output = lab.dyno("lab bundle scaling.toml").success();
     has(
-        &said,
+        &output,
         &["scaling.tar.gz: ", "2 scripts, dyno.db with 2 runs"],
     );
     has(
@@ -150,12 +150,12 @@ fn an_archive_repeats_its_experiment_elsewhere() {
     }
 
     let words = |line: &str| line.strip_prefix("dyno ").unwrap().to_owned();
-    let said = dyno_in(&lab, &folder, &words(report)).success();
-    has(&said, &["How do sessions scale?", "2 of 2 trials done"]);
-    assert!(!said.stderr.contains("as it was"), "{}", said.stderr);
+    let output = dyno_in(&lab, &folder, &words(report)).success();
+    has(&output, &["How do sessions scale?", "2 of 2 trials done"]);
+    assert!(!output.stderr.contains("as it was"), "{}", output.stderr);
     assert!(folder.join("scaling.html").exists());
-    let said = dyno_in(&lab, &folder, &words(repeat)).success();
-    has(&said, &["all 2 trials done"]);
+    let output = dyno_in(&lab, &folder, &words(repeat)).success();
+    has(&output, &["all 2 trials done"]);
 }
 
 #[test]
@@ -191,8 +191,11 @@ fn the_password_of_a_server_is_not_in_an_archive() {
          --warmup 0s --repeats 1 --name guarded"
     ))
     .success();
-    let said = lab.dyno("lab bundle -o guarded.tgz").success();
-    has(&said, &["guarded.tgz: ", "0 scripts, dyno.db with 2 runs"]);
+    let output = lab.dyno("lab bundle -o guarded.tgz").success();
+    has(
+        &output,
+        &["guarded.tgz: ", "0 scripts, dyno.db with 2 runs"],
+    );
     let there: PathBuf = lab.path("there");
     let names = unpacked(&lab, "guarded.tgz", &there);
     assert_eq!(names.len(), 4, "{names:?}");

@@ -34,10 +34,10 @@ fn a_proxy_before_the_server_is_a_way_to_it() {
     if !has_proxy {
         let lab = Lab::new();
         let file = super::whole::experiments().join("proxy-and-price.toml");
-        let said = lab
+        let output = lab
             .dyno(&format!("lab run {} --scale trial", file.display()))
             .failure(2);
-        has(&said, &["install the package haproxy"]);
+        has(&output, &["install the package haproxy"]);
         assert!(!lab.servers().exists());
         return;
     }
@@ -65,8 +65,11 @@ fn libraries_that_a_server_was_to_load_first_are_looked_for() {
          [load]\nworkload = 'oltp_point_select'\ntime = '0.5s'\nwarmup = '0s'\n\
          [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1]\n",
     );
-    let said = lab.dyno("lab run preload.toml").failure(1);
-    has(&said, &["has not loaded libmissing.so.7, which LD_PRELOAD"]);
+    let output = lab.dyno("lab run preload.toml").failure(1);
+    has(
+        &output,
+        &["has not loaded libmissing.so.7, which LD_PRELOAD"],
+    );
 }
 
 /// A cheap experiment on SQLite.
@@ -106,9 +109,9 @@ fn plots_prices_and_laws_are_on_the_page() {
          [[plot]]\nkind = 'time'\nseries = 'data.nothing'\n";
     write(&lab, "small.toml", &(SMALL.to_owned() + more));
     lab.dyno("lab run small.toml").success();
-    let said = lab.dyno("lab report small.toml").success();
+    let output = lab.dyno("lab report small.toml").success();
     has(
-        &said,
+        &output,
         &[
             "Cost of a month, $",
             "Prices of 2026-01-01",
@@ -238,9 +241,9 @@ fn trials_of_several_phases_have_a_row_for_each() {
          [[table]]\nkind = 'phases'\n",
     );
     lab.dyno("lab run steps.toml").success();
-    let said = lab.dyno("lab report steps.toml").success();
+    let output = lab.dyno("lab report steps.toml").success();
     has(
-        &said,
+        &output,
         &["Phases: rate", "first", "second", "l.i0", "l.i1", "1.00"],
     );
 }
@@ -289,6 +292,6 @@ fn reports_what_the_server_and_commands_write_during_the_load() {
         "false",
     );
     write(&lab, "short.toml", &text);
-    let said = lab.dyno("lab run short.toml").failure(1);
-    has(&said, &["the command 'false' ended immediately"]);
+    let output = lab.dyno("lab run short.toml").failure(1);
+    has(&output, &["the command 'false' ended immediately"]);
 }

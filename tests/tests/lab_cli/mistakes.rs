@@ -81,8 +81,8 @@ fn reports_what_cannot_be_run_with_its_position() {
     ] {
         assert!(FILE.contains(from), "{from}");
         write(&lab, "x.toml", &FILE.replace(from, to));
-        let said = lab.dyno("lab run x.toml").failure(2);
-        has(&said, &[expected]);
+        let output = lab.dyno("lab run x.toml").failure(2);
+        has(&output, &[expected]);
         assert!(!lab.path("dyno.db").exists(), "{from}");
         assert!(!lab.servers().exists(), "{from}");
     }
@@ -136,22 +136,22 @@ fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
     lab.dyno("lab run e.toml").success();
     let more = text.replace("levels = [1, 2]", "levels = [1, 2, 3]");
     write(&lab, "e.toml", &more);
-    let said = lab.dyno("lab resume e.toml").failure(2);
+    let output = lab.dyno("lab resume e.toml").failure(2);
     has(
-        &said,
+        &output,
         &[
             "new: sessions=3",
             "2 of 3 trials are done",
             "--accept-changes",
         ],
     );
-    let said = lab.dyno("lab resume e.toml --accept-changes").success();
-    has(&said, &["2 of 3 trials done before", "all 3 trials done"]);
+    let output = lab.dyno("lab resume e.toml --accept-changes").success();
+    has(&output, &["2 of 3 trials done before", "all 3 trials done"]);
     // Another time changes the trials.
     write(&lab, "e.toml", &more.replace("'0.3s'", "'0.4s'"));
-    let said = lab.dyno("lab resume e.toml").failure(2);
+    let output = lab.dyno("lab resume e.toml").failure(2);
     has(
-        &said,
+        &output,
         &["changed in 3 trials: load.time", "0 of 3 trials are done"],
     );
 }
@@ -184,9 +184,9 @@ fn a_module_that_changed_makes_other_trials() {
     write(&lab, "m.toml", &small(&lab, "with_module.lua", ""));
     lab.dyno("lab run m.toml").success();
     module("SELECT 2");
-    let said = lab.dyno("lab resume m.toml").failure(2);
+    let output = lab.dyno("lab resume m.toml").failure(2);
     has(
-        &said,
+        &output,
         &["0 of 2 trials are done", "changed in 2 trials: script"],
     );
 }
@@ -210,11 +210,11 @@ fn a_report_is_by_the_claims_that_the_file_has_now() {
     write(&lab, "r.toml", &claim("1000"));
     has(&lab.dyno("lab report r.toml").success(), &["above 1000"]);
     write(&lab, "r.toml", &claim("1").replace("[1, 2]", "[1, 2, 3]"));
-    let said = lab.dyno("lab report r.toml").success();
-    has(&said, &["r.toml now defines other trials", "above 0.001"]);
+    let output = lab.dyno("lab report r.toml").success();
+    has(&output, &["r.toml now defines other trials", "above 0.001"]);
     write(&lab, "r.toml", "rubbish");
-    let said = lab.dyno("lab report r.toml").success();
-    has(&said, &["r.toml is no longer a valid experiment"]);
+    let output = lab.dyno("lab report r.toml").success();
+    has(&output, &["r.toml is no longer a valid experiment"]);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn one_results_file_is_run_by_one_process() {
     while !lab.path("dyno.db").exists() || !lab.dyno("lab status").stdout.contains("process") {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let said = lab.dyno("lab run a.toml --name other").failure(1);
-    has(&said, &["a is already running, in process"]);
+    let output = lab.dyno("lab run a.toml --name other").failure(1);
+    has(&output, &["a is already running, in process"]);
     drop(running);
 }

@@ -63,8 +63,8 @@ fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
             "2 different data sets",
         ),
     ] {
-        let said = lab.dyno(&line).failure(2);
-        has(&said, &[why, "Nothing was touched; --reload"]);
+        let output = lab.dyno(&line).failure(2);
+        has(&output, &[why, "Nothing was touched; --reload"]);
         assert_eq!(rows(&lab), (100, true), "{line}");
     }
     // `--reload` does not drop a table of another program, either.
@@ -73,9 +73,9 @@ fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
     there.execute(mine, []).unwrap();
     for reload in ["", " --reload"] {
         let line = format!("lab --vary sessions=1,2 {LINE} --table-size=100{reload}");
-        let said = lab.dyno(&line).failure(2);
+        let output = lab.dyno(&line).failure(2);
         has(
-            &said,
+            &output,
             &["it has a column mine", "Nothing was touched; rename"],
         );
         assert_eq!(rows(&lab), (100, true), "{line}");

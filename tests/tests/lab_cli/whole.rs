@@ -14,8 +14,8 @@ pub(crate) fn at_trial_scale(name: &str, trials: usize) -> String {
     let lab = Lab::new();
     let file = experiments().join(format!("{name}.toml"));
     let file = file.display();
-    let said = lab.dyno(&format!("lab run {file} --scale trial")).success();
-    has(&said, &[&format!("all {trials} trials done")]);
+    let output = lab.dyno(&format!("lab run {file} --scale trial")).success();
+    has(&output, &[&format!("all {trials} trials done")]);
     let runs = runs_by_trial(&lab);
     assert_eq!(
         (runs.len(), runs.values().sum::<usize>()),
@@ -117,8 +117,8 @@ fn an_experiment_on_a_real_server_answers_its_question() {
         ],
     );
     assert!(!lab.path("dyno.db").exists() && !lab.servers().exists());
-    let said = lab.dyno("lab run flush.toml").success();
-    has(&said, &["[12/12]", "all 12 trials done"]);
+    let output = lab.dyno("lab run flush.toml").success();
+    has(&output, &["[12/12]", "all 12 trials done"]);
     let state = status(&lab, "");
     let before = state["trials"][0]["done_before"].to_string();
     assert!(before.contains("data restored"), "{before}");
@@ -126,9 +126,9 @@ fn an_experiment_on_a_real_server_answers_its_question() {
         before.contains("SELECT @@GLOBAL.max_connect_errors gives"),
         "{before}"
     );
-    let said = lab.dyno("lab report --csv tables").success();
+    let output = lab.dyno("lab report --csv tables").success();
     has(
-        &said,
+        &output,
         &[
             "What does a sync per commit cost?",
             "12 of 12 trials done",
@@ -156,9 +156,9 @@ fn a_setting_that_the_server_clamps_refuses_the_trial() {
          [[factor]]\nname = 'cache'\napplies = 'start'\nsetting = 'table_open_cache'\n\
          levels = [1, 400]\n",
     );
-    let said = lab.dyno("lab run clamped.toml").failure(1);
+    let output = lab.dyno("lab run clamped.toml").failure(1);
     has(
-        &said,
+        &output,
         &["failed: cache=1", "the server has 10", "1 of 2 trials done"],
     );
     let state = status(&lab, "clamped.toml");

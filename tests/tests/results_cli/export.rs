@@ -186,11 +186,11 @@ fn runs_are_selected_by_their_factors() {
         ))
         .success();
     }
-    let said = lab.dyno("show --where fs=xfs").success();
-    has(&said, &["fs=xfs, memory=5G", "fs=xfs, memory=12G"]);
-    assert!(!said.stdout.contains("zfs"), "{}", said.stdout);
-    let said = lab.dyno("compare --where fs=xfs").success();
-    has(&said, &["memory 12G", "memory 5G"]);
+    let output = lab.dyno("show --where fs=xfs").success();
+    has(&output, &["fs=xfs, memory=5G", "fs=xfs, memory=12G"]);
+    assert!(!output.stdout.contains("zfs"), "{}", output.stdout);
+    let output = lab.dyno("compare --where fs=xfs").success();
+    has(&output, &["memory 12G", "memory 5G"]);
     // `export` takes exactly one run.
     has(&lab.dyno("export --where fs=xfs").failure(2), &["not 1, 2"]);
     has(

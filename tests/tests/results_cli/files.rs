@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use crate::common::{LIMIT, Lab, SHORT, has, sound};
 
 /// A folder with a recorded run, and a script that creates a file when it runs.
-fn furnished() -> (Lab, String) {
+fn recorded_run_and_script() -> (Lab, String) {
     let lab = Lab::new();
     let target = lab.sqlite();
     lab.dyno(&format!("run oltp_point_select {target} {SHORT} -q"))
@@ -24,7 +24,7 @@ fn furnished() -> (Lab, String) {
 
 #[test]
 fn other_files_are_left_unchanged() {
-    let (lab, script) = furnished();
+    let (lab, script) = recorded_run_and_script();
     let whole = fs::read(lab.path("dyno.db")).unwrap();
     fs::write(lab.path("short.db"), &whole[..5000]).unwrap();
     fs::write(lab.path("stump.db"), &whole[..50]).unwrap();
@@ -78,7 +78,7 @@ fn other_files_are_left_unchanged() {
 
 #[test]
 fn a_run_without_a_place_for_its_record_does_not_begin() {
-    let (lab, script) = furnished();
+    let (lab, script) = recorded_run_and_script();
     lab.file("text.db", "These are my notes.\n");
     let gone = lab.dyno("run oltp_point_select -t 1s --results no/such/dyno.db");
     has(
@@ -116,7 +116,7 @@ fn as_nobody(lab: &Lab, dyno: &Path, line: &str) -> dyno_tests::Output {
 fn a_file_that_may_only_be_read_can_be_read() {
     // SAFETY: a system call without arguments.
     assert_eq!(unsafe { libc::geteuid() }, 0, "these tests run as root");
-    let (lab, script) = furnished();
+    let (lab, script) = recorded_run_and_script();
     let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
     // Other users may not be able to enter the folders above the program.
     let dyno = lab.path("dyno");

@@ -40,7 +40,7 @@ fn log_of(lab: &Lab, database: &Database, seconds: u32) -> String {
 }
 
 /// Starts a monitoring program that writes once a second to a file.
-fn beside(lab: &Lab, name: &str, arguments: &[&str]) -> Child {
+fn start_monitor(lab: &Lab, name: &str, arguments: &[&str]) -> Child {
     let file = fs::File::create(lab.path(&format!("{name}.log"))).unwrap();
     Command::new(name)
         .args(arguments)
@@ -131,7 +131,7 @@ fn a_real_log_has_the_figures_that_were_printed() {
 fn host_logs_come_along() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    let mut vmstat = beside(&lab, "vmstat", &["-t", "-n", "1", "9"]);
+    let mut vmstat = start_monitor(&lab, "vmstat", &["-t", "-n", "1", "9"]);
     let log = log_of(&lab, &database, 4);
     vmstat.wait().unwrap();
     let file = lab.file("sysbench.log", &log);

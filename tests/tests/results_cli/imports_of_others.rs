@@ -29,8 +29,8 @@ fn pgbench(database: &Database, folder: &Path, clients: u32) {
     };
     call(&["-i", "-q"]);
     let clients = clients.to_string();
-    let said = call(&["-c", &clients, "-j", "2", "-T", "5", "-P", "1", "-l"]);
-    fs::write(folder.join("out.txt"), said.stderr + &said.stdout).unwrap();
+    let output = call(&["-c", &clients, "-j", "2", "-T", "5", "-P", "1", "-l"]);
+    fs::write(folder.join("out.txt"), output.stderr + &output.stdout).unwrap();
 }
 
 /// The text that follows a label in pgbench's report.

@@ -482,7 +482,7 @@ fn an_end_that_nobody_scraped_is_said() {
         {
             break;
         }
-        assert!(since(begun) < LIMIT, "the end is not told");
+        assert!(since(begun) < LIMIT, "the end is not reported");
         thread::sleep(Duration::from_millis(100));
     }
     let output = running.finish(Duration::from_secs(30)).success();

@@ -32,7 +32,7 @@ fn promtool_accepts_the_page_of_a_server() {
             if let Some(page) = page.filter(|page| page.contains("phase=\"ended\"} 1")) {
                 break page;
             }
-            assert!(since(begun) < LIMIT, "the end is not told");
+            assert!(since(begun) < LIMIT, "the end is not reported");
             thread::sleep(Duration::from_millis(100));
         };
         running.finish(Duration::from_secs(30)).success();

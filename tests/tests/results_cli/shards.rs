@@ -15,7 +15,7 @@ end
 ";
 
 /// The printed lines, split into words.
-fn did(text: &str) -> Vec<Vec<String>> {
+fn printed_lines(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("did "));
     let words = |line: &str| line.split(' ').map(str::to_owned).collect();
     lines.map(words).collect()
@@ -27,14 +27,15 @@ fn the_parts_are_the_whole() {
     let script = lab.file("who.lua", SCRIPT);
     let line =
         format!("run {script} -c 7 --events 100 -t 60s --warmup 0 --seed 5 --calibrate never");
-    let whole = did(&lab.dyno(&line).success().stderr);
+    let whole = printed_lines(&lab.dyno(&line).success().stderr);
     assert_eq!(whole.len(), 100);
     let parts: Vec<Vec<Vec<String>>> = (1..=3)
         .map(|part| {
-            did(&lab
-                .dyno(&format!("{line} --shard {part}/3"))
-                .success()
-                .stderr)
+            printed_lines(
+                &lab.dyno(&format!("{line} --shard {part}/3"))
+                    .success()
+                    .stderr,
+            )
         })
         .collect();
     assert_eq!([34, 33, 33], [0, 1, 2].map(|part: usize| parts[part].len()));

@@ -306,10 +306,10 @@ fn explains_a_named_statement_or_says_why_not() {
     let missing = &run["plans"][1];
     let why = missing["why_not"].as_str().unwrap();
     assert!(why.contains("no such table: missing"), "{why}");
-    let said = lab
+    let output = lab
         .dyno(&format!("run {line} --explain everything"))
         .failure(2);
-    has(&said, &["--explain 'everything': expected all"]);
+    has(&output, &["--explain 'everything': expected all"]);
     // Text after a semicolon would be executed.
     let several = lab
         .command(&format!("run {line} {few}"))

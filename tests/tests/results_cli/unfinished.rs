@@ -38,7 +38,7 @@ fn a_killed_run_keeps_its_intervals() {
     assert!(kept >= before, "{kept} < {before}");
     assert!(
         kept + 1.0 >= printed,
-        "{printed} were told, {kept} are kept"
+        "{printed} were printed, {kept} are recorded"
     );
 
     let listed = lab.dyno("list runs").success();

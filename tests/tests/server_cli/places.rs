@@ -29,13 +29,13 @@ fn up(lab: &Lab, line: &str) -> Option<Value> {
     if up.status.success() {
         return Some(serde_json::from_str(&up.stdout).unwrap());
     }
-    let said = &up.stderr;
-    let why = REFUSALS.iter().find(|reason| said.contains(**reason));
-    assert!(why.is_some(), "dyno server up {line}: {said}");
+    let stderr = &up.stderr;
+    let why = REFUSALS.iter().find(|reason| stderr.contains(**reason));
+    assert!(why.is_some(), "dyno server up {line}: {stderr}");
     let left = fs::read_dir(lab.servers()).map_or(0, Iterator::count);
     assert_eq!(left, 0, "a refused server leaves nothing");
     // Not `eprintln!`, which the test harness hides in tests that pass.
-    let loud = format!("\nNOT TESTED: this host does not permit `server up {line}`: {said}\n");
+    let loud = format!("\nNOT TESTED: this host does not permit `server up {line}`: {stderr}\n");
     std::io::stderr().write_all(loud.as_bytes()).unwrap();
     None
 }
@@ -245,10 +245,10 @@ fn what_cannot_be_is_found_before_anything_is_made() {
     has(&huge.failure(1), &["a file system of"]);
     let mut without = lab.command("server up mariadb --fs zfs");
     let output = without.env("PATH", "/nowhere").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if !PathBuf::from("/usr/sbin/zpool").exists() && !PathBuf::from("/sbin/zpool").exists() {
         let known = ["package zfsutils-linux", "needs root"];
-        assert!(known.iter().any(|part| said.contains(part)), "{said}");
+        assert!(known.iter().any(|part| stderr.contains(part)), "{stderr}");
     }
     assert!(fs::read_dir(lab.servers()).map_or(0, Iterator::count) == 0);
 }
@@ -386,10 +386,10 @@ fn a_trial_begins_cold_and_quiet() {
         server["reset"]["done"].to_string(),
         &server["reset"]["not_done"],
     );
-    let said = format!("{done}{not_done}");
+    let steps = format!("{done}{not_done}");
     assert!(
-        said.contains("page cache") && said.contains("trim"),
-        "{said}"
+        steps.contains("page cache") && steps.contains("trim"),
+        "{steps}"
     );
     if !done.contains("page cache of the host dropped") {
         let loud = format!("\nNOT TESTED: the page cache cannot be dropped here: {not_done}\n");

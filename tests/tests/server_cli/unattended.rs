@@ -151,17 +151,17 @@ fn an_interrupted_restore_is_not_taken_for_data() {
 fn passwords_are_in_files_of_their_owner_and_nowhere_else() {
     for kind in ["mariadb", "mysql", "postgresql"] {
         let lab = Lab::new();
-        let mut said = lab.dyno(&format!("server up {kind}")).success().stdout;
+        let mut printed = lab.dyno(&format!("server up {kind}")).success().stdout;
         let folder = lab.servers().join(kind);
         let password = fs::read_to_string(folder.join("password")).unwrap();
-        said += &lab.dyno("server list --json").success().stdout;
-        said += &lab.dyno(&format!("server url {kind}")).success().stdout;
-        said += &lab.dyno(&format!("server logs {kind}")).success().stdout;
-        said += &lab
+        printed += &lab.dyno("server list --json").success().stdout;
+        printed += &lab.dyno(&format!("server url {kind}")).success().stdout;
+        printed += &lab.dyno(&format!("server logs {kind}")).success().stdout;
+        printed += &lab
             .dyno(&format!("server url {kind} --tcp"))
             .success()
             .stdout;
-        assert!(!said.contains(&password), "{kind}: {said}");
+        assert!(!printed.contains(&password), "{kind}: {printed}");
         for (pid, line) in lab.processes() {
             assert!(!line.contains(&password), "{line}");
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

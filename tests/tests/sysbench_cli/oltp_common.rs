@@ -41,7 +41,7 @@ impl Tool {
 
 /// What a tool does with a script.
 #[derive(Debug, PartialEq, Eq)]
-struct Deeds {
+struct Effects {
     /// The columns of the tables after `prepare`.
     columns: Vec<Vec<String>>,
     /// Rows, ids, and the number of rows with the values of the script.
@@ -56,7 +56,7 @@ struct Deeds {
     statuses: Vec<Option<i32>>,
 }
 
-impl Deeds {
+impl Effects {
     /// One line for each item that is compared.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("statuses {:?}", self.statuses)];
@@ -119,10 +119,13 @@ fn compare(kind: Kind) {
 fn what_a_script_replaces_of_later_versions_is_used() {
     let logging = LoggingServer::start(Kind::Mariadb);
     for case in MASTER_ONLY {
-        let deeds = observe(&logging, case, Tool::Dyno);
-        let marked = deeds.statements.keys().any(|shape| shape.contains("mark"));
-        assert!(marked, "{}: {deeds:#?}", case.name);
-        assert!(deeds.statuses.iter().all(|status| *status == Some(0)));
+        let effects = observe(&logging, case, Tool::Dyno);
+        let marked = effects
+            .statements
+            .keys()
+            .any(|shape| shape.contains("mark"));
+        assert!(marked, "{}: {effects:#?}", case.name);
+        assert!(effects.statuses.iter().all(|status| *status == Some(0)));
     }
 }
 
@@ -147,7 +150,7 @@ fn the_guide_lists_what_is_tested() {
 }
 
 /// Prepares, runs and cleans up, and records the statements at the server.
-fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Deeds {
+fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Effects {
     let database = Database::on(&logging.server());
     let folder = tempfile::tempdir().expect("a folder");
     let text = format!("require(\"{}\")\n{}\n", case.base, case.text);
@@ -185,7 +188,7 @@ fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Deeds {
         true => report(&outputs[1].stdout),
         false => BTreeMap::new(),
     };
-    Deeds {
+    Effects {
         columns,
         rows,
         statements,

@@ -58,7 +58,7 @@ enum Tool {
 
 /// What a tool does with a script.
 #[derive(Debug, PartialEq, Eq)]
-struct Deeds {
+struct Effects {
     /// The schema after `prepare`, as the server prints it.
     schema: String,
     /// The number of rows and the smallest and largest id of each table after `prepare`.
@@ -117,7 +117,7 @@ fn observe(
     script: &Script,
     mode: &str,
     tool: Tool,
-) -> Deeds {
+) -> Effects {
     let mode = format!("--db-ps-mode={mode}");
     let call = |command: &str| {
         let mut line = database
@@ -151,7 +151,7 @@ fn observe(
         }
     }
     call("cleanup");
-    Deeds {
+    Effects {
         schema,
         loaded,
         statements,

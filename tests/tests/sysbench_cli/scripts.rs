@@ -151,8 +151,8 @@ fn a_script_need_not_be_utf_8() {
         part.display()
     );
     let output = shell(&line).success();
-    let said = "total number of events:              3";
-    assert!(output.stdout.contains(said), "{output:?}");
+    let total = "total number of events:              3";
+    assert!(output.stdout.contains(total), "{output:?}");
     let compiled = write("compiled.lua", b"\x1bLJ\x02");
     let output = shell(&format!("$DYNO sysbench {compiled} run")).failure(1);
     let everything = format!("{}{}", output.stdout, output.stderr);

@@ -186,7 +186,7 @@ impl Judged {
         let short = self.result["measured_s"].as_f64().unwrap() < 29.9;
         let findings = self.result["findings"].as_array().unwrap().iter();
         findings
-            .filter(|finding| speaks_against(finding))
+            .filter(|finding| is_against(finding))
             .filter_map(|finding| finding["check"].as_str())
             .filter(|check| !short || *check != "length")
             .filter(|check| *check != "disk" || !is_nearly_full())
@@ -269,6 +269,6 @@ impl Judged {
     }
 }
 
-fn speaks_against(finding: &Value) -> bool {
+fn is_against(finding: &Value) -> bool {
     finding["outcome"] == "doubt" || finding["outcome"] == "refuse"
 }

@@ -166,7 +166,7 @@ fn kill_one(database: &Database) {
 }
 
 /// Makes a run of 10,000 transactions while sessions are killed.
-fn hunted(place: &TestDatabase, database: &Database) -> Value {
+fn run_with_kills(place: &TestDatabase, database: &Database) -> Value {
     let line = format!("run tpcb --scale 4 -c 8 --events 10000 --rate 1500/s --json {LOUD}");
     let mut running: Running = place.start(&line);
     running.measuring();
@@ -184,7 +184,7 @@ fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
         let TestDatabase::Server(database) = &place else {
             continue;
         };
-        let result = hunted(&place, database);
+        let result = run_with_kills(&place, database);
         let name = place.name();
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}: {result}");
         assert!(

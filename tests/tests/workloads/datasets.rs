@@ -250,7 +250,7 @@ fn results_of_other_rows_are_seen_to_be_so_and_figures_are_shown_everywhere() {
 }
 
 /// A folder with a copy of the workload that loads a wrong row.
-fn spoilt(from: &str, to: &str) -> tempfile::TempDir {
+fn with_wrong_row(from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads");
     let text = std::fs::read_to_string(workloads.join("tpcc_load.lua")).unwrap();
@@ -261,11 +261,11 @@ fn spoilt(from: &str, to: &str) -> tempfile::TempDir {
 
 #[test]
 fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
-    let wrong_balance = spoilt(
+    let wrong_balance = with_wrong_row(
         "rows:cents(-1000):cents(1000)",
         "rows:cents(-1000):cents(1001)",
     );
-    let too_few = spoilt(
+    let too_few = with_wrong_row(
         "for o = sizes.delivered + 1, sizes.customers",
         "for o = sizes.delivered + 2, sizes.customers",
     );

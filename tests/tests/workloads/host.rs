@@ -169,12 +169,12 @@ fn reports_a_deep_queue_without_a_doubt() {
 fn fileio_names_what_is_missing_before_anything_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let short = "--time 300ms --warmup 0 -q --observe off --results r.db";
-    for (line, says) in [
+    for (line, message) in [
         ("run fileio --file-test-mode=rndrd", "`dyno prepare fileio`"),
         ("run fileio", "--file-test-mode"),
     ] {
         let output = dyno_in(folder.path(), &format!("{line} {short}")).failure(1);
-        assert!(output.stderr.contains(says), "{output:?}");
+        assert!(output.stderr.contains(message), "{output:?}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -252,20 +252,20 @@ fn a_ladder_reports_what_more_sessions_add_and_cost() {
     }
     let table = dyno_in(folder.path(), &line.replace("--json", "")).success();
     assert!(table.stdout.contains("knee"), "{table:?}");
-    for (line, says) in [
+    for (line, message) in [
         ("run cpu --ladder 1,2", "is an option of dyno saturate"),
         ("saturate cpu --ladder 4,2", "does not increase"),
         ("saturate cpu --ladder 1,x", "not a number of sessions"),
         ("saturate cpu --sessions 4", "not --sessions"),
     ] {
         let output = dyno_in(folder.path(), &format!("{line} {short}")).failure(2);
-        assert!(output.stderr.contains(says), "{output:?}");
+        assert!(output.stderr.contains(message), "{output:?}");
     }
 }
 
 #[test]
 fn what_means_nothing_is_refused() {
-    for (line, says) in [
+    for (line, message) in [
         ("cpu --target sqlite:x.db", "--target does not apply to cpu"),
         ("cpu --workers 2", "its own thread"),
         ("cpu --rand-type zipfian", "uses no random distribution"),
@@ -275,6 +275,6 @@ fn what_means_nothing_is_refused() {
         ("threads --thread-locks 0", "at least 1"),
     ] {
         let output = here(&format!("run {line} {SHORT}")).failure(2);
-        assert!(output.stderr.contains(says), "{line}: {output:?}");
+        assert!(output.stderr.contains(message), "{line}: {output:?}");
     }
 }

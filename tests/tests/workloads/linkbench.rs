@@ -115,7 +115,7 @@ fn killed_clients_leave_counts_intact() {
 }
 
 /// What corrupts the data, how to repair it, and the conditions that it violates.
-const SPOILT: &[(&str, &str, &[&str])] = &[
+const VIOLATIONS: &[(&str, &str, &[&str])] = &[
     (
         "UPDATE counttable SET count = count + 1 WHERE count > 5",
         "UPDATE counttable SET count = count - 1 WHERE count > 6",
@@ -157,7 +157,7 @@ fn each_condition_catches_its_corruption() {
             .dyno(&format!("prepare linkbench {options}"))
             .success();
         place.dyno(&format!("check linkbench {options}")).success();
-        for (spoil, mend, conditions) in SPOILT {
+        for (spoil, mend, conditions) in VIOLATIONS {
             for statement in spoil.split(';') {
                 place.execute(statement);
             }

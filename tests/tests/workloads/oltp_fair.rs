@@ -175,8 +175,11 @@ fn the_isolation_level_is_the_one_that_was_asked_for() {
                 "run {path} {SMALL} --isolation {level} -c 1 --events 1 {QUIET}"
             ));
             let output = output.success();
-            let said = format!("seen: {sees}");
-            assert!(output.stderr.contains(&said), "{kind} {level}: {output:?}");
+            let expected = format!("seen: {sees}");
+            assert!(
+                output.stderr.contains(&expected),
+                "{kind} {level}: {output:?}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::common::{QUIET, TestDatabase, everywhere, fails};
 const SMALL: &str = "tpcc --shrink 60";
 
 /// What corrupts a single set of tables, how to repair it, and the conditions that it violates.
-const SPOILT: &[(&str, &str, &[&str])] = &[
+const VIOLATIONS: &[(&str, &str, &[&str])] = &[
     (
         "UPDATE warehouse1 SET w_ytd = w_ytd + 1",
         "UPDATE warehouse1 SET w_ytd = w_ytd - 1",
@@ -144,7 +144,7 @@ fn each_condition_catches_its_corruption_on_every_server() {
             .dyno(&format!("run {SMALL} -c 1 --seed 3 --events 115 {QUIET}"))
             .success();
         place.dyno(&format!("check {SMALL}")).success();
-        for (spoil, mend, names) in SPOILT {
+        for (spoil, mend, names) in VIOLATIONS {
             place.execute(spoil);
             fails_in(&place, &conditions(names));
             place.execute(mend);

@@ -60,8 +60,8 @@ fn output(command: &mut Command) -> Result<String> {
         .output()
         .with_context(|| format!("cannot run {what}"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{what}\nfailed ({}):\n{}", output.status, said.trim_end());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{what}\nfailed ({}):\n{}", output.status, stderr.trim_end());
     }
     String::from_utf8(output.stdout).with_context(|| format!("the output of {what} is not UTF-8"))
 }

@@ -188,10 +188,10 @@ fn manual(page: &Path) -> Result<()> {
         "groff did not read {}",
         page.display()
     );
-    let said = String::from_utf8_lossy(&shown.stderr);
+    let stderr = String::from_utf8_lossy(&shown.stderr);
     let shows = String::from_utf8_lossy(&shown.stdout);
-    if !shown.status.success() || !said.is_empty() || !shows.contains("SYNOPSIS") {
-        bail!("{}: {}\n{said}{shows}", page.display(), shown.status);
+    if !shown.status.success() || !stderr.is_empty() || !shows.contains("SYNOPSIS") {
+        bail!("{}: {}\n{stderr}{shows}", page.display(), shown.status);
     }
     Ok(())
 }

@@ -87,8 +87,8 @@ fn openssl(dir: &Path, command: &str, first: &[&str], rest: &str) -> Result<()> 
         .output()
         .context("cannot run openssl, which makes the test servers' certificates")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("openssl {command} failed ({}):\n{said}", output.status);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("openssl {command} failed ({}):\n{stderr}", output.status);
     }
     Ok(())
 }

@@ -56,12 +56,12 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     if let Some(server) = &bench.options.mysql {
         exporting.of_tpcc(server, &mut section)?;
     }
-    let taken = [&takers.scrapes, &takers.pushes].map(|count| count.load(Ordering::Relaxed));
+    let counts = [&takers.scrapes, &takers.pushes].map(|count| count.load(Ordering::Relaxed));
     ensure!(
-        taken.iter().all(|count| *count > 0),
-        "{} scrapes and {} pushes were taken: nothing was told",
-        taken[0],
-        taken[1]
+        counts.iter().all(|count| *count > 0),
+        "{} scrapes and {} pushes arrived, so exporting was not measured",
+        counts[0],
+        counts[1]
     );
     Ok(section)
 }

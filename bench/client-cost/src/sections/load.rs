@@ -187,8 +187,8 @@ pub(super) fn query(
         .output()
         .with_context(|| format!("cannot start {}", describe(&command)))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        bail!("{}: {}", describe(&command), said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        bail!("{}: {}", describe(&command), stderr.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -15,7 +15,7 @@ use crate::open::Results;
 use crate::process::Process;
 
 /// The most names in the error about an ambiguous one.
-const NAMES_TOLD_MAX: usize = 5;
+const NAMES_SHOWN_MAX: usize = 5;
 
 /// The stage of a run, as other processes see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -321,7 +321,7 @@ impl Results {
             "SELECT DISTINCT json_extract(head, '$.phase.sequence') AS sequence FROM run
              WHERE substr(sequence, 1, length(?1)) = ?1 LIMIT ?2",
         )?;
-        let rows = statement.query_map((beginning, NAMES_TOLD_MAX as i64), |row| row.get(0))?;
+        let rows = statement.query_map((beginning, NAMES_SHOWN_MAX as i64), |row| row.get(0))?;
         rows.collect()
     }
 
@@ -332,7 +332,7 @@ impl Results {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, name FROM run WHERE substr(name, 1, length(?1)) = ?1 LIMIT ?2",
         )?;
-        let rows = statement.query_map((beginning, NAMES_TOLD_MAX as i64), |row| {
+        let rows = statement.query_map((beginning, NAMES_SHOWN_MAX as i64), |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?;
         rows.collect()

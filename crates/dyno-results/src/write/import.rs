@@ -41,7 +41,7 @@ impl Results {
             why: None,
         };
         let entered = self.transact(doing, |connection| {
-            if is_taken_beside(connection, &run.head.name, others)? {
+            if is_name_used_by_another(connection, &run.head.name, others)? {
                 return Ok(None);
             }
             delete(connection, others)?;
@@ -52,8 +52,8 @@ impl Results {
             write_judgement(connection, id, &run.findings, run.verdict, &waivers(run))?;
             Ok(Some(id))
         })?;
-        let taken = || Problem::NameTaken(run.head.name.clone());
-        entered.ok_or_else(|| self.at(doing).error(taken()))
+        let name_taken = || Problem::NameTaken(run.head.name.clone());
+        entered.ok_or_else(|| self.at(doing).error(name_taken()))
     }
 
     /// The hashes of all imported logs, with the numbers of their runs.
@@ -110,7 +110,7 @@ fn forget_unknown_intervals(
 }
 
 /// Whether a run that is not being replaced has this name.
-fn is_taken_beside(
+fn is_name_used_by_another(
     connection: &rusqlite::Connection,
     name: &str,
     others: &[i64],

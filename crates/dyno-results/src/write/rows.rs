@@ -126,14 +126,14 @@ fn write_profile(
 pub(crate) fn free_name(connection: &Connection, name: &str) -> rusqlite::Result<String> {
     let mut free = name.to_owned();
     let mut number = 1;
-    while is_taken(connection, &free)? {
+    while is_name_taken(connection, &free)? {
         number += 1;
         free = format!("{name}-{number}");
     }
     Ok(free)
 }
 
-pub(crate) fn is_taken(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+pub(crate) fn is_name_taken(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM run WHERE name = ?1")?
         .exists([name])

@@ -112,8 +112,8 @@ impl Recording {
         let hidden = Arc::<Hidden>::default();
         let profiling = Profiling::of(&wanted, &ready.job);
         let observers = if wanted.observe {
-            let heard = (Arc::clone(&hidden), profiling.server());
-            let observers = observe(&wanted, ready, &outputs, &origin, heard);
+            let shared = (Arc::clone(&hidden), profiling.server());
+            let observers = observe(&wanted, ready, &outputs, &origin, shared);
             observers
                 .inspect_err(|error| outputs.sinks.warn(error.chain()))
                 .ok()

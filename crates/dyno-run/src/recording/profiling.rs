@@ -134,11 +134,11 @@ fn line(gaps: &[NotObserved]) -> String {
             None => whys.push((&gap.why, vec![what])),
         }
     }
-    let said = whys.iter().map(|(why, what)| match what[..] {
+    let lines = whys.iter().map(|(why, what)| match what[..] {
         ["profile"] => format!("no CPU profile: {why}"),
         _ => format!("no CPU profile of the {}: {why}", what.join(" and the ")),
     });
-    said.collect::<Vec<_>>().join("; ")
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

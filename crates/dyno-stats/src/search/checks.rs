@@ -23,7 +23,7 @@ fn new(start: Start) -> Search {
     Search::new(Goal::new(0.01), Loads::rates(10.0, 100_000.0), &start).unwrap()
 }
 
-fn asked(search: &Search) -> Asked {
+fn next_trial(search: &Search) -> Asked {
     match search.next() {
         Next::Trial(asked) => asked,
         Next::Done(found) => panic!("the search has ended: {found:?}"),
@@ -157,14 +157,14 @@ fn a_second_promise_counts_too() {
 #[test]
 fn a_void_trial_is_repeated_once() {
     let mut search = new(Start::default());
-    let first = asked(&search);
+    let first = next_trial(&search);
     search.observe(first.ended(void())).unwrap();
-    assert_eq!(asked(&search), first);
+    assert_eq!(next_trial(&search), first);
     let mut again = search.clone();
     search.observe(first.ended(measured(&first, 0.0))).unwrap();
-    let second = asked(&search);
+    let second = next_trial(&search);
     search.observe(second.ended(void())).unwrap();
-    assert_eq!(asked(&search), second);
+    assert_eq!(next_trial(&search), second);
     assert_eq!(search.so_far().void(), 2);
 
     again.observe(first.ended(void())).unwrap();
@@ -257,15 +257,15 @@ fn a_step_down_stops_at_the_next_lower_bound() {
     for trial in [vote(-1, 0.0), vote(0, 0.0), vote(2, 1.0)] {
         search.observe(trial).unwrap();
     }
-    let first = asked(&search);
+    let first = next_trial(&search);
     assert_eq!((first.step, first.purpose), (bound, Purpose::Confirm));
     assert_eq!(first.duration, Duration::from_secs(10));
     for _ in 0..3 {
-        let again = asked(&search);
+        let again = next_trial(&search);
         assert_eq!(again, first);
         search.observe(again.ended(measured(&again, 0.5))).unwrap();
     }
-    let second = asked(&search);
+    let second = next_trial(&search);
     assert_eq!(
         (second.step.0, second.purpose),
         (bound.0 - 1, Purpose::Confirm)
@@ -317,7 +317,7 @@ fn short_trials_do_not_keep_a_search_going() {
 fn no_duration_is_too_long() {
     let mut search = new(Start::default());
     for _ in 0..2 {
-        let first = asked(&search);
+        let first = next_trial(&search);
         let outcome = Outcome::Measured {
             loss_ratio: 0.0,
             duration: Duration::MAX,
@@ -408,7 +408,7 @@ fn refuses_invalid_goals_and_trials() {
 
     let mut search = new(Start::default());
     let before = search.clone();
-    let first = asked(&search);
+    let first = next_trial(&search);
     let lost = search.observe(first.ended(measured(&first, 1.5)));
     assert_eq!(lost, Err(SearchError::Lost(1.5)));
     let step = GridStep(search.grid.max.0 + 1);

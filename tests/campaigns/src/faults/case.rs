@@ -36,7 +36,7 @@ pub enum Work {
 
 /// What can happen to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hurt {
+pub enum ServerFault {
     /// Killed and restarted.
     Crash,
     /// Shut down and restarted.
@@ -92,7 +92,7 @@ pub enum Harm {
     /// All connections are reset, and new ones are refused for a while.
     Refuse,
     /// A fault of the server.
-    Server(Hurt),
+    Server(ServerFault),
     /// A signal to Dyno itself.
     Dyno {
         /// The signal.
@@ -155,7 +155,7 @@ impl Case {
         let kind = Kind::ALL[(number % 3) as usize];
         let harm = harm(&mut draws);
         let limit_s = match harm {
-            Harm::Server(Hurt::SilentEnd) => Some(3),
+            Harm::Server(ServerFault::SilentEnd) => Some(3),
             Harm::Dyno {
                 from: From::Measuring,
                 ..
@@ -191,12 +191,12 @@ impl Case {
     }
 
     /// Whether the run must have a complete result, because none of its faults excuses less.
-    pub fn owes_success(&self) -> bool {
+    pub fn must_succeed(&self) -> bool {
         let disturbed = match &self.harm {
             Harm::Relay {
                 faults, from_start, ..
             } => *from_start || faults.iter().any(|fault| fault.alters()),
-            Harm::Server(hurt) => *hurt == Hurt::ReadOnly,
+            Harm::Server(fault) => *fault == ServerFault::ReadOnly,
             Harm::Dyno { .. } | Harm::DiskFull { .. } => true,
             Harm::ResetAll | Harm::Refuse => false,
         };
@@ -341,13 +341,13 @@ fn harm(draws: &mut Stream) -> Harm {
         9 => Harm::ResetAll,
         10 => Harm::Refuse,
         11..=14 => Harm::Server(match draws.below(7) {
-            0 => Hurt::Crash,
-            1 => Hurt::Restart,
-            2 => Hurt::Freeze,
-            3 => Hurt::KillSessions,
-            4 => Hurt::TooMany,
-            5 => Hurt::ReadOnly,
-            _ => Hurt::SilentEnd,
+            0 => ServerFault::Crash,
+            1 => ServerFault::Restart,
+            2 => ServerFault::Freeze,
+            3 => ServerFault::KillSessions,
+            4 => ServerFault::TooMany,
+            5 => ServerFault::ReadOnly,
+            _ => ServerFault::SilentEnd,
         }),
         15..=18 => {
             let from = match draws.below(3) {
@@ -377,7 +377,7 @@ fn harm(draws: &mut Stream) -> Harm {
 fn work(harm: &Harm, draws: &mut Stream) -> Work {
     let draw = draws.below(12);
     match (harm, draw) {
-        (Harm::Server(Hurt::SilentEnd), _) => Work::Tpcb,
+        (Harm::Server(ServerFault::SilentEnd), _) => Work::Tpcb,
         (Harm::DiskFull { .. }, 0..=5) => Work::PointSelect,
         (Harm::DiskFull { .. }, _) => Work::ReadWrite,
         (Harm::Dyno { .. }, 10) => Work::Temporary,

@@ -12,7 +12,7 @@ use crate::bed::{Bed, Ledger, PASSWORD, Way, dyno_command};
 use crate::child::{Ended, Running, find};
 use crate::result::{list, outcome};
 
-use super::case::{Blow, Case, Harm, Hurt, SCRATCH, Work};
+use super::case::{Blow, Case, Harm, SCRATCH, ServerFault, Work};
 use super::record;
 use super::run::{Evidence, SLACK};
 
@@ -216,13 +216,13 @@ fn status(seen: &Evidence<'_>, result: Option<&Value>, failures: &mut Vec<String
     let disconnected = (ended.stderr()).contains("had lost a connection when the run ended");
     // The run fails if the server stops answering during the ledger's statement, which has a
     // timeout.
-    let silent = case.harm == Harm::Server(Hurt::SilentEnd)
+    let silent = case.harm == Harm::Server(ServerFault::SilentEnd)
         && ended
             .stderr()
             .contains("ledger() failed: it did not end within");
     // A run that the user ends early counts neither as a failure nor as a success.
     let owed = if how == "interrupted" { 130 } else { 0 };
-    if case.owes_success() && seen.measured && code != owed && !disconnected && !silent {
+    if case.must_succeed() && seen.measured && code != owed && !disconnected && !silent {
         failures.push(format!(
             "status {code}, but the run could have continued: {}",
             error_text()
@@ -261,8 +261,8 @@ fn sums(seen: &Evidence<'_>, result: &Value, failures: &mut Vec<String>) {
         .map(|interval| count(&interval["counters"]["events"]))
         .sum();
     let in_grace = count(&result["events_in_grace"]);
-    let spoken = outcome(result, "record").is_some_and(|outcome| outcome != "pass");
-    if in_them + in_grace != total && !spoken {
+    let is_reported = outcome(result, "record").is_some_and(|outcome| outcome != "pass");
+    if in_them + in_grace != total && !is_reported {
         failures.push(format!(
             "{in_them} events in the intervals and {in_grace} in the grace, {total} in total, but \
              the check `record` passes"

@@ -15,7 +15,7 @@ use crate::bed::{Bed, DATABASE, Ledger, USER};
 use crate::child::{Ended, Running};
 use crate::relay::{Door, Relay, Script};
 
-use super::case::{Blow, Case, From, Harm, Hurt, SCRATCH, Work};
+use super::case::{Blow, Case, From, Harm, SCRATCH, ServerFault, Work};
 use super::check;
 use super::small_disk::SmallDisk;
 
@@ -159,7 +159,7 @@ pub(super) fn restore(bed: &mut Bed<'_>) -> Result<()> {
         bed.server.kill()?;
         bed.server.start_again()?;
     }
-    lift(&mut bed.administrator(None)?);
+    reset_settings(&mut bed.administrator(None)?);
     bed.settle()?;
     bed.execute(None, &format!("DROP DATABASE IF EXISTS {SCRATCH}"))
 }
@@ -210,7 +210,7 @@ impl Play<'_, '_> {
             return Ok(());
         }
         if running.runs() {
-            self.hurt(running)?;
+            self.disturb(running)?;
         }
         if self.case.work == Work::Prepare {
             self.load(running);
@@ -231,10 +231,10 @@ impl Play<'_, '_> {
     /// Waits for the first interval of the run, or for the start of `prepare`.
     fn measure(&mut self, running: &mut Running) {
         if self.case.work == Work::Prepare {
-            running.wait_said(&["Inserting", "Creating"], BEGIN_MAX);
+            running.wait_for_text(&["Inserting", "Creating"], BEGIN_MAX);
             return;
         }
-        self.measured = running.wait_said(&[" tx/s ", "thds: "], BEGIN_MAX);
+        self.measured = running.wait_for_text(&[" tx/s ", "thds: "], BEGIN_MAX);
     }
 
     fn strike(&mut self, running: &mut Running, blow: Blow, after_ms: u64) {
@@ -255,7 +255,7 @@ impl Play<'_, '_> {
         }
     }
 
-    fn hurt(&mut self, running: &mut Running) -> Result<()> {
+    fn disturb(&mut self, running: &mut Running) -> Result<()> {
         match self.case.harm {
             Harm::Relay { .. } => {
                 self.relay.open(true);
@@ -276,11 +276,11 @@ impl Play<'_, '_> {
                 self.relay.reset_all();
                 running.run_for(WINDOW);
                 self.relay.door(Door::Open);
-                self.knocks();
+                self.check_attempts();
             }
-            Harm::Server(hurt) => {
+            Harm::Server(fault) => {
                 self.faults += 1;
-                self.hurt_server(hurt, running)?;
+                self.disturb_server(fault, running)?;
             }
             Harm::Dyno { .. } | Harm::DiskFull { .. } => {}
         }
@@ -288,7 +288,7 @@ impl Play<'_, '_> {
     }
 
     /// Checks that connection attempts back off.
-    fn knocks(&mut self) {
+    fn check_attempts(&mut self) {
         let count = self.relay.turned_away();
         let bound = (self.case.sessions + 1) * ATTEMPTS_MAX;
         if self.case.is_run() && count > bound {
@@ -298,27 +298,27 @@ impl Play<'_, '_> {
         }
     }
 
-    fn hurt_server(&mut self, hurt: Hurt, running: &mut Running) -> Result<()> {
+    fn disturb_server(&mut self, fault: ServerFault, running: &mut Running) -> Result<()> {
         let kind = self.bed.kind();
-        match hurt {
-            Hurt::Crash => {
+        match fault {
+            ServerFault::Crash => {
                 self.bed.server.kill()?;
                 self.bed.server.start_again()?;
             }
-            Hurt::Restart => {
+            ServerFault::Restart => {
                 self.bed.server.stop()?;
                 self.bed.server.start_again()?;
             }
-            Hurt::Freeze => {
+            ServerFault::Freeze => {
                 self.bed.server.suspend();
                 running.run_for(WINDOW);
                 self.bed.server.resume();
             }
-            Hurt::KillSessions => {
+            ServerFault::KillSessions => {
                 let mut administrator = self.bed.administrator(None)?;
                 self.kill_sessions(running, 2, &mut administrator)?;
             }
-            Hurt::TooMany => {
+            ServerFault::TooMany => {
                 let limit = match kind {
                     Kind::Postgres => format!("ALTER ROLE {USER} CONNECTION LIMIT 1"),
                     _ => "SET GLOBAL max_connections = 10".to_owned(),
@@ -327,9 +327,9 @@ impl Play<'_, '_> {
                 administrator.execute(&limit)?;
                 self.kill_sessions(running, 1, &mut administrator)?;
                 running.run_for(WINDOW);
-                lift(&mut administrator);
+                reset_settings(&mut administrator);
             }
-            Hurt::ReadOnly => {
+            ServerFault::ReadOnly => {
                 let switch = match kind {
                     Kind::Postgres => {
                         format!("ALTER DATABASE {DATABASE} SET default_transaction_read_only = on")
@@ -340,9 +340,9 @@ impl Play<'_, '_> {
                 administrator.execute(&switch)?;
                 self.kill_sessions(running, 2, &mut administrator)?;
                 running.run_for(WINDOW / 2);
-                lift(&mut administrator);
+                reset_settings(&mut administrator);
             }
-            Hurt::SilentEnd => {
+            ServerFault::SilentEnd => {
                 let limit = Duration::from_secs(self.case.limit_s.unwrap_or_default());
                 // From shortly before the time limit to shortly after it.
                 let part = Duration::from_millis(self.case.seed % 900);
@@ -430,7 +430,7 @@ impl Play<'_, '_> {
 }
 
 /// Reverts the administrator's settings.
-fn lift(administrator: &mut Client) {
+fn reset_settings(administrator: &mut Client) {
     let statements = match administrator {
         Client::Postgres(_) => vec![
             format!("ALTER ROLE {USER} CONNECTION LIMIT -1"),

@@ -176,7 +176,7 @@ fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended>
     bed.relay.iter().for_each(|relay| relay.open(true));
     let mut running = Running::start(command)?;
     // The first second of the measurement, or of the warm-up.
-    let began = running.wait_said(&["  1s "], SLACK);
+    let began = running.wait_for_text(&["  1s "], SLACK);
     if began {
         running.run_for(FIRST);
         act(bed, case.act, &mut running, &mut load)?;

@@ -157,7 +157,7 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
         let expected = ["other-load", "other-processes"];
         assert!(
             !judged.host.was_crowded() || expected.iter().any(|check| found.contains(check)),
-            "a crowded host is not told: {}",
+            "a crowded host is not reported: {}",
             judged.findings_text()
         );
         capacity = judged.result["rates"]["events_per_s"].as_f64().unwrap();

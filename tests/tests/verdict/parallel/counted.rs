@@ -20,14 +20,14 @@ const LOAD: &str = "-c 4 -t 6s --warmup 0";
 const RARE: &str = "-c 2 --rate 300/s --warmup 0";
 
 /// A private server with the table that the script of shapes uses.
-struct Place {
+struct ShapesServer {
     private: PrivateServer,
     url: String,
     /// The arguments with which each statement of the script reads a row.
     reads: String,
 }
 
-impl Place {
+impl ShapesServer {
     fn new(kind: Kind) -> Self {
         let (private, url) = private(kind);
         let reads = shapes(&url);
@@ -69,7 +69,7 @@ impl Place {
 #[test]
 fn reports_each_fault_on_mariadb() {
     let _turn = in_parallel();
-    let place = Place::new(Kind::Mariadb);
+    let place = ShapesServer::new(Kind::Mariadb);
     reports_useless_statements(&place);
     let [on, off] = ["ON", "OFF"].map(|value| format!("SET GLOBAL general_log = {value}"));
     reports_logs_of_every_statement(&place, &[&on], &[&off], "general_log = on");
@@ -84,7 +84,7 @@ fn reports_each_fault_on_mariadb() {
 #[test]
 fn reports_each_fault_on_mysql() {
     let _turn = in_parallel();
-    let place = Place::new(Kind::Mysql);
+    let place = ShapesServer::new(Kind::Mysql);
     reports_useless_statements(&place);
     reports_logs_of_every_statement(
         &place,
@@ -105,7 +105,7 @@ fn reports_each_fault_on_mysql() {
 #[test]
 fn reports_each_fault_on_postgresql() {
     let _turn = in_parallel();
-    let place = Place::new(Kind::Postgres);
+    let place = ShapesServer::new(Kind::Postgres);
     reports_useless_statements(&place);
     let reload = "SELECT pg_reload_conf()";
     reports_logs_of_every_statement(
@@ -127,7 +127,7 @@ fn reports_each_fault_on_postgresql() {
 
 /// Runs statements that touch no table, and statements that always read the same row. The healthy
 /// run shows, for all tests in this file, that no check reports anything without a fault.
-fn reports_useless_statements(place: &Place) {
+fn reports_useless_statements(place: &ShapesServer) {
     let healthy = place.run(LOAD);
     for check in ["work-done", "moved-settings", "statement-logs"] {
         healthy.passed(check);
@@ -141,13 +141,18 @@ fn reports_useless_statements(place: &Place) {
     same.nothing_but_load_and(&["key-distribution"]);
 }
 
-fn reports_statements_that_wait_for_the_same_row(place: &Place) {
+fn reports_statements_that_wait_for_the_same_row(place: &ShapesServer) {
     let options = "--reads=0 --writes=1 --same-key=1 --pause=0";
     let locked = place.run(&format!("{LOAD} {options}"));
     locked.caught("key-distribution", "doubt", "only 1 differed");
 }
 
-fn reports_logs_of_every_statement(place: &Place, on: &[&str], off: &[&str], expected: &str) {
+fn reports_logs_of_every_statement(
+    place: &ShapesServer,
+    on: &[&str],
+    off: &[&str],
+    expected: &str,
+) {
     place.execute(on);
     let logged = place.run("-c 2 -t 3s --warmup 0");
     place.execute(off);
@@ -155,7 +160,7 @@ fn reports_logs_of_every_statement(place: &Place, on: &[&str], off: &[&str], exp
     logged.nothing_but_load_and(&["statement-logs"]);
 }
 
-fn reports_a_change_of_io_capacity(place: &Place) {
+fn reports_a_change_of_io_capacity(place: &ShapesServer) {
     let name = "innodb_io_capacity";
     let before = of(&place.server(), name);
     let set = |value: &str| format!("SET GLOBAL {name} = {value}");
@@ -165,7 +170,7 @@ fn reports_a_change_of_io_capacity(place: &Place) {
 }
 
 fn reports_a_setting_that_moves_and_moves_back(
-    place: &Place,
+    place: &ShapesServer,
     there: &[&str],
     back: &[&str],
     expected: &str,
@@ -180,13 +185,13 @@ fn reports_a_setting_that_moves_and_moves_back(
 }
 
 /// The durability of the tables, as found before the load, no longer holds.
-fn reports_tables_stored_differently(place: &Place, alter: &str, expected: &str) {
+fn reports_tables_stored_differently(place: &ShapesServer, alter: &str, expected: &str) {
     let altered = place.run_while("-c 2 -t 6s --warmup 0", || place.execute(&[alter]));
     let expected = format!("storage of table shape went {expected}");
     altered.caught("moved-settings", "doubt", &expected);
 }
 
-fn compares_settings_with_what_was_expected(place: &Place) {
+fn compares_settings_with_what_was_expected(place: &ShapesServer) {
     let line = format!("{SHAPES} --target {} -c 2 -t 1s --warmup 0", place.url);
     let name = "innodb_flush_log_at_trx_commit";
     let kept = judged(&format!(
@@ -210,7 +215,7 @@ fn of(server: &Server, setting: &str) -> String {
     server.query_one(None, &format!("SELECT @@GLOBAL.{setting}"))
 }
 
-fn does_not_take_for_good_what_an_observer_may_not_see(place: &Place) {
+fn does_not_take_for_good_what_an_observer_may_not_see(place: &ShapesServer) {
     place.execute(&[
         "CREATE USER plain@'127.0.0.1'",
         "GRANT ALL ON verdict.* TO plain@'127.0.0.1'",
