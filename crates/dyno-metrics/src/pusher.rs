@@ -369,17 +369,15 @@ impl Work {
                 return;
             };
             let refusal = match self.destination.post(&self.agent, &body, patience) {
-                Ok(accepted) => {
+                Ok(reply) => {
                     self.state.sent.fetch_add(1, Ordering::Relaxed);
                     self.pushed.late |= failed;
-                    self.pushed.rejected += accepted.rejected;
-                    if accepted.rejected > 0 {
-                        let why = format!(
-                            "it rejected {} data points: {}",
-                            accepted.rejected, accepted.why
-                        );
+                    self.pushed.rejected += reply.rejected;
+                    if reply.rejected > 0 {
+                        let why =
+                            format!("it rejected {} data points: {}", reply.rejected, reply.why);
                         self.warn(&why, None);
-                        self.pushed.rejected_why = accepted.why;
+                        self.pushed.rejected_why = reply.why;
                     }
                     return;
                 }
